@@ -49,7 +49,7 @@ export const keyOf = (companyId: number) => newKey(createHash('sha256').update(`
 /** Where companies are founded. */
 interface Founding {
   readonly core: Core
-  /** Of the home that gives out the companies' ids. */
+  /** Of the shard that gives out the companies' ids. */
   readonly ids: Pool
   readonly sessions: Pick<Sessions, 'issue'>
   readonly tokens: Pick<Tokens, 'issue'>

@@ -9,7 +9,7 @@ import type { Cost, Measured, Time } from './model/model.ts'
 import { CALLED, type Kind, perKind } from './model/workload.ts'
 import { median } from './rounds.ts'
 import { withCore } from './shop.ts'
-import type { Stage, StagedHome } from './stage.ts'
+import type { Stage, StagedShard } from './stage.ts'
 
 /** Calls that are under way at once where a service has much to do. */
 export const CROWD = 32
@@ -90,12 +90,12 @@ async function callSteadily(call: () => Promise<void>, perSecond: number, count:
   await Promise.all(answers)
 }
 
-async function walOfAll({ homes }: Stage): Promise<number> {
-  const bytes = await Promise.all(homes.map(({ database }) => walOf(database.url)))
+async function walOfAll({ shards }: Stage): Promise<number> {
+  const bytes = await Promise.all(shards.map(({ database }) => walOf(database.url)))
   return bytes.reduce((sum, each) => sum + each, 0)
 }
 
-/** Of one home. */
+/** Of one shard. */
 interface Priced extends Stage {
   /** Those that have a webhook, at `receiver`, and those that have none. */
   readonly told: readonly Company[]
@@ -108,7 +108,7 @@ export async function measureCosts(
   stage: Priced,
   { rounds, seconds, of }: { readonly rounds: number; readonly seconds: number; readonly of: string },
 ): Promise<Measured> {
-  const [{ database }] = stage.homes as [StagedHome]
+  const [{ database }] = stage.shards as [StagedShard]
   // Before anything has been done: afterwards Postgres tidies up for a while.
   const quiet = await idle(stage)
   // While ledgers are those of new companies: both grow with them.
@@ -177,7 +177,7 @@ function remember(all: Map<string, Round[]>, name: string, round: Round): void {
 
 /** What the projector does for a company, done by this process: its tree grown by one sale, and its tables compared. */
 async function priceBackground(stage: Priced): Promise<Record<'growth' | 'check', Cost>> {
-  const [{ database }] = stage.homes as [StagedHome]
+  const [{ database }] = stage.shards as [StagedShard]
   return withCore(database.url, async (core) => {
     const growAll = () => each(stage.untold, ({ companyId }) => growTree(core.pool, ledgerLog(core.store, companyId)))
     const checkAll = () => each(stage.untold, ({ companyId }) => core.verifyTables(companyId))

@@ -35,17 +35,21 @@ export async function benchDay(environment: Environment, options: Options): Prom
   const price = () => priceCalls(environment, { ...options, ...PRICED }, (measured) => measured)
   const before = await price()
   const receiver = await environment.start('dist/bench/webhook-receiver.js', {})
-  const companiesOfHome = Math.ceil(options.companies / options.homes)
+  const companiesOfShard = Math.ceil(options.companies / options.shards)
   const webhookOf = (place: number) => (isTold(place) ? `${receiver.url}/hooks/${place}` : null)
   const began = performance.now()
-  const played = await withStage(environment, { homes: options.homes, companiesOfHome, webhookOf }, async (stage) => {
-    console.log(`day: ${options.companies} companies are there after ${secondsSince(began)} s`)
-    const players = { stage, options, receiverUrl: receiver.url }
-    const whole = await playTimes(players, options.times, { from: 0, to: MINUTES_A_DAY })
-    tellKinds(whole.heard)
-    await untilItBreaks(players)
-    return whole
-  })
+  const played = await withStage(
+    environment,
+    { shards: options.shards, companiesOfShard, webhookOf },
+    async (stage) => {
+      console.log(`day: ${options.companies} companies are there after ${secondsSince(began)} s`)
+      const players = { stage, options, receiverUrl: receiver.url }
+      const whole = await playTimes(players, options.times, { from: 0, to: MINUTES_A_DAY })
+      tellKinds(whole.heard)
+      await untilItBreaks(players)
+      return whole
+    },
+  )
   const lines = [...linesOf(played.heard), compared(played, [before, await price()], options)]
   return lines
 }
@@ -74,7 +78,7 @@ async function playTimes(
   span: { readonly from: number; readonly to: number },
 ): Promise<Played> {
   const factor = MINUTES_A_DAY / options.minutes
-  const companies = stage.homes.flatMap((home) => home.companies)
+  const companies = stage.shards.flatMap((shard) => shard.companies)
   const share = times / factor
   console.log(
     `day: ${clock(span.from)} to ${clock(span.to)}, ${factor} times as fast, ${(100 * share).toFixed(1)} % of the calls: ` +
@@ -204,7 +208,7 @@ function compared(played: Played, prices: readonly Measured[], options: Options)
   }
 }
 
-function predicted(price: Measured, { companies, homes, minutes, times }: Options): Time {
+function predicted(price: Measured, { companies, shards, minutes, times }: Options): Time {
   const minute_seconds = (60 * minutes) / MINUTES_A_DAY
   const sum = { service_us: 0, postgres_us: 0 }
   for (let minute = 0; minute < MINUTES_A_DAY; minute++) {
@@ -215,7 +219,7 @@ function predicted(price: Measured, { companies, homes, minutes, times }: Option
       if (kind === 'growth') return (companies * grownInMinute(minute, times)) / 60
       return real[kind] * times
     })
-    const time = timeOf(price, rates, { homes, processes: 1 })
+    const time = timeOf(price, rates, { shards, processes: 1 })
     sum.service_us += time.service_us * minute_seconds
     sum.postgres_us += time.postgres_us * minute_seconds
   }

@@ -19,14 +19,14 @@ export const DIRECTORY_BENCHMARKS: readonly string[] = [KNOWN, ASKED, UNKNOWN]
 const COMPANIES = 500
 
 /**
- * Processor time of a look-up by API key, this process and Postgres together, 32 at a time: of a key whose home is in memory, of
+ * Processor time of a look-up by API key, this process and Postgres together, 32 at a time: of a key whose shard is in memory, of
  * one that has to be asked for, and of one that nobody has, which is asked for each time.
  */
 export async function benchDirectory(environment: Environment, options: Options): Promise<Line[]> {
   if (!isNamed(options, DIRECTORY_BENCHMARKS)) return []
-  return withStage(environment, { homes: 2, companiesOfHome: COMPANIES / 2 }, async ({ homes }) => {
-    const url = (homes[0] as (typeof homes)[0]).database.url
-    const companies = homes.flatMap((home) => home.companies)
+  return withStage(environment, { shards: 2, companiesOfShard: COMPANIES / 2 }, async ({ shards }) => {
+    const url = (shards[0] as (typeof shards)[0]).database.url
+    const companies = shards.flatMap((shard) => shard.companies)
     const directory = openDirectory({ databaseUrl: url, log: (message, error) => console.error(message, error) })
     try {
       const figures = await measureInTurns(await sidesOf(directory, companies, url), options)

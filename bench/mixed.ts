@@ -12,7 +12,7 @@ import { isNamed, type Options } from './options.ts'
 import type { Line } from './report.ts'
 import { seedSales } from './seed-sales.ts'
 import { withCore } from './shop.ts'
-import { type Stage, type StagedHome, withStage } from './stage.ts'
+import { type Stage, type StagedShard, withStage } from './stage.ts'
 
 const COMPANIES = 64
 /** So that a rebuild and a dump have something to do. */
@@ -47,8 +47,8 @@ export async function benchMixed(environment: Environment, options: Options): Pr
   if (!isNamed(options, MIXED_BENCHMARKS)) return []
   const receiver = await environment.start('dist/bench/webhook-receiver.js', {})
   const webhookOf = (place: number) => `${receiver.url}/hooks/${place}`
-  return withStage(environment, { homes: 1, companiesOfHome: COMPANIES, webhookOf }, async (stage) => {
-    const { database, companies } = stage.homes[0] as StagedHome
+  return withStage(environment, { shards: 1, companiesOfShard: COMPANIES, webhookOf }, async (stage) => {
+    const { database, companies } = stage.shards[0] as StagedShard
     await withCore(database.url, (core) => seedSales(core, database.url, historian(companies), HISTORY))
     await vacuum(database)
     const followers = await Promise.all(companies.map((company) => follow(stage.service.url, company)))
@@ -89,11 +89,11 @@ async function mostOf({ service }: Stage, companies: readonly Company[]): Promis
 }
 
 async function playPhases(
-  { service, homes }: Stage,
+  { service, shards }: Stage,
   companies: readonly Company[],
   perSecond: number,
 ): Promise<Line[]> {
-  const { database } = homes[0] as StagedHome
+  const { database } = shards[0] as StagedShard
   const send = (seconds: number) => sendMix(service.url, companies, { perSecond, seconds })
   await send(WARM_UP_SECONDS)
   const lines: Line[] = []

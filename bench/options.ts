@@ -17,15 +17,15 @@ export interface Options {
   readonly profile: string | null
   /** Another checkout to compare with. */
   readonly against: string | null
-  /** Of the simulated day: companies, homes, minutes that it takes, and how many times as much as on a real day is done at once. */
+  /** Of the simulated day: companies, shards, minutes that it takes, and how many times as much as on a real day is done at once. */
   readonly companies: number
-  readonly homes: number
+  readonly shards: number
   readonly minutes: number
   readonly times: number
 }
 
 const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--alone] [--flame] [--profile DIRECTORY] [--against DIRECTORY]
-of the simulated day: [--companies N] [--homes N] [--minutes N] [--times N]
+of the simulated day: [--companies N] [--shards N] [--minutes N] [--times N]
 BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.
 EVENTSTORE_URL names an empty EventStoreDB: sales, uploads, batches and a rebuild are then measured with ledgers there too.`
 
@@ -45,7 +45,7 @@ export function readOptions(args: string[]): Options {
         profile: text,
         against: text,
         companies: text,
-        homes: text,
+        shards: text,
         minutes: text,
         times: text,
       },
@@ -60,7 +60,7 @@ export function readOptions(args: string[]): Options {
       profile: values.profile ?? null,
       against: values.against ?? null,
       companies: positive(values.companies, 20_000),
-      homes: positive(values.homes, 1),
+      shards: positive(values.shards, 1),
       minutes: positive(values.minutes, 10),
       times: positive(values.times, 2),
     }

@@ -12,36 +12,36 @@ const SALES = 'scale-sales'
 const READS = 'scale-reads'
 const FULL = 'scale-full'
 const COSTS = 'scale-costs'
-const OTHERS = SHARDS.slice(1).flatMap((homes) => [SALES, READS, FULL].map((name) => `${name}-${homes}`))
+const OTHERS = SHARDS.slice(1).flatMap((shards) => [SALES, READS, FULL].map((name) => `${name}-${shards}`))
 export const SCALE_BENCHMARKS: readonly string[] = [...OTHERS, COSTS]
 
-const COMPANIES_OF_HOME = 64
+const COMPANIES_OF_SHARD = 64
 /** What the projector does by itself is priced apart. */
 const CALLED_ROLES = 'api,dispatcher'
-/** Of each home: what a day of 100,000 companies has in its busiest minute. */
+/** Of each shard: what a day of 100,000 companies has in its busiest minute. */
 const PER_SECOND = 40
-/** Callers of each home that call again as soon as they were answered. */
-const CONNECTIONS_OF_HOME = 16
-/** A sale or read may cost at most so many times what it costs with one home. */
+/** Callers of each shard that call again as soon as they were answered. */
+const CONNECTIONS_OF_SHARD = 16
+/** A sale or read may cost at most so many times what it costs with one shard. */
 const TARGET = 1.1
 
 /**
- * Processor time of a sale and of a read, service and Postgres together, with one home and with several that each have as many
+ * Processor time of a sale and of a read, service and Postgres together, with one shard and with several that each have as many
  * calls a second; and `full`, with as many callers at each as wait for a busy process. It takes minutes, so it has to be asked
  * for by name.
  */
 export async function benchScale(environment: Environment, options: Options): Promise<Line[]> {
   const lines: Line[] = []
-  if (isNamed(options, OTHERS)) lines.push(...(await benchHomes(environment, options)))
+  if (isNamed(options, OTHERS)) lines.push(...(await benchShards(environment, options)))
   if (isNamed(options, [COSTS])) await priceCalls(environment, options, printInputs)
   return lines
 }
 
-async function benchHomes(environment: Environment, options: Options): Promise<Line[]> {
+async function benchShards(environment: Environment, options: Options): Promise<Line[]> {
   const stagesOf = async (numbers: readonly number[], stages: readonly Stage[]): Promise<Line[]> => {
-    const [homes, ...rest] = numbers
-    if (homes === undefined) return compareStages(stages, options)
-    const wanted = { homes, companiesOfHome: COMPANIES_OF_HOME, roles: CALLED_ROLES }
+    const [shards, ...rest] = numbers
+    if (shards === undefined) return compareStages(stages, options)
+    const wanted = { shards, companiesOfShard: COMPANIES_OF_SHARD, roles: CALLED_ROLES }
     return withStage(environment, wanted, (stage) => stagesOf(rest, [...stages, stage]))
   }
   return stagesOf(SHARDS, [])
@@ -51,13 +51,13 @@ async function compareStages(stages: readonly Stage[], options: Options): Promis
   const groups = new Map<string, number[]>()
   const sides = stages
     .flatMap((stage) => {
-      const homes = stage.homes.length
-      const steady = { perSecond: PER_SECOND * homes }
-      const full = { connections: CONNECTIONS_OF_HOME * homes }
+      const shards = stage.shards.length
+      const steady = { perSecond: PER_SECOND * shards }
+      const full = { connections: CONNECTIONS_OF_SHARD * shards }
       return [
-        side(`${SALES}-${homes}`, stage, { kind: 'sale', pace: steady }, groups),
-        side(`${READS}-${homes}`, stage, { kind: 'poll', pace: steady }, groups),
-        side(`${FULL}-${homes}`, stage, { kind: 'sale', pace: full }, groups),
+        side(`${SALES}-${shards}`, stage, { kind: 'sale', pace: steady }, groups),
+        side(`${READS}-${shards}`, stage, { kind: 'poll', pace: steady }, groups),
+        side(`${FULL}-${shards}`, stage, { kind: 'sale', pace: full }, groups),
       ]
     })
     .filter(({ name }) => OTHERS.some((other) => isSelected(options, other) && [other, floorOf(other)].includes(name)))
@@ -72,7 +72,7 @@ async function compareStages(stages: readonly Stage[], options: Options): Promis
     })
 }
 
-/** The same with one home. */
+/** The same with one shard. */
 const floorOf = (name: string): string => name.replace(/\d+$/, '1')
 
 function side(
@@ -81,9 +81,9 @@ function side(
   running: Pick<Running, 'kind' | 'pace'>,
   groups: Map<string, number[]>,
 ): Side {
-  // Homes in turns, so that calls that follow each other go to different ones.
-  const companies = Array.from({ length: COMPANIES_OF_HOME }, (_, place) => place).flatMap((place) =>
-    stage.homes.flatMap(({ companies }) => companies[place] ?? []),
+  // Shards in turns, so that calls that follow each other go to different ones.
+  const companies = Array.from({ length: COMPANIES_OF_SHARD }, (_, place) => place).flatMap((place) =>
+    stage.shards.flatMap(({ companies }) => companies[place] ?? []),
   )
   return {
     name,
@@ -100,7 +100,7 @@ function side(
   }
 }
 
-/** Groups that the writers of all homes have committed. */
+/** Groups that the writers of all shards have committed. */
 async function groupsOf(url: string): Promise<{ readonly commands: number; readonly groups: number }> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const sumOf = (what: 'sum' | 'count') =>
@@ -111,7 +111,7 @@ async function groupsOf(url: string): Promise<{ readonly commands: number; reado
   return { commands: sumOf('sum'), groups: sumOf('count') }
 }
 
-/** A service of one home, half of whose companies have a webhook, and what its calls cost. */
+/** A service of one shard, half of whose companies have a webhook, and what its calls cost. */
 export async function priceCalls<T>(
   environment: Environment,
   options: Options,
@@ -122,9 +122,9 @@ export async function priceCalls<T>(
   const webhookOf = (place: number) => (place < told ? `${receiver.url}/hooks/${place}` : null)
   return withStage(
     environment,
-    { homes: 1, companiesOfHome: 2 * CROWD, webhookOf, roles: CALLED_ROLES },
+    { shards: 1, companiesOfShard: 2 * CROWD, webhookOf, roles: CALLED_ROLES },
     async (stage) => {
-      const companies = stage.homes.flatMap((home) => home.companies)
+      const companies = stage.shards.flatMap((shard) => shard.companies)
       const priced = { ...stage, receiver, told: companies.slice(0, told), untold: companies.slice(told) }
       const of = `${new Date().toISOString().slice(0, 10)}, ${environment.database.description}, Node ${process.version}`
       return work(await measureCosts(priced, { rounds: options.rounds, seconds: options.seconds, of }))

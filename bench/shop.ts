@@ -95,7 +95,7 @@ export async function withCore<T>(
   return work(core).finally(() => core.close())
 }
 
-/** `reserve` where there are several homes. */
+/** `reserve` where there are several shards. */
 export const openBenchCore = (
   databaseUrl: string,
   { reserve, eventStoreUrl }: Pick<CoreOptions, 'reserve' | 'eventStoreUrl'> = {},

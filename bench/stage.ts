@@ -16,26 +16,26 @@ import { type Environment, QUOTAS } from './environment.ts'
 import { type Meter, meterOf } from './processor.ts'
 import { openBenchCore, withCore } from './shop.ts'
 
-/** A home, and the companies that live there. */
-export interface StagedHome {
+/** A shard, and the companies that live there. */
+export interface StagedShard {
   readonly name: string
   readonly database: BenchDatabase
   readonly companies: readonly Company[]
 }
 
-/** A service over one home or several, each on a Postgres server of its own; all are on this machine. */
+/** A service over one shard or several, each on a Postgres server of its own; all are on this machine. */
 export interface Stage {
   readonly service: Child
-  readonly homes: readonly StagedHome[]
+  readonly shards: readonly StagedShard[]
   /** Of the service and all its Postgres servers. */
   readonly meter: Meter
 }
 
 interface StageOptions {
   /** One: a service that knows of no others. */
-  readonly homes: number
-  readonly companiesOfHome: number
-  /** Of a company, by its place among all, home after home: where it is told of its sales, if it is. */
+  readonly shards: number
+  readonly companiesOfShard: number
+  /** Of a company, by its place among all, shard after shard: where it is told of its sales, if it is. */
   readonly webhookOf?: (place: number) => string | null
   /** Of the service; all where none are named. */
   readonly roles?: string
@@ -51,7 +51,7 @@ export async function withStage<T>(
 ): Promise<T> {
   const databases: BenchDatabase[] = []
   try {
-    for (let place = 0; place < options.homes; place++) databases.push(await startDatabase())
+    for (let place = 0; place < options.shards; place++) databases.push(await startDatabase())
     const named = databases.map((database, place) => ({ name: nameOf(place), database }))
     const settled = await settle(named, options)
     const [main, ...others] = databases as [BenchDatabase, ...BenchDatabase[]]
@@ -74,24 +74,24 @@ export async function withStage<T>(
       databases.map(({ url }) => url),
     )
     if (!meter) throw new Error('the processor time of these processes cannot be told')
-    const homes = named.map((home, place) => ({ ...home, companies: settled[place] as Company[] }))
-    return await work({ service, homes, meter }).finally(() => service.stop())
+    const shards = named.map((shard, place) => ({ ...shard, companies: settled[place] as Company[] }))
+    return await work({ service, shards, meter }).finally(() => service.stop())
   } finally {
     for (const database of databases.reverse()) await database.stop()
   }
 }
 
-const nameOf = (place: number): string => (place === 0 ? DEFAULT_SHARD : `home-${place}`)
+const nameOf = (place: number): string => (place === 0 ? DEFAULT_SHARD : `shard-${place}`)
 
-/** Makes databases the homes of one installation, as `tillbook home add` does, and founds companies in them. */
+/** Makes databases the shards of one installation, as `tillbook shard add` does, and founds companies in them. */
 async function settle(
   named: readonly { readonly name: string; readonly database: BenchDatabase }[],
-  { companiesOfHome, webhookOf = () => null }: StageOptions,
+  { companiesOfShard, webhookOf = () => null }: StageOptions,
 ): Promise<Company[][]> {
   const [first, ...others] = named as [(typeof named)[0], ...typeof named]
-  if (others.length === 0) return [await settleAlone(first.database.url, companiesOfHome, webhookOf)]
+  if (others.length === 0) return [await settleAlone(first.database.url, companiesOfShard, webhookOf)]
   const cores = new Map<string, Core>()
-  const homes = createShardsView(
+  const shards = createShardsView(
     named.map(({ name }) => name),
     (name) => cores.get(name),
   )
@@ -99,19 +99,19 @@ async function settle(
   const open = async (name: string, url: string) =>
     cores.set(
       name,
-      await openBenchCore(url, { reserve: createDirectoryHooks({ directory, homes, log }, name, []).reserve }),
+      await openBenchCore(url, { reserve: createDirectoryHooks({ directory, shards, log }, name, []).reserve }),
     )
   try {
     await open(DEFAULT_SHARD, first.database.url)
     for (const { name, database } of others) {
       const { url: databaseUrl, ownerUrl } = database
-      await prepareShard({ name, giver: homes.main.pool, databaseUrl, ownerUrl, masterKeys })
-      await directory.addHome(name)
+      await prepareShard({ name, giver: shards.main.pool, databaseUrl, ownerUrl, masterKeys })
+      await directory.addShard(name)
       await open(name, databaseUrl)
     }
     const access = createShardedAccess({
       directory,
-      homes,
+      shards,
       log,
       mailer: null,
       publicUrl: 'http://bench',
@@ -119,11 +119,11 @@ async function settle(
       panelLimits: PANEL_LIMITS,
     })
     const settled: Company[][] = []
-    for (const [home, { name }] of named.entries()) {
+    for (const [shard, { name }] of named.entries()) {
       const register = (companyId: number) => directory.register(companyId, name)
-      const founding = { core: homes.at(name), ids: homes.main.pool, ...access, register }
-      const before = home * companiesOfHome
-      settled.push(await createCompanies(founding, companiesOfHome, (place) => webhookOf(before + place)))
+      const founding = { core: shards.at(name), ids: shards.main.pool, ...access, register }
+      const before = shard * companiesOfShard
+      settled.push(await createCompanies(founding, companiesOfShard, (place) => webhookOf(before + place)))
     }
     return settled
   } finally {

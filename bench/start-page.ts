@@ -8,7 +8,7 @@ import { isNamed, type Options } from './options.ts'
 import type { Line } from './report.ts'
 import { median, spread } from './rounds.ts'
 import { withCore } from './shop.ts'
-import { type StagedHome, withStage } from './stage.ts'
+import { type StagedShard, withStage } from './stage.ts'
 
 const SALES = 1_000_000
 const DAYS = 365
@@ -31,9 +31,9 @@ export const START_PAGE_BENCHMARKS: readonly string[] = Object.keys(PERIODS).map
 /** The panel's start page of a company that has made a million sales in a year, each of three of 2,000 products: the whole page, per period. */
 export async function benchStartPage(environment: Environment, options: Options): Promise<Line[]> {
   if (!isNamed(options, START_PAGE_BENCHMARKS)) return []
-  return withStage(environment, { homes: 1, companiesOfHome: 1 }, async ({ service, homes, meter }) => {
-    const { database, companies } = homes[0] as StagedHome
-    const caller = callerOf(companies[0] as StagedHome['companies'][number])
+  return withStage(environment, { shards: 1, companiesOfShard: 1 }, async ({ service, shards, meter }) => {
+    const { database, companies } = shards[0] as StagedShard
+    const caller = callerOf(companies[0] as StagedShard['companies'][number])
     const dispatcher = new Agent()
     try {
       for (const call of callsOf('sale', caller, 'pattern', isoDay(1))) await send(service.url, call, dispatcher)

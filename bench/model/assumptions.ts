@@ -3,11 +3,11 @@ import type { Assumptions } from './model.ts'
 /** What nobody can measure here; docs/scale.md gives the reasons. Change them to what you pay and need. */
 export const ASSUMPTIONS: Assumptions = {
   utilisation: 0.5,
-  coresOfHome: 8,
+  coresOfShard: 8,
   coresOfServices: 4,
   processesAtLeast: 2,
   connections: 18,
-  serversOfHome: 2,
+  serversOfShard: 2,
   days: 365,
   usualDay: 0.7,
   walDays: 7,

@@ -34,7 +34,7 @@ export interface Measured {
   /** When, and on what. */
   readonly of: string
   readonly costs: PerKind<Cost>
-  /** In a second in which nobody calls, for each process and home. */
+  /** In a second in which nobody calls, for each process and shard. */
   readonly idle: Time
   /** Of a sale with its indexes: ledger and read model, which stay. */
   readonly bytesASale: number
@@ -47,15 +47,15 @@ export interface Measured {
 export interface Assumptions {
   /** Of a machine's processor in the busiest minute; the rest is for rebuilds, backups, and a process that dies. */
   readonly utilisation: number
-  /** Of a machine that Postgres of a home runs on. */
-  readonly coresOfHome: number
+  /** Of a machine that Postgres of a shard runs on. */
+  readonly coresOfShard: number
   /** Of a machine with service processes, each of which uses one core. */
   readonly coresOfServices: number
   readonly processesAtLeast: number
-  /** That a process may hold to the Postgres of a home. */
+  /** That a process may hold to the Postgres of a shard. */
   readonly connections: number
-  /** Servers of a home: a primary and its standbys. */
-  readonly serversOfHome: number
+  /** Servers of a shard: a primary and its standbys. */
+  readonly serversOfShard: number
   /** Ledgers are never deleted: room for so many days, in the primary and each standby. */
   readonly days: number
   /** Archived write-ahead log, for restores to a moment. */
@@ -83,9 +83,9 @@ export interface Plan {
   readonly serviceCores: number
   readonly postgresCores: number
   readonly processes: number
-  readonly homes: number
+  readonly shards: number
   readonly machines: number
-  /** At each home's Postgres. */
+  /** At each shard's Postgres. */
   readonly connections: number
   readonly diskGigabytes: number
   readonly walGigabytesADay: number
@@ -103,17 +103,17 @@ export function costAt({ alone, crowded, crowd, alone_ms }: Cost, perSecond: num
 
 /** Over what calls are spread. */
 export interface Spread {
-  readonly homes: number
+  readonly shards: number
   readonly processes: number
 }
 
 /** Processor time in a second of calls that come at these rates, per second. */
-export function timeOf(measured: Measured, perSecond: PerKind<number>, { homes, processes }: Spread): Time {
-  let service_us = measured.idle.service_us * homes * processes
-  let postgres_us = measured.idle.postgres_us * homes * processes
+export function timeOf(measured: Measured, perSecond: PerKind<number>, { shards, processes }: Spread): Time {
+  let service_us = measured.idle.service_us * shards * processes
+  let postgres_us = measured.idle.postgres_us * shards * processes
   for (const kind of KINDS) {
-    // A group, and what calls share, is of one process and one home.
-    const cost = costAt(measured.costs[kind], perSecond[kind] / homes / processes)
+    // A group, and what calls share, is of one process and one shard.
+    const cost = costAt(measured.costs[kind], perSecond[kind] / shards / processes)
     service_us += cost.service_us * perSecond[kind]
     postgres_us += cost.postgres_us * perSecond[kind]
   }
@@ -140,7 +140,7 @@ export function plan(
   measured: Measured,
   assumptions: Assumptions,
 ): Plan {
-  const { utilisation, coreSpeed, coresOfHome, coresOfServices, prices } = assumptions
+  const { utilisation, coreSpeed, coresOfShard, coresOfServices, prices } = assumptions
   const busiest = busiestMinute(companies, workload, measured)
   const rates = ratesAt(companies, workload, busiest)
   const coresOf = (spread: Spread) => {
@@ -148,18 +148,18 @@ export function plan(
     const cores = (us: number) => us / 1_000_000 / utilisation / coreSpeed
     return { service: cores(time.service_us), postgres: cores(time.postgres_us) }
   }
-  const spread = { homes: 1, processes: assumptions.processesAtLeast }
+  const spread = { shards: 1, processes: assumptions.processesAtLeast }
   for (;;) {
     const needed = coresOf(spread)
     if (needed.service > spread.processes) spread.processes = Math.max(spread.processes + 1, Math.floor(needed.service))
-    else if (needed.postgres > spread.homes * coresOfHome) spread.homes += 1
+    else if (needed.postgres > spread.shards * coresOfShard) spread.shards += 1
     else break
   }
-  const { homes, processes } = spread
+  const { shards, processes } = spread
   const cores = coresOf(spread)
   const salesADay = companies * meanOf(workload.sizes, (size) => size.salesADay)
   const keptSales = salesADay * assumptions.usualDay * assumptions.days
-  const servers = homes * assumptions.serversOfHome
+  const servers = shards * assumptions.serversOfShard
   const serviceMachines = Math.max(2, Math.ceil(processes / coresOfServices))
   const diskGigabytes = (keptSales * measured.bytesASale + salesADay * 30 * measured.passingBytesASale) / GIGABYTE
   const walGigabytesADay = (salesADay * measured.walBytesASale) / GIGABYTE
@@ -170,14 +170,14 @@ export function plan(
     serviceCores: cores.service,
     postgresCores: cores.postgres,
     processes,
-    homes,
+    shards,
     machines: servers + serviceMachines,
     connections: processes * assumptions.connections,
     diskGigabytes,
     walGigabytesADay,
     dollarsAMonth:
-      (servers * coresOfHome + serviceMachines * coresOfServices) * prices.core +
-      diskGigabytes * assumptions.serversOfHome * prices.gigabyteOfDisk +
+      (servers * coresOfShard + serviceMachines * coresOfServices) * prices.core +
+      diskGigabytes * assumptions.serversOfShard * prices.gigabyteOfDisk +
       walGigabytesADay * assumptions.walDays * prices.gigabyteOfArchive,
   }
 }
@@ -191,7 +191,7 @@ function busiestMinute(
 ): number {
   const needed = (minute: number) => {
     const { service_us, postgres_us } = timeOf(measured, ratesAt(companies, workload, minute), {
-      homes: 1,
+      shards: 1,
       processes: 1,
     })
     return service_us + postgres_us

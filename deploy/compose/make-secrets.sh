@@ -24,7 +24,7 @@ certificate() {
 once proxy_certificate certificate
 
 # Certificates of etcd and of Patroni, each for both sides of a connection. The key of their authority is not kept: to renew them (after ten
-# years), delete all five files, run this again and restart etcd and the homes.
+# years), delete all five files, run this again and restart etcd and the shards.
 members=DNS:main-a.consensus,DNS:main-b.consensus,DNS:south-a.consensus,DNS:south-b.consensus
 draft="$(mktemp -d)"
 trap 'rm -rf "$draft"' EXIT

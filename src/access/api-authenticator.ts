@@ -57,7 +57,7 @@ export interface ApiAuthenticator {
   /**
    * Looks up a key by its hash and counts the request and its body bytes exactly, over all processes. @throws
    * Unavailable if Postgres does not answer or the queue is full; WrongShardError if the company is on another shard
-   * (HOME-42).
+   * (SHARD-42).
    */
   admit(keyHash: Buffer, bytes?: number): Promise<Admission>
   /** Counts the bytes of a body without a key, or of unknown size until it was read. @throws Unavailable */

@@ -81,7 +81,7 @@ export interface AdmittedSession {
 
 /** Sessions of the panel. Postgres stores their hashes, so that an end takes effect at once in every process. */
 export interface Sessions {
-  /** The session ends after 7 days, or earlier at `until`. @throws Unavailable while the company migrates (HOME-46) */
+  /** The session ends after 7 days, or earlier at `until`. @throws Unavailable while the company migrates (SHARD-46) */
   issue(holder: SessionHolder, userAgent?: string | null, until?: string | null): Promise<IssuedSession>
   /**
    * Atomically replaces a live session by one for another company of the same person. It has the person's generation

@@ -52,7 +52,7 @@ export interface IssuedToken {
 
 /** Login tokens. Postgres stores their hashes, so that a revocation takes effect at once in every process. */
 export interface Tokens {
-  /** @throws Unavailable while the company migrates (HOME-46) */
+  /** @throws Unavailable while the company migrates (SHARD-46) */
   issue(holder: SessionHolder): Promise<IssuedToken>
   /**
    * Finds the session of a token and records the till's version; null if the token is unknown, expired or revoked.

@@ -152,7 +152,7 @@ const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir
 
 /**
  * Required revision of an answer: that of the ledger at authentication, or a lower one if the client allows it
- * (HOME-101). The next page must not be older than the previous one, so a cursor requires the current revision.
+ * (SHARD-101). The next page must not be older than the previous one, so a cursor requires the current revision.
  */
 function demandOf(request: Request, { revision, tables }: AuthenticatedCall) {
   const asked = request.get(MIN_REVISION)

@@ -25,7 +25,7 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Caller } from './authenticate.ts'
 import type { EventFeed } from './event-feed.ts'
 
-/** Minimum revision that the answer must show (HOME-101). */
+/** Minimum revision that the answer must show (SHARD-101). */
 export const MIN_REVISION = 'X-Min-Ledger-Revision'
 
 /** 1 MB (HTTP-7). */
@@ -96,7 +96,7 @@ export interface ReadRoute<Q = unknown> extends Common {
    * them changes. Data in `ops` changes independently of the ledger.
    */
   readonly ofLedger?: boolean
-  /** Not cached, but a read replica may answer: its revision shows how new it is (HOME-100). */
+  /** Not cached, but a read replica may answer: its revision shows how new it is (SHARD-100). */
   readonly fromStandby?: boolean
   /** Error codes beyond those of any read. */
   readonly refusals?: readonly ProblemCode[]

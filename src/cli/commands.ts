@@ -61,7 +61,7 @@ export const COMMANDS = {
   'company create': {
     summary:
       'registers a company; the plan "api" includes the integration API; --test makes it a test company, for ever, with keys tb_test_, a clock of its own and a reset',
-    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany, home: optional('NAME'), test: toggle },
+    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany, shard: optional('NAME'), test: toggle },
   },
   'company update': {
     summary:
@@ -69,33 +69,33 @@ export const COMMANDS = {
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
   },
-  'home add': {
+  'shard add': {
     summary:
-      'makes the database that SHARDS has under this name a home: migrates it as its owner, gives it id, secrets and keys of the installation; interrupted: run it again',
+      'makes the database that SHARDS has under this name a shard: migrates it as its owner, gives it id, secrets and keys of the installation; interrupted: run it again',
     flags: { name: required('NAME') },
     positional: 'name',
   },
-  'home list': {
-    summary: 'lists the homes, how many companies live in each, and whether it can be reached',
+  'shard list': {
+    summary: 'lists the shards, how many companies live in each, and whether it can be reached',
     flags: {},
   },
-  'home drain': {
+  'shard drain': {
     summary:
-      'has no further companies made in a home, and tells how many are left; --undo takes that back; --move moves them to the emptiest of the other homes, one after the other, as company move does; interrupted: run it again',
+      'has no further companies made in a shard, and tells how many are left; --undo takes that back; --move moves them to the emptiest of the other shards, one after the other, as company move does; interrupted: run it again',
     flags: { name: required('NAME'), undo: toggle, move: toggle, wait: optional('SECONDS') },
     positional: 'name',
   },
 
-  'home rebuild': {
+  'shard rebuild': {
     summary:
-      'makes an empty database a home again from the event store; what only the lost one knew is gone, which --yes confirms. --without-keys goes on where keys of persons are not there: what they sealed is empty for good',
+      'makes an empty database a shard again from the event store; what only the lost one knew is gone, which --yes confirms. --without-keys goes on where keys of persons are not there: what they sealed is empty for good',
     flags: { name: required('NAME'), yes: toggle, 'without-keys': toggle },
     positional: 'name',
   },
   'company move': {
     summary:
-      'moves a company to another home while it sells; interrupted: run it again, or with --undo, which leaves it where it is; --keep leaves its rows where it was; they are removed after --wait (60), which longer answers may need',
-    flags: { company: required('ID'), to: required('HOME'), undo: toggle, keep: toggle, wait: optional('SECONDS') },
+      'moves a company to another shard while it sells; interrupted: run it again, or with --undo, which leaves it where it is; --keep leaves its rows where it was; they are removed after --wait (60), which longer answers may need',
+    flags: { company: required('ID'), to: required('SHARD'), undo: toggle, keep: toggle, wait: optional('SECONDS') },
     positional: 'company',
   },
 
@@ -308,7 +308,7 @@ export const COMMANDS = {
   restored: {
     summary:
       'records that the database comes from a backup, so that the service goes on: in each ledger, with ids beyond those given out since; --copy for a copy on purpose, which gets an id of its own and sends nothing out; interrupted: run it again',
-    flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle, home: optional('NAME') },
+    flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle, shard: optional('NAME') },
   },
   'ledger copy': {
     summary:

@@ -35,7 +35,7 @@ const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
 
 /**
  * Runs `work`, which assigns a CNPJ to a real company, unless another company of any shard has the same. The operator
- * must allow several companies with one CNPJ explicitly (OPS-29, HOME-11). @throws Refused
+ * must allow several companies with one CNPJ explicitly (OPS-29, SHARD-11). @throws Refused
  */
 async function withCnpj<T>(
   context: Context,
@@ -47,13 +47,13 @@ async function withCnpj<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   if (cnpj === undefined || isAllowed) return work()
-  const homes = await context.homes()
+  const shards = await context.shards()
   const { pool } = await context.core()
   return inTransaction(pool, async (tx) => {
     // Serializes concurrent operators: the second waits for the first and sees its result.
     await tx.query({ name: 'lock_cnpj', text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' }, [cnpj])
     const holders: number[] = []
-    for (const { core } of homes) {
+    for (const { core } of shards) {
       const { rows } = await core.pool.query<{ company_id: number }>({
         name: 'find_cnpj',
         text: 'select company_id from companies where cnpj = $1 and not is_test',
@@ -73,22 +73,22 @@ const RegistrationFields = RegisterCompanyInput.omit({ id: true })
  * Takes an id from the default shard, which counts for all shards, and creates the company's ledger with its
  * registration as the first event.
  */
-async function register({ pool }: Core, home: Core, input: Omit<RegisterCompanyInput, 'id'>): Promise<CompanyObject> {
+async function register({ pool }: Core, shard: Core, input: Omit<RegisterCompanyInput, 'id'>): Promise<CompanyObject> {
   const { rows } = await pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const { id } = rows[0] as { id: number }
-  await home.found(id)
+  await shard.found(id)
   return accepted(
-    await runAsSystem<CompanyObject, RegisterCompanyInput>(home.writer, id, registerCompany, { id, ...input }),
+    await runAsSystem<CompanyObject, RegisterCompanyInput>(shard.writer, id, registerCompany, { id, ...input }),
   )
 }
 
 /** Shard of a new company: the named one, or the emptiest that accepts new companies. @throws Refused */
-async function homeForNew(context: Context, named: string | undefined): Promise<string> {
+async function shardForNew(context: Context, named: string | undefined): Promise<string> {
   if (named === undefined) return (context.config.SHARDS && (await emptiestShard(context))) || DEFAULT_SHARD
-  const homes = context.config.SHARDS ? await (await context.directory()).homes() : []
-  const found = homes.find(({ name }) => name === named)
-  if (!found && named !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { home: named }))
-  if (found?.draining) throw new Refused(invalid('home', 'não recebe mais empresas'))
+  const shards = context.config.SHARDS ? await (await context.directory()).shards() : []
+  const found = shards.find(({ name }) => name === named)
+  if (!found && named !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { shard: named }))
+  if (found?.draining) throw new Refused(invalid('shard', 'não recebe mais empresas'))
   return named
 }
 
@@ -97,10 +97,10 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
     async run(context, values) {
       const isTest = values.test !== undefined
       const input = checked(RegistrationFields, { ...inputOf(values), ...(isTest && { test: true }) })
-      const home = await homeForNew(context, values.home)
+      const shard = await shardForNew(context, values.shard)
       const isAllowed = isTest || values['allow-same-cnpj'] !== undefined
       return withCnpj(context, { id: null, cnpj: input.cnpj, isAllowed }, async () =>
-        register(await context.core(), await context.core({ home }), input),
+        register(await context.core(), await context.core({ shard }), input),
       )
     },
   },
@@ -116,14 +116,14 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
   },
   'company list': {
     async run(context) {
-      const homes = await context.homes()
-      const listed: (CompanyObject & { readonly home?: string })[] = []
-      for (const { name, core } of homes) {
+      const shards = await context.shards()
+      const listed: (CompanyObject & { readonly shard?: string })[] = []
+      for (const { name, core } of shards) {
         // Rows of migrated companies remain for some time.
         const { rows } = await core.pool.query<{ doc: CompanyObject }>(
           `select doc from companies where ${isOnThisShard('company_id')}`,
         )
-        listed.push(...rows.map(({ doc }) => (homes.length === 1 ? doc : { ...doc, home: name })))
+        listed.push(...rows.map(({ doc }) => (shards.length === 1 ? doc : { ...doc, shard: name })))
       }
       return listed.sort((a, b) => a.id - b.id)
     },

@@ -9,9 +9,9 @@ import { emptiestShard, shardNamed } from './shards.ts'
 import { type Context, checked, parseIdArgument, Refused, type Verbs } from './verb.ts'
 
 /** Runs `work` with the owner connection of a shard and its database. */
-async function withHome<T>(context: Context, name: string, work: (home: MigratingShard) => Promise<T>): Promise<T> {
+async function withShard<T>(context: Context, name: string, work: (shard: MigratingShard) => Promise<T>): Promise<T> {
   const [core, { databaseUrl, ownerUrl = databaseUrl }] = [
-    await context.core({ home: name }),
+    await context.core({ shard: name }),
     await context.addresses(name),
   ]
   const { pool, store, model, keys } = core
@@ -25,18 +25,18 @@ async function withHome<T>(context: Context, name: string, work: (home: Migratin
 /** The shard that has the company, or has just released it, for a migration to `to`. @throws Refused */
 async function leftFor(context: Context, companyId: number, to: string): Promise<string> {
   const directory = await context.directory()
-  if (!(await directory.homes()).some(({ name }) => name === to)) throw new Refused(refuse('not_found', { home: to }))
-  const home = await directory.homeOf(companyId)
-  if (home === null) throw new Refused(refuse('not_found', { company_id: companyId }))
-  if (home !== to) return home
+  if (!(await directory.shards()).some(({ name }) => name === to)) throw new Refused(refuse('not_found', { shard: to }))
+  const shard = await directory.shardOf(companyId)
+  if (shard === null) throw new Refused(refuse('not_found', { company_id: companyId }))
+  if (shard !== to) return shard
   // The migration passed its switch but was not completed.
-  const { pool } = await context.core({ home: to })
-  const { rows } = await pool.query<{ other_home: string }>(
-    `select other_home from ops.moves where company_id = $1 and direction = 'in'`,
+  const { pool } = await context.core({ shard: to })
+  const { rows } = await pool.query<{ other_shard: string }>(
+    `select other_shard from ops.moves where company_id = $1 and direction = 'in'`,
     [companyId],
   )
   if (!rows[0]) throw new Refused(invalid('to', 'a empresa já está lá'))
-  return rows[0].other_home
+  return rows[0].other_shard
 }
 
 const WAIT = 'deve ser um número de segundos de 0 a 3600'
@@ -56,13 +56,13 @@ interface How extends Pick<MigrationRun, 'companyId' | 'answersMs' | 'keep'> {
 
 async function move(context: Context, { undo, ...how }: How, [leaves, to]: readonly [string, string]): Promise<object> {
   const { pool: main } = await context.core()
-  return withHome(context, leaves, (from) =>
-    withHome(context, to, async (target) => {
+  return withShard(context, leaves, (from) =>
+    withShard(context, to, async (target) => {
       const tell = (line: string) => process.stderr.write(`${line}\n`)
       const moving: MigrationRun = { ...how, from, to: target, main, tell, newId }
       if (!undo) return migrateCompany(moving)
       await undoMigration(moving)
-      return { company_id: how.companyId, home: leaves }
+      return { company_id: how.companyId, shard: leaves }
     }),
   )
 }
@@ -76,20 +76,20 @@ interface Leaving {
 /** Companies of the shard, and companies whose migration away from it passed its switch but was not completed. */
 async function leavingFrom(context: Context, name: string): Promise<readonly Leaving[]> {
   const { pool: main } = await context.core()
-  const { pool } = await context.core({ home: name })
+  const { pool } = await context.core({ shard: name })
   const [lives, moves] = await Promise.all([
-    main.query<{ company_id: number }>('select company_id from ops.company_homes where home = $1', [name]),
-    pool.query<{ company_id: number; other_home: string }>(
-      `select company_id, other_home from ops.moves where direction = 'out'`,
+    main.query<{ company_id: number }>('select company_id from ops.company_shards where shard = $1', [name]),
+    pool.query<{ company_id: number; other_shard: string }>(
+      `select company_id, other_shard from ops.moves where direction = 'out'`,
     ),
   ])
-  const begun = new Map(moves.rows.map((row) => [row.company_id, row.other_home]))
+  const begun = new Map(moves.rows.map((row) => [row.company_id, row.other_shard]))
   const ids = new Set([...begun.keys(), ...lives.rows.map((row) => row.company_id)])
   return [...ids].sort((a, b) => a - b).map((id) => ({ company_id: id, begun: begun.get(id) ?? null }))
 }
 
 /**
- * Migrates all companies of a shard one by one, each to the emptiest shard that accepts new companies (HOME-10).
+ * Migrates all companies of a shard one by one, each to the emptiest shard that accepts new companies (SHARD-10).
  * @throws Refused
  */
 async function empty(context: Context, name: string, answersMs: number): Promise<void> {
@@ -101,7 +101,7 @@ async function empty(context: Context, name: string, answersMs: number): Promise
   }
 }
 
-export const verbs: Verbs<'company move' | 'home drain'> = {
+export const verbs: Verbs<'company move' | 'shard drain'> = {
   'company move': {
     async run(context, { company, to, undo, keep, wait = '60' }) {
       const companyId = parseIdArgument(company)
@@ -110,7 +110,7 @@ export const verbs: Verbs<'company move' | 'home drain'> = {
       return move(context, how, [await leftFor(context, companyId, to), to])
     },
   },
-  'home drain': {
+  'shard drain': {
     async run(context, { name, undo, move: moves, wait = '60' }) {
       const { answersMs } = checked(Wait, { answersMs: wait })
       if (undo !== undefined && moves !== undefined) throw new Refused(invalid('move', 'não combina com --undo'))

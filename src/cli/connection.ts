@@ -27,24 +27,24 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
 
   /** Opened cores, by shard. */
   const cores = new Map<string, Core>()
-  const homes = createShardsView([DEFAULT_SHARD, ...SHARDS.map(({ name }) => name)], (name) => cores.get(name))
+  const shards = createShardsView([DEFAULT_SHARD, ...SHARDS.map(({ name }) => name)], (name) => cores.get(name))
   const main = () => (postgres ??= openPostgres(config))
   const directory = () => (asked ??= main().then(openDirectoryAt))
   const addresses = async (name: string): Promise<Addresses> =>
     name === DEFAULT_SHARD ? main() : furtherPlace(config, name, await directory())
-  async function openHome(name: string, upgrades: boolean): Promise<Opened> {
+  async function openShard(name: string, upgrades: boolean): Promise<Opened> {
     if (SHARDS.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: loadMasterKeys(config) })
     const known = await directory()
     const place = await addresses(name)
     const { createDirectoryHooks: hooksOf } = await import('#sharding/directory-hooks.ts')
-    const hooks = hooksOf({ directory: known, homes, log: () => {} }, name, SHARDS)
+    const hooks = hooksOf({ directory: known, shards, log: () => {} }, name, SHARDS)
     return open({ ...place, config: configOf(config, name), upgrades, masterKeys: loadMasterKeys(config), ...hooks })
   }
-  const core: Context['core'] = async ({ upgrades = false, home = DEFAULT_SHARD } = {}) => {
-    const opening = opened.get(home) ?? openHome(home, upgrades)
-    opened.set(home, opening)
+  const core: Context['core'] = async ({ upgrades = false, shard = DEFAULT_SHARD } = {}) => {
+    const opening = opened.get(shard) ?? openShard(shard, upgrades)
+    opened.set(shard, opening)
     const { core } = await opening
-    cores.set(home, core)
+    cores.set(shard, core)
     return core
   }
   return {
@@ -54,12 +54,12 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
     addresses,
     directory,
     coreOf: async (companyId) =>
-      SHARDS.length === 0 ? core() : core({ home: (await (await directory()).homeOf(companyId)) ?? DEFAULT_SHARD }),
-    async homes(options) {
-      const added = SHARDS.length === 0 ? [] : await (await directory()).homes()
+      SHARDS.length === 0 ? core() : core({ shard: (await (await directory()).shardOf(companyId)) ?? DEFAULT_SHARD }),
+    async shards(options) {
+      const added = SHARDS.length === 0 ? [] : await (await directory()).shards()
       const all: NamedShard[] = [{ name: DEFAULT_SHARD, core: await core(options) }]
       for (const { name } of added)
-        if (name !== DEFAULT_SHARD) all.push({ name, core: await core({ ...options, home: name }) })
+        if (name !== DEFAULT_SHARD) all.push({ name, core: await core({ ...options, shard: name }) })
       return all
     },
     async close() {
@@ -108,11 +108,11 @@ async function openPostgres(config: Config): Promise<OpenPostgres> {
  * Addresses of an additional shard, from the settings. @throws WrongShardDatabase if it was not added, or is another
  * database
  */
-async function furtherPlace(config: Config, home: string, directory: Directory): Promise<Addresses> {
-  const { assertShard: assertHome, shardNotAdded: notAdded } = await import('#sharding/shard-identity.ts')
-  const named = config.SHARDS?.find(({ name }) => name === home)
-  if (!named || !(await directory.homes()).some(({ name }) => name === home)) throw notAdded(home)
-  await assertHome(named.url, { name: home })
+async function furtherPlace(config: Config, shard: string, directory: Directory): Promise<Addresses> {
+  const { assertShard, shardNotAdded: notAdded } = await import('#sharding/shard-identity.ts')
+  const named = config.SHARDS?.find(({ name }) => name === shard)
+  if (!named || !(await directory.shards()).some(({ name }) => name === shard)) throw notAdded(shard)
+  await assertShard(named.url, { name: shard })
   return addressesOf(config, named)
 }
 

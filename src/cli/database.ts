@@ -7,7 +7,7 @@ import { readShardIdentity } from '#sharding/shard-identity.ts'
 import type { Verbs } from './verb.ts'
 
 interface Prepared {
-  readonly home?: string
+  readonly shard?: string
   readonly role: string
   /** Excess privileges of the role. */
   readonly excess: string
@@ -38,10 +38,10 @@ export const verbs: Verbs<'database'> = {
     async run({ config, addresses }) {
       const main = await prepare(await addresses(DEFAULT_SHARD))
       if (!config.SHARDS) return main
-      const prepared: Prepared[] = [{ home: DEFAULT_SHARD, ...main }]
+      const prepared: Prepared[] = [{ shard: DEFAULT_SHARD, ...main }]
       for (const named of config.SHARDS) {
         const further = addressesOf(config, named)
-        if (await isAdded(further)) prepared.push({ home: named.name, ...(await prepare(further)) })
+        if (await isAdded(further)) prepared.push({ shard: named.name, ...(await prepare(further)) })
       }
       return prepared
     },

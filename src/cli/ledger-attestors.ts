@@ -5,18 +5,18 @@ import type { Verbs } from './verb.ts'
 export const verbs: Verbs<'ledger outsiders'> = {
   'ledger outsiders': {
     async run(context) {
-      const homes = await context.homes()
-      const isOne = homes.length === 1
-      const states = homes.map(async ({ name, core }) =>
-        (await core.proof.outsiders()).map((state) => (isOne ? state : { home: name, ...state })),
+      const shards = await context.shards()
+      const isOne = shards.length === 1
+      const states = shards.map(async ({ name, core }) =>
+        (await core.proof.outsiders()).map((state) => (isOne ? state : { shard: name, ...state })),
       )
       return (await Promise.all(states)).flat()
     },
     show: (states) =>
       forPeople(
-        (states as (AttestationStatus & { home?: string })[]).map(
-          ({ home, source, kind, size, obtained_at, waiting, failures, problem, detail }) => ({
-            ...(home !== undefined && { home }),
+        (states as (AttestationStatus & { shard?: string })[]).map(
+          ({ shard, source, kind, size, obtained_at, waiting, failures, problem, detail }) => ({
+            ...(shard !== undefined && { shard }),
             source,
             kind,
             size,

@@ -16,8 +16,8 @@ export const verbs: Verbs<'ledger copy'> = {
       try {
         // Checks the address before anything is opened or copied.
         await target.ping()
-        const homes = await context.homes()
-        const report = await copyLedgers(ledgersOf(homes), target, { onStream: tellStream })
+        const shards = await context.shards()
+        const report = await copyLedgers(ledgersOf(shards), target, { onStream: tellStream })
         await claim(target, (await context.core()).pool)
         return report
       } catch (error) {
@@ -29,14 +29,14 @@ export const verbs: Verbs<'ledger copy'> = {
   },
 }
 
-/** All ledgers, each read from the shard of its company (HOME-93). */
-function ledgersOf(homes: readonly NamedShard[]): Pick<EventStore, 'streams' | 'read'> {
-  const [{ core } = { core: null }, ...further] = homes
+/** All ledgers, each read from the shard of its company (SHARD-93). */
+function ledgersOf(shards: readonly NamedShard[]): Pick<EventStore, 'streams' | 'read'> {
+  const [{ core } = { core: null }, ...further] = shards
   if (core && further.length === 0) return core.store
   const found = new Map<string, EventStore>()
   return {
     async *streams() {
-      for (const { core } of homes) {
+      for (const { core } of shards) {
         for await (const stream of ownStreams(core.store, core.pool).streams()) {
           found.set(stream, core.store)
           yield stream
@@ -45,7 +45,7 @@ function ledgersOf(homes: readonly NamedShard[]): Pick<EventStore, 'streams' | '
     },
     read(stream, fromRevision) {
       const store = found.get(stream)
-      if (!store) throw new Error(`no home has ${stream}`)
+      if (!store) throw new Error(`no shard has ${stream}`)
       return store.read(stream, fromRevision)
     },
   }

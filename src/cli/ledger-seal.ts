@@ -46,10 +46,10 @@ const sealVerb: Verb<'ledger seal'> = {
       const { core, companyId } = await companyIdFrom(context, company)
       return refusing(async () => shown(await sealWhole(sealingOf(core), companyId)))
     }
-    const homes = await context.homes()
+    const shards = await context.shards()
     return refusing(async () => {
       const made: Shown[] = []
-      for (const { core } of homes) made.push(...(await sealHome(core)))
+      for (const { core } of shards) made.push(...(await sealShard(core)))
       return made
     })
   },
@@ -61,7 +61,7 @@ const sealVerb: Verb<'ledger seal'> = {
 }
 
 /** Seals the ledgers of a shard, then its installation log. */
-async function sealHome(core: Core): Promise<Shown[]> {
+async function sealShard(core: Core): Promise<Shown[]> {
   const sealing = sealingOf(core)
   const made: Shown[] = []
   for (const companyId of await knownCompanies(core, sealing.directory))
@@ -126,7 +126,7 @@ function shownKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
 
 /** Changes the key on the default shard; the other shards, which use the same key, adopt it. */
 async function turned(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
-  const [main, ...others] = (await context.homes()) as [NamedShard, ...NamedShard[]]
+  const [main, ...others] = (await context.shards()) as [NamedShard, ...NamedShard[]]
   return refusing(async () => {
     const entry = await change(sealingOf(main.core))
     for (const { core } of others) {

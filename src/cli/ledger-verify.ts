@@ -104,7 +104,7 @@ async function verifyStored(context: Context, flags: Flags, given: readonly Give
     return verifyOne(core, companyId, needOwn(given, companyId))
   }
   const companies = new Map<number, Core>()
-  for (const { core } of await context.homes())
+  for (const { core } of await context.shards())
     for (const companyId of await companiesOf(core)) companies.set(companyId, core)
   for (const { company_id } of given)
     if (!companies.has(company_id)) companies.set(company_id, await context.coreOf(company_id))

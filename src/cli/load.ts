@@ -8,9 +8,9 @@ const seal = () => import('./ledger-seal.ts')
 const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
   company: () => import('./companies.ts'),
   'company move': () => import('./company-migration.ts'),
-  home: () => import('./shards.ts'),
-  'home drain': () => import('./company-migration.ts'),
-  'home rebuild': () => import('./shard-rebuild.ts'),
+  shard: () => import('./shards.ts'),
+  'shard drain': () => import('./company-migration.ts'),
+  'shard rebuild': () => import('./shard-rebuild.ts'),
   'payment-type': () => import('./payment-types.ts'),
   user: () => import('./users.ts'),
   person: () => import('./persons.ts'),

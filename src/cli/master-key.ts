@@ -5,8 +5,8 @@ import type { Verbs } from './verb.ts'
 export const verbs: Verbs<'master-key'> = {
   'master-key rotate': {
     async run(context) {
-      const homes = await context.homes()
-      const pools = homes.map(({ core }) => core.pool)
+      const shards = await context.shards()
+      const pools = shards.map(({ core }) => core.pool)
       return rotateMasterKey(pools, loadMasterKeys(context.config))
     },
   },

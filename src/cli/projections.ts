@@ -21,7 +21,7 @@ const verifyVerb: Verb<'projections verify'> = {
       return verifyOne(core, companyId)
     }
     const told: Told[] = []
-    for (const { core } of await context.homes()) {
+    for (const { core } of await context.shards()) {
       const { rows } = await core.pool.query<{ company_id: number }>(LIVING_HERE)
       for (const { company_id } of rows) told.push(await verifyOne(core, company_id))
     }
@@ -52,7 +52,7 @@ export const verbs: Verbs<'projections'> = {
     async run(context, { 'at-once': isAtOnce }) {
       const pace = isAtOnce ? {} : GENTLE
       const onProgress = (count: number) => process.stderr.write(`${count} events\n`)
-      return onEachShard(await context.homes({ upgrades: true }), async (core) => {
+      return onEachShard(await context.shards({ upgrades: true }), async (core) => {
         const { events, companies, parity } = await core.rebuild({ onProgress, ...pace })
         return { version: readModel.version, events, companies, parity }
       })

@@ -18,21 +18,21 @@ export const verbs: Verbs<'restored'> = {
     async run(context, flags) {
       const { reason } = checked(Said, { reason: flags.reason })
       const said = { lost_after: instantOf(flags['lost-after']), reason, copy: flags.copy !== undefined }
-      const core = await context.core({ home: flags.home })
+      const core = await context.core({ shard: flags.shard })
       const { event_store } = await core.health()
       if (event_store !== undefined && event_store !== 'up')
         throw new CannotRestore('the EventStoreDB cannot be reached, or has not been caught up with')
       const { EVENTSTORE_URL: eventStoreUrl = null } = context.config
       const place = {
         ...sealingOf(core),
-        dataDir: configOf(context.config, flags.home ?? DEFAULT_SHARD).DATA_DIR,
+        dataDir: configOf(context.config, flags.shard ?? DEFAULT_SHARD).DATA_DIR,
         eventStoreUrl,
         writer: core.writerAfterRestore,
         asOwner: core.asOwner,
       }
       try {
         // All shards belong to one installation, also in a copy: the default shard must be recorded first.
-        const isFurther = flags.home !== undefined && flags.home !== DEFAULT_SHARD
+        const isFurther = flags.shard !== undefined && flags.shard !== DEFAULT_SHARD
         const copyId = isFurther ? await installationIdOf((await context.core()).pool) : randomUUID()
         return accepted(await restore({ ...place, newId, newInstallationId: () => copyId }, said))
       } catch (error) {

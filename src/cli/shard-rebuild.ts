@@ -12,8 +12,8 @@ import { createShardsView } from '#sharding/shards.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** Data outside the ledgers; docs/operations/sharding.md describes what to do about each. */
-const LOST = `A home is made anew from the event store. Lost for good is what only its own database knew:
-  - API keys, sessions, tokens of tills, links of invitations; passwords too, where the home is main
+const LOST = `A shard is made anew from the event store. Lost for good is what only its own database knew:
+  - API keys, sessions, tokens of tills, links of invitations; passwords too, where the shard is main
   - keys of persons, unless ops.person_keys is restored from a backup first: without them names, documents,
     addresses, e-mails and contacts that the ledgers hold are empty for ever
   - secrets of webhooks, access tokens and notification secrets of stores
@@ -25,12 +25,12 @@ const tell = (line: string): void => {
   process.stderr.write(`${line}\n`)
 }
 
-export const verbs: Verbs<'home rebuild'> = {
-  'home rebuild': {
+export const verbs: Verbs<'shard rebuild'> = {
+  'shard rebuild': {
     async run(context, { name, yes, 'without-keys': withoutKeys }) {
       const { SHARDS = [], EVENTSTORE_URL } = context.config
       const named = SHARDS.find((each) => each.name === name)
-      if (!named && name !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { home: name, setting: 'SHARDS' }))
+      if (!named && name !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { shard: name, setting: 'SHARDS' }))
       if (EVENTSTORE_URL === undefined)
         throw new Refused(invalid('name', 'os livros da casa estão no banco dela: restaure um backup'))
       tell(LOST)
@@ -54,17 +54,17 @@ async function rebuild(context: Context, given: Given, place: Addresses): Promis
       ? null
       : {
           directory: await context.directory(),
-          homes: createShardsView([DEFAULT_SHARD, ...SHARDS.map((each) => each.name)], (home) => opened.get(home)),
+          shards: createShardsView([DEFAULT_SHARD, ...SHARDS.map((each) => each.name)], (shard) => opened.get(shard)),
           log: () => {},
         }
   return withGiver(context, given.name, async (giver) => {
     const hooks = over && createDirectoryHooks(over, given.name, SHARDS)
-    const home = { ...given, databaseUrl, ownerUrl, config: configOf(config, given.name), giver, hooks, tell }
-    const { core, report } = await rebuildShard(home)
+    const shard = { ...given, databaseUrl, ownerUrl, config: configOf(config, given.name), giver, hooks, tell }
+    const { core, report } = await rebuildShard(shard)
     try {
       opened.set(given.name, core)
       if (over) await findAgain(context, over, opened)
-      return { home: given.name, ...report }
+      return { shard: given.name, ...report }
     } finally {
       await core.close()
     }
@@ -78,7 +78,7 @@ async function withGiver<T>(context: Context, name: string, work: (giver: Pool |
   if (!other) return work(null)
   return withPool(other.url, { max: 1, application_name: 'tillbook command' }, async (pool) => {
     await pool.query('select from ops.installation').catch((cause: unknown) => {
-      throw new Unavailable(`home ${other.name} cannot be reached, which knows whose companies are its own`, { cause })
+      throw new Unavailable(`shard ${other.name} cannot be reached, which knows whose companies are its own`, { cause })
     })
     return await work(pool)
   })
@@ -92,7 +92,7 @@ type Over = Parameters<typeof sweepDirectory>[0]
  */
 async function findAgain(context: Context, over: Over, opened: Map<string, Core>): Promise<void> {
   const names = [DEFAULT_SHARD, ...(context.config.SHARDS ?? []).map(({ name }) => name)]
-  for (const name of names) await over.directory.addHome(name)
-  for (const name of names) if (!opened.has(name)) opened.set(name, await context.core({ home: name }))
+  for (const name of names) await over.directory.addShard(name)
+  for (const name of names) if (!opened.has(name)) opened.set(name, await context.core({ shard: name }))
   await sweepDirectory(over)
 }

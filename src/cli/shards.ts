@@ -12,24 +12,24 @@ import { type Context, Refused, type Verbs } from './verb.ts'
 /** Looks up a shard by name. @throws Refused */
 export async function shardNamed(context: Context, name: string): Promise<ShardFigures> {
   const directory = await context.directory()
-  const home = (await directory.homes()).find((each) => each.name === name)
-  if (!home) throw new Refused(refuse('not_found', { home: name }))
-  return home
+  const shard = (await directory.shards()).find((each) => each.name === name)
+  if (!shard) throw new Refused(refuse('not_found', { shard: name }))
+  return shard
 }
 
 /** Emptiest shard that accepts new companies; null if none does. */
 export async function emptiestShard(context: Context): Promise<string | null> {
-  const homes = await (await context.directory()).homes()
-  const [emptiest] = homes.filter(({ draining }) => !draining).sort((a, b) => a.companies - b.companies)
+  const shards = await (await context.directory()).shards()
+  const [emptiest] = shards.filter(({ draining }) => !draining).sort((a, b) => a.companies - b.companies)
   return emptiest?.name ?? null
 }
 
-export const verbs: Verbs<'home add' | 'home list'> = {
-  'home add': {
+export const verbs: Verbs<'shard add' | 'shard list'> = {
+  'shard add': {
     async run(context, { name }) {
       const { config } = context
       const named = config.SHARDS?.find((each) => each.name === name)
-      if (!named) throw new Refused(refuse('not_found', { home: name, setting: 'SHARDS' }))
+      if (!named) throw new Refused(refuse('not_found', { shard: name, setting: 'SHARDS' }))
       const [main, directory] = [await context.core(), await context.directory()]
       // All shards sign with one key. Creates the first key if there is none yet.
       await openKeyRing(sealingOf(main))
@@ -44,27 +44,27 @@ export const verbs: Verbs<'home add' | 'home list'> = {
         masterKeys: loadMasterKeys(config),
         onExcess,
       })
-      await directory.addHome(name)
-      const added = new Map((await context.homes()).map((home) => [home.name, home.core]))
-      const homes = createShardsView([...added.keys()], (home) => added.get(home))
+      await directory.addShard(name)
+      const added = new Map((await context.shards()).map((shard) => [shard.name, shard.core]))
+      const shards = createShardsView([...added.keys()], (shard) => added.get(shard))
       // Adds existing records to the directory.
-      await sweepDirectory({ directory, homes, log: () => {} })
+      await sweepDirectory({ directory, shards, log: () => {} })
       return { ...(await shardNamed(context, name)), excess: excess.join(', ') }
     },
     isBad: (result) => (result as { excess: string }).excess !== '',
   },
-  'home list': {
+  'shard list': {
     async run(context) {
-      const homes = await (await context.directory()).homes()
+      const shards = await (await context.directory()).shards()
       return Promise.all(
-        homes.map(async ({ name, ...figures }) => ({ name, ...figures, reachable: await isReachable(context, name) })),
+        shards.map(async ({ name, ...figures }) => ({ name, ...figures, reachable: await isReachable(context, name) })),
       )
     },
   },
 }
 
-const isReachable = (context: Context, home: string): Promise<boolean> =>
-  context.core({ home }).then(
+const isReachable = (context: Context, shard: string): Promise<boolean> =>
+  context.core({ shard }).then(
     () => true,
     () => false,
   )

@@ -16,7 +16,7 @@ import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, ty
 
 /** Runs a command on the store with an alias, which also identifies its company. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
-  for (const { core } of await context.homes()) {
+  for (const { core } of await context.shards()) {
     const store = await findStore(core.pool, core.vault, input.alias)
     if (store) return accepted(await runAsSystem<StoreObject, I>(core.writer, store.companyId, command, input))
   }

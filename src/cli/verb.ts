@@ -26,15 +26,15 @@ export interface Context {
    * Core of a shard, by default the default shard. Opened at the first call and closed after the verb. A database of
    * another version is upgraded only if `upgrades` is set (OPS-38).
    */
-  core(options?: { readonly upgrades?: boolean; readonly home?: string | undefined }): Promise<Core>
+  core(options?: { readonly upgrades?: boolean; readonly shard?: string | undefined }): Promise<Core>
   /** Core of the company's shard; of the default shard if the company does not exist. */
   coreOf(companyId: number): Promise<Core>
   /** Database addresses of a shard. */
-  addresses(home: string): Promise<Addresses>
+  addresses(shard: string): Promise<Addresses>
   /** Placement of all companies; empty with one shard. */
   directory(): Promise<Directory>
-  /** All shards, the default one first (HOME-12). @throws Unavailable if one is unreachable */
-  homes(options?: { readonly upgrades: boolean }): Promise<readonly NamedShard[]>
+  /** All shards, the default one first (SHARD-12). @throws Unavailable if one is unreachable */
+  shards(options?: { readonly upgrades: boolean }): Promise<readonly NamedShard[]>
 }
 
 /** Implementation of a verb. */
@@ -108,13 +108,13 @@ export async function companyIdFrom(
 
 /** Runs `work` on each shard in turn. With several shards, each result names its shard. */
 export async function onEachShard<T extends object>(
-  homes: readonly NamedShard[],
+  shards: readonly NamedShard[],
   work: (core: Core) => Promise<T>,
 ): Promise<T | T[]> {
-  const [{ core: only }, ...others] = homes as [NamedShard, ...NamedShard[]]
+  const [{ core: only }, ...others] = shards as [NamedShard, ...NamedShard[]]
   if (others.length === 0) return work(only)
   const answers: T[] = []
-  for (const { name, core } of homes) answers.push({ home: name, ...(await work(core)) })
+  for (const { name, core } of shards) answers.push({ shard: name, ...(await work(core)) })
   return answers
 }
 

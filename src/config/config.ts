@@ -194,7 +194,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const isEmbedded = config.DATABASE_URL === undefined
   if (isEmbedded && config.DATABASE_OWNER_URL)
     throw new WrongSetting('DATABASE_OWNER_URL requires DATABASE_URL; the embedded Postgres has its own owner')
-  assertHomes(config)
+  assertShards(config)
   const DATA_DIR = resolve(config.DATA_DIR)
   const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
   const PUBLIC_URL = config.PUBLIC_URL ?? `${config.TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${config.PORT}`
@@ -220,7 +220,7 @@ const GO_WITH = [
 ] as const
 
 /** @throws WrongSetting */
-function assertHomes({
+function assertShards({
   DATABASE_URL,
   SHARDS = [],
   SHARDS_OWNER_URLS = [],
@@ -232,10 +232,10 @@ function assertHomes({
       `SHARDS lists the database of DATABASE_URL, the default shard ${DEFAULT_SHARD}, as ${isMain.name}`,
     )
   for (const { name } of SHARDS_OWNER_URLS)
-    if (!SHARDS.some((home) => home.name === name))
+    if (!SHARDS.some((shard) => shard.name === name))
       throw new WrongSetting(`SHARDS_OWNER_URLS lists ${name}, which SHARDS does not`)
   for (const name of Object.keys(READ_URLS))
-    if (name !== DEFAULT_SHARD && !SHARDS.some((home) => home.name === name))
+    if (name !== DEFAULT_SHARD && !SHARDS.some((shard) => shard.name === name))
       throw new WrongSetting(`READ_URLS lists ${name}, which SHARDS does not`)
 }
 
@@ -258,12 +258,12 @@ export const addressesOf = ({ SHARDS_OWNER_URLS = [] }: Config, { name, url }: N
 })
 
 /** Settings of a shard: its local files are in a folder of its own. */
-export const configOf = (config: Config, home: string): Config =>
-  home === DEFAULT_SHARD
+export const configOf = (config: Config, shard: string): Config =>
+  shard === DEFAULT_SHARD
     ? config
     : {
         ...config,
-        DATA_DIR: join(config.DATA_DIR, 'homes', home),
-        READ_URLS: { [DEFAULT_SHARD]: config.READ_URLS?.[home] ?? [] },
+        DATA_DIR: join(config.DATA_DIR, 'shards', shard),
+        READ_URLS: { [DEFAULT_SHARD]: config.READ_URLS?.[shard] ?? [] },
         SEED_DEMO: false,
       }

@@ -39,14 +39,14 @@ export const namedUrls = z
     text.split(NEXT_NAME).map((each) => {
       const [, name = '', url = ''] = NAMED_URL.exec(each.trim()) ?? []
       if (name !== '' && name !== DEFAULT_SHARD) return { name, url }
-      context.addIssue('this is no home')
+      context.addIssue('this is no shard')
       return z.NEVER
     }),
   )
   .refine((all) => isDistinct(all.map(({ name }) => name)) && isDistinct(all.map(({ url }) => url)))
   .refine((all) => all.every(({ url }) => isOfPrimary(url)))
   .describe(
-    'homes with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
+    'shards with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
   )
 
 /** Read replicas by shard. */
@@ -60,19 +60,19 @@ const ONE_HOST = /^postgres(?:ql)?:\/\/[^,/?|]+(?:[/?][^|]*)?$/s
 export const readUrls = z
   .string()
   .transform((text, context): ReadUrls => {
-    const homes: Record<string, readonly string[]> = {}
+    const shards: Record<string, readonly string[]> = {}
     for (const each of text.split(NEXT_READ_URL)) {
       const [, name = DEFAULT_SHARD, list = ''] = READ_URL.exec(each.trim()) ?? []
       const urls = list.split('|').map((url) => url.trim())
-      if (!urls.every((url) => ONE_HOST.test(url)) || Object.hasOwn(homes, name))
+      if (!urls.every((url) => ONE_HOST.test(url)) || Object.hasOwn(shards, name))
         context.addIssue('these are no standbys')
-      homes[name] = urls
+      shards[name] = urls
     }
-    return homes
+    return shards
   })
-  .refine((homes) => isDistinct(Object.values(homes).flat()))
+  .refine((shards) => isDistinct(Object.values(shards).flat()))
   .describe(
-    'standbys by home, like "main=postgres://…|postgres://…,south=postgres://…" or one URL alone for main, each home and each URL once, one host in each URL',
+    'standbys by shard, like "main=postgres://…|postgres://…,south=postgres://…" or one URL alone for main, each shard and each URL once, one host in each URL',
   )
 
 const isDistinct = (all: readonly string[]): boolean => new Set(all).size === all.length

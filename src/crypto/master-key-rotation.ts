@@ -62,13 +62,13 @@ async function rotateAlone(clients: readonly PoolClient[], keys: MasterKeys): Pr
   return { master_key: id, former: [...former], resealed }
 }
 
-/** During a migration a company's secrets are divided between shards (HOME-47). */
+/** During a migration a company's secrets are divided between shards (SHARD-47). */
 const MOVES = `select exists (select from ops.ledgers where move in ('paused', 'leaving', 'arriving')) as moves`
 
 async function assertNoMoves(client: PoolClient): Promise<void> {
   const { rows } = await client.query<{ moves: boolean }>(MOVES)
   if (rows[0]?.moves)
-    throw new WrongMasterKey('A company is moving to another home: change the master key when it has arrived.')
+    throw new WrongMasterKey('A company is moving to another shard: change the master key when it has arrived.')
 }
 
 /** Adds a new key. Each database registers it before any process can seal with it. */

@@ -4,7 +4,7 @@ import { WrongShardError } from '#lib/moved.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
 /**
- * Migration state of a company on this shard (HOME-40); null if it is here and does not migrate. `paused`: background
+ * Migration state of a company on this shard (SHARD-40); null if it is here and does not migrate. `paused`: background
  * jobs start nothing for it; `leaving`: writes are refused too; `left` and `arriving`: it is on another shard, and its
  * rows here are outdated or incomplete.
  */
@@ -15,17 +15,17 @@ const isElsewhere = (move: MigrationState | null): boolean => move === 'left' ||
 /** Reason why writes of a company are refused now; null if they are accepted. */
 export function writeRefusal(companyId: number, move: MigrationState | null): Unavailable | null {
   if (isElsewhere(move)) return new WrongShardError(companyId)
-  return move === 'leaving' ? new Unavailable(`company ${companyId} moves to another home`) : null
+  return move === 'leaving' ? new Unavailable(`company ${companyId} moves to another shard`) : null
 }
 
-/** @throws WrongShardError if the company's rows here are outdated or incomplete (HOME-42). */
+/** @throws WrongShardError if the company's rows here are outdated or incomplete (SHARD-42). */
 export function assertOnThisShard(companyId: number, move: MigrationState | null): void {
   if (isElsewhere(move)) throw new WrongShardError(companyId)
 }
 
 /**
  * Whether a transaction may change a company's rows beside its ledger without the ledger's lock. Call it first: if the
- * answer is true, a process that pauses the company waits for the end of this transaction (HOME-45).
+ * answer is true, a process that pauses the company waits for the end of this transaction (SHARD-45).
  */
 export async function acceptsSideWrites(tx: Transaction, companyId: number): Promise<boolean> {
   const { rows } = await tx.query<{ stays: boolean }>(STAYS_HERE, [companyId])
@@ -40,7 +40,7 @@ const STAYS_HERE = {
 
 /**
  * Rows beside the ledger migrate with the company only if they were committed before writes were refused. Call this
- * after the COMMIT and before the caller gets a confirmation (HOME-46). @throws Unavailable, WrongShardError
+ * after the COMMIT and before the caller gets a confirmation (SHARD-46). @throws Unavailable, WrongShardError
  */
 export async function assertAcceptsWrites(pool: Pick<Pool, 'query'>, companyId: number): Promise<void> {
   const { rows } = await pool.query<{ move: MigrationState | null }>({ ...MOVE_OF, values: [companyId] })

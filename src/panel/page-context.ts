@@ -47,7 +47,7 @@ function shownTo({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
 
 /**
  * Context that may read from a replica. Pages show everything committed before the request, wherever they are read
- * (HOME-103).
+ * (SHARD-103).
  */
 export function atAnyMoment(visit: PageContext): PageContext {
   const { context, session, readModel } = visit

@@ -21,7 +21,7 @@ import { type ErasedPerson, textErasureOf } from './record-erasure.ts'
  * | imports | uploaded files before their import | deleted for the whole company; kept one hour |
  * | sessions, sync_tokens, invitations | user of the login | ended; by user |
  * | persons, password_links, login_origins, login_failures | e-mail address, or its hash | deleted with its last user |
- * | directory_entries | e-mail address, or its hash | deleted after the commit, if there are several shards (HOME-27) |
+ * | directory_entries | e-mail address, or its hash | deleted after the commit, if there are several shards (SHARD-27) |
  *
  * The other tables have no personal data: ledgers, read_model, checkpoints, table_checks and quotas hold positions and
  * numbers; calls is masked (src/http/request-log/masking.ts); webhook_hours and call_counts hold numbers;

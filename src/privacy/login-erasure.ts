@@ -65,8 +65,8 @@ const DELETE_LOGINS = {
   name: 'delete_logins',
   text: `with gone as (
            select email from unnest($1::text[]) as known(email) where not exists (select from users u where u.email = known.email) and not exists (
-             select from ops.directory_entries e join ops.company_homes h on h.company_id = e.company_id
-             where e.kind = 'email' and e.key = convert_to(known.email, 'UTF8') and h.home <> 'main')
+             select from ops.directory_entries e join ops.company_shards h on h.company_id = e.company_id
+             where e.kind = 'email' and e.key = convert_to(known.email, 'UTF8') and h.shard <> 'main')
          ), deleted as (
            delete from ops.persons p using gone where p.email = gone.email
          )

@@ -27,7 +27,7 @@ export interface OpenShard {
   readonly router: Router | null
 }
 
-/** A shard besides the default one. It opens as soon as its database is reachable, and then stays open (HOME-5). */
+/** A shard besides the default one. It opens as soon as its database is reachable, and then stays open (SHARD-5). */
 export interface AdditionalShard {
   readonly name: string
   present(): OpenShard | null
@@ -44,37 +44,37 @@ export function createAdditionalShard(name: string, addresses: Addresses, option
   const { log } = options
   const quietly = quietlyTo(log)
   const stopping = new AbortController()
-  let opened: { readonly home: ShardProcess; readonly router: Router | null } | null = null
+  let opened: { readonly shard: ShardProcess; readonly router: Router | null } | null = null
   let trying: Promise<void> = Promise.resolve()
 
   async function open({ main, directory, provider, interfaces }: DefaultShardServices): Promise<void> {
-    if (!(await directory.homes()).some((home) => home.name === name)) throw shardNotAdded(name)
+    if (!(await directory.shards()).some((shard) => shard.name === name)) throw shardNotAdded(name)
     await assertShard(addresses.databaseUrl, { ...(await readShardIdentity(main.pool)), name })
     await assertSupported(addresses.databaseUrl, { undurable: options.config.ALLOW_UNDURABLE_POSTGRES, newId })
-    const home = createShard(options)
+    const shard = createShard(options)
     try {
-      const { core } = await home.open(addresses, provider)
+      const { core } = await shard.open(addresses, provider)
       await copySealKeys(main.pool, core.pool)
-      await home.begin()
-      const router = interfaces && home.serve(interfaces.common, accessOnShard(name, interfaces.access, directory))
-      if (interfaces) home.succeed()
-      opened = { home, router }
+      await shard.begin()
+      const router = interfaces && shard.serve(interfaces.common, accessOnShard(name, interfaces.access, directory))
+      if (interfaces) shard.succeed()
+      opened = { shard, router }
     } catch (error) {
-      await home.quiet()
-      await home.close()
+      await shard.quiet()
+      await shard.close()
       throw error
     }
   }
 
   return {
     name,
-    present: () => opened && { core: opened.home.core(), router: opened.router },
+    present: () => opened && { core: opened.shard.core(), router: opened.router },
     async state() {
       if (!opened) return 'away'
-      const { parts } = await opened.home.health()
+      const { parts } = await opened.shard.health()
       return Object.values(parts).every((state) => state === 'up') ? 'up' : 'down'
     },
-    isOver: () => opened?.home.isOver() ?? false,
+    isOver: () => opened?.shard.isOver() ?? false,
     start(founding) {
       return new Promise((resolve) => {
         const attempt = async () => {
@@ -85,14 +85,14 @@ export function createAdditionalShard(name: string, addresses: Addresses, option
             resolve()
           }
         }
-        trying = retry(stopping.signal, attempt, (error) => log('a home cannot be served yet', error))
+        trying = retry(stopping.signal, attempt, (error) => log('a shard cannot be served yet', error))
       })
     },
     async quiet() {
       stopping.abort()
       await trying
-      await quietly(async () => opened?.home.quiet())
+      await quietly(async () => opened?.shard.quiet())
     },
-    close: () => quietly(async () => opened?.home.close()),
+    close: () => quietly(async () => opened?.shard.close()),
   }
 }

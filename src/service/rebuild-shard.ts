@@ -43,7 +43,7 @@ export interface ShardRebuildReport {
 const MOST_PARALLEL = 8
 
 /**
- * Rebuilds a shard in an empty Postgres from the event store (HOME-94). Data that was only in `ops` is lost. A killed
+ * Rebuilds a shard in an empty Postgres from the event store (SHARD-94). Data that was only in `ops` is lost. A killed
  * run is continued by the next. The core must be closed. @throws UnsupportedPostgres if the database holds anything
  * else
  */

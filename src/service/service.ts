@@ -57,12 +57,12 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   let listening: ListeningServer | null = null
   /** Opened resources, closed in reverse order. */
   const closing: (() => Promise<void>)[] = []
-  const homes = createServedShards({ config, metrics, logger, log, seedDemo, onFailure })
+  const shards = createServedShards({ config, metrics, logger, log, seedDemo, onFailure })
 
   const app = createApp({
     ...appSettings(config, metrics),
     isStopping: () => stopping,
-    isOver: homes.isOver,
+    isOver: shards.isOver,
     onTlsError: (error) => log('a renewed certificate cannot be used', error),
     log,
   })
@@ -72,9 +72,9 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     async start() {
       listening = await startListening(app.server, { port: config.PORT, host: config.HOST })
       const addresses = await openPostgres({ config, log, closing, onFailure })
-      const main = await homes.open(addresses, openProvider(config, closing))
+      const main = await shards.open(addresses, openProvider(config, closing))
       const demoFile = isApi ? await seed(main) : null
-      app.open(homes.health, isApi ? homes.serve() : undefined)
+      app.open(shards.health, isApi ? shards.serve() : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'at work')
       if (isApi) welcome(config.PUBLIC_URL, demoFile)
@@ -82,8 +82,8 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     async stop() {
       stopping = true
       const delay_ms = isApi && isOpen ? config.STOP_DELAY_SECONDS * 1000 : 0
-      await Promise.all([quietly(async () => listening?.drain(delay_ms)), homes.quiet()])
-      await homes.close()
+      await Promise.all([quietly(async () => listening?.drain(delay_ms)), shards.quiet()])
+      await shards.close()
       for (const close of closing.splice(0).reverse()) await quietly(close)
     },
   }

@@ -42,15 +42,15 @@ function aliasMark(text: string): Mark | null {
 
 interface FrontOptions {
   readonly directory: Pick<Directory, 'find' | 'forget'>
-  readonly homes: Pick<Shards<Router>, 'main' | 'at'>
+  readonly shards: Pick<Shards<Router>, 'main' | 'at'>
 }
 
 /**
  * Passes each request to the shard of its company. Requests without a company go to the default shard, which refuses
- * them as usual (HOME-3, HOME-4). If a shard reports that the company has migrated, the request is retried once on the
- * new shard, as long as its body was not read (HOME-7).
+ * them as usual (SHARD-3, SHARD-4). If a shard reports that the company has migrated, the request is retried once on the
+ * new shard, as long as its body was not read (SHARD-7).
  */
-export function createShardRouter({ directory, homes }: FrontOptions): RequestHandler {
+export function createShardRouter({ directory, shards }: FrontOptions): RequestHandler {
   async function placeOf(request: Request): Promise<CompanyPlacement | null> {
     const mark = markOf(request)
     const [place] = mark ? await directory.find(mark.kind, mark.key) : []
@@ -66,16 +66,16 @@ export function createShardRouter({ directory, homes }: FrontOptions): RequestHa
     directory.forget(moved.companyId)
     if (request.readableDidRead || response.headersSent) return next(new Unavailable('the company has moved'))
     const place = await placeOf(request)
-    const home = place ? homes.at(place.home) : homes.main
-    home(request, response, (error?: unknown) =>
+    const shard = place ? shards.at(place.shard) : shards.main
+    shard(request, response, (error?: unknown) =>
       next(error instanceof WrongShardError ? new Unavailable('the company moves') : error),
     )
   }
 
   return async (request, response, next) => {
     const place = await placeOf(request)
-    const home = place ? homes.at(place.home) : homes.main
-    home(request, response, (error?: unknown) => {
+    const shard = place ? shards.at(place.shard) : shards.main
+    shard(request, response, (error?: unknown) => {
       if (error instanceof WrongShardError) again(error, request, response, next).catch(next)
       else next(error)
     })

@@ -76,7 +76,7 @@ export function createShard(options: ShardOptions): ShardProcess {
   const closing: (() => Promise<void>)[] = []
   const quietly = quietlyTo(log)
   const shared = (): SharedServices => {
-    if (!opened) throw new Error('the home is not open')
+    if (!opened) throw new Error('the shard is not open')
     return opened
   }
 

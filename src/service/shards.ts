@@ -38,15 +38,15 @@ export interface ServedShards {
   close(): Promise<void>
 }
 
-interface HomesOptions extends Omit<ShardOptions, 'metrics' | 'masterKeys' | 'directory'> {
+interface ShardsOptions extends Omit<ShardOptions, 'metrics' | 'masterKeys' | 'directory'> {
   readonly metrics: Metrics
 }
 
-export const createServedShards = (options: HomesOptions): ServedShards =>
-  options.config.SHARDS ? severalHomes(options, options.config.SHARDS) : oneHome(options)
+export const createServedShards = (options: ShardsOptions): ServedShards =>
+  options.config.SHARDS ? severalShards(options, options.config.SHARDS) : oneShard(options)
 
-/** With a single shard, no other code deals with shards (HOME-1). */
-function oneHome(options: HomesOptions): ServedShards {
+/** With a single shard, no other code deals with shards (SHARD-1). */
+function oneShard(options: ShardsOptions): ServedShards {
   const main = createShard({ ...options, masterKeys: loadMasterKeys })
   let common: CommonServices | null = null
   return {
@@ -68,7 +68,7 @@ function oneHome(options: HomesOptions): ServedShards {
   }
 }
 
-function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): ServedShards {
+function severalShards(options: ShardsOptions, named: readonly NamedUrl[]): ServedShards {
   const { config, metrics, log } = options
   const isApi = config.ROLES.includes('api')
   let directory: Directory | null = null
@@ -78,16 +78,16 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
     if (!directory) throw new Unavailable('the directory is not open yet')
     return directory
   }
-  const optionsOf = (home: string): ShardOptions => {
-    const logger = options.logger.child({ home })
+  const optionsOf = (shard: string): ShardOptions => {
+    const logger = options.logger.child({ shard })
     return {
       ...options,
       logger,
       log: logOf(logger),
-      config: configOf(config, home),
-      metrics: metrics.ofHome(home),
+      config: configOf(config, shard),
+      metrics: metrics.ofShard(shard),
       masterKeys: () => loadMasterKeys(config),
-      directory: () => createDirectoryHooks({ directory: known(), homes: cores, log }, home, named),
+      directory: () => createDirectoryHooks({ directory: known(), shards: cores, log }, shard, named),
     }
   }
   const main = createShard(optionsOf(DEFAULT_SHARD))
@@ -109,10 +109,10 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       directory = openDirectory({ databaseUrl: addresses.databaseUrl, log })
       const shared = await main.open(addresses, provider)
       await main.begin()
-      if (isApi) interfaces = openServed(options, { directory, homes: cores })
+      if (isApi) interfaces = openServed(options, { directory, shards: cores })
       const founding = { main: shared.core, directory, provider, interfaces }
       await Promise.all(further.map((each) => each.start(founding)))
-      if (config.ROLES.includes('projector')) repeating.push(...lookAfter(options, { directory, homes: cores }))
+      if (config.ROLES.includes('projector')) repeating.push(...lookAfter(options, { directory, shards: cores }))
       return shared
     },
     serve() {
@@ -123,11 +123,11 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
         () => router,
         (present) => present.router as Router,
       )
-      return createShardRouter({ directory: known(), homes: routers })
+      return createShardRouter({ directory: known(), shards: routers })
     },
     async health() {
-      const states = await Promise.all(further.map(async (each) => [`home_${each.name}`, await each.state()] as const))
-      return { ...(await main.health()), homes: Object.fromEntries(states) }
+      const states = await Promise.all(further.map(async (each) => [`shard_${each.name}`, await each.state()] as const))
+      return { ...(await main.health()), shards: Object.fromEntries(states) }
     },
     isOver: () => [main, ...further].some((each) => each.isOver()),
     async quiet() {
@@ -144,13 +144,13 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
 
 /** Maintains the directory and company migrations, which belong to no single shard. */
 function lookAfter(
-  { logger, log }: HomesOptions,
-  over: Pick<PersonDirectory, 'directory'> & { readonly homes: Shards<Core> },
+  { logger, log }: ShardsOptions,
+  over: Pick<PersonDirectory, 'directory'> & { readonly shards: Shards<Core> },
 ) {
   return [
     sweepOnSchedule({ ...over, log }, (error) => log('the directory could not be swept', error)),
     monitorMigrations({
-      homes: over.homes,
+      shards: over.shards,
       warn: (message, details) => logger.warn(details, message),
       onError: (error) => log('moves could not be looked after', error),
     }),
@@ -159,14 +159,14 @@ function lookAfter(
 
 /** Access shared by the interfaces of all shards. */
 function openServed(
-  { config, metrics, log }: HomesOptions,
-  { directory, homes }: Pick<PersonDirectory, 'directory'> & { readonly homes: Shards<Core> },
+  { config, metrics, log }: ShardsOptions,
+  { directory, shards }: Pick<PersonDirectory, 'directory'> & { readonly shards: Shards<Core> },
 ): { readonly common: CommonServices; readonly access: InterfaceAccess } {
   const common = openCommon(config, metrics, newId)
   const access = createShardedAccess({
     directory,
-    homes,
-    mailer: homes.main.standing.isCopy() ? null : common.mailer,
+    shards,
+    mailer: shards.main.standing.isCopy() ? null : common.mailer,
     publicUrl: config.PUBLIC_URL,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
     panelLimits: panelLimitsOf(config),

@@ -3,11 +3,11 @@ import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { withPool } from '#postgres/pool.ts'
 
 /**
- * A shard is rebuilt only in an empty Postgres or in one that an interrupted rebuild has begun to fill (HOME-95). A
+ * A shard is rebuilt only in an empty Postgres or in one that an interrupted rebuild has begun to fill (SHARD-95). A
  * foreign schema, or complete tables, may be in use. @throws UnsupportedPostgres; nothing was changed
  */
 export async function assertEmpty(databaseUrl: string, name: string): Promise<void> {
-  await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
+  await withPool(databaseUrl, { max: 1, application_name: 'tillbook shard' }, async (pool) => {
     const { rows } = await pool.query<{ others: string | null; isPrepared: boolean }>(
       `select string_agg(distinct n.nspname || '.' || c.relname, ', ') filter (where n.nspname !~ '${OURS}') as others,
          to_regclass('ops.read_model') is not null as "isPrepared"

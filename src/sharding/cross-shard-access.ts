@@ -33,12 +33,12 @@ export interface ShardedAccess {
 }
 
 /** The parts of one shard. */
-interface HomeAccess extends Pick<ShardedAccess, 'sessions' | 'tokens' | 'invitations'> {
+interface ShardAccess extends Pick<ShardedAccess, 'sessions' | 'tokens' | 'invitations'> {
   readonly writer: Writer
 }
 
 interface AccessOptions extends PersonDirectory {
-  readonly homes: Shards<{ readonly pool: Pool; readonly writer: Writer }>
+  readonly shards: Shards<{ readonly pool: Pool; readonly writer: Writer }>
   readonly mailer: Mailer | null
   readonly publicUrl: string
   /** Lifetime of till tokens; null if they end only by logout. */
@@ -47,37 +47,37 @@ interface AccessOptions extends PersonDirectory {
 }
 
 /**
- * The interfaces of a single shard, over all shards (HOME-25). A key that no shard knows is looked up in the default
- * shard (HOME-4).
+ * The interfaces of a single shard, over all shards (SHARD-25). A key that no shard knows is looked up in the default
+ * shard (SHARD-4).
  */
 export function createShardedAccess(options: AccessOptions): ShardedAccess {
-  const { homes, mailer, publicUrl, log } = options
+  const { shards, mailer, publicUrl, log } = options
   const people = peopleOverShards(options)
-  const login = createLogin(homes.main.pool, people)
-  const made = new WeakMap<object, HomeAccess>()
+  const login = createLogin(shards.main.pool, people)
+  const made = new WeakMap<object, ShardAccess>()
 
-  function at(name: string): HomeAccess {
-    const home = homes.at(name)
-    const known = made.get(home)
+  function at(name: string): ShardAccess {
+    const shard = shards.at(name)
+    const known = made.get(shard)
     if (known) return known
     const access = {
-      writer: home.writer,
-      sessions: createSessions(home.pool, (error) => log('sharding: last use of a session was not recorded', error), {
-        register: registerLoginOf(options, home, 'session'),
+      writer: shard.writer,
+      sessions: createSessions(shard.pool, (error) => log('sharding: last use of a session was not recorded', error), {
+        register: registerLoginOf(options, shard, 'session'),
         limits: options.panelLimits,
       }),
-      tokens: createTokens(home.pool, options.tokenDays, registerLoginOf(options, home, 'sync_token')),
-      invitations: createInvitations({ ...home, login, people, mailer, publicUrl }),
+      tokens: createTokens(shard.pool, options.tokenDays, registerLoginOf(options, shard, 'sync_token')),
+      invitations: createInvitations({ ...shard, login, people, mailer, publicUrl }),
     }
-    made.set(home, access)
+    made.set(shard, access)
     return access
   }
 
   const routes = createRoutes(options, at)
   const writer: Writer = {
-    run: (request) => routes.ofCompany(request.companyId, (home) => home.writer.run(request)),
+    run: (request) => routes.ofCompany(request.companyId, (shard) => shard.writer.run(request)),
     idle: async () => {
-      await Promise.all(homes.present().map(({ home }) => home.writer.idle()))
+      await Promise.all(shards.present().map(({ shard }) => shard.writer.idle()))
     },
   }
   return {
@@ -85,22 +85,25 @@ export function createShardedAccess(options: AccessOptions): ShardedAccess {
     sessions: sessionsOver(routes),
     tokens: tokensOver(routes),
     invitations: invitationsOver(routes, at),
-    passwordLinks: createPasswordLinks({ pool: homes.main.pool, writer, login, mailer, publicUrl, log }),
+    passwordLinks: createPasswordLinks({ pool: shards.main.pool, writer, login, mailer, publicUrl, log }),
   }
 }
 
 /** Routes a call to the shard of its company. */
 interface Routes {
-  ofCompany<T>(companyId: number, work: (home: HomeAccess) => Promise<T>): Promise<T>
+  ofCompany<T>(companyId: number, work: (shard: ShardAccess) => Promise<T>): Promise<T>
   /** A null hash is a token of the wrong format. */
-  ofKey<T>(kind: EntryKind, hash: Buffer | null, work: (home: HomeAccess) => Promise<T>): Promise<T>
+  ofKey<T>(kind: EntryKind, hash: Buffer | null, work: (shard: ShardAccess) => Promise<T>): Promise<T>
   /** The sweep removes ended entries too: a failure here is not reported to the caller. */
   release(kind: EntryKind, key: Buffer): Promise<void>
 }
 
-function createRoutes({ directory, log }: AccessOptions, at: (home: string) => HomeAccess): Routes {
+function createRoutes({ directory, log }: AccessOptions, at: (shard: string) => ShardAccess): Routes {
   /** A shard that answers WrongShardError has changed nothing, so the call may be repeated once. */
-  async function following<T>(find: () => Promise<string | null>, work: (home: HomeAccess) => Promise<T>): Promise<T> {
+  async function following<T>(
+    find: () => Promise<string | null>,
+    work: (shard: ShardAccess) => Promise<T>,
+  ): Promise<T> {
     try {
       return await work(at((await find()) ?? DEFAULT_SHARD))
     } catch (error) {
@@ -110,9 +113,9 @@ function createRoutes({ directory, log }: AccessOptions, at: (home: string) => H
     }
   }
   return {
-    ofCompany: (companyId, work) => following(() => directory.homeOf(companyId), work),
+    ofCompany: (companyId, work) => following(() => directory.shardOf(companyId), work),
     ofKey: (kind, hash, work) =>
-      following(async () => (hash && (await directory.find(kind, hash))[0]?.home) ?? null, work),
+      following(async () => (hash && (await directory.find(kind, hash))[0]?.shard) ?? null, work),
     async release(kind, key) {
       try {
         const places = await directory.find(kind, key)
@@ -153,7 +156,7 @@ const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
 })
 
 /**
- * From one home to another. The directory takes the new session only while `main` has the person's generation of the old one, and forgets
+ * From one shard to another. The directory takes the new session only while `main` has the person's generation of the old one, and forgets
  * it with the next password. Its token is handed out if the old one was alive until then; otherwise nobody ever has it.
  */
 async function exchangeAcross(
@@ -184,7 +187,7 @@ const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
   },
 })
 
-function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => HomeAccess): Invitations {
+function invitationsOver({ ofCompany, ofKey }: Routes, at: (shard: string) => ShardAccess): Invitations {
   const hashOf = INVITATION_TOKENS.hashOf
   return {
     create: () => at(DEFAULT_SHARD).invitations.create(),
@@ -197,22 +200,22 @@ function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => Hom
 
 /**
  * The interfaces of one shard. For a company that has migrated they throw WrongShardError, so that nothing is looked up
- * in the wrong place (HOME-29).
+ * in the wrong place (SHARD-29).
  */
 export function accessOnShard(
-  home: string,
+  shard: string,
   access: ShardedAccess,
-  directory: Pick<Directory, 'homeOf' | 'find'>,
+  directory: Pick<Directory, 'shardOf' | 'find'>,
 ): ShardedAccess {
   async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
-    if (session && ((await directory.homeOf(session.companyId)) ?? DEFAULT_SHARD) !== home)
+    if (session && ((await directory.shardOf(session.companyId)) ?? DEFAULT_SHARD) !== shard)
       throw new WrongShardError(session.companyId)
     return session
   }
   async function isLive(token: string): Promise<boolean> {
     const hash = PANEL_TOKENS.hashOf(token)
     const [place] = hash ? await directory.find('session', hash) : []
-    if (place && place.home !== home) throw new WrongShardError(place.companyId)
+    if (place && place.shard !== shard) throw new WrongShardError(place.companyId)
     return access.sessions.isLive(token)
   }
   async function admit(token: string): Promise<AdmittedSession | null> {

@@ -5,11 +5,11 @@ import { Unavailable } from '#lib/errors.ts'
 /** Result of a look-up; `account` names the login that ends it (directory.ts). */
 export interface LookUpResult {
   readonly companyId: number
-  readonly home: string
+  readonly shard: string
   readonly account: string | null
 }
 
-/** Freshness of a cached answer while the directory is reachable and notifications arrive (HOME-22). */
+/** Freshness of a cached answer while the directory is reachable and notifications arrive (SHARD-22). */
 const FRESH_MS = 60_000
 /** Longest use of a cached answer while it is not. */
 const LONGEST_MS = 24 * 3_600_000
@@ -86,7 +86,7 @@ async function withPatience(
 
 /**
  * Batches all waiting look-ups into one statement at a time: invented keys, which are never cached, take a place in it
- * but no connection (HOME-21). Only found keys are cached; the least recently used go first.
+ * but no connection (SHARD-21). Only found keys are cached; the least recently used go first.
  */
 export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOptions): DirectoryCache {
   const kept = new LRUCache<string, Kept>({ max: room })

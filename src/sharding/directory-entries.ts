@@ -25,7 +25,7 @@ export interface LoginEntry extends DirectoryEntry {
 /** A company and its shard. */
 export interface CompanyPlacement {
   readonly companyId: number
-  readonly home: string
+  readonly shard: string
 }
 
 /** A unique key belongs to another company. */
@@ -81,14 +81,14 @@ export const columnsOf = (entries: readonly DirectoryEntry[]): unknown[] => [
 
 const LOOK_UP = {
   name: 'look_up_in_directory',
-  text: `select asked.position::int, e.company_id as "companyId", h.home, encode(e.account, 'base64') as account
+  text: `select asked.position::int, e.company_id as "companyId", h.shard, encode(e.account, 'base64') as account
          from unnest($1::text[], $2::bytea[]) with ordinality as asked(kind, key, position)
          join ops.directory_entries e on e.kind = asked.kind and e.key = asked.key
-         join ops.company_homes h on h.company_id = e.company_id
+         join ops.company_shards h on h.company_id = e.company_id
          union all
-         select asked.position::int, h.company_id, h.home, null
+         select asked.position::int, h.company_id, h.shard, null
          from unnest($3::bigint[]) with ordinality as asked(company_id, position)
-         join ops.company_homes h on h.company_id = asked.company_id`,
+         join ops.company_shards h on h.company_id = asked.company_id`,
 }
 
 const ASKED = 'unnest($1::text[], $2::bytea[], $3::bigint[]) with ordinality as asked(kind, key, company_id, position)'

@@ -18,17 +18,21 @@ export interface DirectoryHooks {
   readonly whereLives: ResolvePlacement
 }
 
-/** `homes` are the additional shards. */
-export function createDirectoryHooks(over: PersonDirectory, home: string, homes: readonly NamedUrl[]): DirectoryHooks {
+/** `shards` are the additional shards. */
+export function createDirectoryHooks(
+  over: PersonDirectory,
+  shard: string,
+  shards: readonly NamedUrl[],
+): DirectoryHooks {
   const forget = (former: FormerEmails) =>
-    forgetEmails(over, home, former).catch((error) =>
+    forgetEmails(over, shard, former).catch((error) =>
       over.log('directory: addresses of erased users were not removed', error),
     )
   return {
-    register: (companyId) => over.directory.register(companyId, home),
-    reserve: createNameReserver(over, home),
+    register: (companyId) => over.directory.register(companyId, shard),
+    reserve: createNameReserver(over, shard),
     logins: () => over.directory.pool,
     onForgotten: (former) => void Promise.all(former.map(forget)),
-    whereLives: createPlacementResolver({ home, directory: over.directory, homes }),
+    whereLives: createPlacementResolver({ shard, directory: over.directory, shards }),
   }
 }

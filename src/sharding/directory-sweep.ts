@@ -10,7 +10,7 @@ import { type PersonDirectory, wipeFormer } from './persons.ts'
 import type { Shards } from './shards.ts'
 
 export interface DirectorySweep extends PersonDirectory {
-  readonly homes: Shards<{ readonly pool: Pool; health(): Promise<Readonly<Record<string, string>>> }>
+  readonly shards: Shards<{ readonly pool: Pool; health(): Promise<Readonly<Record<string, string>>> }>
 }
 
 /** Entries added and removed. */
@@ -50,13 +50,13 @@ export async function sweepDirectory(over: DirectorySweep): Promise<SweepReport>
 }
 
 /**
- * Adds what shards have and the directory lacks, then removes what no shard has (HOME-28). Skips shards with pending
+ * Adds what shards have and the directory lacks, then removes what no shard has (SHARD-28). Skips shards with pending
  * events.
  */
 async function* sweepSteps(over: DirectorySweep): AsyncGenerator<SweepReport> {
   const level: string[] = []
-  for (const { name, home } of over.homes.present()) {
-    if (Object.values(await home.health()).every((state) => state === 'up')) level.push(name)
+  for (const { name, shard } of over.shards.present()) {
+    if (Object.values(await shard.health()).every((state) => state === 'up')) level.push(name)
   }
   const swept = new Set(level)
   const failures: unknown[] = []
@@ -64,7 +64,7 @@ async function* sweepSteps(over: DirectorySweep): AsyncGenerator<SweepReport> {
     try {
       yield* addAllOf(over, name)
     } catch (error) {
-      // The other homes are swept; what the directory has of this one stays.
+      // The other shards are swept; what the directory has of this one stays.
       failures.push(error)
       swept.delete(name)
     }
@@ -79,9 +79,9 @@ async function* addAllOf(over: DirectorySweep, name: string): AsyncGenerator<Swe
   for (const kind of ENTRY_KINDS) yield* addEntries(over, name, kind)
 }
 
-async function* addCompanies({ directory, homes }: DirectorySweep, home: string): AsyncGenerator<SweepReport> {
+async function* addCompanies({ directory, shards }: DirectorySweep, shard: string): AsyncGenerator<SweepReport> {
   for (let after = 0; ; ) {
-    const { rows } = await homes.at(home).pool.query<{ company_id: number; move: string | null }>({
+    const { rows } = await shards.at(shard).pool.query<{ company_id: number; move: string | null }>({
       ...LEDGERS,
       values: [after, SWEEP_STEP_ROWS],
     })
@@ -89,14 +89,14 @@ async function* addCompanies({ directory, homes }: DirectorySweep, home: string)
     if (!last) return
     const { rowCount } = await directory.pool.query({
       ...ADD_COMPANIES,
-      values: [rows.map(({ company_id }) => company_id), home],
+      values: [rows.map(({ company_id }) => company_id), shard],
     })
     const living = rows.filter(({ move }) => move === null || move === 'paused' || move === 'leaving')
     const { rows: strayed } = await directory.pool.query<Strayed>({
       ...STRAYED,
-      values: [living.map(({ company_id }) => company_id), home],
+      values: [living.map(({ company_id }) => company_id), shard],
     })
-    for (const company of strayed) await takeHome({ directory, homes }, company, home)
+    for (const company of strayed) await takeShard({ directory, shards }, company, shard)
     yield { added: rowCount ?? 0, removed: 0 }
     after = last.company_id
   }
@@ -105,28 +105,28 @@ async function* addCompanies({ directory, homes }: DirectorySweep, home: string)
 /** A company on one shard by that shard's word and on another by the directory's. */
 interface Strayed {
   readonly company_id: number
-  readonly home: string
+  readonly shard: string
 }
 
 /** After a restore of the directory from before a migration: the source shard names the target. */
-async function takeHome(
-  { directory, homes }: Pick<DirectorySweep, 'directory' | 'homes'>,
+async function takeShard(
+  { directory, shards }: Pick<DirectorySweep, 'directory' | 'shards'>,
   strayed: Strayed,
-  home: string,
+  shard: string,
 ): Promise<void> {
-  if (!homes.present().some(({ name }) => name === strayed.home)) return
-  const { rows } = await homes
-    .at(strayed.home)
+  if (!shards.present().some(({ name }) => name === strayed.shard)) return
+  const { rows } = await shards
+    .at(strayed.shard)
     .pool.query<{ lives: boolean }>({ ...LIVES, values: [strayed.company_id] })
-  if (!rows.some(({ lives }) => lives)) await directory.moveTo(strayed.company_id, home)
+  if (!rows.some(({ lives }) => lives)) await directory.moveTo(strayed.company_id, shard)
 }
 
 async function* addEntries(
-  { directory, homes }: DirectorySweep,
-  home: string,
+  { directory, shards }: DirectorySweep,
+  shard: string,
   kind: EntryKind,
 ): AsyncGenerator<SweepReport> {
-  const { pool } = homes.at(home)
+  const { pool } = shards.at(shard)
   let after: PendingEntry | null = null
   for (;;) {
     const page: readonly PendingEntry[] = await pendingEntryPage(pool, kind, after, SWEEP_STEP_ROWS)
@@ -142,7 +142,7 @@ async function* addEntries(
         live.map(({ email }) => email && loginAccountOf(email)),
         live.map(({ email }) => email),
         live.map(({ person_generation }) => person_generation),
-        home,
+        shard,
       ],
     })
     yield { added: rowCount ?? 0, removed: 0 }
@@ -154,7 +154,7 @@ interface Listed {
   readonly kind: EntryKind
   readonly key: Buffer
   readonly company_id: number
-  readonly home: string | null
+  readonly shard: string | null
 }
 
 async function* removeOrphans(over: DirectorySweep, level: ReadonlySet<string>): AsyncGenerator<SweepReport> {
@@ -168,11 +168,11 @@ async function* removeOrphans(over: DirectorySweep, level: ReadonlySet<string>):
     const last = rows.at(-1)
     if (!last) return
     let removed = 0
-    for (const home of level)
+    for (const shard of level)
       removed += await removeOrphansOf(
         over,
-        home,
-        rows.filter((row) => row.home === home),
+        shard,
+        rows.filter((row) => row.shard === shard),
       )
     yield { added: 0, removed }
     after = last
@@ -180,8 +180,8 @@ async function* removeOrphans(over: DirectorySweep, level: ReadonlySet<string>):
 }
 
 /** Skips companies without a ledger on the shard, as during its rebuild. */
-async function removeOrphansOf(over: DirectorySweep, home: string, listed: readonly Listed[]): Promise<number> {
-  const { pool } = over.homes.at(home)
+async function removeOrphansOf(over: DirectorySweep, shard: string, listed: readonly Listed[]): Promise<number> {
+  const { pool } = over.shards.at(shard)
   const companies = await pool.query<{ company_id: number }>({
     ...WITH_LEDGER,
     values: [[...new Set(listed.map(({ company_id }) => company_id))]],
@@ -200,7 +200,7 @@ async function removeOrphansOf(over: DirectorySweep, home: string, listed: reado
       orphans.map(({ kind }) => kind),
       orphans.map(({ key }) => key),
       orphans.map(({ company_id }) => company_id),
-      home,
+      shard,
     ],
   })
   await wipeFormer(
@@ -211,19 +211,19 @@ async function removeOrphansOf(over: DirectorySweep, home: string, listed: reado
 }
 
 const LEDGERS = {
-  name: 'ledgers_of_home',
+  name: 'ledgers_of_shard',
   text: 'select company_id, move from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
 }
 
 /** A company arriving elsewhere still belongs here unless it has left. */
 const LIVES = {
-  name: 'lives_in_home',
+  name: 'lives_in_shard',
   text: `select move is null or move <> 'left' as lives from ops.ledgers where company_id = $1 and revision >= 0`,
 }
 
 const STRAYED = {
-  name: 'companies_of_other_homes',
-  text: 'select company_id, home from ops.company_homes where company_id = any($1::bigint[]) and home <> $2',
+  name: 'companies_of_other_shards',
+  text: 'select company_id, shard from ops.company_shards where company_id = any($1::bigint[]) and shard <> $2',
 }
 
 const WITH_LEDGER = {
@@ -232,18 +232,18 @@ const WITH_LEDGER = {
 }
 
 const ADD_COMPANIES = {
-  name: 'add_companies_of_home',
-  text: `insert into ops.company_homes (company_id, home) select company_id, $2 from unnest($1::bigint[]) as company_id
+  name: 'add_companies_of_shard',
+  text: `insert into ops.company_shards (company_id, shard) select company_id, $2 from unnest($1::bigint[]) as company_id
          order by company_id on conflict do nothing`,
 }
 
 /** Only companies of the shard and passwords in force; serialises with password changes. */
 const ADD_ENTRIES = {
-  name: 'add_entries_of_home',
+  name: 'add_entries_of_shard',
   text: `insert into ops.directory_entries (kind, key, company_id, account)
          select $1, held.key, held.company_id, held.account
          from unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::text[], $6::int[]) as held(key, company_id, account, email, generation)
-         join ops.company_homes h on h.company_id = held.company_id and h.home = $7
+         join ops.company_shards h on h.company_id = held.company_id and h.shard = $7
          where not exists (
            select from ops.directory_entries e where e.kind = $1 and e.key = held.key and e.company_id = held.company_id)
          and (held.email is null or exists (select from ops.persons p where p.email = held.email and p.generation = held.generation for share))
@@ -253,8 +253,8 @@ const ADD_ENTRIES = {
 
 const LISTED = {
   name: 'list_directory',
-  text: `select e.kind, e.key, e.company_id, h.home
-         from ops.directory_entries e left join ops.company_homes h on h.company_id = e.company_id
+  text: `select e.kind, e.key, e.company_id, h.shard
+         from ops.directory_entries e left join ops.company_shards h on h.company_id = e.company_id
          where (e.kind, e.key, e.company_id) > ($1, $2, $3)
          order by e.kind, e.key, e.company_id limit $4`,
 }
@@ -264,7 +264,7 @@ const REMOVE = {
   name: 'remove_orphans',
   text: `delete from ops.directory_entries e
          using unnest($1::text[], $2::bytea[], $3::bigint[]) as orphan(kind, key, company_id)
-         join ops.company_homes h on h.company_id = orphan.company_id and h.home = $4
+         join ops.company_shards h on h.company_id = orphan.company_id and h.shard = $4
          where e.kind = orphan.kind and e.key = orphan.key and e.company_id = orphan.company_id
            and e.created_at < now() - interval '1 hour'
          returning e.kind, e.key`,

@@ -28,12 +28,12 @@ export interface ShardFigures {
 }
 
 /**
- * Placement of companies and keys (HOME-20). If the directory is unreachable it throws `Unavailable`: a key is never
+ * Placement of companies and keys (SHARD-20). If the directory is unreachable it throws `Unavailable`: a key is never
  * reported as unknown.
  */
 export interface Directory {
   /** Null for an unknown company. @throws Unavailable */
-  homeOf(companyId: number): Promise<string | null>
+  shardOf(companyId: number): Promise<string | null>
   /** The company of a key: at most one, several for e-mail addresses. @throws Unavailable */
   find(kind: EntryKind, key: EntryKey): Promise<readonly CompanyPlacement[]>
   /** Called before rows with these keys are written. @throws EntryTaken, Unavailable */
@@ -46,13 +46,13 @@ export interface Directory {
   /** Removes ended entries; absent ones are ignored. @throws Unavailable */
   release(entries: readonly DirectoryEntry[]): Promise<void>
   /** Places a new company, from its first event on. @throws Unavailable */
-  register(companyId: number, home: string): Promise<void>
+  register(companyId: number, shard: string): Promise<void>
   /** Changes a company's shard in one transaction and notifies all processes. @throws Unavailable */
-  moveTo(companyId: number, home: string): Promise<void>
+  moveTo(companyId: number, shard: string): Promise<void>
   /** All registered shards by name. @throws Unavailable */
-  homes(): Promise<readonly ShardFigures[]>
+  shards(): Promise<readonly ShardFigures[]>
   /** Registers a shard, or changes whether it takes new companies. @throws Unavailable */
-  addHome(name: string): Promise<void>
+  addShard(name: string): Promise<void>
   drain(name: string, draining: boolean): Promise<void>
   /** Drops cached answers about a company: the next look-up reads the directory. */
   forget(companyId: number): void
@@ -127,9 +127,9 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
     isUp: lookUps.isUp,
     forget: (companyId) => lookUps.drop({ companyId }),
     forgetAccount: (account) => lookUps.drop({ account: account.toString('base64') }),
-    async homeOf(companyId) {
+    async shardOf(companyId) {
       const [found] = await lookUps.find(`company ${companyId}`)
-      return found?.home ?? null
+      return found?.shard ?? null
     },
     find(kind, key) {
       const text = `${kind} ${entryKeyBytes(key).toString('base64')}`
@@ -144,16 +144,16 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
     async release(entries) {
       if (entries.length > 0) await query(RELEASE, columnsOf(entries))
     },
-    async register(companyId, home) {
-      await query(REGISTER, [companyId, home])
+    async register(companyId, shard) {
+      await query(REGISTER, [companyId, shard])
     },
-    async moveTo(companyId, home) {
-      await query(MOVE, [companyId, home, DIRECTORY_CHANNEL, companyText(companyId)])
+    async moveTo(companyId, shard) {
+      await query(MOVE, [companyId, shard, DIRECTORY_CHANNEL, companyText(companyId)])
       lookUps.drop({ companyId })
     },
-    homes: async () => (await query<ShardFigures>(SHARDS, [])).rows,
-    async addHome(name) {
-      await query(ADD_HOME, [name])
+    shards: async () => (await query<ShardFigures>(SHARDS, [])).rows,
+    async addShard(name) {
+      await query(ADD_SHARD, [name])
     },
     async drain(name, draining) {
       await query(DRAIN, [name, draining])
@@ -181,30 +181,30 @@ function hear(payload: string | null, lookUps: ReturnType<typeof createDirectory
 const REGISTER = {
   name: 'register_in_directory',
   // The first companies may be registered before the first additional shard.
-  text: `with main as (insert into ops.homes (name) select 'main' where $2 = 'main' on conflict do nothing)
-         insert into ops.company_homes (company_id, home) values ($1, $2) on conflict do nothing`,
+  text: `with main as (insert into ops.shards (name) select 'main' where $2 = 'main' on conflict do nothing)
+         insert into ops.company_shards (company_id, shard) values ($1, $2) on conflict do nothing`,
 }
 
 const MOVE = {
   name: 'move_in_directory',
   text: `with moved as (
-           insert into ops.company_homes as h (company_id, home) values ($1, $2)
-           on conflict (company_id) do update set home = excluded.home, since = clock_timestamp() where h.home <> excluded.home
+           insert into ops.company_shards as h (company_id, shard) values ($1, $2)
+           on conflict (company_id) do update set shard = excluded.shard, since = clock_timestamp() where h.shard <> excluded.shard
            returning company_id
          )
          select pg_notify($3, $4) from moved`,
 }
 
 const SHARDS = {
-  name: 'homes_of_directory',
-  text: `select name, draining, (select count(*)::int from ops.company_homes c where c.home = h.name) as companies
-         from ops.homes h order by name`,
+  name: 'shards_of_directory',
+  text: `select name, draining, (select count(*)::int from ops.company_shards c where c.shard = h.name) as companies
+         from ops.shards h order by name`,
 }
 
 /** The default shard is registered together with the first additional one. */
-const ADD_HOME = {
-  name: 'add_home',
-  text: `insert into ops.homes (name) select name from unnest(array['main', $1]) as name group by name on conflict do nothing`,
+const ADD_SHARD = {
+  name: 'add_shard',
+  text: `insert into ops.shards (name) select name from unnest(array['main', $1]) as name group by name on conflict do nothing`,
 }
 
-const DRAIN = { name: 'drain_home', text: 'update ops.homes set draining = $2 where name = $1' }
+const DRAIN = { name: 'drain_shard', text: 'update ops.shards set draining = $2 where name = $1' }

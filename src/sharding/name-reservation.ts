@@ -23,14 +23,14 @@ const KEYS: ReadonlyMap<AnyTable, readonly [EntryKind, (row: never) => EntryKey 
   [users, ['email', ({ email }: UserName) => email]],
 ])
 
-/** Reserves names in the directory before a shard's writer appends (HOME-24, HOME-26). */
-export function createNameReserver(over: PersonDirectory, home: string): NameReserver {
+/** Reserves names in the directory before a shard's writer appends (SHARD-24, SHARD-26). */
+export function createNameReserver(over: PersonDirectory, shard: string): NameReserver {
   return {
     tables: [...KEYS.keys(), persons],
     async reserve(rows) {
       await reserveEntries(over, rows)
       // Last, because a decision on a password is not undone.
-      for (const { table, row } of rows) if (table === persons) await settle(over, home, row as PersonLogin)
+      for (const { table, row } of rows) if (table === persons) await settle(over, shard, row as PersonLogin)
     },
   }
 }
@@ -60,11 +60,11 @@ function entryOf(table: AnyTable, row: object): DirectoryEntry | null {
 }
 
 /** @throws StaleDecision if another password is in force, which the shard has by then */
-async function settle(over: PersonDirectory, home: string, person: PersonLogin): Promise<void> {
+async function settle(over: PersonDirectory, shard: string, person: PersonLogin): Promise<void> {
   const inForce = await decidePassword(over, person)
   if (inForce.generation !== person.generation || inForce.password_hash !== person.password_hash) {
-    await copyPerson(over.homes.at(home).pool, inForce)
+    await copyPerson(over.shards.at(shard).pool, inForce)
     throw new StaleDecision('another password is in force')
   }
-  if (person.generation > 0) await pushPassword(over, person, home)
+  if (person.generation > 0) await pushPassword(over, person, shard)
 }

@@ -8,29 +8,29 @@ type Database = { readonly pool: Pool }
 
 /** Persons with their companies on all shards; the default shard has the passwords. */
 export function peopleOverShards(over: PersonDirectory): People {
-  const { directory, homes, log } = over
+  const { directory, shards, log } = over
 
   /** Shards that may have users with the address. */
-  async function homesOf(email: string): Promise<readonly string[]> {
+  async function shardsOf(email: string): Promise<readonly string[]> {
     const places = await directory.find('email', email)
-    return [...new Set([DEFAULT_SHARD, ...places.map(({ home }) => home)])]
+    return [...new Set([DEFAULT_SHARD, ...places.map(({ shard }) => shard)])]
   }
 
   /** A company that is leaving, or has left, is listed by one shard only. */
-  async function membershipsAt(home: string, email: string, generation: number): Promise<readonly Membership[]> {
-    const found = await membershipsIn(homes.at(home).pool, email, generation)
+  async function membershipsAt(shard: string, email: string, generation: number): Promise<readonly Membership[]> {
+    const found = await membershipsIn(shards.at(shard).pool, email, generation)
     const lives = await Promise.all(
-      found.map(async ({ user }) => ((await directory.homeOf(user.company_id)) ?? DEFAULT_SHARD) === home),
+      found.map(async ({ user }) => ((await directory.shardOf(user.company_id)) ?? DEFAULT_SHARD) === shard),
     )
     return found.filter((_membership, position) => lives[position])
   }
 
   async function membershipsOf(email: string, generation: number): Promise<readonly Membership[]> {
     const found = await Promise.all(
-      (await homesOf(email)).map((home) =>
-        membershipsAt(home, email, generation).catch((error): readonly Membership[] => {
+      (await shardsOf(email)).map((shard) =>
+        membershipsAt(shard, email, generation).catch((error): readonly Membership[] => {
           // The login continues with the companies on reachable shards.
-          log(`sharding: login without the companies of shard ${home}`, error)
+          log(`sharding: login without the companies of shard ${shard}`, error)
           return []
         }),
       ),
@@ -49,8 +49,8 @@ export function peopleOverShards(over: PersonDirectory): People {
     async knowsToken(email, hash) {
       try {
         const [place] = await directory.find('sync_token', hash)
-        if (!place || place.home === DEFAULT_SHARD) return false
-        const { rowCount } = await homes.at(place.home).pool.query({ ...KNOWS_TOKEN, values: [hash, email] })
+        if (!place || place.shard === DEFAULT_SHARD) return false
+        const { rowCount } = await shards.at(place.shard).pool.query({ ...KNOWS_TOKEN, values: [hash, email] })
         return rowCount === 1
       } catch {
         // Treated as an unknown device, which has stricter limits but is let in.
@@ -59,13 +59,13 @@ export function peopleOverShards(over: PersonDirectory): People {
     },
     async begin({ email, companyId }, password) {
       if (await findPerson(over, email)) return false
-      const standing = await Promise.all((await homesOf(email)).map((home) => standingOf(homes.at(home), email)))
+      const standing = await Promise.all((await shardsOf(email)).map((shard) => standingOf(shards.at(shard), email)))
       if (standing.some(({ was_member }) => was_member)) return false
       const password_hash = await hashPassword(password)
       const begun = await decidePassword(over, { email, password_hash, generation: 0 })
-      const home = homes.at((await directory.homeOf(companyId)) ?? DEFAULT_SHARD)
+      const shard = shards.at((await directory.shardOf(companyId)) ?? DEFAULT_SHARD)
       // No session for a person who is being erased.
-      if (!(await standingOf(home, email)).is_known) await wipeFormer(over, [email])
+      if (!(await standingOf(shard, email)).is_known) await wipeFormer(over, [email])
       return begun.password_hash === password_hash
     },
   }

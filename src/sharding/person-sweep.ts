@@ -3,10 +3,10 @@ import { copyPerson, decidePassword, type PersonDirectory } from './persons.ts'
 
 const PAGE = 1_000
 
-/** Compares a shard's copies of logins with the default shard, page by page: the newest password wins (HOME-26). */
-export async function* comparePersons(over: PersonDirectory, home: string): AsyncGenerator<void> {
-  const { directory, homes } = over
-  const { pool } = homes.at(home)
+/** Compares a shard's copies of logins with the default shard, page by page: the newest password wins (SHARD-26). */
+export async function* comparePersons(over: PersonDirectory, shard: string): AsyncGenerator<void> {
+  const { directory, shards } = over
+  const { pool } = shards.at(shard)
   for (let after = ''; ; ) {
     const { rows } = await pool.query<PersonLogin & { is_user: boolean }>({ ...COPIES, values: [after, PAGE] })
     const last = rows.at(-1)

@@ -16,7 +16,7 @@ import type { Shards } from './shards.ts'
  */
 export interface PersonDirectory {
   readonly directory: Directory
-  readonly homes: Shards<{ readonly pool: Pool }>
+  readonly shards: Shards<{ readonly pool: Pool }>
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -53,16 +53,16 @@ export async function decidePassword(
  * Copies the password to all other shards of the person. An unreachable shard gets it later and refuses the old one.
  */
 export async function pushPassword(
-  { directory, homes, log }: PersonDirectory,
+  { directory, shards, log }: PersonDirectory,
   person: PersonLogin,
   from: string,
 ): Promise<void> {
   const places = await directory.find('email', person.email)
-  const others = new Set(places.map(({ home }) => home).filter((home) => home !== DEFAULT_SHARD && home !== from))
+  const others = new Set(places.map(({ shard }) => shard).filter((shard) => shard !== DEFAULT_SHARD && shard !== from))
   await Promise.all(
-    [...others].map((home) =>
-      soon(async () => copyPerson(homes.at(home).pool, person)).catch((error) =>
-        log(`sharding: new password has not reached shard ${home}`, error),
+    [...others].map((shard) =>
+      soon(async () => copyPerson(shards.at(shard).pool, person)).catch((error) =>
+        log(`sharding: new password has not reached shard ${shard}`, error),
       ),
     ),
   )
@@ -88,11 +88,11 @@ export async function findPerson(
 /** Registers sessions or tokens of a shard, after copying the password they were issued for. */
 export function registerLoginOf(
   persons: PersonDirectory,
-  home: { readonly pool: Pool },
+  shard: { readonly pool: Pool },
   kind: 'session' | 'sync_token',
 ): RegisterLogin {
   return async (key, { userId, companyId, personGeneration }) => {
-    const { rows } = await home.pool.query<{ email: string; generation: number | null }>({
+    const { rows } = await shard.pool.query<{ email: string; generation: number | null }>({
       ...FIND_ADDRESS,
       values: [companyId, userId],
     })
@@ -101,29 +101,32 @@ export function registerLoginOf(
     if (!user) return
     if (user.generation !== personGeneration) {
       const person = await findPerson(persons, user.email)
-      if (person) await copyPerson(home.pool, person)
+      if (person) await copyPerson(shard.pool, person)
     }
     const { email } = user
     await persons.directory.reserveLogin({ kind, key, companyId, email, generation: personGeneration })
   }
 }
 
-/** Removes addresses of erased users from the directory, and logins without users (HOME-27). */
+/** Removes addresses of erased users from the directory, and logins without users (SHARD-27). */
 export async function forgetEmails(
   persons: PersonDirectory,
-  home: string,
+  shard: string,
   { companyId, emails }: FormerEmails,
 ): Promise<void> {
-  const { directory, homes } = persons
-  const { rows } = await homes.at(home).pool.query<{ email: string }>({ ...FORMER, values: [companyId, emails] })
+  const { directory, shards } = persons
+  const { rows } = await shards.at(shard).pool.query<{ email: string }>({ ...FORMER, values: [companyId, emails] })
   const former = rows.map(({ email }) => email)
   await directory.release(former.map((key) => ({ kind: 'email', key, companyId })))
   await wipeFormer(persons, former)
 }
 
 /** @throws Postgres errors */
-export async function wipeFormer({ homes }: Pick<PersonDirectory, 'homes'>, emails: readonly string[]): Promise<void> {
-  if (emails.length > 0) await inTransaction(homes.main.pool, (tx) => eraseUnusedLogins(tx, emails))
+export async function wipeFormer(
+  { shards }: Pick<PersonDirectory, 'shards'>,
+  emails: readonly string[],
+): Promise<void> {
+  if (emails.length > 0) await inTransaction(shards.main.pool, (tx) => eraseUnusedLogins(tx, emails))
 }
 
 async function soon<T>(work: () => Promise<T>): Promise<T> {

@@ -6,10 +6,10 @@ import type { Directory } from './directory.ts'
 
 interface Asking {
   /** The shard that asks. */
-  readonly home: string
+  readonly shard: string
   readonly directory: Pick<Directory, 'pool'>
   /** Additional shards. */
-  readonly homes: readonly NamedUrl[]
+  readonly shards: readonly NamedUrl[]
 }
 
 /** Connection time-out after which a shard counts as unreachable. */
@@ -18,37 +18,38 @@ const CONNECT_TIMEOUT_MS = 3_000
 /**
  * Placement of the companies in a shared event store: by the directory, and for companies it does not know by the
  * ledgers of the other shards. A company known nowhere is on the default shard, whose directory may be older than the
- * store, or new (HOME-90). Connections to additional shards are opened for the query only.
+ * store, or new (SHARD-90). Connections to additional shards are opened for the query only.
  */
-export function createPlacementResolver({ home, directory, homes }: Asking): ResolvePlacement {
-  const others = homes.filter(({ name }) => name !== home)
+export function createPlacementResolver({ shard, directory, shards }: Asking): ResolvePlacement {
+  const others = shards.filter(({ name }) => name !== shard)
   /** A company that arrives has a ledger here first, so its placement is not asked for again. */
   const elsewhere = new Set<number>()
 
   /** Shards by company. Null if an unreachable shard may have the rest. */
-  async function homesOf(companyIds: readonly number[], found: Map<number, string>): Promise<'all' | null> {
-    for (const { company_id, home } of await ask(directory.pool, IN_DIRECTORY, companyIds)) found.set(company_id, home)
+  async function shardsOf(companyIds: readonly number[], found: Map<number, string>): Promise<'all' | null> {
+    for (const { company_id, shard } of await ask(directory.pool, IN_DIRECTORY, companyIds))
+      found.set(company_id, shard)
     const strangers = companyIds.filter((companyId) => !found.has(companyId))
     if (strangers.length === 0) return 'all'
     const answers = await Promise.allSettled([
-      ...(home === DEFAULT_SHARD ? [] : [ask(directory.pool, IN_HOME, strangers, DEFAULT_SHARD)]),
+      ...(shard === DEFAULT_SHARD ? [] : [ask(directory.pool, IN_SHARD, strangers, DEFAULT_SHARD)]),
       ...others.map(({ name, url }) => askApart(url, strangers, name)),
     ])
     for (const answer of answers)
-      if (answer.status === 'fulfilled') for (const { company_id, home } of answer.value) found.set(company_id, home)
+      if (answer.status === 'fulfilled') for (const { company_id, shard } of answer.value) found.set(company_id, shard)
     return answers.every(({ status }) => status === 'fulfilled') ? 'all' : null
   }
 
   return async (companyIds) => {
     const asked = companyIds.filter((companyId) => !elsewhere.has(companyId))
     const found = new Map<number, string>()
-    const whole = asked.length === 0 ? 'all' : await homesOf(asked, found).catch(() => null)
+    const whole = asked.length === 0 ? 'all' : await shardsOf(asked, found).catch(() => null)
     const lives = (companyId: number): Placement => {
       if (elsewhere.has(companyId)) return 'elsewhere'
       const name = found.get(companyId) ?? (whole && DEFAULT_SHARD)
       if (name === null) return 'unknown'
-      if (name !== home) elsewhere.add(companyId)
-      return name === home ? 'here' : 'elsewhere'
+      if (name !== shard) elsewhere.add(companyId)
+      return name === shard ? 'here' : 'elsewhere'
     }
     return new Map(companyIds.map((companyId) => [companyId, lives(companyId)]))
   }
@@ -56,15 +57,15 @@ export function createPlacementResolver({ home, directory, homes }: Asking): Res
 
 interface Residence {
   readonly company_id: number
-  readonly home: string
+  readonly shard: string
 }
 
-const IN_DIRECTORY = 'select company_id, home from ops.company_homes where company_id = any($1::bigint[])'
+const IN_DIRECTORY = 'select company_id, shard from ops.company_shards where company_id = any($1::bigint[])'
 
 /**
  * Includes companies whose first event is not applied. For arriving and departed companies another shard knows more.
  */
-const IN_HOME = `select company_id, $2 as home from ops.ledgers
+const IN_SHARD = `select company_id, $2 as shard from ops.ledgers
   where company_id = any($1::bigint[]) and (move is null or move in ('paused', 'leaving'))`
 
 /** An empty shard has no companies. @throws on connection errors */
@@ -85,6 +86,6 @@ async function ask(
 const UNDEFINED_TABLE = '42P01'
 
 async function askApart(url: string, companyIds: readonly number[], name: string): Promise<readonly Residence[]> {
-  const options = { max: 1, connect_timeout_ms: CONNECT_TIMEOUT_MS, application_name: 'tillbook homes' }
-  return withPool(url, options, (pool) => ask(pool, IN_HOME, companyIds, name))
+  const options = { max: 1, connect_timeout_ms: CONNECT_TIMEOUT_MS, application_name: 'tillbook shards' }
+  return withPool(url, options, (pool) => ask(pool, IN_SHARD, companyIds, name))
 }

@@ -20,11 +20,11 @@ interface Preparation {
 }
 
 /**
- * Prepares an empty database as a shard (HOME-9): migrations and privileges as its owner, then the installation's id,
+ * Prepares an empty database as a shard (SHARD-9): migrations and privileges as its owner, then the installation's id,
  * secrets and keys, which all shards share. Repeatable. @throws UnsupportedPostgres for a database that is in use
  */
 export async function prepareShard({ name, giver, databaseUrl, ownerUrl, ...rest }: Preparation): Promise<void> {
-  await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
+  await withPool(databaseUrl, { max: 1, application_name: 'tillbook shard' }, async (pool) => {
     const given = (await readShardIdentity(giver)) as ShardIdentity
     await assertFree(pool, name, given)
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
@@ -55,11 +55,11 @@ async function assertFree(pool: Pool, name: string, { installation }: ShardIdent
 }
 
 /** Secrets of request hashes and payment links, which a migrating company does not carry. */
-async function takeOverSecrets(giver: Pick<Pool, 'query'>, home: Pool): Promise<void> {
+async function takeOverSecrets(giver: Pick<Pool, 'query'>, shard: Pool): Promise<void> {
   const { rows } = await giver.query<{ name: string; secret: Buffer }>(
     'select name, secret from ops.installation_secrets',
   )
-  await home.query(
+  await shard.query(
     `insert into ops.installation_secrets (name, secret) select * from unnest($1::text[], $2::bytea[])
      on conflict (name) do update set secret = excluded.secret`,
     [rows.map(({ name }) => name), rows.map(({ secret }) => secret)],

@@ -7,15 +7,15 @@ export interface Shards<T> {
   /** @throws Unavailable if the shard is unreachable or not configured */
   at(name: string): T
   /** Open shards, the default shard first. */
-  present(): readonly { readonly name: string; readonly home: T }[]
+  present(): readonly { readonly name: string; readonly shard: T }[]
 }
 
 /** A view of the shards with these names, the default shard first; each is resolved on access. */
 export function createShardsView<T>(names: readonly string[], find: (name: string) => T | undefined): Shards<T> {
   const at = (name: string): T => {
-    const home = find(name)
-    if (home === undefined) throw new Unavailable(`shard ${name} is unreachable`)
-    return home
+    const shard = find(name)
+    if (shard === undefined) throw new Unavailable(`shard ${name} is unreachable`)
+    return shard
   }
   return {
     get main() {
@@ -24,8 +24,8 @@ export function createShardsView<T>(names: readonly string[], find: (name: strin
     at,
     present: () =>
       names.flatMap((name) => {
-        const home = find(name)
-        return home === undefined ? [] : [{ name, home }]
+        const shard = find(name)
+        return shard === undefined ? [] : [{ name, shard }]
       }),
   }
 }

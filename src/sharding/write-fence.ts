@@ -6,7 +6,7 @@ import { Unavailable } from '#lib/errors.ts'
 import { EVERY_COMPANY, LIVE_CHANNEL } from '#live/notifier.ts'
 
 /**
- * Migration state of a company on a shard (HOME-40): a column of the ledger's row, changed under the row's lock, so
+ * Migration state of a company on a shard (SHARD-40): a column of the ledger's row, changed under the row's lock, so
  * that every unit of work precedes a change or sees it. Each function is repeatable and leaves a state from which a
  * migration can be resumed or undone.
  *
@@ -54,7 +54,7 @@ async function change(pool: Pool, companyId: number, step: keyof typeof CHANGES)
   )
 }
 
-/** Closes writes. When it resolves, no unit of work of the company runs, and none starts (HOME-41). */
+/** Closes writes. When it resolves, no unit of work of the company runs, and none starts (SHARD-41). */
 export const closeWrites = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'close')
 
 /** Opens the company on this shard: a migration has ended or was undone. */
@@ -75,7 +75,7 @@ const PATIENCE_MS = 330_000
 const LOOK_AGAIN_MS = 50
 
 /**
- * The company has left: this shard answers nothing about it (HOME-42), and open pages reload. Resolves when all
+ * The company has left: this shard answers nothing about it (SHARD-42), and open pages reload. Resolves when all
  * statements that may not have seen the change have ended, so that their rows are still replicated.
  * @throws Unavailable on time-out; the company has left all the same
  */
@@ -88,7 +88,7 @@ export async function markLeft(pool: Pool, companyId: number, patience_ms = PATI
 
 /**
  * Stops background work of the company in all processes; writes and reads continue. Resolves when running work has
- * ended (HOME-45). Fast when repeated.
+ * ended (SHARD-45). Fast when repeated.
  * @throws Unavailable on time-out; the company stays paused
  */
 export async function pauseBackgroundWork(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {

@@ -11,7 +11,7 @@ const FREE = '(leased_until is null or leased_until <= statement_timestamp())'
 
 /**
  * CTE `endpoint(company_id, webhook_id, next_attempt_at)`: endpoints with pending deliveries and the earliest due time,
- * without companies that migrate (HOME-44) and without the few under way. It skips through webhook_deliveries_due from
+ * without companies that migrate (SHARD-44) and without the few under way. It skips through webhook_deliveries_due from
  * endpoint to endpoint, so the length of a backlog does not matter.
  */
 export const WAITING_ENDPOINTS = `waiting_endpoint as (

@@ -169,7 +169,7 @@ describe('quota of the panel', () => {
     expect(await counts()).to.deep.equal([])
   })
 
-  it('answers and counts nothing for a company on another shard [HOME-42]', async () => {
+  it('answers and counts nothing for a company on another shard [SHARD-42]', async () => {
     const token = await sessionOf(await user())
     await pool.query(`update ops.ledgers set move = 'left' where company_id = $1`, [company.id])
     const error = await sessionsOn(pool)

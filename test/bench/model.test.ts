@@ -41,8 +41,8 @@ const measuredWith = (sale: Cost): Measured => ({
 const assumptions: Assumptions = {
   ...ASSUMPTIONS,
   utilisation: 0.5,
-  coresOfHome: 8,
-  serversOfHome: 1,
+  coresOfShard: 8,
+  serversOfShard: 1,
   days: 100,
   usualDay: 1,
   walDays: 10,
@@ -99,24 +99,31 @@ describe('the model of what growth costs', () => {
     expect(costAt(cost, 200).service_us).to.be.closeTo(4_000 - shared / 2, 1e-6)
   })
 
-  it('needs no less for more: companies, sales, homes and processes that idle', () => {
+  it('needs no less for more: companies, sales, shards and processes that idle', () => {
     const rates = (companies: number) => ratesAt(companies, WORKLOAD, 9 * 60)
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1_000_000 }), fc.integer({ min: 0, max: 100_000 }), (companies, more) => {
-        const at = (number: number, spread = { homes: 1, processes: 1 }) => {
+        const at = (number: number, spread = { shards: 1, processes: 1 }) => {
           const { service_us, postgres_us } = timeOf(MEASURED, rates(number), spread)
           return service_us + postgres_us
         }
         expect(at(companies + more)).to.be.at.least(at(companies) - 1e-6)
-        expect(at(companies, { homes: 2, processes: 1 })).to.be.at.least(at(companies))
-        expect(at(companies, { homes: 1, processes: 2 })).to.be.at.least(at(companies))
+        expect(at(companies, { shards: 2, processes: 1 })).to.be.at.least(at(companies))
+        expect(at(companies, { shards: 1, processes: 2 })).to.be.at.least(at(companies))
       }),
       { numRuns: 60 },
     )
     const plans = [1_000, 20_000, 200_000, 1_000_000].map((companies) =>
       plan(companies, WORKLOAD, MEASURED, ASSUMPTIONS),
     )
-    for (const figure of ['homes', 'processes', 'machines', 'connections', 'diskGigabytes', 'dollarsAMonth'] as const) {
+    for (const figure of [
+      'shards',
+      'processes',
+      'machines',
+      'connections',
+      'diskGigabytes',
+      'dollarsAMonth',
+    ] as const) {
       const figures = plans.map((each) => each[figure])
       expect(figures, figure).to.deep.equal(figures.toSorted((a, b) => a - b))
     }
@@ -131,19 +138,19 @@ describe('the model of what growth costs', () => {
     // 1.8 and 3.6 cores at work, twice as many where half may be used.
     expect(sized.serviceCores).to.be.closeTo(3.6, 1e-9)
     expect(sized.postgresCores).to.be.closeTo(7.2, 1e-9)
-    expect(sized).to.include({ processes: 4, homes: 1, connections: 4 * 18 })
+    expect(sized).to.include({ processes: 4, shards: 1, connections: 4 * 18 })
     expect(sized.diskGigabytes).to.be.closeTo(1.08 * 100, 1e-9)
     expect(sized.walGigabytesADay).to.be.closeTo(2.16, 1e-9)
     const servers = 8 + 2 * assumptions.coresOfServices
     expect(sized.dollarsAMonth).to.be.closeTo(servers * 10 + 108 + 21.6, 1e-6)
   })
 
-  it('adds a home where Postgres needs more cores than a machine has, and machines for standbys', () => {
+  it('adds a shard where Postgres needs more cores than a machine has, and machines for standbys', () => {
     const costly = measuredWith(steady(1_000, 100_000))
     const one = plan(1_080_000, ONLY_SALES, costly, assumptions)
-    const two = plan(1_080_000, ONLY_SALES, costly, { ...assumptions, coresOfHome: 4 })
-    const withStandby = plan(1_080_000, ONLY_SALES, costly, { ...assumptions, serversOfHome: 2 })
-    expect([one.homes, two.homes]).to.deep.equal([1, 2])
+    const two = plan(1_080_000, ONLY_SALES, costly, { ...assumptions, coresOfShard: 4 })
+    const withStandby = plan(1_080_000, ONLY_SALES, costly, { ...assumptions, serversOfShard: 2 })
+    expect([one.shards, two.shards]).to.deep.equal([1, 2])
     expect(withStandby.machines).to.equal(one.machines + 1)
     expect(withStandby.dollarsAMonth).to.be.closeTo(one.dollarsAMonth + 8 * 10 + one.diskGigabytes, 1e-6)
   })

@@ -60,14 +60,14 @@ describe('settings', () => {
     expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
   })
 
-  it('name further homes, also where one has several hosts [HOME-2]', () => {
+  it('name further shards, also where one has several hosts [SHARD-2]', () => {
     const SHARDS = 'north=postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write, south=postgresql://c/db'
     expect(readConfig({ SHARDS }).SHARDS).to.deep.equal([
       { name: 'north', url: 'postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write' },
       { name: 'south', url: 'postgresql://c/db' },
     ])
     for (const list of ['main=postgres://c/db', 'south=http://c', 'South=postgres://c/db', 'postgres://u:secret@c/db'])
-      expect(wrong({ SHARDS: list }), list).to.match(/^SHARDS should be homes with commas/)
+      expect(wrong({ SHARDS: list }), list).to.match(/^SHARDS should be shards with commas/)
     expect(wrong({ SHARDS: 'a=postgres://c/x,a=postgres://c/y' })).to.match(/^SHARDS should be/)
     expect(wrong({ SHARDS: 'a=postgres://c/x,b=postgres://c/x' })).to.match(/^SHARDS should be/)
     const OF_STANDBY = 'north=postgres://a,b/db?target_session_attrs=standby'
@@ -177,7 +177,7 @@ describe('settings', () => {
     })
   }
 
-  it('name standbys by home, one server in each URL [HOME-100]', () => {
+  it('name standbys by shard, one server in each URL [SHARD-100]', () => {
     const DATABASE_URL = 'postgres://t@c/db'
     const of = (READ_URLS: string) =>
       readConfig({ DATABASE_URL, SHARDS: 'south=postgres://t@s/db', READ_URLS }).READ_URLS
@@ -196,7 +196,7 @@ describe('settings', () => {
       'postgres://a/db,postgres://b/db',
       'South=postgres://a/db',
     ])
-      expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be standbys by home/)
+      expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be standbys by shard/)
     expect(wrong({ DATABASE_URL, READ_URLS: 'east=postgres://a/db' })).to.equal(
       'READ_URLS lists east, which SHARDS does not',
     )

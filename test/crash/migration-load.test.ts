@@ -11,7 +11,7 @@ import { migrateCompany } from '#sharding/migration/migrate-company.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import { type Reply, send, type TestApi, type TestCompany } from '../support/api.ts'
 import { customerCreated } from '../support/facts.ts'
-import { useTwoHomes } from '../support/migrating.ts'
+import { useTwoShards } from '../support/migrating.ts'
 import { DEPTH } from '../support/random.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
@@ -26,50 +26,50 @@ const recordEvents = command<readonly NewEvent[]>({
 const SELLERS = 4
 
 describe('a company that moves while it sells', () => {
-  const homes = useTwoHomes({ log: () => {} })
+  const shards = useTwoShards({ log: () => {} })
   let receiver: Receiver
   let dispatchers: ReturnType<typeof startWebhooks>[] = []
 
-  before('start dispatchers in both homes', async () => {
+  before('start dispatchers in both shards', async () => {
     receiver = await startReceiver()
-    dispatchers = [homes.main, homes.south].map(dispatcherOf)
+    dispatchers = [shards.main, shards.south].map(dispatcherOf)
   })
   after('stop them', async () => {
     await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()))
     await receiver.close()
   })
 
-  it('loses and doubles nothing: sales, deliveries, what pollers see [HOME-50, HOME-54]', async () => {
-    const company = await homes.main.company()
-    await homes.register(company.id)
+  it('loses and doubles nothing: sales, deliveries, what pollers see [SHARD-50, SHARD-54]', async () => {
+    const company = await shards.main.company()
+    await shards.register(company.id)
     const cash = await company.paymentType('cash')
     const { id: webhook } = (await company.post('/webhooks', { url: receiver.url, events: ['*'] })).body.data
     const market = openMarket(company, cash)
     await until(() => market.sold.length >= 20)
-    const report = await migrateCompany(homes.moving(company.id))
+    const report = await migrateCompany(shards.moving(company.id))
     const moved = market.sold.length
     await until(() => market.sold.length >= moved + 20)
     const { sold, seen, errors } = await market.close()
 
     expect(errors).to.deep.equal([])
     expect(report.refused_ms).to.be.lessThan(2_000)
-    const { pool, store } = homes.south.core
+    const { pool, store } = shards.south.core
     const { rows } = await pool.query<{ id: number }>('select id from read.sales where company_id = $1 order by id', [
       company.id,
     ])
     expect(sold.sort((a, b) => a - b)).to.deep.equal(rows.map(({ id }) => id))
     expect([...seen].sort((a, b) => a - b)).to.deep.equal(sold)
     expect((await verifyLedger({ pool, store }, company.id)).valid).to.equal(true)
-    expect(await homes.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
+    expect(await shards.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
     await expectDelivered(company.id, webhook)
   })
 
   /** Making them takes longer than everything else. */
   const EVENTS = Number(process.env.MOVE_EVENTS ?? (DEPTH === 1 ? 1_000 : 20_000))
 
-  it(`refuses writes no longer for ${EVENTS} events [HOME-54]`, async () => {
-    const company = await homes.main.company()
-    await homes.register(company.id)
+  it(`refuses writes no longer for ${EVENTS} events [SHARD-54]`, async () => {
+    const company = await shards.main.company()
+    await shards.register(company.id)
     const cash = await company.paymentType('cash')
     for (let made = 0; made < EVENTS; made += 500) {
       const events = Array.from({ length: 500 }, (_, n) => customerCreated({ id: made + n + 1 }))
@@ -77,7 +77,7 @@ describe('a company that moves while it sells', () => {
     }
     const market = openMarket(company, cash)
     const lines: string[] = []
-    const report = await migrateCompany(homes.moving(company.id, { tell: (line) => lines.push(line) }))
+    const report = await migrateCompany(shards.moving(company.id, { tell: (line) => lines.push(line) }))
     const { sold, seen, errors } = await market.close()
     console.log(`      ${report.revision + 1} events, ${report.refused_ms} ms`, lines)
     expect(errors).to.deep.equal([])
@@ -104,7 +104,7 @@ describe('a company that moves while it sells', () => {
 
   /** Each delivery once, numbered without gaps. */
   async function expectDelivered(companyId: number, webhook: number): Promise<void> {
-    const { pool } = homes.south.core
+    const { pool } = shards.south.core
     const open = `select from ops.webhook_deliveries where company_id = $1 and status <> 'delivered' limit 1`
     await until(async () => (await pool.query(open, [companyId])).rowCount === 0)
     const { rows } = await pool.query<{ id: string; sequence: number }>(
@@ -123,26 +123,26 @@ describe('a company that moves while it sells', () => {
     const errors: string[] = []
     let isOpen = true
     const find = async (): Promise<TestApi> => {
-      const { rows } = await homes.main.core.pool.query<{ home: string }>(
-        "select home from ops.company_homes where company_id = $1 and home = 'south'",
+      const { rows } = await shards.main.core.pool.query<{ shard: string }>(
+        "select shard from ops.company_shards where company_id = $1 and shard = 'south'",
         [id],
       )
-      return rows.length > 0 ? homes.south : homes.main
+      return rows.length > 0 ? shards.south : shards.main
     }
     const call = async (method: string, path: string, body?: unknown, headers = {}): Promise<Reply> => {
-      const ask = (home: TestApi) =>
-        send(`${home.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+      const ask = (shard: TestApi) =>
+        send(`${shard.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
       for (let refused = 0; ; refused += 1) {
-        let home = await find()
-        let reply = await ask(home)
-        // A front believes a home that has just been left once (HOME-7).
-        if (method === 'GET' && reply.status === 503 && (await find()) !== home) {
-          home = await find()
-          reply = await ask(home)
+        let shard = await find()
+        let reply = await ask(shard)
+        // A front believes a shard that has just been left once (SHARD-7).
+        if (method === 'GET' && reply.status === 503 && (await find()) !== shard) {
+          shard = await find()
+          reply = await ask(shard)
         }
         if (reply.status < 500) return reply
-        // Where a company arrives it is opened just after the directory was told: a read may come in between, once (HOME-55).
-        const isOpening = home === homes.south && refused === 0
+        // Where a company arrives it is opened just after the directory was told: a read may come in between, once (SHARD-55).
+        const isOpening = shard === shards.south && refused === 0
         if (reply.status !== 503 || (method === 'GET' && !isOpening)) errors.push(`${method} ${path}: ${reply.text}`)
         await delay(20)
       }

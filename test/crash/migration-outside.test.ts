@@ -3,19 +3,19 @@ import { before, describe, it } from 'mocha'
 import { verifyLedger } from '#integrity/audit/verify.ts'
 import { migrateCompany } from '#sharding/migration/migrate-company.ts'
 import { send } from '../support/api.ts'
-import { rowsOf, tracesOf, useTwoHomes } from '../support/migrating.ts'
+import { rowsOf, tracesOf, useTwoShards } from '../support/migrating.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 
 describe('a company that moves whose ledger is outside of Postgres', () => {
   const store: FaultyStore = createOutsideStore()
-  const homes = useTwoHomes({ store, log: () => {} })
+  const shards = useTwoShards({ store, log: () => {} })
   before('take writes', () => {
     store.faults.length = 0
   })
 
-  it('leaves its ledger where it is, and all the rest comes along [HOME-50]', async () => {
-    const company = await homes.main.company()
-    await homes.register(company.id)
+  it('leaves its ledger where it is, and all the rest comes along [SHARD-50]', async () => {
+    const company = await shards.main.company()
+    await shards.register(company.id)
     const cash = await company.paymentType('cash')
     const sale = {
       items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
@@ -23,15 +23,15 @@ describe('a company that moves whose ledger is outside of Postgres', () => {
     }
     const sold = await company.post('/sales', sale, { 'idempotency-key': 'a' })
     expect(sold.status).to.equal(201)
-    const { revision } = await migrateCompany(homes.moving(company.id))
+    const { revision } = await migrateCompany(shards.moving(company.id))
     const there = (body: object, headers = {}) =>
-      send(`${homes.south.url}/api/v1/sales`, 'POST', body, { authorization: `Bearer ${company.key}`, ...headers })
+      send(`${shards.south.url}/api/v1/sales`, 'POST', body, { authorization: `Bearer ${company.key}`, ...headers })
     expect((await there(sale, { 'idempotency-key': 'a' })).text).to.equal(sold.text)
     expect((await there(sale)).body.data.id).to.equal(sold.body.data.id + 1)
-    const { pool } = homes.south.core
+    const { pool } = shards.south.core
     expect(await verifyLedger({ pool, store }, company.id)).to.include({ valid: true, revision: revision + 1 })
-    expect(await homes.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
-    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
-    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+    expect(await shards.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
+    expect(await tracesOf(shards.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await rowsOf(shards.main.core.pool, company.id)).to.equal(0)
   })
 })

@@ -23,7 +23,7 @@ describe('a move that is killed', () => {
   let env: Readonly<Record<string, string>>
   let api: TestApi
 
-  before('add a home', async () => {
+  before('add a shard', async () => {
     south = onDatabase(database.url, `${new URL(database.url).pathname.slice(1)}_south`)
     const name = new URL(south).pathname.slice(1)
     await administer(ownerUrlOf(database.url), async (client) => {
@@ -37,7 +37,7 @@ describe('a move that is killed', () => {
       SHARDS_OWNER_URLS: `south=${ownerUrlOf(south)}`,
       DATA_DIR: dataDir,
     }
-    await done('home', 'add', 'south')
+    await done('shard', 'add', 'south')
     api = await startApi(database.url)
   })
   after('remove it', async () => {
@@ -54,7 +54,7 @@ describe('a move that is killed', () => {
     return JSON.parse(stdout)
   }
 
-  it('is ended by the same command, there and back [HOME-56]', async () => {
+  it('is ended by the same command, there and back [SHARD-56]', async () => {
     const company = await api.company()
     const cash = await company.paymentType('cash')
     for (let n = 0; n < 3; n += 1)
@@ -63,7 +63,7 @@ describe('a move that is killed', () => {
         payments: [{ payment_type_id: cash, amount: '5.00' }],
       })
     await onOwner(database.url, (client) =>
-      client.query(`insert into ops.company_homes (company_id, home) values ($1, 'main') on conflict do nothing`, [
+      client.query(`insert into ops.company_shards (company_id, shard) values ($1, 'main') on conflict do nothing`, [
         company.id,
       ]),
     )
@@ -88,23 +88,23 @@ describe('a move that is killed', () => {
     }
   })
 
-  it('goes on where a home is emptied, and then the home is empty [HOME-10, HOME-56]', async () => {
-    const words = ['home', 'drain', 'main', '--move', '--wait', '0']
-    const { companies } = await done('home', 'drain', 'main')
+  it('goes on where a shard is emptied, and then the shard is empty [SHARD-10, SHARD-56]', async () => {
+    const words = ['shard', 'drain', 'main', '--move', '--wait', '0']
+    const { companies } = await done('shard', 'drain', 'main')
     const here = await api.company()
     await onOwner(database.url, (client) =>
-      client.query(`insert into ops.company_homes (company_id, home) values ($1, 'main')`, [here.id]),
+      client.query(`insert into ops.company_shards (company_id, shard) values ($1, 'main')`, [here.id]),
     )
     await killedAfter(env, 'company 1 to south', ...words)
     expect(await done(...words)).to.include({ draining: true, companies: 0 })
-    expect(await done('home', 'drain', 'main', '--undo')).to.include({ draining: false, companies: 0 })
-    const south = (await done('home', 'list')).find(({ name }: { name: string }) => name === 'south')
+    expect(await done('shard', 'drain', 'main', '--undo')).to.include({ draining: false, companies: 0 })
+    const south = (await done('shard', 'list')).find(({ name }: { name: string }) => name === 'south')
     expect(south.companies).to.equal(companies + 1)
-    const { code, stderr } = await tillbook(env, 'home', 'drain', 'south', '--undo', '--move')
+    const { code, stderr } = await tillbook(env, 'shard', 'drain', 'south', '--undo', '--move')
     expect(code).to.equal(1)
     expect(stderr).to.include('--undo')
-    await done('home', 'drain', 'main')
-    const nowhere = await tillbook(env, 'home', 'drain', 'south', '--move', '--wait', '0')
+    await done('shard', 'drain', 'main')
+    const nowhere = await tillbook(env, 'shard', 'drain', 'south', '--move', '--wait', '0')
     expect(nowhere.code).to.equal(1)
     expect(nowhere.stderr).to.include('nenhuma outra casa')
   })

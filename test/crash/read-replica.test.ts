@@ -61,7 +61,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     })
   const create = async (name: string): Promise<Reply> => company.post('/customers', { name, person_type: 'PF' })
 
-  it('misses nothing for who polls, wherever each call is answered, while records are made, changed and deleted [HOME-102, LIST-5]', async () => {
+  it('misses nothing for who polls, wherever each call is answered, while records are made, changed and deleted [SHARD-102, LIST-5]', async () => {
     await postgres.delay(DELAY_MS)
     const choices = fc.sample(fc.boolean(), { numRuns: 20_000, seed: SEED })
     const poller = pollerOf(company, () => choices.pop() ?? false)
@@ -109,7 +109,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     await postgres.delay(0)
   })
 
-  it('shows what was written before the call, and less only to who says that less suffices [HOME-101]', async () => {
+  it('shows what was written before the call, and less only to who says that less suffices [SHARD-101]', async () => {
     await create('Aba')
     const made = await create('Ana')
     const { id } = made.body.data
@@ -140,7 +140,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     )
   })
 
-  it('shows in the panel what anybody has done before the page was asked for, and the past too [HOME-103]', async () => {
+  it('shows in the panel what anybody has done before the page was asked for, and the past too [SHARD-103]', async () => {
     const user = await panelUser(api, company)
     const made = await create('Dora de Agora')
     expect((await user.get('/painel/clientes')).html).to.include('Dora de Agora')
@@ -154,7 +154,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     expect(read.standby - before.standby).to.equal(3)
   })
 
-  it('is answered by the primary, once, where the standby gives it up, and nobody notices [HOME-105]', async () => {
+  it('is answered by the primary, once, where the standby gives it up, and nobody notices [SHARD-105]', async () => {
     const before = { ...read }
     const { pool } = api.core.readsOf(company.id, { revision: 0, patience_ms: 1_000 })
     const slow = pool.query({
@@ -172,7 +172,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     expect([read.standby - before.standby, read.again - before.again]).to.deep.equal([1, 1])
   })
 
-  it('goes on while tables are made anew, from those of before or from those of now [HOME-105]', async () => {
+  it('goes on while tables are made anew, from those of before or from those of now [SHARD-105]', async () => {
     let isRebuilding = true
     const polling = (async () => {
       const seen = []
@@ -187,7 +187,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     expect(seen[0]?.body.data).to.have.length(3)
   })
 
-  it('is left out while it is too far behind, but not beside an idle primary, or when it is gone; comes back by itself, and not as a primary [HOME-104]', async () => {
+  it('is left out while it is too far behind, but not beside an idle primary, or when it is gone; comes back by itself, and not as a primary [SHARD-104]', async () => {
     const { id } = (await create('Eva')).body.data
     const turns = createKeyedSemaphore({ running: 1, waiting: 1 })
     const [watch, queries] = [createPool(postgres.standby, { max: 1 }), createPool(postgres.standby, { max: 1 })]

@@ -8,7 +8,7 @@ import { openTill } from '../support/till.ts'
 /** A company as a run finds it: what it has, and how it is called. */
 export interface Shop {
   readonly companyId: number
-  /** Of its home. */
+  /** Of its shard. */
   readonly databaseUrl: string
   readonly key: string
   /** Of a clerk, for the sync interface. */
@@ -53,7 +53,7 @@ export async function openShops(databaseUrl: string, count: number, webhookUrl: 
       const people = await Promise.all([panelUser(office, company), panelUser(office, company)])
       const cookies = people.map((person) => person.cookie())
       const { id: companyId, key } = company
-      const isSouth = office.homes !== null && company.core === office.homes.cores.at(SOUTH)
+      const isSouth = office.shards !== null && company.core === office.shards.cores.at(SOUTH)
       const { id: webhook } = registered.body.data
       shops.push({
         companyId,

@@ -77,11 +77,11 @@ export async function play(drama: Drama, faults: (moment: Moment, load: Load) =>
   } finally {
     await load.stop()
   }
-  for (const home of new Set(shops.map((shop) => shop.databaseUrl))) {
-    const ofHome = new Map([...load.books].filter(([shop]) => shop.databaseUrl === home))
+  for (const shard of new Set(shops.map((shop) => shop.databaseUrl))) {
+    const ofShard = new Map([...load.books].filter(([shop]) => shop.databaseUrl === shard))
     const core = await openCore({
       masterKeys,
-      databaseUrl: home,
+      databaseUrl: shard,
       queryConnections: 4,
       log: () => {},
       onOutdated: () => {},
@@ -90,7 +90,7 @@ export async function play(drama: Drama, faults: (moment: Moment, load: Load) =>
       const { sandbox, receiver } = surroundings
       const payments = () => sandbox.book.all()
       const aftermath = { url: directUrl(), core, caller: load.caller, payments, received: receiver.received }
-      await expectWhole(aftermath, ofHome)
+      await expectWhole(aftermath, ofShard)
     } finally {
       await core.close()
     }

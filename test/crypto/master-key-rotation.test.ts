@@ -84,7 +84,7 @@ describe('master key rotation', () => {
     await writeFile(path, `${next}\n`)
   })
 
-  it('waits for companies under migration, because their secrets are on two shards [HOME-47]', async () => {
+  it('waits for companies under migration, because their secrets are on two shards [SHARD-47]', async () => {
     const stand = (move: string | null) =>
       pool.query(
         `insert into ops.ledgers (company_id, hash, move) values (7, '', $1) on conflict (company_id) do update set move = $1`,

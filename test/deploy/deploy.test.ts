@@ -58,7 +58,7 @@ interface ComposeService {
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
 }
 
-describe('deploy/compose [HOME-98]', () => {
+describe('deploy/compose [SHARD-98]', () => {
   let compose: {
     readonly services: Readonly<Record<string, ComposeService>>
     readonly secrets: Readonly<Record<string, { readonly file: string }>>
@@ -130,7 +130,7 @@ describe('deploy/compose [HOME-98]', () => {
       const config = settled(
         Object.fromEntries(SETTING_NAMES.flatMap((each) => (env[each] ? [[each, env[each]]] : []))),
       )
-      expect(config.SHARDS?.map((home) => home.name)).to.deep.equal(['south'])
+      expect(config.SHARDS?.map((shard) => shard.name)).to.deep.equal(['south'])
       expect(config.MASTER_KEY, 'a key of 32 bytes').to.have.length(32)
       expect(config.DATABASE_OWNER_URL !== undefined, `${name} migrates`).to.equal(name === 'prepare')
     }
@@ -162,7 +162,7 @@ describe('deploy/compose [HOME-98]', () => {
   })
 })
 
-describe('deploy/compose: who decides on the primary [HOME-98]', () => {
+describe('deploy/compose: who decides on the primary [SHARD-98]', () => {
   let compose: {
     readonly services: Readonly<Record<string, ComposeService>>
     readonly networks: Readonly<Record<string, unknown>>
@@ -189,7 +189,7 @@ describe('deploy/compose: who decides on the primary [HOME-98]', () => {
     const inConsensus = Object.keys(compose.services).filter((name) => networksOf(name).includes('consensus'))
     expect(inConsensus.sort()).to.deep.equal([...named(/^etcd-/), ...members()].sort())
     for (const name of named(/^etcd-/)) expect(networksOf(name)).to.deep.equal(['consensus'])
-    for (const name of ['consensus', 'homes', 'ledgers'])
+    for (const name of ['consensus', 'shards', 'ledgers'])
       expect(compose.networks[name]).to.deep.equal({ internal: true })
     const published = Object.entries(compose.services).flatMap(([name, { ports }]) => (ports ? [name] : []))
     expect(published).to.deep.equal(['proxy', 'mail'])
@@ -197,7 +197,7 @@ describe('deploy/compose: who decides on the primary [HOME-98]', () => {
     expect(start).to.include('PATRONI_RESTAPI_LISTEN="$PATRONI_NAME.consensus:8008"')
     for (const name of members())
       expect(compose.services[name]?.networks, name).to.deep.equal({
-        homes: {},
+        shards: {},
         consensus: { aliases: [`${name}.consensus`] },
       })
   })
@@ -294,7 +294,7 @@ interface Container {
 /** Whose schema comes with the operator, and is not here. */
 const OPERATED = 'postgresql.cnpg.io/v1'
 
-describe('deploy/kubernetes [HOME-98]', () => {
+describe('deploy/kubernetes [SHARD-98]', () => {
   let manifests: Manifest[]
   before(async () => {
     const files = (await readdir(join(FOLDER, 'kubernetes'))).sort()
@@ -354,7 +354,7 @@ describe('deploy/kubernetes [HOME-98]', () => {
       'PodDisruptionBudget tillbook-worker',
       'PodDisruptionBudget eventstore',
       'NetworkPolicy tillbook',
-      'NetworkPolicy homes',
+      'NetworkPolicy shards',
       'NetworkPolicy eventstore',
       'Job tillbook-prepare',
     ])

@@ -17,7 +17,7 @@ import { expectSealed, openedEvents } from '../support/opened.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, SECRETS, type Step, step } from '../support/random-history.ts'
-import { openTwoHomes, SPREAD, type TwoHomes } from '../support/shards.ts'
+import { openTwoShards, SPREAD, type TwoShards } from '../support/shards.ts'
 
 /** Request of a client: one command, or several of a batch. */
 interface Call {
@@ -101,9 +101,9 @@ const REPLAYS = [
 for (const { name, store, runs, expected } of REPLAYS)
   describe(name, () => {
     const database = useDatabase()
-    /** One, or with TEST_HOMES a shard per company. */
+    /** One, or with TEST_SHARDS a shard per company. */
     let cores: readonly Core[]
-    let homes: TwoHomes | null = null
+    let shards: TwoShards | null = null
     const seen = new Set<string>()
 
     before(async () => {
@@ -119,12 +119,12 @@ for (const { name, store, runs, expected } of REPLAYS)
         })
       if (store || SPREAD === '1') cores = [await open(database.url, {})]
       else {
-        homes = await openTwoHomes(database.url, console.error, ({ url, hooks }) => open(url, hooks))
-        cores = homes.cores.present().map(({ home }) => home)
+        shards = await openTwoShards(database.url, console.error, ({ url, hooks }) => open(url, hooks))
+        cores = shards.cores.present().map(({ shard }) => shard)
       }
     })
     after(async () => {
-      if (homes) await homes.close()
+      if (shards) await shards.close()
       else await cores[0]?.close()
     })
 

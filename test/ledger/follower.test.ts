@@ -182,7 +182,7 @@ describe('follower of a store outside Postgres', () => {
         [companyId, move],
       )
 
-    it('applies events of its own companies only, and skips those of other shards [HOME-90]', async () => {
+    it('applies events of its own companies only, and skips those of other shards [SHARD-90]', async () => {
       await left(1, [added(1, 'r-1')])
       await left(2, [added(1, 'r-2')])
       await left(3, [added(1, 'r-3')])
@@ -200,7 +200,7 @@ describe('follower of a store outside Postgres', () => {
       expect([await revisionOf(2), follower.lag()]).to.deep.equal([undefined, 0])
     })
 
-    it('holds back companies whose shard is unknown, and the checkpoint before them, without blocking others [HOME-90]', async () => {
+    it('holds back companies whose shard is unknown, and the checkpoint before them, without blocking others [SHARD-90]', async () => {
       const answers: Record<number, Placement> = { 2: 'unknown' }
       await left(1, [added(1, 'r-1')])
       await left(2, [added(1, 'r-2')])
@@ -215,7 +215,7 @@ describe('follower of a store outside Postgres', () => {
       await until(async () => (await readSubscriptionCheckpoint(pool)) === '2', { what: 'the checkpoint' })
     })
 
-    it('skips a company during its migration, and follows it again at its destination or origin [HOME-91]', async () => {
+    it('skips a company during its migration, and follows it again at its destination or origin [SHARD-91]', async () => {
       await moves(2, 'arriving')
       await moves(3, 'leaving')
       await left(2, [added(1, 'r-1')])
@@ -232,13 +232,13 @@ describe('follower of a store outside Postgres', () => {
       expect(await revisionOf(3)).to.equal(-1)
     })
 
-    it('lists the streams of its own companies, and none while the placement is unknown [HOME-90]', async () => {
+    it('lists the streams of its own companies, and none while the placement is unknown [SHARD-90]', async () => {
       for (const companyId of [1, 2, 3, 4]) await left(companyId, [added(1, 'r-1')])
       await moves(4, 'left')
       const own = ownStreams(store, pool, told({ 2: 'elsewhere' }))
       expect(await collect(own.streams())).to.deep.equal(['company-1', 'company-3'])
       const lost = await collect(ownStreams(store, pool, told({ 2: 'unknown' })).streams()).catch(String)
-      expect(lost).to.match(/^Unavailable: nobody can tell in which home the company of company-2 lives/)
+      expect(lost).to.match(/^Unavailable: nobody can tell in which shard the company of company-2 lives/)
     })
   })
 })

@@ -34,7 +34,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
     const add = (companyId = MOVING, key?: string) => harness.writer.run(addition(companyId, { id: 1, by: 1 }, key))
     const outcome = (work: Promise<unknown>) => work.then(() => 'done').catch((error: unknown) => error)
 
-    it('take writes while paused, none while leaving, and belong to another shard before and after [HOME-40, HOME-41, HOME-42]', async () => {
+    it('take writes while paused, none while leaving, and belong to another shard before and after [SHARD-40, SHARD-41, SHARD-42]', async () => {
       for (const [state, isTaken] of [
         [null, true],
         ['paused', true],
@@ -58,7 +58,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
       expect(harness.logged).to.deep.equal([])
     })
 
-    it('contain every accepted request and no refused one, whatever was under way at the close [HOME-41]', async () => {
+    it('contain every accepted request and no refused one, whatever was under way at the close [SHARD-41]', async () => {
       const writers = [harness.writer, harness.another()]
       const runs = Array.from({ length: 200 }, (_, n) =>
         outcome(writers[n % 2]?.run(addition(MOVING, { id: 1, by: 1 }, `key-${n}`)) as Promise<unknown>),
@@ -77,7 +77,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
       await assertLedger(harness, MOVING, 200)
     })
 
-    it('keep an unknown outcome unknown once closed; a retry gets the settled outcome [HOME-43]', async () => {
+    it('keep an unknown outcome unknown once closed; a retry gets the settled outcome [SHARD-43]', async () => {
       if (kind === 'in Postgres') harness.commitFaults.push('done')
       else outside.faults.push('after')
       let closing: Promise<unknown> | undefined
@@ -96,7 +96,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
       await assertLedger(harness, MOVING, 1)
     })
 
-    it('are rebuilt from their events at the destination, without side effects, and ignored at the origin [HOME-40]', async () => {
+    it('are rebuilt from their events at the destination, without side effects, and ignored at the origin [SHARD-40]', async () => {
       await add()
       await add()
       await harness.pool.query(

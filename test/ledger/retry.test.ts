@@ -39,7 +39,7 @@ describe('retry after a failure before the append', () => {
     expect(retriesOf(alone, database('23505'), false)).to.deep.equal([])
   })
 
-  it('decides the group again after a stale decision, and each request separately after a failed reservation [HOME-24]', () => {
+  it('decides the group again after a stale decision, and each request separately after a failed reservation [SHARD-24]', () => {
     expect(retriesOf(group, new StaleDecision('another password is in force'), true)).to.deep.equal([group])
     expect(retriesOf(group, new StaleDecision('another password is in force'), false)).to.deep.equal([])
     expect(retriesOf(group, new ReservationFailed('no directory'), true)).to.deep.equal([[a1], [b1], [a2]])

@@ -18,12 +18,12 @@ import { shownAs } from './wire-form.ts'
 
 /** Random histories, each in a new company. A seed repeats them, as far as concurrency can be repeated. */
 const DRAWS = draws(300)
-/** Every other seed spreads companies over two shards, unless TEST_HOMES is set. */
-const SHARDS = process.env.TEST_HOMES ? SPREAD : SEED % 2 === 0 ? '2' : '1'
+/** Every other seed spreads companies over two shards, unless TEST_SHARDS is set. */
+const SHARDS = process.env.TEST_SHARDS ? SPREAD : SEED % 2 === 0 ? '2' : '1'
 /** Companies that run concurrently. */
 const AT_A_TIME = 12
 
-describe(`the service compared with its model (${TITLE} TEST_HOMES=${SHARDS})`, function () {
+describe(`the service compared with its model (${TITLE} TEST_SHARDS=${SHARDS})`, function () {
   this.timeout(0)
   const database = useDatabase()
   const logged: unknown[] = []
@@ -33,8 +33,8 @@ describe(`the service compared with its model (${TITLE} TEST_HOMES=${SHARDS})`, 
 
   before(async () => {
     const log = (message: string, error: unknown) => logged.push(message, error)
-    api = await startApi(database.url, { log, homes: SHARDS })
-    other = await startApi(database.url, { log, homes: SHARDS })
+    api = await startApi(database.url, { log, shards: SHARDS })
+    other = await startApi(database.url, { log, shards: SHARDS })
   })
   after(async () => {
     await other.close()
@@ -115,7 +115,7 @@ describe(`the service compared with its model (${TITLE} TEST_HOMES=${SHARDS})`, 
 
   it('and leaves valid ledgers, and tables that equal a replay', async () => {
     let ledgers = 0
-    for (const { home: core } of api.homes?.cores.present() ?? [{ home: api.core }]) {
+    for (const { shard: core } of api.shards?.cores.present() ?? [{ shard: api.core }]) {
       const { rows } = await core.pool.query<{ id: number }>('select company_id as id from ops.ledgers')
       ledgers += rows.length
       for (const { id } of rows) expect(await verifyLedger(core, id)).to.include({ valid: true })

@@ -9,7 +9,7 @@ import { onDatabase } from '../support/server.ts'
 import { snippetsOf } from '../support/snippets.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
-import { expectAtHome, gather, printed, sell } from './belongings.ts'
+import { expectAtShard, gather, printed, sell } from './belongings.ts'
 import { contentsOf } from './contents.ts'
 import { type SystemPostgres, startSystemPostgres } from './system-postgres.ts'
 
@@ -87,7 +87,7 @@ describe('a backup, made and restored as docs/operations says', function () {
       service = await startService({ ...CALM, ...env }, STARTING)
       expect(await contentsOf((await findEmbedded(RESTORED_DATA_DIR)) ?? '')).to.deep.equal(before)
       expect(await printed(env, 'ledger', 'public-key')).to.equal(await readFile(publicKey, 'utf8'))
-      await expectAtHome(service.url, belongings, receiver)
+      await expectAtShard(service.url, belongings, receiver)
       await expectWhole(env, seals, publicKey)
     } finally {
       await service?.stop()
@@ -149,7 +149,7 @@ describe('a backup, made and restored as docs/operations says', function () {
       expect(JSON.stringify(refused)).to.include('restore_unconfirmed')
       await printed(restored, ...RESTORED, '--lost-after', new Date().toISOString())
       await until(async () => (await (await fetch(health)).json()).installation === undefined, { timeout_ms: 30_000 })
-      await expectAtHome(service.url, belongings, receiver)
+      await expectAtShard(service.url, belongings, receiver)
       await expectWhole(restored, seals, publicKey)
     })
   })

@@ -60,7 +60,7 @@ export async function sell(url: string, company: DemoAccess, body: Json, key: st
 }
 
 /** Keys, passwords, tokens, stored answers and secrets do at a restored service what they did before; then it goes on selling. */
-export async function expectAtHome(url: string, before: Belongings, receiver: Receiver): Promise<void> {
+export async function expectAtShard(url: string, before: Belongings, receiver: Receiver): Promise<void> {
   const { company, tillToken, sale } = before
   expect((await callAs(url, company)('GET', '/me')).status).to.equal(200)
   const till = await send(`${url}/api/sync/status`, 'GET', undefined, { authorization: `Bearer ${tillToken}` })

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import pg from 'pg'
 import { killedOnce, tillbook } from '../cli/tillbook.ts'
-import { EVENTS, openHomes, settleIn, tablesOf } from '../sharding/shards-on-a-store.ts'
+import { EVENTS, openShards, settleIn, tablesOf } from '../sharding/shards-on-a-store.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
 import { MASTER_KEY } from '../support/master-key.ts'
 import { copyKeys } from '../support/person-keys.ts'
 import { SOUTH, southOf } from '../support/shards.ts'
 
-describe('tillbook home rebuild', function () {
+describe('tillbook shard rebuild', function () {
   this.timeout(120_000)
   const database = useDatabase()
   const [newSouth, newMain] = [useDatabase('withoutReadModel'), useDatabase('withoutReadModel')]
@@ -21,7 +21,12 @@ describe('tillbook home rebuild', function () {
 
   const places = () => ({ DATABASE_URL: database.url, EVENTSTORE_URL: eventStore.url, DATA_DIR: dataDir })
   const rebuilding = (main: string, south: string, ...words: string[]) =>
-    [{ ...places(), DATABASE_URL: main, SHARDS: `${SOUTH}=${south}`, MASTER_KEY }, 'home', 'rebuild', ...words] as const
+    [
+      { ...places(), DATABASE_URL: main, SHARDS: `${SOUTH}=${south}`, MASTER_KEY },
+      'shard',
+      'rebuild',
+      ...words,
+    ] as const
   async function rowsOf(connectionString: string, text: string): Promise<unknown[]> {
     const client = new pg.Client({ connectionString })
     await client.connect()
@@ -35,9 +40,9 @@ describe('tillbook home rebuild', function () {
   before(async () => {
     eventStore = await startFakeEventStoreDb()
     dataDir = await mkdtemp(join(tmpdir(), 'tillbook-rebuild-'))
-    const homes = await openHomes(places())
-    ids = await settleIn(homes, 6)
-    await homes.close()
+    const shards = await openShards(places())
+    ids = await settleIn(shards, 6)
+    await shards.close()
     // A clone says that it is what it was cloned from.
     for (const { url } of [newSouth, newMain]) await rowsOf(url, 'update ops.installation set id = gen_random_uuid()')
     await copyKeys(southOf(database.url), newSouth.url)
@@ -47,7 +52,7 @@ describe('tillbook home rebuild', function () {
     await rm(dataDir, { recursive: true })
   })
 
-  it('says what is lost for good, and begins only when that is confirmed [HOME-95]', async () => {
+  it('says what is lost for good, and begins only when that is confirmed [SHARD-95]', async () => {
     const { code, stderr } = await tillbook(...rebuilding(database.url, newSouth.url, SOUTH))
     expect(code).to.equal(1)
     expect(stderr)
@@ -57,7 +62,7 @@ describe('tillbook home rebuild', function () {
     expect(await rowsOf(newSouth.url, 'select version from ops.read_model')).to.deep.equal([])
   })
 
-  it('goes on after a kill -9 with the companies that are not there yet, and tells how fast it was [HOME-94]', async () => {
+  it('goes on after a kill -9 with the companies that are not there yet, and tells how fast it was [SHARD-94]', async () => {
     const last = Math.max(...ids.south)
     const holder = new pg.Client({ connectionString: newSouth.url })
     await holder.connect()
@@ -75,19 +80,19 @@ describe('tillbook home rebuild', function () {
     const { code, stdout, stderr } = await tillbook(...rebuilding(database.url, newSouth.url, SOUTH, '--yes', '--json'))
     expect(code, stderr).to.equal(0)
     const report = JSON.parse(stdout)
-    expect(report).to.include({ home: SOUTH, companies: 3, events: EVENTS, lost_keys: 0 })
+    expect(report).to.include({ shard: SOUTH, companies: 3, events: EVENTS, lost_keys: 0 })
     expect(report.events_per_second).to.be.above(0)
     expect(await tablesOf(newSouth.url)).to.deep.equal(await tablesOf(southOf(database.url)))
   })
 
-  it('makes main anew, with a directory of what all homes have [HOME-96]', async () => {
+  it('makes main anew, with a directory of what all shards have [SHARD-96]', async () => {
     const words = rebuilding(newMain.url, newSouth.url, 'main', '--yes', '--without-keys', '--json')
     const { code, stdout, stderr } = await tillbook(...words)
     expect(code, stderr).to.equal(0)
-    expect(JSON.parse(stdout)).to.include({ home: 'main', companies: 3, events: 3 * EVENTS })
-    const homes = 'select company_id::int, home from ops.company_homes order by 1'
+    expect(JSON.parse(stdout)).to.include({ shard: 'main', companies: 3, events: 3 * EVENTS })
+    const shards = 'select company_id::int, shard from ops.company_shards order by 1'
     const expected = [...ids.main.map((id) => [id, 'main']), ...ids.south.map((id) => [id, SOUTH])]
-    expect(await rowsOf(newMain.url, homes)).to.deep.equal(expected.sort(([a], [b]) => Number(a) - Number(b)))
+    expect(await rowsOf(newMain.url, shards)).to.deep.equal(expected.sort(([a], [b]) => Number(a) - Number(b)))
     const identity = 'select id, name from ops.installation'
     expect(await rowsOf(newMain.url, identity)).to.deep.equal(await rowsOf(database.url, identity))
     const emails = `select company_id::int from ops.directory_entries where kind = 'email' order by 1`

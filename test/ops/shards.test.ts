@@ -21,9 +21,9 @@ import { startReceiver } from '../webhooks/receiver.ts'
 
 const MAIN_CNPJ = '11222333000181'
 const SOUTH_CNPJ = '45448325000170'
-const USER = { email: 'bia@homes.example', password: 'uma senha longa' }
+const USER = { email: 'bia@shards.example', password: 'uma senha longa' }
 
-describe('processes with two homes', function () {
+describe('processes with two shards', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let fleet: Fleet
@@ -60,7 +60,7 @@ describe('processes with two homes', function () {
   const readiness = async (service: Service): Promise<Json> => (await send(`${service.url}/health/ready`, 'GET')).body
 
   before(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'tillbook-homes-'))
+    dataDir = await mkdtemp(join(tmpdir(), 'tillbook-shards-'))
     const place = new URL(southOf(database.url))
     await cloneDatabase(place.pathname.slice(1), 'template0')
     network = await startCutProxy(place.hostname, Number(place.port))
@@ -83,37 +83,37 @@ describe('processes with two homes', function () {
     await rm(dataDir, { recursive: true })
   })
 
-  it('are served by main alone as long as a home was not added [HOME-5]', async () => {
+  it('are served by main alone as long as a shard was not added [SHARD-5]', async () => {
     first = await fleet.start('api', { ...env, ROLES: 'api,projector,dispatcher' })
-    expect(await readiness(first)).to.deep.equal({ status: 'ready', parts: { postgres: 'up', home_south: 'away' } })
-    expect(await refused('company', 'create', '--name', 'X', '--cnpj', MAIN_CNPJ, '--home', 'south')).to.include({
+    expect(await readiness(first)).to.deep.equal({ status: 'ready', parts: { postgres: 'up', shard_south: 'away' } })
+    expect(await refused('company', 'create', '--name', 'X', '--cnpj', MAIN_CNPJ, '--shard', 'south')).to.include({
       refused: 'not_found',
     })
   })
 
-  it('take an empty database for a home when an operator says so, and no other [HOME-9]', async () => {
-    expect(await refused('home', 'add', 'east')).to.include({ refused: 'not_found' })
+  it('take an empty database for a shard when an operator says so, and no other [SHARD-9]', async () => {
+    expect(await refused('shard', 'add', 'east')).to.include({ refused: 'not_found' })
     const foreign = onDatabase(database.url, TEMPLATES.withReadModel)
     const own = env.SHARDS as string
     env.SHARDS = `south=${database.url.replace('127.0.0.1', 'localhost')}`
-    expect(await refused('home', 'add', 'south')).to.be.instanceOf(UnsupportedPostgres)
+    expect(await refused('shard', 'add', 'south')).to.be.instanceOf(UnsupportedPostgres)
     env.SHARDS = own
     expect(foreign).not.to.equal(south)
     for (const _ of [1, 2])
-      expect(await tillbook('home', 'add', 'south')).to.deep.equal({
+      expect(await tillbook('shard', 'add', 'south')).to.deep.equal({
         name: 'south',
         draining: false,
         companies: 0,
         excess: '',
       })
-    await until(async () => (await readiness(first)).parts.home_south === 'up', { timeout_ms: 30_000 })
+    await until(async () => (await readiness(first)).parts.shard_south === 'up', { timeout_ms: 30_000 })
   })
 
-  it('have companies made in the emptiest home that takes new ones [HOME-10, HOME-11]', async () => {
+  it('have companies made in the emptiest shard that takes new ones [SHARD-10, SHARD-11]', async () => {
     const make = (name: string, cnpj: string, ...rest: string[]) =>
       tillbook('company', 'create', '--name', name, '--cnpj', cnpj, '--plan', 'api', ...rest)
-    companies = [await make('Loja', MAIN_CNPJ, '--home', 'main'), await make('Filial', SOUTH_CNPJ)]
-    expect((await tillbook('company', 'list')).map(({ name, home }: Json) => [name, home])).to.deep.equal([
+    companies = [await make('Loja', MAIN_CNPJ, '--shard', 'main'), await make('Filial', SOUTH_CNPJ)]
+    expect((await tillbook('company', 'list')).map(({ name, shard }: Json) => [name, shard])).to.deep.equal([
       ['Loja', 'main'],
       ['Filial', 'south'],
     ])
@@ -121,20 +121,20 @@ describe('processes with two homes', function () {
       refused: 'duplicate_resource',
       details: { field: 'cnpj', conflicting_id: companies[1].id },
     })
-    expect(await tillbook('home', 'drain', 'south')).to.include({ draining: true, companies: 1 })
-    expect(await refused('company', 'create', '--name', 'Y', '--cnpj', '12345678000195', '--home', 'south')).to.include(
-      {
-        refused: 'validation_failed',
-      },
-    )
-    await tillbook('home', 'drain', 'south', '--undo')
-    expect((await tillbook('home', 'list')).map(({ name, reachable }: Json) => [name, reachable])).to.deep.equal([
+    expect(await tillbook('shard', 'drain', 'south')).to.include({ draining: true, companies: 1 })
+    expect(
+      await refused('company', 'create', '--name', 'Y', '--cnpj', '12345678000195', '--shard', 'south'),
+    ).to.include({
+      refused: 'validation_failed',
+    })
+    await tillbook('shard', 'drain', 'south', '--undo')
+    expect((await tillbook('shard', 'list')).map(({ name, reachable }: Json) => [name, reachable])).to.deep.equal([
       ['main', true],
       ['south', true],
     ])
   })
 
-  it('serve every company by its key, whichever process is asked, with ids of its own [HOME-3, HOME-12]', async () => {
+  it('serve every company by its key, whichever process is asked, with ids of its own [SHARD-3, SHARD-12]', async () => {
     second = await fleet.start('api', { ...env, ROLES: 'api' })
     keys = []
     for (const { id } of companies) {
@@ -159,7 +159,7 @@ describe('processes with two homes', function () {
     expect([nobody.status, nobody.headers.has('x-ratelimit-limit')]).to.deep.equal([401, true])
   })
 
-  it('let tills in, and deliver what a home has to tell [HOME-3]', async () => {
+  it('let tills in, and deliver what a shard has to tell [SHARD-3]', async () => {
     await tillbook(
       'user',
       'create',
@@ -192,7 +192,7 @@ describe('processes with two homes', function () {
     }
   })
 
-  it('verify and seal the ledgers of all homes, each under a log of its own [HOME-8, HOME-12]', async () => {
+  it('verify and seal the ledgers of all shards, each under a log of its own [SHARD-8, SHARD-12]', async () => {
     expect(
       (await tillbook('ledger', 'verify')).map(({ company_id, valid }: Json) => [company_id, valid]),
     ).to.deep.equal(companies.map(({ id }) => [id, true]))
@@ -202,19 +202,19 @@ describe('processes with two homes', function () {
       `${installation}/company-${companies[0].id}`,
       installation,
       `${installation}/company-${companies[1].id}`,
-      `${installation}/home-south`,
+      `${installation}/shard-south`,
     ])
     expect((await tillbook('projections', 'verify')).every(({ equal }: Json) => equal)).to.equal(true)
   })
 
-  it('tell figures and health of each home [HOME-6]', async () => {
+  it('tell figures and health of each shard [SHARD-6]', async () => {
     const { text } = await send(`${first.url}/metrics`, 'GET')
-    for (const home of ['main', 'south'])
-      expect(text).to.match(new RegExp(`tillbook_postgres_connections\\{[^}]*home="${home}"`))
+    for (const shard of ['main', 'south'])
+      expect(text).to.match(new RegExp(`tillbook_postgres_connections\\{[^}]*shard="${shard}"`))
     expect(text).to.include('process_cpu_seconds_total')
   })
 
-  it('go on with one home while another is away, and serve it again by themselves [HOME-5, HOME-6]', async () => {
+  it('go on with one shard while another is away, and serve it again by themselves [SHARD-5, SHARD-6]', async () => {
     network.cut()
     const late = await fleet.start('api', { ...env, ROLES: 'api' })
     for (const service of [first, late]) {
@@ -231,18 +231,18 @@ describe('processes with two homes', function () {
       expect([counter.status, counter.body.success]).to.deep.equal([503, false])
       expect((await readiness(service)).status).to.equal('ready')
     }
-    expect((await readiness(first)).parts).to.deep.equal({ postgres: 'up', home_south: 'down' })
-    expect((await readiness(late)).parts.home_south).to.equal('away')
+    expect((await readiness(first)).parts).to.deep.equal({ postgres: 'up', shard_south: 'down' })
+    expect((await readiness(late)).parts.shard_south).to.equal('away')
     network.mend()
     for (const service of [first, late])
       await until(async () => (await call(service, 1, 'GET', '/me')).status === 200, { timeout_ms: 60_000 })
     expect(await late.stop()).to.equal(0)
   })
 
-  it('take no other database for a home than the one that was added [HOME-9]', async () => {
+  it('take no other database for a shard than the one that was added [SHARD-9]', async () => {
     env.SHARDS = `north=${south}`
     env.SHARDS_OWNER_URLS = `north=${southOwner}`
-    expect(await refused('home', 'add', 'north')).to.be.instanceOf(UnsupportedPostgres)
+    expect(await refused('shard', 'add', 'north')).to.be.instanceOf(UnsupportedPostgres)
     env.SHARDS = `south=${database.url}?application_name=x`
     env.SHARDS_OWNER_URLS = ''
     expect(await refused('key', 'list', '--company', String(companies[1].id))).to.be.instanceOf(WrongShardDatabase)

@@ -59,7 +59,7 @@ describe('notification receiver without a working provider', () => {
       .and.not.include(SECRET)
   })
 
-  it('makes the provider repeat notifications during a migration of the company [HOME-41]', async () => {
+  it('makes the provider repeat notifications during a migration of the company [SHARD-41]', async () => {
     const { pool } = shop.api.core
     await closeWrites(pool, shop.company.id)
     const refused = await notify(shop, order.id, told(payment.id))

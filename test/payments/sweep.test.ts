@@ -69,7 +69,7 @@ describe('payment sweep', () => {
     expect(now.payment).to.include({ attempt_id: order.payments[0]?.attempt_id, provider_payment_id: '1' })
   })
 
-  it('skips a company during its migration, and releases its lease then [HOME-44, HOME-45]', async () => {
+  it('skips a company during its migration, and releases its lease then [SHARD-44, SHARD-45]', async () => {
     provider.payments.set('1', paymentOf(order, { id: '1' }))
     const { pool } = shop.api.core
     await pauseBackgroundWork(pool, shop.company.id)

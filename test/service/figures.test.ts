@@ -31,9 +31,9 @@ describe('figures of a process', function () {
     return found === undefined ? null : Number(found.slice(line.length + 1))
   }
 
-  it('tell nothing of homes where there is one, which nothing is opened for [HOME-1]', async () => {
+  it('tell nothing of shards where there is one, which nothing is opened for [SHARD-1]', async () => {
     const { text } = await send(`${service.url}/metrics`, 'GET')
-    expect(text).not.to.include('home=')
+    expect(text).not.to.include('shard=')
     expect((await send(`${service.url}/health/ready`, 'GET')).body.parts).to.deep.equal({ postgres: 'up' })
     const { rows } = await office.core.pool.query<{ name: string }>(
       `select distinct application_name as name from pg_stat_activity where datname = current_database() order by 1`,
@@ -43,7 +43,7 @@ describe('figures of a process', function () {
       names,
     )
     const { rows: tables } = await office.core.pool.query(
-      `select from ops.homes union all select from ops.company_homes union all select from ops.directory_entries`,
+      `select from ops.shards union all select from ops.company_shards union all select from ops.directory_entries`,
     )
     expect(tables).to.deep.equal([])
   })

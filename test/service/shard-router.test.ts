@@ -14,7 +14,7 @@ import { send, testKey } from '../support/api.ts'
 
 const COMPANY = 7
 
-describe('front of several homes', () => {
+describe('front of several shards', () => {
   const { key } = testKey()
   const session = PANEL_TOKENS.make()
   const till = TILL_TOKENS.make()
@@ -27,13 +27,13 @@ describe('front of several homes', () => {
 
   const nameOf = (kind: string, entry: EntryKey) => `${kind} ${entryKeyBytes(entry).toString('hex')}`
 
-  /** Tells which home answers; `/api/v1/read` after its body was read. */
-  function homeOf(name: 'main' | 'south'): Router {
+  /** Tells which shard answers; `/api/v1/read` after its body was read. */
+  function shardOf(name: 'main' | 'south'): Router {
     const router = express.Router()
     router.use('/api/v1/read', express.json())
     router.use((_request, response) => {
       if (isLeft[name]) throw new WrongShardError(COMPANY)
-      response.json({ home: name })
+      response.json({ shard: name })
     })
     return router
   }
@@ -48,17 +48,17 @@ describe('front of several homes', () => {
     const directory = {
       async find(kind: string, entry: EntryKey) {
         if (isDown) throw new Unavailable('the directory is down')
-        const home = known.get(nameOf(kind, entry))
-        return home ? [{ companyId: COMPANY, home }] : []
+        const shard = known.get(nameOf(kind, entry))
+        return shard ? [{ companyId: COMPANY, shard }] : []
       },
       forget(companyId: number) {
         forgotten.push(companyId)
         known.set(nameOf('api_key', hashKey(key)), 'south')
       },
     }
-    const served = new Map<string, express.Router>((['main', 'south'] as const).map((name) => [name, homeOf(name)]))
-    const homes = createShardsView([...served.keys()], (name) => served.get(name))
-    open(async () => ({ parts: {} }), createShardRouter({ directory, homes }))
+    const served = new Map<string, express.Router>((['main', 'south'] as const).map((name) => [name, shardOf(name)]))
+    const shards = createShardsView([...served.keys()], (name) => served.get(name))
+    open(async () => ({ parts: {} }), createShardRouter({ directory, shards }))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -82,26 +82,26 @@ describe('front of several homes', () => {
 
   const withKey = { authorization: `Bearer ${key}` }
   const post = (path: string) => send(`${url}${path}`, 'POST', { name: 'Ana' }, withKey)
-  const homeThat = async (path: string, headers: Record<string, string> = {}) =>
-    (await send(`${url}${path}`, 'GET', undefined, headers)).body.home
+  const shardThat = async (path: string, headers: Record<string, string> = {}) =>
+    (await send(`${url}${path}`, 'GET', undefined, headers)).body.shard
 
-  it('finds the home by key, token, session or alias [HOME-3]', async () => {
-    expect(await homeThat('/api/v1/me', withKey)).to.equal('south')
-    expect(await homeThat('/api/sync/status', { authorization: `Bearer ${till}` })).to.equal('south')
-    expect(await homeThat('/painel/vendas', { cookie: `a=b; tillbook=${session}` })).to.equal('south')
-    expect(await homeThat('/pagar/caf%C3%A9/1/x')).to.equal('south')
-    expect(await homeThat('/webhook/paymentprovider/caf%C3%A9')).to.equal('south')
+  it('finds the shard by key, token, session or alias [SHARD-3]', async () => {
+    expect(await shardThat('/api/v1/me', withKey)).to.equal('south')
+    expect(await shardThat('/api/sync/status', { authorization: `Bearer ${till}` })).to.equal('south')
+    expect(await shardThat('/painel/vendas', { cookie: `a=b; tillbook=${session}` })).to.equal('south')
+    expect(await shardThat('/pagar/caf%C3%A9/1/x')).to.equal('south')
+    expect(await shardThat('/webhook/paymentprovider/caf%C3%A9')).to.equal('south')
   })
 
-  it('leaves to main what is of no company [HOME-4]', async () => {
+  it('leaves to main what is of no company [SHARD-4]', async () => {
     for (const path of ['/api/v1/me', '/painel/entrar', '/pagar/outra/1/x', '/pagar/%E0%A4%A', '/docs', '/'])
-      expect(await homeThat(path, { authorization: `Bearer ${testKey().key}` }), path).to.equal('main')
+      expect(await shardThat(path, { authorization: `Bearer ${testKey().key}` }), path).to.equal('main')
     // A session counts on the panel's pages alone, a key elsewhere.
-    expect(await homeThat('/api/v1/me', { cookie: `tillbook=${session}` })).to.equal('main')
-    expect(await homeThat('/painel', withKey)).to.equal('main')
+    expect(await shardThat('/api/v1/me', { cookie: `tillbook=${session}` })).to.equal('main')
+    expect(await shardThat('/painel', withKey)).to.equal('main')
   })
 
-  it('says 503, in the shape of the interface, where the home or the directory is away [HOME-5]', async () => {
+  it('says 503, in the shape of the interface, where the shard or the directory is away [SHARD-5]', async () => {
     known.set(nameOf('api_key', hashKey(key)), 'north')
     const away = await send(`${url}/api/v1/me`, 'GET', undefined, withKey)
     expect([away.status, away.headers.get('retry-after'), away.body.error.code]).to.deep.equal([
@@ -114,19 +114,19 @@ describe('front of several homes', () => {
     const atTill = await send(`${url}/api/sync/status`, 'GET', undefined, { authorization: `Bearer ${till}` })
     expect([atTill.status, atTill.body.success]).to.deep.equal([503, false])
     // Whoever shows nothing that is looked up needs no directory.
-    expect(await homeThat('/painel/entrar')).to.equal('main')
+    expect(await shardThat('/painel/entrar')).to.equal('main')
   })
 
-  it('follows a company that has moved, as long as nothing was read of the call [HOME-7]', async () => {
+  it('follows a company that has moved, as long as nothing was read of the call [SHARD-7]', async () => {
     known.set(nameOf('api_key', hashKey(key)), 'main')
     isLeft.main = true
     const reply = await post('/api/v1/customers')
-    expect([reply.status, reply.body?.home, ...forgotten]).to.deep.equal([200, 'south', COMPANY])
+    expect([reply.status, reply.body?.shard, ...forgotten]).to.deep.equal([200, 'south', COMPANY])
     known.set(nameOf('api_key', hashKey(key)), 'main')
     const read = await post('/api/v1/read')
     expect([read.status, read.headers.get('retry-after')]).to.deep.equal([503, '1'])
     // The next call knows.
-    expect((await post('/api/v1/read')).body.home).to.equal('south')
+    expect((await post('/api/v1/read')).body.shard).to.equal('south')
     isLeft.south = true
     expect((await post('/api/v1/customers')).status).to.equal(503)
   })

@@ -13,7 +13,7 @@ import { comparePersons } from '#sharding/person-sweep.ts'
 import { useDatabase } from '../support/database.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { until } from '../support/wait.ts'
-import { openTwoHomes, PASSWORD, type TwoHomes } from './two-shards.ts'
+import { openTwoShards, PASSWORD, type TwoShards } from './two-shards.ts'
 
 const FROM = { address: '192.0.2.1', requestId: '019990c5-0000-7000-8000-000000000001' }
 const IN_PANEL = { address: FROM.address, keeps: 'cookie', kept: null } as const
@@ -21,14 +21,14 @@ const NEXT = 'uma senha nova'
 
 describe('people with companies on two shards', () => {
   const [mainDatabase, southDatabase] = [useDatabase(), useDatabase()]
-  let all: TwoHomes
+  let all: TwoShards
   let email: string
   let inMain: { id: number; userId: number }
   let inSouth: { id: number; userId: number }
   let people = 0
 
   before(async () => {
-    all = await openTwoHomes(mainDatabase.url, southDatabase.url)
+    all = await openTwoShards(mainDatabase.url, southDatabase.url)
   })
   beforeEach(async () => {
     email = `pessoa${++people}@loja.example`
@@ -55,8 +55,8 @@ describe('people with companies on two shards', () => {
     const chosen = (await memberships()).find(({ holder }) => holder.companyId === companyId)
     return (await all.access.tokens.issue(chosen!.holder)).token
   }
-  const change = (session: PanelSession, home: 'main' | 'south', current = PASSWORD, next = NEXT) =>
-    changeOwnPassword({ login: all.access.login, writer: all[home].writer }, session, { current, next }, FROM)
+  const change = (session: PanelSession, shard: 'main' | 'south', current = PASSWORD, next = NEXT) =>
+    changeOwnPassword({ login: all.access.login, writer: all[shard].writer }, session, { current, next }, FROM)
   const rowsOf = async (table: string) =>
     (
       await all.main.pool.query(`select from ops.${table} where ${table === 'persons' ? 'email' : 'key'} = $1`, [
@@ -64,7 +64,7 @@ describe('people with companies on two shards', () => {
       ])
     ).rowCount
 
-  it('log in once and choose either company, at the counter too [HOME-25]', async () => {
+  it('log in once and choose either company, at the counter too [SHARD-25]', async () => {
     expect((await memberships()).map(({ holder }) => holder.companyId)).to.deep.equal([inMain.id, inSouth.id])
     for (const { id } of [inMain, inSouth]) {
       const session = await enter(id)
@@ -80,13 +80,13 @@ describe('people with companies on two shards', () => {
     }
   })
 
-  it('are not shown on a shard without their company [HOME-29]', async () => {
+  it('are not shown on a shard without their company [SHARD-29]', async () => {
     const { token } = await enter(inSouth.id)
-    for (const [home, outcome] of [
+    for (const [shard, outcome] of [
       ['south', 'PanelSession'],
       ['main', 'Moved'],
     ] as const) {
-      const { sessions } = accessOnShard(home, all.access, all.directory)
+      const { sessions } = accessOnShard(shard, all.access, all.directory)
       const found = await sessions.find(token).catch((error: unknown) => error)
       expect(found instanceof WrongShardError ? 'Moved' : 'PanelSession').to.equal(outcome)
       const admitted = await sessions.admit(token).catch((error: unknown) => error)
@@ -97,7 +97,7 @@ describe('people with companies on two shards', () => {
     }
   })
 
-  it('log in to reachable shards; sessions of the other shard are unavailable, not ended [HOME-25]', async () => {
+  it('log in to reachable shards; sessions of the other shard are unavailable, not ended [SHARD-25]', async () => {
     const { token } = await enter(inSouth.id)
     all.away('south', true)
     expect((await memberships()).map(({ holder }) => holder.companyId)).to.deep.equal([inMain.id])
@@ -107,15 +107,15 @@ describe('people with companies on two shards', () => {
     expect(await all.access.sessions.find(token)).to.include({ companyId: inSouth.id })
   })
 
-  it('change the password on one shard, which ends all sessions on both before the answer [HOME-26]', async () => {
-    for (const home of ['main', 'south'] as const) {
-      const before = home === 'main' ? PASSWORD : NEXT
-      const after = home === 'main' ? NEXT : PASSWORD
+  it('change the password on one shard, which ends all sessions on both before the answer [SHARD-26]', async () => {
+    for (const shard of ['main', 'south'] as const) {
+      const before = shard === 'main' ? PASSWORD : NEXT
+      const after = shard === 'main' ? NEXT : PASSWORD
       const chosen = await memberships(before)
       const open = await Promise.all(chosen.map(({ holder }) => all.access.sessions.issue(holder)))
       const tills = await Promise.all(chosen.map(({ holder }) => all.access.tokens.issue(holder)))
-      const session = await enter(home === 'main' ? inMain.id : inSouth.id, before)
-      expect(await change(session, home, before, after)).to.deep.equal({ kind: 'changed' })
+      const session = await enter(shard === 'main' ? inMain.id : inSouth.id, before)
+      expect(await change(session, shard, before, after)).to.deep.equal({ kind: 'changed' })
       // Whoever was let in by the old one, and gets a session only now, gets one that has ended.
       for (const { holder } of chosen) open.push(await all.access.sessions.issue(holder))
       for (const { token } of [session, ...open]) expect(await all.access.sessions.find(token)).to.equal(null)
@@ -126,7 +126,7 @@ describe('people with companies on two shards', () => {
     }
   })
 
-  it('change it while the other shard is down: the old password does not work there afterwards [HOME-26]', async () => {
+  it('change it while the other shard is down: the old password does not work there afterwards [SHARD-26]', async () => {
     const other = all.another()
     const { token } = await enter(inSouth.id)
     expect(await other.access.sessions.find(token)).to.include({ companyId: inSouth.id })
@@ -146,7 +146,7 @@ describe('people with companies on two shards', () => {
     expect(await enter(inSouth.id, NEXT)).to.include({ companyId: inSouth.id, personGeneration: 1 })
   })
 
-  it('change it once for concurrent requests on both shards [HOME-26]', async () => {
+  it('change it once for concurrent requests on both shards [SHARD-26]', async () => {
     const sessions = [await enter(inMain.id), await enter(inSouth.id)] as const
     const outcomes = await Promise.all([
       change(sessions[0], 'main', PASSWORD, 'senha primeira'),
@@ -158,9 +158,9 @@ describe('people with companies on two shards', () => {
     await enter(inSouth.id, ['senha primeira', 'senha segunda'][changed])
   })
 
-  it('keep the newest password if an owner sets one on a shard with an outdated copy [HOME-26]', async () => {
-    const set = async (home: 'main' | 'south', company: typeof inMain, password: string) =>
-      runAsSystem(all[home].writer, company.id, changePassword, {
+  it('keep the newest password if an owner sets one on a shard with an outdated copy [SHARD-26]', async () => {
+    const set = async (shard: 'main' | 'south', company: typeof inMain, password: string) =>
+      runAsSystem(all[shard].writer, company.id, changePassword, {
         id: company.userId,
         password_hash: await cheapHash(password),
       })
@@ -173,7 +173,7 @@ describe('people with companies on two shards', () => {
     expect(rows).to.deep.equal([{ generation: 2 }])
   })
 
-  it('join a company on another shard with their password, or choose one, once [HOME-25] [PANEL-52]', async () => {
+  it('join a company on another shard with their password, or choose one, once [SHARD-25] [PANEL-52]', async () => {
     const host = await all.company('south')
     for (const [invited, password] of [
       [(await all.company('main')).email, PASSWORD],
@@ -198,8 +198,8 @@ describe('people with companies on two shards', () => {
     const holderOf = async (companyId: number) =>
       (await memberships()).find(({ holder }) => holder.companyId === companyId)!.holder
     const ways = () => [
-      { from: inMain.id, to: inSouth.id, home: 'main' as const },
-      { from: inSouth.id, to: inMain.id, home: 'south' as const },
+      { from: inMain.id, to: inSouth.id, shard: 'main' as const },
+      { from: inSouth.id, to: inMain.id, shard: 'south' as const },
     ]
     const isLive = async (issued: IssuedSession | null) =>
       (await all.access.sessions.find(issued?.token ?? '')) !== null
@@ -225,12 +225,12 @@ describe('people with companies on two shards', () => {
 
     it('in vain if the password changed before or changes afterwards [PANEL-341]', async () => {
       let [current, next] = [PASSWORD, NEXT]
-      for (const { from, to, home } of ways()) {
+      for (const { from, to, shard } of ways()) {
         const [early, late] = [await enter(from, current), await enter(from, current)]
         const holder = (await memberships(current)).find((one) => one.holder.companyId === to)!.holder
         const before = await all.access.sessions.exchange(early, holder)
         expect(await isLive(before)).to.equal(true)
-        expect(await change(late, home, current, next)).to.deep.equal({ kind: 'changed' })
+        expect(await change(late, shard, current, next)).to.deep.equal({ kind: 'changed' })
         const after = await all.access.sessions.exchange(late, holder)
         for (const one of [before, after, early, late]) expect(await isLive(one)).to.equal(false)
         ;[current, next] = [next, current]
@@ -239,19 +239,19 @@ describe('people with companies on two shards', () => {
 
     it('twenty times during a password change, and none stays active [PANEL-341]', async () => {
       const other = all.another()
-      for (const [home, away] of [
+      for (const [shard, away] of [
         ['main', 'south'],
         ['south', 'main'],
       ] as const) {
         email = `pessoa${++people}@loja.example`
-        const [here, there] = [await all.company(home, email), await all.company(away, email)]
+        const [here, there] = [await all.company(shard, email), await all.company(away, email)]
         const asking: (PanelSession & IssuedSession)[] = []
         for (let n = 0; n < 20; n++) asking.push(await enter(here.id))
         const holder = await holderOf(there.id)
         const exchanges = asking.map((one, n) => (n % 2 ? all : other).access.sessions.exchange(one, holder))
         const [issued, changed] = await Promise.all([
           Promise.all(exchanges),
-          change(asking[0] as PanelSession, home, PASSWORD, NEXT),
+          change(asking[0] as PanelSession, shard, PASSWORD, NEXT),
         ])
         expect(changed).to.deep.equal({ kind: 'changed' })
         for (const one of [...issued, ...asking]) expect(await isLive(one)).to.equal(false)
@@ -286,7 +286,7 @@ describe('people with companies on two shards', () => {
     await enter(inMain.id, NEXT)
   })
 
-  it('get a password reset link from any shard [HOME-25]', async () => {
+  it('get a password reset link from any shard [SHARD-25]', async () => {
     const lonely = await all.company('south')
     all.access.passwordLinks.ask(lonely.email)
     await until(() => all.mailed.some(({ to }) => to[0] === lonely.email))
@@ -298,22 +298,22 @@ describe('people with companies on two shards', () => {
     await enter(lonely.id, NEXT)
   })
 
-  it('are erased on one shard and stay on the other; the last erasure removes login and address [HOME-27] [PRIV-36]', async () => {
+  it('are erased on one shard and stay on the other; the last erasure removes login and address [SHARD-27] [PRIV-36]', async () => {
     const second = await all.company('south', email)
     const { token } = await enter(inSouth.id)
-    const forget = (home: 'main' | 'south', { id, userId }: typeof inMain) =>
-      runAsSystem(all[home].writer, id, forgetPerson, {
+    const forget = (shard: 'main' | 'south', { id, userId }: typeof inMain) =>
+      runAsSystem(all[shard].writer, id, forgetPerson, {
         kind: 'user',
         id: userId,
         ground: 'request',
         queue: false,
         retention_years: 5,
       } as never)
-    const forgotten = async (home: 'main' | 'south', company: typeof inMain) => {
-      await all[home].pool.query(`update companies set active_owners = '[0, 1, 99]' where company_id = $1`, [
+    const forgotten = async (shard: 'main' | 'south', company: typeof inMain) => {
+      await all[shard].pool.query(`update companies set active_owners = '[0, 1, 99]' where company_id = $1`, [
         company.id,
       ])
-      const answer = await forget(home, company)
+      const answer = await forget(shard, company)
       expect(isRefusal(answer), JSON.stringify(answer)).to.equal(false)
       await all.settled()
     }
@@ -328,7 +328,7 @@ describe('people with companies on two shards', () => {
     expect(await all.access.login.logIn({ email, password: PASSWORD }, IN_PANEL)).to.deep.equal({ kind: 'wrong' })
   })
 
-  it('are recognised by login limits through a till token of the other shard [HOME-25] [TOKEN-10]', async () => {
+  it('are recognised by login limits through a till token of the other shard [SHARD-25] [TOKEN-10]', async () => {
     const kept = await till(inSouth.id)
     const guess = (token: string | null, address: string) =>
       all.access.login.logIn({ email, password: 'errada demais' }, { address, keeps: 'token', kept: token })

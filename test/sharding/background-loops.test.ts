@@ -29,7 +29,7 @@ import { useApi } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 
 /**
- * All files that do something again and again, or later, by themselves, and how each leaves companies in a move alone (HOME-44).
+ * All files that do something again and again, or later, by themselves, and how each leaves companies in a move alone (SHARD-44).
  * A file that is missing here has to be looked at: does it find work of companies in the database? Then by `isNotMigrating`.
  */
 const BY_THEMSELVES: Readonly<
@@ -74,14 +74,14 @@ describe('background loops', () => {
     .filter((name) => /\.tsx?$/.test(name) && !/^(?:background|cli|lib|http)\//.test(name))
     .map((name) => [name, readFileSync(new URL(name, SRC), 'utf8')] as const)
 
-  it('are all listed, and check for migrations wherever they process companies [HOME-44]', () => {
+  it('are all listed, and check for migrations wherever they process companies [SHARD-44]', () => {
     const found = files.filter(([, text]) => BEGINS.test(text)).map(([name]) => name)
     expect(found).to.include('webhooks/dispatcher.ts')
     expect(found.filter((name) => !(name in BY_THEMSELVES))).to.deep.equal([])
     for (const [name, text] of files) if (BY_THEMSELVES[name] === 'asks') expect(text, name).to.match(ASKS)
   })
 
-  it('purge no table of a company under migration [HOME-44]', () => {
+  it('purge no table of a company under migration [SHARD-44]', () => {
     // Of these tables no row is a company's.
     const OTHERS = /^(?:ops\.)?(?:login_failures|login_origins|stranger_notifications)$/
     const deletes = files
@@ -214,7 +214,7 @@ describe('background loops', () => {
       },
     }
 
-    it('skip it, and serve all others [HOME-44]', async () => {
+    it('skip it, and serve all others [SHARD-44]', async () => {
       await makeDue()
       await pauseBackgroundWork(pool(), company.id)
       for (const [loop, run] of Object.entries(loops)) {
@@ -226,7 +226,7 @@ describe('background loops', () => {
       expect(await loops.replays?.()).to.include(company.id)
     })
 
-    it('delete none of its rows [HOME-44]', async () => {
+    it('delete none of its rows [SHARD-44]', async () => {
       for (const [table, columns, values] of OLD)
         await forBoth(`insert into ops.${table} (company_id, ${columns}) select id, ${values} ${OF_BOTH}`)
       await pauseBackgroundWork(pool(), company.id)
@@ -239,7 +239,7 @@ describe('background loops', () => {
         expect(await companiesOf(`select company_id from ops.${table}`), table).to.deep.equal([])
     })
 
-    it('ignore leftovers of a company on another shard, and do not report its ledger missing [HOME-44]', async () => {
+    it('ignore leftovers of a company on another shard, and do not report its ledger missing [SHARD-44]', async () => {
       await forBoth(`insert into ops.table_checks (company_id, is_equal, due_at) select id, false, now() - interval '1 day' ${OF_BOTH}
         on conflict (company_id) do update set is_equal = false, due_at = excluded.due_at`)
       const unequal = async () => (await tableCheckFigures(pool())).unequal

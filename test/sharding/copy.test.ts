@@ -10,24 +10,24 @@ import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { collect } from '../ledger/event-store-contract.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
-import { SOUTH, type TwoHomes } from '../support/shards.ts'
-import { EVENTS, openHomes, settleIn } from './shards-on-a-store.ts'
+import { SOUTH, type TwoShards } from '../support/shards.ts'
+import { EVENTS, openShards, settleIn } from './shards-on-a-store.ts'
 
 describe('ledgers of two shards', () => {
   const database = useDatabase()
   let eventStore: FakeEventStoreDb
   let dataDir: string
-  let homes: TwoHomes
+  let shards: TwoShards
   let ids: { readonly main: number[]; readonly south: number[] }
 
   before(async () => {
     eventStore = await startFakeEventStoreDb()
     dataDir = await mkdtemp(join(tmpdir(), 'tillbook-copy-'))
-    homes = await openHomes({ DATABASE_URL: database.url, DATA_DIR: dataDir })
-    ids = await settleIn(homes, 2)
+    shards = await openShards({ DATABASE_URL: database.url, DATA_DIR: dataDir })
+    ids = await settleIn(shards, 2)
   })
   after(async () => {
-    await homes.close()
+    await shards.close()
     await eventStore.close()
     await rm(dataDir, { recursive: true })
   })
@@ -35,18 +35,18 @@ describe('ledgers of two shards', () => {
   const context = (): Context =>
     ({
       config: { SHARDS: [{ name: SOUTH, url: '' }] },
-      core: async () => homes.cores.main,
-      homes: async () => [DEFAULT_SHARD, SOUTH].map((name) => ({ name, core: homes.cores.at(name) })),
+      core: async () => shards.cores.main,
+      shards: async () => [DEFAULT_SHARD, SOUTH].map((name) => ({ name, core: shards.cores.at(name) })),
     }) as unknown as Context
 
-  it('are copied to one event store, each from the shard of its company [HOME-93]', async () => {
+  it('are copied to one event store, each from the shard of its company [SHARD-93]', async () => {
     const [moved] = ids.south as [number]
-    const { main } = homes.cores
+    const { main } = shards.cores
     // What is left in main of a company that went south, and has gone on there.
     await main.pool.query(`insert into ops.ledgers (company_id, revision, hash, move) values ($1, 0, '', 'left')`, [
       moved,
     ])
-    const [first] = await collect(homes.cores.at(SOUTH).store.pick(streamOf(moved), [0]))
+    const [first] = await collect(shards.cores.at(SOUTH).store.pick(streamOf(moved), [0]))
     await main.pool.query(
       `insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope) values ($1, 0, $2, $3, $4, $5, $6)`,
       [first?.stream, first?.id, first?.type, first?.subject, first?.recorded_at, JSON.stringify(first)],

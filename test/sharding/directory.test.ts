@@ -13,7 +13,7 @@ import { sweepDirectory } from '#sharding/directory-sweep.ts'
 import { whileBroken } from '../support/broken-company.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
-import { openTwoHomes, type TwoHomes } from './two-shards.ts'
+import { openTwoShards, type TwoShards } from './two-shards.ts'
 
 const store = (alias: string) => CreateStoreInput.parse({ alias, commission_percentage: '5' })
 const TAKEN = { refused: 'duplicate_resource', details: { field: 'alias' } }
@@ -29,11 +29,11 @@ async function failureOf(answer: Promise<unknown>): Promise<unknown> {
 describe('the directory before the first additional shard', () => {
   const database = useDatabase()
 
-  it('contains the companies of the default shard [HOME-20]', async () => {
+  it('contains the companies of the default shard [SHARD-20]', async () => {
     const directory = openDirectory({ databaseUrl: database.url, log: () => {} })
     try {
       await directory.register(1, 'main')
-      expect(await directory.homeOf(1)).to.equal('main')
+      expect(await directory.shardOf(1)).to.equal('main')
       const error = await failureOf(directory.register(2, 'south'))
       expect(error).to.be.instanceOf(Unavailable)
     } finally {
@@ -44,12 +44,12 @@ describe('the directory before the first additional shard', () => {
 
 describe('the directory of two shards', () => {
   const [mainDatabase, southDatabase] = [useDatabase(), useDatabase()]
-  let all: TwoHomes
+  let all: TwoShards
   let north: { id: number }
   let south: { id: number; userId: number; email: string }
 
   before(async () => {
-    all = await openTwoHomes(mainDatabase.url, southDatabase.url)
+    all = await openTwoShards(mainDatabase.url, southDatabase.url)
     north = await all.company('main')
     south = await all.company('south')
   })
@@ -82,23 +82,23 @@ describe('the directory of two shards', () => {
       [kind],
     )
 
-  it('finds companies by keys, aliases and addresses as soon as their creation is answered [HOME-20] [HOME-24]', async () => {
+  it('finds companies by keys, aliases and addresses as soon as their creation is answered [SHARD-20] [SHARD-24]', async () => {
     const { hash } = await key(all.south, south.id)
     await open(all.south, south.id, 'loja-do-sul')
-    const place = [{ companyId: south.id, home: 'south', account: null }]
+    const place = [{ companyId: south.id, shard: 'south', account: null }]
     expect(await all.directory.find('api_key', hash)).to.deep.equal(place)
     expect(await all.directory.find('store_alias', 'loja-do-sul')).to.deep.equal(place)
     expect(await all.directory.find('email', south.email)).to.deep.equal(place)
     expect(await all.directory.find('api_key', keyHash())).to.deep.equal([])
-    expect(await all.directory.homeOf(north.id)).to.equal('main')
-    expect(await all.directory.homeOf(999)).to.equal(null)
-    expect(await all.directory.homes()).to.deep.equal([
+    expect(await all.directory.shardOf(north.id)).to.equal('main')
+    expect(await all.directory.shardOf(999)).to.equal(null)
+    expect(await all.directory.shards()).to.deep.equal([
       { name: 'main', draining: false, companies: 1 },
       { name: 'south', draining: false, companies: 1 },
     ])
   })
 
-  it('makes an alias unique across shards under concurrent requests, and answers as on one shard [HOME-24] [STORE-1]', async () => {
+  it('makes an alias unique across shards under concurrent requests, and answers as on one shard [SHARD-24] [STORE-1]', async () => {
     const aliases = Array.from({ length: 5 }, (_, n) => `disputada-${n}`)
     const asked = aliases.flatMap((alias) => [open(all.main, north.id, alias), open(all.south, south.id, alias)])
     const answers = await Promise.all(asked)
@@ -119,7 +119,7 @@ describe('the directory of two shards', () => {
     expect(opened).to.have.property('alias', 'loja-do-norte')
   })
 
-  it('serves known keys while it is unreachable, and rejects no unknown key as invalid [HOME-23]', async () => {
+  it('serves known keys while it is unreachable, and rejects no unknown key as invalid [SHARD-23]', async () => {
     const [known, other] = [(await key(all.south, south.id)).hash, (await key(all.south, south.id)).hash]
     await all.directory.find('api_key', known)
     all.proxy.cut()
@@ -140,20 +140,20 @@ describe('the directory of two shards', () => {
     await until(async () => (await all.directory.find('api_key', other).catch(() => [])).length === 1)
   })
 
-  it('notifies all processes of a migrated company [HOME-22]', async () => {
+  it('notifies all processes of a migrated company [SHARD-22]', async () => {
     const moved = await all.company('main')
     const other = all.another().directory
     const { hash } = await key(all.main, moved.id)
-    expect((await other.find('api_key', hash))[0]?.home).to.equal('main')
+    expect((await other.find('api_key', hash))[0]?.shard).to.equal('main')
     await all.directory.moveTo(moved.id, 'south')
-    expect((await all.directory.find('api_key', hash))[0]?.home).to.equal('south')
-    await until(async () => (await other.find('api_key', hash))[0]?.home === 'south')
-    expect(await other.homeOf(moved.id)).to.equal('south')
+    expect((await all.directory.find('api_key', hash))[0]?.shard).to.equal('south')
+    await until(async () => (await other.find('api_key', hash))[0]?.shard === 'south')
+    expect(await other.shardOf(moved.id)).to.equal('south')
     await all.directory.moveTo(moved.id, 'main')
-    await until(async () => (await other.find('api_key', hash))[0]?.home === 'main')
+    await until(async () => (await other.find('api_key', hash))[0]?.shard === 'main')
   })
 
-  it('reserves a key for one company, and releases reservations of a dead process after an hour [HOME-24] [HOME-28]', async () => {
+  it('reserves a key for one company, and releases reservations of a dead process after an hour [SHARD-24] [SHARD-28]', async () => {
     const entry = { kind: 'store_alias', key: 'orfa', companyId: north.id } as const
     await all.directory.reserve([entry])
     await all.directory.reserve([entry])
@@ -166,13 +166,13 @@ describe('the directory of two shards', () => {
     expect(await open(all.south, south.id, 'orfa')).to.have.property('alias', 'orfa')
   })
 
-  it('adds entries that it lacks from the shards, and removes ended ones [HOME-28]', async () => {
+  it('adds entries that it lacks from the shards, and removes ended ones [SHARD-28]', async () => {
     const [kept, revoked] = [await key(all.south, south.id), await key(all.main, north.id)]
     const holder = { userId: south.userId, companyId: south.id, generation: 0, personGeneration: 0 }
     const [session, token] = [await all.access.sessions.issue(holder), await all.access.tokens.issue(holder)]
     const before = await Promise.all(['api_key', 'session', 'sync_token', 'store_alias', 'email'].map(listed))
     await all.main.pool.query('delete from ops.directory_entries')
-    await all.main.pool.query('delete from ops.company_homes where company_id = $1', [south.id])
+    await all.main.pool.query('delete from ops.company_shards where company_id = $1', [south.id])
     expect((await sweepDirectory(all.persons)).added).to.equal(before.flat().length + 1)
     expect(await Promise.all(['api_key', 'session', 'sync_token', 'store_alias', 'email'].map(listed))).to.deep.equal(
       before,
@@ -203,23 +203,23 @@ describe('the directory of two shards', () => {
     expect([await listed('email'), await listed('store_alias')]).to.deep.equal([before, aliases])
   })
 
-  it('trusts the origin shard of a migrated company if the directory is outdated [HOME-28]', async () => {
+  it('trusts the origin shard of a migrated company if the directory is outdated [SHARD-28]', async () => {
     const moved = await all.company('south')
     await all.directory.moveTo(moved.id, 'main')
     await sweepDirectory(all.persons)
-    expect(await all.directory.homeOf(moved.id), 'main knows nothing of it').to.equal('south')
+    expect(await all.directory.shardOf(moved.id), 'main knows nothing of it').to.equal('south')
     await all.main.pool.query(
       `insert into ops.ledgers (company_id, revision, hash, move) values ($1, 3, '', 'arriving')`,
       [moved.id],
     )
     await all.directory.moveTo(moved.id, 'main')
     await sweepDirectory(all.persons)
-    expect(await all.directory.homeOf(moved.id), 'a move is under way').to.equal('main')
+    expect(await all.directory.shardOf(moved.id), 'a move is under way').to.equal('main')
     await all.main.pool.query('delete from ops.ledgers where company_id = $1', [moved.id])
     await all.directory.moveTo(moved.id, 'south')
   })
 
-  it('removes no entry of a shard that is down or has lost the ledger of the company [HOME-28]', async () => {
+  it('removes no entry of a shard that is down or has lost the ledger of the company [SHARD-28]', async () => {
     await age('store_alias')
     const before = await listed('store_alias')
     all.away('south', true)
@@ -236,7 +236,7 @@ describe('the directory of two shards', () => {
     }
   })
 
-  it('keeps one password per person on all shards, whichever shard creates the users [HOME-26]', async () => {
+  it('keeps one password per person on all shards, whichever shard creates the users [SHARD-26]', async () => {
     const first = await all.company('main', 'socia@loja.example')
     const second = await all.company('south')
     const user = { name: 'Sócia', email: first.email, role: 'owner' as const, password_hash: 'another one' }

@@ -31,14 +31,14 @@ describe('tables of a company under migration', () => {
     await client.end()
   })
 
-  it('are all listed, each as either copied or left behind [HOME-51]', () => {
+  it('are all listed, each as either copied or left behind [SHARD-51]', () => {
     const carried = carriedTables({ transactional: true }).map(({ name }) => name)
     const known = [...carried, ...Object.keys(TABLES_LEFT)]
     expect(new Set(known).size).to.equal(known.length)
     expect(tables.map(({ name }) => name).filter((name) => !known.includes(name))).to.deep.equal([])
   })
 
-  it('identify the company of a changed or deleted row [HOME-51]', () => {
+  it('identify the company of a changed or deleted row [SHARD-51]', () => {
     for (const { name, of } of carriedTables({ transactional: true })) {
       const [column] = of('7').split(' ')
       expect(tables.find((table) => table.name === name)?.identity, name).to.include(column)
@@ -49,7 +49,7 @@ describe('tables of a company under migration', () => {
     const ofCompanies = tables.filter(({ columns }) => columns.includes('company_id')).map(({ name }) => name)
     const left = ofCompanies.filter((name) => name in TABLES_LEFT)
     expect(left.sort()).to.deep.equal([
-      'ops.company_homes',
+      'ops.company_shards',
       'ops.demo_companies',
       'ops.directory_entries',
       'ops.imports',

@@ -13,12 +13,12 @@ import { type CompanyResidence, readResidence, switchPlacement } from '#sharding
 import { closeWrites } from '#sharding/write-fence.ts'
 import { send, type TestCompany } from '../support/api.ts'
 import { whileBroken } from '../support/broken-company.ts'
-import { rowsOf, tracesOf, useTwoHomes } from '../support/migrating.ts'
+import { rowsOf, tracesOf, useTwoShards } from '../support/migrating.ts'
 
 const fail = (error: unknown) => expect.fail(String(error))
 
 describe('migration of a company', () => {
-  const homes = useTwoHomes()
+  const shards = useTwoShards()
 
   const sale = (cash: number) => ({
     items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
@@ -27,19 +27,19 @@ describe('migration of a company', () => {
 
   /** A company of main, which has sold something. */
   async function shop(): Promise<{ readonly company: TestCompany; readonly cash: number }> {
-    const company = await homes.main.company()
-    await homes.register(company.id)
+    const company = await shards.main.company()
+    await shards.register(company.id)
     const cash = await company.paymentType('cash')
     expect((await company.post('/sales', sale(cash))).status).to.equal(201)
     return { company, cash }
   }
 
   const inSouth = ({ key }: TestCompany, method: string, path: string, body?: unknown, headers = {}) =>
-    send(`${homes.south.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+    send(`${shards.south.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
 
-  it('moves all data to the other shard, and requests continue there [HOME-50, HOME-52, HOME-53, HOME-57, HOME-58]', async () => {
+  it('moves all data to the other shard, and requests continue there [SHARD-50, SHARD-52, SHARD-53, SHARD-57, SHARD-58]', async () => {
     const { company, cash } = await shop()
-    const { from, to } = homes.moving(company.id)
+    const { from, to } = shards.moving(company.id)
     const kept = ({ dataDir }: MigratingShard) => join(dataDir, 'seals', `company-${company.id}.checkpoints`)
     await mkdir(dirname(kept(from)), { recursive: true })
     await writeFile(kept(from), 'signed')
@@ -47,7 +47,7 @@ describe('migration of a company', () => {
     const first = await company.post('/sales', sale(cash), { 'idempotency-key': 'a' })
     const seen = await company.get(`/sales?updated_since=${before.body.meta.synced_at}`)
     const events = await company.get('/events')
-    const report = await migrateCompany(homes.moving(company.id))
+    const report = await migrateCompany(shards.moving(company.id))
     expect(report.refused_ms).to.be.lessThan(2_000)
     expect((await inSouth(company, 'POST', '/sales', sale(cash), { 'idempotency-key': 'a' })).text).to.equal(first.text)
     expect(
@@ -56,9 +56,9 @@ describe('migration of a company', () => {
     expect((await inSouth(company, 'GET', '/events')).body.data).to.deep.equal(events.body.data)
     const next = await inSouth(company, 'POST', '/sales', sale(cash))
     expect(next.body.data.id).to.equal(first.body.data.id + 1)
-    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
-    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
-    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+    expect(await tracesOf(shards.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await tracesOf(shards.south.databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(shards.main.core.pool, company.id)).to.equal(0)
     expect(await readFile(kept(to), 'utf8')).to.equal('signed')
     expect(existsSync(kept(from))).to.equal(false)
   })
@@ -68,102 +68,102 @@ describe('migration of a company', () => {
   /** Moves until a step is done, and fails there. */
   const interrupted = (id: number, at: MigrationStep) =>
     migrateCompany(
-      homes.moving(id, {
+      shards.moving(id, {
         onStep: async (step) => {
           if (step === at) throw new Error(`broken after ${at}`)
         },
       }),
     )
 
-  it('reopens the company after any failure before the switch, and leaves no trace [HOME-56]', async () => {
+  it('reopens the company after any failure before the switch, and leaves no trace [SHARD-56]', async () => {
     const { company, cash } = await shop()
     for (const step of ['replicating', 'compared'] as const) {
       await failing(interrupted(company.id, step), step)
       expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
-      await undoMigration(homes.moving(company.id))
-      for (const { databaseUrl } of [homes.main, homes.south])
+      await undoMigration(shards.moving(company.id))
+      for (const { databaseUrl } of [shards.main, shards.south])
         expect(await tracesOf(databaseUrl, company.id), step).to.deep.equal([])
-      expect(await rowsOf(homes.south.core.pool, company.id), step).to.equal(0)
+      expect(await rowsOf(shards.south.core.pool, company.id), step).to.equal(0)
     }
   })
 
-  it('is rolled back by the monitor once its command has ended; a late switch does not happen [HOME-55, HOME-56]', async () => {
+  it('is rolled back by the monitor once its command has ended; a late switch does not happen [SHARD-55, SHARD-56]', async () => {
     const { company } = await shop()
-    const { pool } = homes.main.core
+    const { pool } = shards.main.core
     const known = (await readResidence(pool, company.id)) as CompanyResidence
     const main = { pool, name: 'main' }
     await closeWrites(pool, company.id)
-    const moving = homes.moving(company.id)
+    const moving = shards.moving(company.id)
     await withMoveLock(moving, async () => expect(await settleAbandoned(main, pool, fail)).to.deep.equal([]))
     expect(await settleAbandoned(main, pool, fail)).to.deep.equal([company.id])
     expect(await switchPlacement(pool, company.id, known, 'south')).to.equal(false)
-    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal([])
+    expect(await tracesOf(shards.main.databaseUrl, company.id)).to.deep.equal([])
   })
 
   it('is rolled back even if the rollback for another company fails [OPS-143]', async () => {
     const [first, other] = [(await shop()).company, (await shop()).company]
-    const { pool } = homes.main.core
+    const { pool } = shards.main.core
     for (const { id } of [first, other]) await closeWrites(pool, id)
     const errors: unknown[] = []
-    const opened = await whileBroken(homes.main.databaseUrl, { table: 'ops.ledgers', companyId: first.id }, () =>
+    const opened = await whileBroken(shards.main.databaseUrl, { table: 'ops.ledgers', companyId: first.id }, () =>
       settleAbandoned({ pool, name: 'main' }, pool, (error) => errors.push(error)),
     )
     expect([opened, errors.length]).to.deep.equal([[other.id], 1])
     expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([first.id])
   })
 
-  it('opens the company on its new shard if the command ended right after the switch [HOME-56]', async () => {
+  it('opens the company on its new shard if the command ended right after the switch [SHARD-56]', async () => {
     const { company, cash } = await shop()
     await failing(interrupted(company.id, 'switched'), 'switched')
-    const { pool } = homes.main.core
-    expect(await settleAbandoned({ pool: homes.south.core.pool, name: 'south' }, pool, fail)).to.deep.equal([
+    const { pool } = shards.main.core
+    expect(await settleAbandoned({ pool: shards.south.core.pool, name: 'south' }, pool, fail)).to.deep.equal([
       company.id,
     ])
     expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([])
     expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
-    await migrateCompany(homes.moving(company.id))
-    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
-    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+    await migrateCompany(shards.moving(company.id))
+    expect(await tracesOf(shards.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await tracesOf(shards.south.databaseUrl, company.id)).to.deep.equal([])
   })
 
-  it('is rolled back without a trace if a copied row differs [HOME-54]', async () => {
+  it('is rolled back without a trace if a copied row differs [SHARD-54]', async () => {
     const { company, cash } = await shop()
     await company.post('/sales', sale(cash), { 'idempotency-key': 'b' })
     const spoil = async (step: MigrationStep) => {
       if (step !== 'verified') return
       const changed = `update ops.idempotent_answers set status = 200 where company_id = $1`
-      expect((await homes.south.core.pool.query(changed, [company.id])).rowCount).to.equal(1)
+      expect((await shards.south.core.pool.query(changed, [company.id])).rowCount).to.equal(1)
     }
-    expect(await refusalOf(migrateCompany(homes.moving(company.id, { onStep: spoil })))).to.equal('differs')
+    expect(await refusalOf(migrateCompany(shards.moving(company.id, { onStep: spoil })))).to.equal('differs')
     expect((await company.post('/sales', sale(cash))).status).to.equal(201)
-    for (const { databaseUrl } of [homes.main, homes.south])
+    for (const { databaseUrl } of [shards.main, shards.south])
       expect(await tracesOf(databaseUrl, company.id)).to.deep.equal([])
-    expect(await rowsOf(homes.south.core.pool, company.id)).to.equal(0)
+    expect(await rowsOf(shards.south.core.pool, company.id)).to.equal(0)
   })
 
-  it('is refused before any change if it is impossible [HOME-59]', async () => {
+  it('is refused before any change if it is impossible [SHARD-59]', async () => {
     const { company } = await shop()
     const { id } = company
-    await withMoveLock(homes.moving(id), async () =>
-      expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('busy'),
+    await withMoveLock(shards.moving(id), async () =>
+      expect(await refusalOf(migrateCompany(shards.moving(id)))).to.equal('busy'),
     )
-    const south = homes.south.core.pool
+    const south = shards.south.core.pool
     await ensureLedger(south, id)
-    expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('company')
+    expect(await refusalOf(migrateCompany(shards.moving(id)))).to.equal('company')
     await south.query('delete from ops.ledgers where company_id = $1', [id])
     await south.query(`update ops.read_model set version = version || 'x'`)
-    expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('versions')
+    expect(await refusalOf(migrateCompany(shards.moving(id)))).to.equal('versions')
     await south.query(`update ops.read_model set version = left(version, -1)`)
-    const { from, to } = homes.moving(id)
-    expect(await refusalOf(migrateCompany(homes.moving(id, { from: { ...from, owner: from.pool } })))).to.equal(
+    const { from, to } = shards.moving(id)
+    expect(await refusalOf(migrateCompany(shards.moving(id, { from: { ...from, owner: from.pool } })))).to.equal(
       'rights',
     )
-    expect(await refusalOf(migrateCompany(homes.moving(id, { to: { ...to, owner: to.pool } })))).to.equal('rights')
-    expect(await refusalOf(migrateCompany(homes.moving(id + 1_000)))).to.equal('company')
-    for (const { databaseUrl } of [homes.main, homes.south]) expect(await tracesOf(databaseUrl, id)).to.deep.equal([])
+    expect(await refusalOf(migrateCompany(shards.moving(id, { to: { ...to, owner: to.pool } })))).to.equal('rights')
+    expect(await refusalOf(migrateCompany(shards.moving(id + 1_000)))).to.equal('company')
+    for (const { databaseUrl } of [shards.main, shards.south]) expect(await tracesOf(databaseUrl, id)).to.deep.equal([])
   })
 
-  it('resumes after an interruption at any step, and completes [HOME-56]', async () => {
+  it('resumes after an interruption at any step, and completes [SHARD-56]', async () => {
     const { company, cash } = await shop()
     for (const step of BEFORE_SWITCH) {
       await failing(interrupted(company.id, step), step)
@@ -172,12 +172,12 @@ describe('migration of a company', () => {
     const sales = (await company.get('/sales')).body.data
     for (const step of MIGRATION_STEPS.slice(MIGRATION_STEPS.indexOf('switched')))
       await failing(interrupted(company.id, step), step)
-    await migrateCompany(homes.moving(company.id))
+    await migrateCompany(shards.moving(company.id))
     expect((await inSouth(company, 'GET', '/sales')).body.data).to.deep.equal(sales)
     expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
-    expect(await homes.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
-    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
-    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+    expect(await shards.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
+    expect(await tracesOf(shards.south.databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(shards.main.core.pool, company.id)).to.equal(0)
   })
 })
 

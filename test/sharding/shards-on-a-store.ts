@@ -9,20 +9,20 @@ import { contentsOf } from '../ops/contents.ts'
 import { companyRegistered } from '../support/facts.ts'
 import { MASTER_KEY, masterKeys } from '../support/master-key.ts'
 import { cheapHash } from '../support/passwords.ts'
-import { openTwoHomes, SOUTH, type TwoHomes } from '../support/shards.ts'
+import { openTwoShards, SOUTH, type TwoShards } from '../support/shards.ts'
 
-/** Where two homes keep everything. */
+/** Where two shards keep everything. */
 export interface Places {
   readonly DATABASE_URL: string
-  /** Without it each home has its own. */
+  /** Without it each shard has its own. */
   readonly EVENTSTORE_URL?: string
   readonly DATA_DIR: string
 }
 
 export const settingsOf = (places: Places): Config => readConfig({ ...places, MASTER_KEY })
 
-export const openHomes = (places: Places): Promise<TwoHomes> =>
-  openTwoHomes(
+export const openShards = (places: Places): Promise<TwoShards> =>
+  openTwoShards(
     places.DATABASE_URL,
     () => {},
     ({ name, url, hooks }) =>
@@ -37,9 +37,9 @@ export const openHomes = (places: Places): Promise<TwoHomes> =>
       }),
   )
 
-/** Companies by turns in both, with an owner and two customers each. Returns their ids by home. */
+/** Companies by turns in both, with an owner and two customers each. Returns their ids by shard. */
 export async function settleIn(
-  { cores }: TwoHomes,
+  { cores }: TwoShards,
   count: number,
 ): Promise<{ readonly main: number[]; readonly south: number[] }> {
   const ids = { main: [] as number[], south: [] as number[] }
@@ -73,7 +73,7 @@ export async function ledgersOf({ pool }: Pick<Core, 'pool'>): Promise<number[]>
   return rows.map(({ company_id }) => company_id)
 }
 
-/** What a home's read model holds, by table. */
+/** What a shard's read model holds, by table. */
 export async function tablesOf(url: string): Promise<[string, unknown][]> {
   return Object.entries(await contentsOf(url)).filter(([name]) => name.startsWith('read.'))
 }

@@ -15,13 +15,13 @@ import { companyRegistered } from '../support/facts.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { cheapHash } from '../support/passwords.ts'
 
-/** Two homes of one process: cores, a directory that can be cut off, and how people get in. */
-export interface TwoHomes {
+/** Two shards of one process: cores, a directory that can be cut off, and how people get in. */
+export interface TwoShards {
   readonly directory: Directory
   /** In front of `main`, for the directory alone. */
   readonly proxy: CutProxy
-  readonly homes: Shards<Core>
-  readonly persons: PersonDirectory & { readonly homes: Shards<Core> }
+  readonly shards: Shards<Core>
+  readonly persons: PersonDirectory & { readonly shards: Shards<Core> }
   readonly access: ShardedAccess
   readonly main: Core
   readonly south: Core
@@ -35,7 +35,7 @@ export interface TwoHomes {
   another(): { readonly access: ShardedAccess; readonly directory: Directory }
   /** A company with an owner, who may be a person already. */
   company(
-    home: string,
+    shard: string,
     email?: string,
   ): Promise<{ readonly id: number; readonly userId: number; readonly email: string }>
   settled(): Promise<void>
@@ -45,7 +45,7 @@ export interface TwoHomes {
 export const PASSWORD = 'senha correta'
 const hash = cheapHash(PASSWORD)
 
-export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<TwoHomes> {
+export async function openTwoShards(mainUrl: string, southUrl: string): Promise<TwoShards> {
   const { hostname, port } = new URL(mainUrl)
   const proxy = await startCutProxy(hostname, Number(port))
   const databaseUrl = Object.assign(new URL(mainUrl), { hostname: '127.0.0.1', port: String(proxy.port) }).href
@@ -54,8 +54,8 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
   const directory = openDirectory({ databaseUrl, log })
   const cores = new Map<string, Core>()
   const awayNow = new Set<string>()
-  const homes = createShardsView(['main', 'south'], (name) => (awayNow.has(name) ? undefined : cores.get(name)))
-  const persons = { directory, homes, log }
+  const shards = createShardsView(['main', 'south'], (name) => (awayNow.has(name) ? undefined : cores.get(name)))
+  const persons = { directory, shards, log }
   const forgetting = new Set<Promise<unknown>>()
   const open = async (name: string, url: string) =>
     cores.set(
@@ -74,8 +74,8 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
     )
   await open('main', mainUrl)
   await open('south', southUrl)
-  await directory.addHome('south')
-  const mailed: TwoHomes['mailed'] = []
+  await directory.addShard('south')
+  const mailed: TwoShards['mailed'] = []
   const mailer = { send: async (mail: never) => void mailed.push(mail), close() {} } as unknown as Mailer
   const accessWith = (own: Directory) =>
     createShardedAccess({
@@ -91,7 +91,7 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
   return {
     directory,
     proxy,
-    homes,
+    shards,
     persons,
     access: accessWith(directory),
     main: cores.get('main') as Core,
@@ -104,10 +104,10 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
       others.push(own)
       return { access: accessWith(own), directory: own }
     },
-    async company(home, email = `dona${companies + 1}@loja.example`) {
+    async company(shard, email = `dona${companies + 1}@loja.example`) {
       const id = ++companies
-      await directory.register(id, home)
-      const { pool, writer } = homes.at(home)
+      await directory.register(id, shard)
+      const { pool, writer } = shards.at(shard)
       await ensureLedger(pool, id)
       await runAsSystem(writer, id, registerCompany, companyRegistered({ id, name: `Loja ${id}` }).data as never)
       const user = { name: `Dona ${id}`, email, role: 'owner' as const, password_hash: await hash }

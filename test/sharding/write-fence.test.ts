@@ -50,7 +50,7 @@ describe('a company under migration', () => {
     (await of.get('/catalog/categories?limit=200')).body.data.map(({ name }: { name: string }) => name)
 
   describe('that is leaving', () => {
-    it('refuses writes for a moment, and answers reads; other companies are not affected [HOME-41]', async () => {
+    it('refuses writes for a moment, and answers reads; other companies are not affected [SHARD-41]', async () => {
       await register(company, 'Antes')
       const { id } = (await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
       const person = await panelUser(api, company)
@@ -72,7 +72,7 @@ describe('a company under migration', () => {
       expect(await names(company)).to.deep.equal(['Antes', 'Depois'])
     })
 
-    it('refuses logins and sales that would be lost [HOME-46]', async () => {
+    it('refuses logins and sales that would be lost [SHARD-46]', async () => {
       const user = await createTestUser(company, 'owner')
       const { body } = await logIn(api.url, user)
       const sale = (await openCounter(company)).sale('pdv-1')
@@ -106,7 +106,7 @@ describe('a company under migration', () => {
       expect((await till.call('POST', '/auth/refresh')).status).to.equal(200)
     })
 
-    it('has all accepted requests in its ledger and no refused one, whatever was under way [HOME-41]', async () => {
+    it('has all accepted requests in its ledger and no refused one, whatever was under way [SHARD-41]', async () => {
       const answers = Array.from({ length: 60 }, (_, n) => register(company, `C${n}`))
       await Promise.race(answers)
       await closeWrites(pool(), company.id)
@@ -118,7 +118,7 @@ describe('a company under migration', () => {
     })
   })
 
-  it('is never answered from outdated data after it has left, by any look-up [HOME-42]', async () => {
+  it('is never answered from outdated data after it has left, by any look-up [SHARD-42]', async () => {
     const user = await createTestUser(company, 'owner')
     const session = await createSessions(pool(), () => {}).issue({
       ...{ userId: user.id, companyId: company.id, generation: 0, personGeneration: 0 },
@@ -151,7 +151,7 @@ describe('a company under migration', () => {
     for (const [way, ask] of Object.entries(ways)) expect(await thrown(ask()), way).to.be.instanceOf(WrongShardError)
   })
 
-  it('changes state idempotently, and never in a way that loses data [HOME-40]', async () => {
+  it('changes state idempotently, and never in a way that loses data [SHARD-40]', async () => {
     const state = async () =>
       (await pool().query('select move from ops.ledgers where company_id = $1', [company.id])).rows[0].move
     const refused = async (step: typeof openWrites) =>
@@ -185,7 +185,7 @@ describe('a company under migration', () => {
     )
   })
 
-  it('is forwarded to its shard by all interfaces, as long as nothing was answered [HOME-42]', () => {
+  it('is forwarded to its shard by all interfaces, as long as nothing was answered [SHARD-42]', () => {
     const told: unknown[] = []
     const handle = interfaceProblems(
       () => {},
@@ -222,7 +222,7 @@ describe('a company under migration', () => {
       await openWrites(pool(), company.id)
     }
 
-    it('after deliveries, e-mails and payment polls under way have ended [HOME-45]', async () => {
+    it('after deliveries, e-mails and payment polls under way have ended [SHARD-45]', async () => {
       const { id } = (await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
       expect((await company.post(`/webhooks/${id}/test`)).status).to.equal(200)
       const { claims } = await leaseDue(taking(), ROOM, LONGEST_LEASE_MS)
@@ -246,7 +246,7 @@ describe('a company under migration', () => {
       await expectWaits(() => pool().query('update ops.payment_sweeps set claimed_until = null'))
     })
 
-    it('after transactions with access to its rows have ended; later ones get none [HOME-45]', async () => {
+    it('after transactions with access to its rows have ended; later ones get none [SHARD-45]', async () => {
       const asked = () => inTransaction(pool(), (tx) => acceptsSideWrites(tx, company.id))
       expect(await asked()).to.equal(true)
       let end = () => {}

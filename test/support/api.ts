@@ -42,7 +42,7 @@ import { NO_PANEL_QUOTA } from './program.ts'
 import { noProvider } from './provider.ts'
 import { sealsOf } from './seals.ts'
 import { onDatabase } from './server.ts'
-import { openTwoHomes, SOUTH, SPREAD, southOf, type TwoHomes } from './shards.ts'
+import { openTwoShards, SOUTH, SPREAD, southOf, type TwoShards } from './shards.ts'
 import { until } from './wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
@@ -92,7 +92,7 @@ export interface TestApi {
   /** Of the default shard, which holds all companies unless there are two shards. */
   readonly core: Core
   /** Null with a single shard. */
-  readonly homes: TwoHomes | null
+  readonly shards: TwoShards | null
   /** Tokens of tills, on any shard. */
   readonly tokens: Tokens
   company(options?: CompanyOptions): Promise<TestCompany>
@@ -105,8 +105,8 @@ export interface TestApi {
 export const PUBLIC_URL = 'https://tillbook.example'
 
 export interface TestApiOptions {
-  /** `2`: companies alternate between two shards; `south`: all are on the second one. TEST_HOMES by default. */
-  readonly homes?: '1' | '2' | 'south'
+  /** `2`: companies alternate between two shards; `south`: all are on the second one. TEST_SHARDS by default. */
+  readonly shards?: '1' | '2' | 'south'
   readonly perMinute?: number
   readonly perDay?: number
   readonly bytesPerDay?: number
@@ -181,28 +181,28 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
       ownerUrl: options.ownerUrl,
       ...hooks,
     })
-  const spread = options.store ? '1' : (options.homes ?? SPREAD)
-  const homes = spread === '1' ? null : await openTwoHomes(databaseUrl, log, ({ url, hooks }) => open(url, hooks))
-  const main = homes ? homes.cores.main : await open(databaseUrl, {})
+  const spread = options.store ? '1' : (options.shards ?? SPREAD)
+  const shards = spread === '1' ? null : await openTwoShards(databaseUrl, log, ({ url, hooks }) => open(url, hooks))
+  const main = shards ? shards.cores.main : await open(databaseUrl, {})
   if (process.env.TILLBOOK_TEST_STANDBY) await until(() => main.standbys.every(({ state }) => state === 'up'))
-  const { url, server, tokens, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), homes)
+  const { url, server, tokens, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), shards)
   let made = 0
-  const home = (): Core => {
+  const shard = (): Core => {
     made += 1
-    if (!homes) return main
-    return homes.cores.at(spread === 'south' || made % 2 === 0 ? SOUTH : DEFAULT_SHARD)
+    if (!shards) return main
+    return shards.cores.at(spread === 'south' || made % 2 === 0 ? SOUTH : DEFAULT_SHARD)
   }
   return {
     url,
     databaseUrl,
-    core: spread === 'south' && homes ? homes.cores.at(SOUTH) : main,
-    homes,
+    core: spread === 'south' && shards ? shards.cores.at(SOUTH) : main,
+    shards,
     tokens,
-    company: (wanted) => createCompany({ main, home: home() }, url, wanted),
+    company: (wanted) => createCompany({ main, shard: shard() }, url, wanted),
     connections: () => promisify(server.getConnections.bind(server))(),
     async close() {
       await close()
-      if (homes) await homes.close()
+      if (shards) await shards.close()
       else await main.close()
     },
   }
@@ -252,7 +252,7 @@ export async function serve(
   databaseUrl: string,
   { provider = noProvider, log = () => {}, trustProxy = false, ...options }: TestApiOptions,
   instead: (opened: InterfaceOptions) => Partial<InterfaceOptions>,
-  homes: TwoHomes | null = null,
+  shards: TwoShards | null = null,
 ): Promise<Serving> {
   const config = readConfig({
     DATABASE_URL: databaseUrl,
@@ -267,19 +267,19 @@ export async function serve(
     ...options.settings,
   })
   const common = openCommon(config, NOT_COUNTED, uuidv7)
-  const access = homes?.access({
+  const access = shards?.access({
     mailer: common.mailer,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
     publicUrl: PUBLIC_URL,
     panelLimits: panelLimitsOf(config),
   })
   const served = [{ name: DEFAULT_SHARD, core, url: databaseUrl }]
-  if (homes) served.push({ name: SOUTH, core: homes.cores.at(SOUTH), url: southOf(databaseUrl) })
+  if (shards) served.push({ name: SOUTH, core: shards.cores.at(SOUTH), url: southOf(databaseUrl) })
   const opened = served.map(({ name, core, url }) => {
     const plain = { config, core, databaseUrl: url, provider, metrics: NOT_COUNTED, common, log }
     const interfaces = openInterfaces({
       ...plain,
-      ...(access && homes && { access: accessOnShard(name, access, homes.directory) }),
+      ...(access && shards && { access: accessOnShard(name, access, shards.directory) }),
     })
     const router = interfaceRouter({ ...interfaces.options, ...instead(interfaces.options) })
     return { name, router, interfaces }
@@ -292,7 +292,7 @@ export async function serve(
     limits: { ...SERVER_LIMITS, ...options.server },
     log,
   })
-  open(createHealthCheck(config.ROLES, core), homes ? homes.front(routers) : routers[DEFAULT_SHARD])
+  open(createHealthCheck(config.ROLES, core), shards ? shards.front(routers) : routers[DEFAULT_SHARD])
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
@@ -326,7 +326,7 @@ function withClock(gate: ApiAuthenticator, now: TestApiOptions['now']): ApiAuthe
 }
 
 async function createCompany(
-  { main, home: core }: { readonly main: Core; readonly home: Core },
+  { main, shard: core }: { readonly main: Core; readonly shard: Core },
   url: string,
   { plan = 'api', scopes = SCOPES, timezone = 'America/Sao_Paulo', idsFrom, test }: CompanyOptions = {},
 ): Promise<TestCompany> {

@@ -9,7 +9,7 @@ export const contextOf = (core: Core, config: Config = readConfig({})): Context 
   json: false,
   core: async () => core,
   coreOf: async () => core,
-  homes: async () => [{ name: DEFAULT_SHARD, core }],
-  addresses: () => Promise.reject(new Error('there is one home')),
-  directory: () => Promise.reject(new Error('there is one home')),
+  shards: async () => [{ name: DEFAULT_SHARD, core }],
+  addresses: () => Promise.reject(new Error('there is one shard')),
+  directory: () => Promise.reject(new Error('there is one shard')),
 })

@@ -5,13 +5,13 @@ import { findPostmaster } from '#postgres/postmaster.ts'
 
 /** Owner's URL of the running embedded server on `dataDir`, or null; starts nothing. */
 export async function findEmbedded(dataDir: string): Promise<string | null> {
-  const home = await realpath(dataDir).catch(() => null)
-  if (!home) return null
-  const server = await findPostmaster(join(home, 'postgres'))
+  const shard = await realpath(dataDir).catch(() => null)
+  if (!shard) return null
+  const server = await findPostmaster(join(shard, 'postgres'))
   if (!server) return null
-  const lock = await readFile(join(home, 'postgres', 'postmaster.pid'), 'utf8')
+  const lock = await readFile(join(shard, 'postgres', 'postmaster.pid'), 'utf8')
   if (lock.split('\n')[7]?.trim() !== 'ready') return null
-  const password = (await readFile(join(home, 'postgres-password'), 'utf8')).trim()
+  const password = (await readFile(join(shard, 'postgres-password'), 'utf8')).trim()
   return `postgres://tillbook:${password}@127.0.0.1:${server.port}/tillbook`
 }
 

@@ -10,7 +10,7 @@ import { ownerUrlOf } from './database.ts'
 import { sealsOf } from './seals.ts'
 import { standIn, useApi } from './use-api.ts'
 
-export interface TwoHomes {
+export interface TwoShards {
   readonly main: TestApi
   readonly south: TestApi
   /** A migration of a company from the default shard to the second one, or back. */
@@ -20,18 +20,18 @@ export interface TwoHomes {
 }
 
 /** Two shards in one server, each served on its own port; the directory is in the first. */
-export function useTwoHomes(options: TestApiOptions = {}): TwoHomes {
+export function useTwoShards(options: TestApiOptions = {}): TwoShards {
   const main = useApi(options)
   const south = useApi(options)
   let owners: Pool[] = []
-  let homes: TwoHomes | undefined
+  let shards: TwoShards | undefined
 
-  before('know both homes', async () => {
-    const ends = [main, south].map((api, n) => homeOf(n === 0 ? 'main' : 'south', api))
+  before('know both shards', async () => {
+    const ends = [main, south].map((api, n) => shardOf(n === 0 ? 'main' : 'south', api))
     owners = ends.map(({ owner }) => owner)
     const [here, there] = ends as [MigratingShard, MigratingShard]
-    await main.core.pool.query(`insert into ops.homes (name) values ('main'), ('south') on conflict do nothing`)
-    homes = {
+    await main.core.pool.query(`insert into ops.shards (name) values ('main'), ('south') on conflict do nothing`)
+    shards = {
       main,
       south,
       moving: (companyId, more) => ({
@@ -46,7 +46,7 @@ export function useTwoHomes(options: TestApiOptions = {}): TwoHomes {
       }),
       async register(...ids) {
         await main.core.pool.query(
-          `insert into ops.company_homes (company_id, home) select id, 'main' from unnest($1::bigint[]) as id`,
+          `insert into ops.company_shards (company_id, shard) select id, 'main' from unnest($1::bigint[]) as id`,
           [ids],
         )
       },
@@ -54,10 +54,10 @@ export function useTwoHomes(options: TestApiOptions = {}): TwoHomes {
   })
   after('close the owners', () => Promise.all(owners.map((owner) => owner.end())))
 
-  return standIn('two homes', () => homes)
+  return standIn('two shards', () => shards)
 }
 
-function homeOf(name: string, { core, databaseUrl }: TestApi): MigratingShard {
+function shardOf(name: string, { core, databaseUrl }: TestApi): MigratingShard {
   const ownerUrl = ownerUrlOf(databaseUrl)
   const owner = createPool(ownerUrl, { max: 3, read_schemas: [], statement_timeout_ms: 0, application_name: 'tests' })
   return {
@@ -107,7 +107,7 @@ export async function rowsOf(pool: Pool, companyId: number): Promise<number> {
        select case a.attname when 'stream' then format('stream = ''company-%s''', $1::bigint) else format('%I = %s', a.attname, $1::bigint) end as condition
        from pg_attribute a where a.attrelid = c.oid and a.attname in ('company_id', 'stream', 'log') limit 1) as found
      where n.nspname in ('ops', 'ledger', 'read') and c.relkind = 'r'
-       and c.relname not in ('ledgers', 'company_homes', 'directory_entries', 'installation_entries')`,
+       and c.relname not in ('ledgers', 'company_shards', 'directory_entries', 'installation_entries')`,
     [companyId],
   )
   return rows[0]?.count ?? 0

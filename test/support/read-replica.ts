@@ -37,12 +37,12 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
   const programs = await findPrograms()
   if (!programs) return NOT_INSTALLED
   const owner = await accountForPostgres()
-  const home = await mkdtemp(join(tmpdir(), 'tillbook-followed-'))
-  if (owner) await chown(home, owner.uid, owner.gid)
+  const shard = await mkdtemp(join(tmpdir(), 'tillbook-followed-'))
+  if (owner) await chown(shard, owner.uid, owner.gid)
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
-  const folder = (name: string) => join(home, name)
+  const folder = (name: string) => join(shard, name)
   const start = async (name: string, port: number): Promise<void> => {
-    const settings = `-p ${port} -k ${home} ${SETTINGS}`
+    const settings = `-p ${port} -k ${shard} ${SETTINGS}`
     await program('pg_ctl', '-D', folder(name), '-l', folder(`${name}.log`), '-o', settings, '-w', 'start')
   }
   const stop = (name: string) => program('pg_ctl', '-D', folder(name), '-m', 'immediate', '-w', 'stop')
@@ -103,7 +103,7 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
     promote: async () => void (await program('pg_ctl', '-D', folder('standby'), '-w', 'promote')),
     async stop() {
       await Promise.all(['primary', 'standby'].map((name) => stop(name).catch(() => {})))
-      await rm(home, { recursive: true, force: true })
+      await rm(shard, { recursive: true, force: true })
     },
   }
 }

@@ -11,6 +11,6 @@ export function sealsOf(databaseUrl: string): { directory: string; keyFile: stri
     process.once('exit', () => rmSync(made, { recursive: true, force: true }))
     root = made
   }
-  const home = join(root, new URL(databaseUrl).pathname)
-  return { directory: join(home, 'seals'), keyFile: join(home, 'seal-key.pem') }
+  const shard = join(root, new URL(databaseUrl).pathname)
+  return { directory: join(shard, 'seals'), keyFile: join(shard, 'seal-key.pem') }
 }

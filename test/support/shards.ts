@@ -20,14 +20,14 @@ import { onDatabase } from './server.ts'
 export const SOUTH = 'south'
 
 /**
- * Default distribution of companies: with `TEST_HOMES=2` they alternate, with `TEST_HOMES=south` all are on the second
+ * Default distribution of companies: with `TEST_SHARDS=2` they alternate, with `TEST_SHARDS=south` all are on the second
  * shard.
  */
-export const SPREAD: '1' | '2' | 'south' = spreadOf(process.env.TEST_HOMES ?? '1')
+export const SPREAD: '1' | '2' | 'south' = spreadOf(process.env.TEST_SHARDS ?? '1')
 
 function spreadOf(text: string): typeof SPREAD {
   if (text === '1' || text === '2' || text === 'south') return text
-  throw new Error('TEST_HOMES is 1, 2 or south')
+  throw new Error('TEST_SHARDS is 1, 2 or south')
 }
 
 /** URL of the second shard's database, derived from the first one; `useDatabase` drops both. */
@@ -35,7 +35,7 @@ export const southOf = (databaseUrl: string): string =>
   onDatabase(databaseUrl, `${new URL(databaseUrl).pathname.slice(1)}_south`)
 
 /** Settings of separate processes in tests with several shards. */
-export const homesEnv = async (databaseUrl: string): Promise<Record<string, string>> =>
+export const shardsEnv = async (databaseUrl: string): Promise<Record<string, string>> =>
   SPREAD === '1' ? {} : { SHARDS: `${SOUTH}=${await addSouth(databaseUrl)}` }
 
 const added = new Map<string, Promise<string>>()
@@ -50,20 +50,20 @@ export function addSouth(databaseUrl: string): Promise<string> {
 async function makeSouth(databaseUrl: string): Promise<string> {
   const url = southOf(databaseUrl)
   const name = new URL(url).pathname.slice(1)
-  const [giver, home] = [databaseUrl, url].map((each) => createPool(each, { max: 1 })) as [Pool, Pool]
+  const [giver, shard] = [databaseUrl, url].map((each) => createPool(each, { max: 1 })) as [Pool, Pool]
   const directory = openDirectory({ databaseUrl, log: () => {} })
   try {
     if (await hasDatabase(name)) return url
     await cloneDatabase(name, TEMPLATES.withReadModel)
     // A clone has the installation id of its template.
-    await home.query('update ops.installation set id = $1', [randomUUID()])
+    await shard.query('update ops.installation set id = $1', [randomUUID()])
     await prepareShard({ name: SOUTH, giver, databaseUrl: url, ownerUrl: undefined, masterKeys })
-    await directory.addHome(DEFAULT_SHARD)
-    await directory.addHome(SOUTH)
+    await directory.addShard(DEFAULT_SHARD)
+    await directory.addShard(SOUTH)
     return url
   } finally {
     await directory.close()
-    await Promise.all([giver.end(), home.end()])
+    await Promise.all([giver.end(), shard.end()])
   }
 }
 
@@ -72,7 +72,7 @@ type Pool = ReturnType<typeof createPool>
 type Log = (message: string, error: unknown) => void
 
 /** Both shards of a service in the test process. */
-export interface TwoHomes {
+export interface TwoShards {
   readonly directory: Directory
   readonly cores: Shards<Core>
   access(options: {
@@ -85,11 +85,11 @@ export interface TwoHomes {
   close(): Promise<void>
 }
 
-export async function openTwoHomes(
+export async function openTwoShards(
   databaseUrl: string,
   log: Log,
-  open: (home: { readonly name: string; readonly url: string; readonly hooks: DirectoryHooks }) => Promise<Core>,
-): Promise<TwoHomes> {
+  open: (shard: { readonly name: string; readonly url: string; readonly hooks: DirectoryHooks }) => Promise<Core>,
+): Promise<TwoShards> {
   const south = await addSouth(databaseUrl)
   const directory = openDirectory({ databaseUrl, log })
   const opened = new Map<string, Core>()
@@ -103,15 +103,15 @@ export async function openTwoHomes(
       await open({
         name,
         url,
-        hooks: createDirectoryHooks({ directory, homes: cores, log }, name, [{ name: SOUTH, url: south }]),
+        hooks: createDirectoryHooks({ directory, shards: cores, log }, name, [{ name: SOUTH, url: south }]),
       }),
     )
   return {
     directory,
     cores,
-    access: (options) => createShardedAccess({ directory, homes: cores, log, ...options }),
+    access: (options) => createShardedAccess({ directory, shards: cores, log, ...options }),
     front: (routers) =>
-      createShardRouter({ directory, homes: createShardsView(Object.keys(routers), (name) => routers[name]) }),
+      createShardRouter({ directory, shards: createShardsView(Object.keys(routers), (name) => routers[name]) }),
     async close() {
       for (const core of opened.values()) await core.close()
       await directory.close()

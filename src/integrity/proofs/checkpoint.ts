@@ -19,14 +19,14 @@ export function originOf(installationId: string, companyId: number, generation =
   return `tillbook/${installationId}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
 }
 
-/** Origin of a shard's installation log (HOME-8). */
-export function installationOriginOf({ installationId, home }: { installationId: string; home: string }): string {
-  return `tillbook/${installationId}${home === DEFAULT_SHARD ? '' : `/home-${home}`}`
+/** Origin of a shard's installation log (SHARD-8). */
+export function installationOriginOf({ installationId, shard }: { installationId: string; shard: string }): string {
+  return `tillbook/${installationId}${shard === DEFAULT_SHARD ? '' : `/shard-${shard}`}`
 }
 
 /** The company of an origin (null for an installation log); null if the text is not an origin of Tillbook. */
 export function parseOrigin(origin: string): { companyId: number | null } | null {
-  const found = /^tillbook\/[^/]+(?:\/home-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/[1-9]\d{0,3})?)?$/.exec(
+  const found = /^tillbook\/[^/]+(?:\/shard-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/[1-9]\d{0,3})?)?$/.exec(
     origin,
   )
   return found && { companyId: found[1] === undefined ? null : Number(found[1]) }

@@ -15,13 +15,13 @@ export interface InstallationView {
     /**
      * Recorded identity of the Postgres server and database; null if none was recorded or Postgres did not report it.
      */
-    readonly home: string | null
+    readonly shard: string | null
     readonly isRestoring: boolean
     /** Whether the database has any event. */
     readonly hasLedgers: boolean
   }
   /** Present identity as reported by Postgres; null if not reported. */
-  readonly home: string | null
+  readonly shard: string | null
   /** Installation id in DATA_DIR; null if there is none. */
   readonly directory: string | null
   /** Marks of DATA_DIR that the ledgers lack. */
@@ -62,13 +62,19 @@ export const isOfStore = (trouble: Inconsistency | null): boolean => trouble !==
  * Checks that database, DATA_DIR and event store belong to one installation and that none is behind; null if
  * consistent. A new DATA_DIR means another machine if the database has not moved, and a copy if it has.
  */
-export function inconsistencyOf({ database, home, directory, missing, store }: InstallationView): Inconsistency | null {
+export function inconsistencyOf({
+  database,
+  shard,
+  directory,
+  missing,
+  store,
+}: InstallationView): Inconsistency | null {
   const ofStore = storeTrouble(database, store)
   if (ofStore) return ofStore
   if (database.isRestoring) return 'restoring'
   if (isOfAnother({ database, directory, store }) && database.hasLedgers) return 'directory_of_another'
   if (missing.length > 0) return 'behind'
-  const hasMoved = database.home !== null && home !== null && database.home !== home
+  const hasMoved = database.shard !== null && shard !== null && database.shard !== shard
   return directory === null && hasMoved ? 'copied' : null
 }
 

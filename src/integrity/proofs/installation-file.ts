@@ -53,7 +53,7 @@ export async function readInstallation(
   { isWhole }: { readonly isWhole: boolean },
 ): Promise<InstallationView> {
   const { pool, store, dataDir } = place
-  const [row, home, heads, noted] = await Promise.all([
+  const [row, shard, heads, noted] = await Promise.all([
     installationOf(pool),
     shardOf(pool),
     newestHeads(pool),
@@ -67,7 +67,7 @@ export async function readInstallation(
   const missing = outside === undefined ? [] : await missingOf(place, marks)
   return {
     database: { ...row, isRestoring: row.restoring !== null, hasLedgers: row.has_ledgers },
-    home,
+    shard,
     directory,
     missing,
     store:
@@ -99,7 +99,7 @@ async function storeOf(
 /** Marks that the ledgers lack. */
 async function missingOf({ pool, store }: InstallationFile, marks: readonly LedgerMark[]): Promise<LedgerMark[]> {
   const missing: LedgerMark[] = []
-  // Their ledgers are on another shard, so nothing is missing here (HOME-58).
+  // Their ledgers are on another shard, so nothing is missing here (SHARD-58).
   const elsewhere = await companiesOnOtherShards(pool)
   for (const mark of marks) {
     if (elsewhere.has(mark.company_id)) continue
@@ -116,11 +116,11 @@ async function missingOf({ pool, store }: InstallationFile, marks: readonly Ledg
  */
 export async function shardOf(pool: Pool): Promise<string | null> {
   try {
-    const { rows } = await pool.query<{ home: string }>(
-      `select concat_ws('/', s.system_identifier, c.timeline_id, d.oid) as home
+    const { rows } = await pool.query<{ shard: string }>(
+      `select concat_ws('/', s.system_identifier, c.timeline_id, d.oid) as shard
        from pg_control_system() s, pg_control_checkpoint() c, pg_database d where d.datname = current_database()`,
     )
-    return rows[0]?.home ?? null
+    return rows[0]?.shard ?? null
   } catch (error) {
     // Some providers do not grant this function.
     if ((error as { code?: string }).code === '42501') return null
@@ -162,14 +162,14 @@ export async function writeInstallationNote(
  * records stay.
  */
 export async function settleInstallation(place: InstallationFile, sight: InstallationView): Promise<void> {
-  const { database, home, store } = sight
+  const { database, shard, store } = sight
   const id = inconsistencyId(database, store)
   if (isOfAnother(sight)) await putAside(place, sight.directory as string)
   const event_store = store?.address || database.event_store
   await place.pool.query(
-    `update ops.installation set id = $1, event_store = $2, home = coalesce($3, home)
-     where (id, event_store, home) is distinct from ($1::uuid, $2, coalesce($3, home))`,
-    [id, event_store, home],
+    `update ops.installation set id = $1, event_store = $2, shard = coalesce($3, shard)
+     where (id, event_store, shard) is distinct from ($1::uuid, $2, coalesce($3, shard))`,
+    [id, event_store, shard],
   )
   if (isOutside(place.store) && store && store.id === null) await claimStore(place, place.store, id)
   await writeInstallationNote(place, id)

@@ -22,13 +22,13 @@ export interface KnownKey {
 export interface SealKeyRing {
   readonly installationId: string
   /** Name of this shard. */
-  readonly home: string
+  readonly shard: string
   readonly current: SigningKey
   readonly known: readonly KnownKey[]
 }
 
 /** The part of the ring that verification needs. */
-export type KnownRing = Pick<SealKeyRing, 'installationId' | 'home' | 'known'>
+export type KnownRing = Pick<SealKeyRing, 'installationId' | 'shard' | 'known'>
 
 /** Locations of the ring. */
 export interface RingPlace {
@@ -100,7 +100,7 @@ export function withRingLocked<T>({ pool }: RingPlace, work: (client: PoolClient
 /** Stored state: the merged entries of file and database, and the key in the file. */
 export interface ObservedRing {
   readonly installationId: string
-  readonly home: string
+  readonly shard: string
   readonly entries: readonly RingEntry[]
   /** Whether file and database have the same entries. */
   readonly isSettled: boolean
@@ -114,7 +114,7 @@ export async function readKeyRing(
   { directory, keyFile }: RingPlace,
   client: Pick<PoolClient, 'query'>,
 ): Promise<ObservedRing> {
-  const [{ id: installationId, name: home }, key, file, known] = await Promise.all([
+  const [{ id: installationId, name: shard }, key, file, known] = await Promise.all([
     installationOf(client),
     readSigningKey(keyFile),
     ringIn(ringFileOf(directory)),
@@ -126,7 +126,7 @@ export async function readKeyRing(
   const isRing = entries.every((_, at) => isEntry(installationId, entries, at))
   if (!isRing) throw new WrongSealKey('the ring of keys was altered')
   const isSettled = file.length === known.length
-  return { installationId, home, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
+  return { installationId, shard, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
 }
 
 /** @throws WrongSealKey if the file is no ring */
@@ -139,15 +139,15 @@ async function ringIn(path: string): Promise<RingEntry[]> {
 
 /** All known keys, independent of the key in the file. @throws WrongSealKey */
 export async function knownRing(place: RingPlace): Promise<KnownRing> {
-  const { installationId, home, entries } = await readKeyRing(place, place.pool)
-  return { installationId, home, known: knownKeys(entries) }
+  const { installationId, shard, entries } = await readKeyRing(place, place.pool)
+  return { installationId, shard, known: knownKeys(entries) }
 }
 
 /** Null if the key in the file is not the last one of the ring. */
-function ringOf({ installationId, home, entries, key }: ObservedRing): SealKeyRing | null {
+function ringOf({ installationId, shard, entries, key }: ObservedRing): SealKeyRing | null {
   const last = entries.at(-1)
   if (!key || last?.public_key !== key.publicKey) return null
-  return { installationId, home, current: key, known: knownKeys(entries) }
+  return { installationId, shard, current: key, known: knownKeys(entries) }
 }
 
 /** Keys of the entries, oldest first. */

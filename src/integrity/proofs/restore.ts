@@ -249,13 +249,13 @@ async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
     await emptyTree(pool, 0)
   }
   await writeInstallationNote(given, id)
-  const home = await shardOf(pool)
+  const shard = await shardOf(pool)
   await inTransaction(pool, async (_, client) => {
     if (copy_id !== null) await client.query('delete from ops.sealing_faults')
     await client.query(
-      `update ops.installation set id = $1, is_copy = is_copy or $2, home = coalesce($3, home),
+      `update ops.installation set id = $1, is_copy = is_copy or $2, shard = coalesce($3, shard),
          event_store = $4, restoring = null`,
-      [id, copy_id !== null, home, eventStoreUrl === null ? null : hostsOf(eventStoreUrl)],
+      [id, copy_id !== null, shard, eventStoreUrl === null ? null : hostsOf(eventStoreUrl)],
     )
   })
 }

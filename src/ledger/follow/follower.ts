@@ -23,7 +23,7 @@ const TICK_MS = 250
 
 export interface CatchUpSubscriptionOptions extends CatchUpOptions {
   readonly store: OutsideStore
-  /** Present if there are several shards (HOME-90). */
+  /** Present if there are several shards (SHARD-90). */
   readonly whereLives?: ResolvePlacement | undefined
   readonly log: (message: string, error: unknown) => void
 }

@@ -48,7 +48,7 @@ const BATCH_STREAMS = 1_000
 
 /**
  * Restricts a store to the streams of this shard's companies: other shards use it too, or companies have left
- * (HOME-90).
+ * (SHARD-90).
  */
 export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLives?: ResolvePlacement): S {
   async function* own(streams: readonly string[]): AsyncGenerator<string> {
@@ -56,7 +56,7 @@ export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLive
     const found = await resolvePlacements(pool, ids, whereLives)
     for (const stream of streams) {
       const lives = found.get(companyIdOfStream(stream) ?? 0)?.lives
-      if (lives === 'unknown') throw new Unavailable(`nobody can tell in which home the company of ${stream} lives`)
+      if (lives === 'unknown') throw new Unavailable(`nobody can tell in which shard the company of ${stream} lives`)
       if (lives === 'here' || lives === 'leaving') yield stream
     }
   }

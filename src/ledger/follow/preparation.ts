@@ -69,7 +69,7 @@ export function guarded(writer: Writer, preparation: Preparation): Writer {
 const raiseCompanyIds = (pool: Pool, seen: number) =>
   pool.query(
     `select setval('ops.company_ids', highest)
-     from (select greatest($1, max(company_id), (select max(company_id) from ops.company_homes)) as highest from ops.ledgers) ids,
+     from (select greatest($1, max(company_id), (select max(company_id) from ops.company_shards)) as highest from ops.ledgers) ids,
        ops.company_ids s
      where highest > case when s.is_called then s.last_value else 0 end`,
     [seen],

@@ -3,7 +3,7 @@ import { Unavailable } from '#lib/errors.ts'
 import type { AnyTable } from '../table.ts'
 import type { WorkingSet } from '../working-set.ts'
 
-/** Reserves names that are unique across databases, before anything is appended (HOME-24). */
+/** Reserves names that are unique across databases, before anything is appended (SHARD-24). */
 export interface NameReserver {
   /** Tables with rows that have globally unique names. */
   readonly tables: readonly AnyTable[]

@@ -19,7 +19,7 @@ export interface Doubtful extends Request {
  * Reads each company's stream under its lock, applies its events, and returns the requests with stored events. Their
  * other rows (answers, hashes of secrets) are written in the same commit. For a migrating company nothing is applied,
  * because it might not migrate with it, and neither for one with missing keys: the outcome of their requests stays
- * unknown (HOME-43).
+ * unknown (SHARD-43).
  */
 export async function findStored<R extends Doubtful>(
   options: AttemptOptions,

@@ -2,7 +2,7 @@ import { asset } from '../assets.ts'
 
 /** Symbols in static/icons.svg. */
 export type IconName =
-  | 'home'
+  | 'shard'
   | 'sale'
   | 'till'
   | 'bag'

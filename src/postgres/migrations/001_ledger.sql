@@ -89,7 +89,7 @@ create table ops.ledgers (
   last_recorded_at timestamptz,
   -- The highest ids that the company has given out, by kind, as in {"sale": 12} (LEDGER-9).
   ids json not null default '{}',
-  -- Of a company that moves to another home, or has come from one (HOME-40); null for one that lives here and stays.
+  -- Of a company that moves to another shard, or has come from one (SHARD-40); null for one that lives here and stays.
   --   paused: background work begins nothing for it; writes go on
   --   leaving: no writes either; reads go on
   --   left: it lives elsewhere, and these rows are old

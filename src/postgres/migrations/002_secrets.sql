@@ -30,7 +30,7 @@ create index person_keys_by_end on ops.person_keys (destroyed_at) where destroye
 -- A publication finds a changed row's company in its identity.
 alter table ops.person_keys replica identity using index person_keys_company_id_subject_part_key;
 
--- Secrets that are made once, and that all processes and homes share.
+-- Secrets that are made once, and that all processes and shards share.
 create table ops.installation_secrets (
   name text primary key,
   -- Base64 in JSON, sealed.

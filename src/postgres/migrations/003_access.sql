@@ -106,7 +106,7 @@ create function ops.skip_change() returns trigger language plpgsql set search_pa
 begin
   return null;
 end $$;
--- A password is decided in home `main`, and other homes have copies: a late write of an earlier one changes nothing.
+-- A password is decided in shard `main`, and other shards have copies: a late write of an earlier one changes nothing.
 create trigger newest_password before update on ops.persons for each row when (new.generation < old.generation)
   execute function ops.skip_change();
 

@@ -30,7 +30,7 @@ create table ops.payment_notifications (
   http_status integer,
   duration_ms integer,
   outcome text check (outcome in ('applied', 'duplicate', 'stale', 'ignored', 'refused', 'failed')),
-  -- Another home may have given out the same id (HOME-50).
+  -- Another shard may have given out the same id (SHARD-50).
   primary key (company_id, id)
 );
 create index payment_notifications_by_order on ops.payment_notifications (company_id, order_id, id);

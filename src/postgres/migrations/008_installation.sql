@@ -1,16 +1,16 @@
--- The installation, its companies, and the homes that they live in.
+-- The installation, its companies, and the shards that they live in.
 
 -- Which installation this database is of, and where its ledgers are: a restored or copied database is told by it
 -- (src/integrity/proofs/installation.ts).
 create table ops.installation (
   only_row boolean primary key default true check (only_row),
   id uuid not null,
-  -- Which home this database is: exchanged URLs are noticed.
+  -- Which shard this database is: exchanged URLs are noticed.
   name text not null default 'main',
   -- Hosts of the EventStoreDB that keeps the ledgers; null: they are in this Postgres, or it is not known yet.
   event_store text,
   -- The server and database that this is, as Postgres itself tells them apart; null: not known yet.
-  home text,
+  shard text,
   -- A copy made on purpose: nothing goes out of it.
   is_copy boolean not null default false,
   -- A restore that is being recorded, until each ledger has its event.
@@ -28,20 +28,20 @@ create table ops.demo_companies (
   seeded_at timestamptz
 );
 
--- The directory: in which home each company lives, and by what it is found without its id. Kept in home `main` alone, and empty
+-- The directory: in which shard each company lives, and by what it is found without its id. Kept in shard `main` alone, and empty
 -- where there is no other one (ADR-0031).
-create table ops.homes (
+create table ops.shards (
   name text primary key check (name ~ '^[a-z][a-z0-9-]{0,30}$'),
   -- Takes no new companies: those it has are to leave.
   draining boolean not null default false
 );
 
-create table ops.company_homes (
+create table ops.company_shards (
   company_id bigint primary key,
-  home text not null references ops.homes,
+  shard text not null references ops.shards,
   since timestamptz not null default clock_timestamp()
 );
-create index company_homes_by_home on ops.company_homes (home, company_id);
+create index company_shards_by_shard on ops.company_shards (shard, company_id);
 
 create table ops.directory_entries (
   kind text not null check (kind in ('api_key', 'session', 'sync_token', 'invitation', 'store_alias', 'email')),
@@ -59,14 +59,14 @@ create unique index directory_entries_of_one on ops.directory_entries (kind, key
 create index directory_entries_by_company on ops.directory_entries (company_id);
 create index directory_entries_by_account on ops.directory_entries (account) where account is not null;
 
--- A move that is under way, in both homes.
+-- A move that is under way, in both shards.
 create table ops.moves (
   company_id bigint primary key,
   direction text not null check (direction in ('out', 'in')),
-  other_home text not null
+  other_shard text not null
 );
 
--- Written in the home that a company leaves, and read where it arrives: all that was committed before a mark is there with it.
+-- Written in the shard that a company leaves, and read where it arrives: all that was committed before a mark is there with it.
 create table ops.move_marks (
   company_id bigint primary key,
   mark uuid not null

@@ -11,8 +11,8 @@ export interface Metrics extends ShardMetrics {
   readonly contentType: string
   /** All metrics in Prometheus's text format. */
   read(): Promise<string>
-  /** Metrics of one shard, with a label that names it (HOME-6). */
-  ofHome(name: string): ShardMetrics
+  /** Metrics of one shard, with a label that names it (SHARD-6). */
+  ofShard(name: string): ShardMetrics
 }
 
 /** Metrics of a shard, or of the process if there is one shard. */
@@ -60,16 +60,16 @@ export function createMetrics(): Metrics {
   const machine = new Registry()
   collectDefaultMetrics({ register: machine })
   const own = new Registry()
-  const ofHomes: Registry[] = []
-  const ours = () => (ofHomes.length === 0 ? own : merged([own, ...ofHomes]))
+  const ofShards: Registry[] = []
+  const ours = () => (ofShards.length === 0 ? own : merged([own, ...ofShards]))
   return {
     ...figuresIn(own),
     contentType: machine.contentType,
     read: async () => `${await machine.metrics()}\n${await (await ours()).metrics()}`,
-    ofHome(home) {
+    ofShard(shard) {
       const registry = new Registry()
-      registry.setDefaultLabels({ home })
-      ofHomes.push(registry)
+      registry.setDefaultLabels({ shard })
+      ofShards.push(registry)
       return figuresIn(registry)
     },
   }

@@ -8,7 +8,7 @@ import { moveLockOf } from './migration-lock.ts'
 import { readResidence, retractSwitch } from './placement-switch.ts'
 
 /**
- * Cleans up after an interrupted migration, whose lock is free (HOME-56). First rules out a late switch; then opens the
+ * Cleans up after an interrupted migration, whose lock is free (SHARD-56). First rules out a late switch; then opens the
  * company where the directory places it and marks it as left elsewhere. Returns the opened companies. A failure of one company is
  * retried in the next round.
  */
@@ -27,7 +27,7 @@ export async function settleAbandoned(
     const isArriving = arriving.get(companyId)
     await unlessMoved(pool, companyId, async () => {
       const known = await (isArriving ? readResidence : retractSwitch)(main, companyId)
-      if (known?.home === name) {
+      if (known?.shard === name) {
         await openWrites(pool, companyId)
         opened.push(companyId)
       } else if (known && !isArriving) await markLeft(pool, companyId)
@@ -63,27 +63,27 @@ const LOOKS_EVERY_MS = 2_000
 const TOLD_EVERY_LOOKS = 300
 
 interface Watching {
-  readonly homes: Shards<{ readonly pool: Pool }>
+  readonly shards: Shards<{ readonly pool: Pool }>
   /** Reports reopened companies and retained log. */
   readonly warn: (message: string, details: object) => void
   readonly onError: (error: unknown) => void
 }
 
 /** Monitors migrations whose command has died; one process with the role `projector` is enough. */
-export function monitorMigrations({ homes, warn, onError }: Watching): Repetition {
+export function monitorMigrations({ shards, warn, onError }: Watching): Repetition {
   let looks = 0
   const look = async () => {
-    // What fails in one home does not keep the others from being looked after.
-    for (const { name, home } of homes.present()) await lookAt(name, home.pool).catch(onError)
+    // What fails in one shard does not keep the others from being looked after.
+    for (const { name, shard } of shards.present()) await lookAt(name, shard.pool).catch(onError)
     looks += 1
   }
   const lookAt = async (name: string, pool: Pool) => {
-    const opened = await settleAbandoned({ pool, name }, homes.main.pool, onError)
+    const opened = await settleAbandoned({ pool, name }, shards.main.pool, onError)
     for (const company_id of opened)
-      warn('migration: interrupted; the company is open again', { company_id, home: name })
+      warn('migration: interrupted; the company is open again', { company_id, shard: name })
     if (looks % TOLD_EVERY_LOOKS > 0) return
     for (const held of await walRetainedByMigrations(pool))
-      warn('migration: retains the write-ahead log until it is finished or undone', { home: name, ...held })
+      warn('migration: retains the write-ahead log until it is finished or undone', { shard: name, ...held })
   }
   return repeat(look, LOOKS_EVERY_MS, onError)
 }

@@ -9,7 +9,7 @@ import { readLedgerHead } from './replay.ts'
 const ROOM = 1_000
 
 /**
- * Copies what neither replication nor the ledger carries, while writes are closed (HOME-53). Resolves once both shards
+ * Copies what neither replication nor the ledger carries, while writes are closed (SHARD-53). Resolves once both shards
  * have the same ledger head. @throws MigrationRefused
  */
 export async function completeArrival(move: Migration): Promise<void> {

@@ -1,4 +1,4 @@
-/** A table whose rows of a company are carried (HOME-51). */
+/** A table whose rows of a company are carried (SHARD-51). */
 export interface CarriedTable {
   readonly name: string
   /** Condition on a company's rows, given SQL of its id. */
@@ -90,9 +90,9 @@ export const TABLES_LEFT: Readonly<Record<string, string>> = {
   'ops.read_model': 'of the database: the read model is made anew where the company arrives, from its ledger',
   'ops.ledgers':
     'made where the company arrives, as far as its read model has come; what the ledger does not say is copied in the end',
-  'ops.moves': 'each home has its own side of a move',
-  'ops.homes': 'the directory, in main only',
-  'ops.company_homes': 'the directory, in main only',
+  'ops.moves': 'each shard has its own side of a move',
+  'ops.shards': 'the directory, in main only',
+  'ops.company_shards': 'the directory, in main only',
   'ops.directory_entries': 'the directory, in main only',
   'ops.panel_calls': 'counts of the last minute: where the company arrives they begin anew',
   'ops.imports': 'files of the hour: whoever was about to import one uploads it again',
@@ -102,16 +102,16 @@ export const TABLES_LEFT: Readonly<Record<string, string>> = {
   'ops.login_origins': 'of addresses: main has them',
   'ops.demo_companies': 'which companies a start fills with examples; those that have moved are filled already',
   'ops.stranger_notifications': 'about nobody’s order',
-  'ops.master_keys': 'of the database; both homes have the same ones',
+  'ops.master_keys': 'of the database; both shards have the same ones',
   'ops.installation': 'of the database',
-  'ops.installation_secrets': 'the same in all homes',
-  'ops.seal_keys': 'the same in all homes',
-  'ops.checkpoints': 'how far the follower of this home has come',
-  'ops.installation_entries': 'the log of this home: what it has said of the company stays said',
-  'ops.installation_checkpoints': 'the log of this home',
-  'ops.checkpoint_tokens': 'what outsiders gave for the log of this home',
-  'ops.outsiders': 'how it goes with those whom this home asks',
-  'ops.sealing_rounds': 'rounds of this home',
+  'ops.installation_secrets': 'the same in all shards',
+  'ops.seal_keys': 'the same in all shards',
+  'ops.checkpoints': 'how far the follower of this shard has come',
+  'ops.installation_entries': 'the log of this shard: what it has said of the company stays said',
+  'ops.installation_checkpoints': 'the log of this shard',
+  'ops.checkpoint_tokens': 'what outsiders gave for the log of this shard',
+  'ops.outsiders': 'how it goes with those whom this shard asks',
+  'ops.sealing_rounds': 'rounds of this shard',
 }
 
 /** Carried tables; an external event store is shared by all shards. */

@@ -8,20 +8,20 @@ import type { MigratingShard } from './migrating-shard.ts'
 const PORTION = 2_000
 
 /**
- * Deletes all rows of a company from a shard that it has left (HOME-57), in portions beside other companies' sales.
+ * Deletes all rows of a company from a shard that it has left (SHARD-57), in portions beside other companies' sales.
  * Only the owner may delete from the ledger, and disables its protecting trigger for each portion.
  */
 export async function deleteSourceRows(
-  home: MigratingShard,
+  shard: MigratingShard,
   companyId: number,
   tell: (line: string) => void = () => {},
 ): Promise<void> {
   const id = String(companyId)
-  const readTables = home.model.projections.flatMap(({ tables }) => [...tables])
-  for (const { name } of readTables) await emptied(() => removeFrom(home.pool, name, `company_id = ${id}`))
-  for (const table of carriedTables(home.store)) {
-    if (table.isOwners) await removeAsOwner(home, table, id, tell)
-    else await emptied(() => removeFrom(home.pool, table.name, table.of(id)))
+  const readTables = shard.model.projections.flatMap(({ tables }) => [...tables])
+  for (const { name } of readTables) await emptied(() => removeFrom(shard.pool, name, `company_id = ${id}`))
+  for (const table of carriedTables(shard.store)) {
+    if (table.isOwners) await removeAsOwner(shard, table, id, tell)
+    else await emptied(() => removeFrom(shard.pool, table.name, table.of(id)))
   }
 }
 

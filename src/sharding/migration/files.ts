@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { checkpointFileOf, sealDirectoryOf } from '#integrity/proofs/checkpoint-files.ts'
 import type { MigratingShard } from './migrating-shard.ts'
 
-/** Checkpoints of a company: what was signed of its ledger, which goes where it goes (HOME-58). */
+/** Checkpoints of a company: what was signed of its ledger, which goes where it goes (SHARD-58). */
 const fileOf = ({ dataDir }: Pick<MigratingShard, 'dataDir'>, companyId: number): string =>
   checkpointFileOf(sealDirectoryOf({ DATA_DIR: dataDir }), companyId)
 
@@ -21,5 +21,5 @@ export async function copyCheckpoints(
   await rename(`${target}.draft`, target)
 }
 
-export const removeCheckpoints = (home: Pick<MigratingShard, 'dataDir'>, companyId: number): Promise<void> =>
-  rm(fileOf(home, companyId), { force: true })
+export const removeCheckpoints = (shard: Pick<MigratingShard, 'dataDir'>, companyId: number): Promise<void> =>
+  rm(fileOf(shard, companyId), { force: true })

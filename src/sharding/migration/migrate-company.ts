@@ -29,7 +29,7 @@ const TRIES = 5
 const NEARLY_DONE = 100
 
 /**
- * Migrates a company to another shard while it sells (HOME-50). Repeating the call resumes an interrupted migration.
+ * Migrates a company to another shard while it sells (SHARD-50). Repeating the call resumes an interrupted migration.
  * @throws MigrationRefused; the company stays open on its shard
  */
 export async function migrateCompany(moving: MigrationRun): Promise<MigrationReport> {
@@ -37,8 +37,8 @@ export async function migrateCompany(moving: MigrationRun): Promise<MigrationRep
   return withMoveLock(moving, async (assertAlone) => {
     // A switch sent by an earlier run may still be under way.
     const known = await retractSwitch(main, companyId)
-    if (known?.home !== to.name && known?.home !== from.name) throw companyIsOn(companyId, known)
-    const closedAt = known.home === from.name ? await brought(moving, assertAlone) : null
+    if (known?.shard !== to.name && known?.shard !== from.name) throw companyIsOn(companyId, known)
+    const closedAt = known.shard === from.name ? await brought(moving, assertAlone) : null
     const { revision } = await readLedgerHead(to, companyId)
     await openWrites(to.pool, companyId)
     const refused_ms = closedAt && Math.round(performance.now() - closedAt)
@@ -49,11 +49,11 @@ export async function migrateCompany(moving: MigrationRun): Promise<MigrationRep
   })
 }
 
-/** Undoes a migration before its switch, without leftovers (HOME-56). @throws MigrationRefused after the switch */
+/** Undoes a migration before its switch, without leftovers (SHARD-56). @throws MigrationRefused after the switch */
 export async function undoMigration(moving: MigrationRun): Promise<void> {
   await withMoveLock(moving, async () => {
     const known = await retractSwitch(moving.main, moving.companyId)
-    if (known?.home !== moving.from.name) throw companyIsOn(moving.companyId, known)
+    if (known?.shard !== moving.from.name) throw companyIsOn(moving.companyId, known)
     await undo(moving)
   })
 }
@@ -123,11 +123,11 @@ async function begin(moving: MigrationRun, onStep: (step: MigrationStep) => Prom
 }
 
 /** Marks the migration and its other end on a shard, for the monitor of interrupted migrations. */
-const note = (pool: Pool, companyId: number, direction: 'in' | 'out', home: string) =>
+const note = (pool: Pool, companyId: number, direction: 'in' | 'out', shard: string) =>
   pool.query(
-    `insert into ops.moves (company_id, direction, other_home) values ($1, $2, $3)
-     on conflict (company_id) do update set direction = excluded.direction, other_home = excluded.other_home`,
-    [companyId, direction, home],
+    `insert into ops.moves (company_id, direction, other_shard) values ($1, $2, $3)
+     on conflict (company_id) do update set direction = excluded.direction, other_shard = excluded.other_shard`,
+    [companyId, direction, shard],
   )
 
 const emptyLedger = (pool: Pool, companyId: number) =>

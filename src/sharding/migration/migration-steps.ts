@@ -3,7 +3,7 @@ import type { Migration } from './migrating-shard.ts'
 import { MigrationRefused } from './migration-refused.ts'
 import type { CompanyResidence } from './placement-switch.ts'
 
-/** Steps of a migration in order; it may be interrupted after each (HOME-56). */
+/** Steps of a migration in order; it may be interrupted after each (SHARD-56). */
 export const MIGRATION_STEPS = [
   'checked',
   'arriving',
@@ -42,4 +42,4 @@ export interface LockedMigration extends MigrationRun {
 }
 
 export const companyIsOn = (companyId: number, known: CompanyResidence | null): MigrationRefused =>
-  new MigrationRefused('company', `company ${companyId} is on ${known ? `shard ${known.home}` : 'no shard'}`)
+  new MigrationRefused('company', `company ${companyId} is on ${known ? `shard ${known.shard}` : 'no shard'}`)

@@ -13,13 +13,13 @@ const refuseUnless = (isFine: boolean, obstacle: MigrationObstacle, message: str
   if (!isFine) throw new MigrationRefused(obstacle, message)
 }
 
-/** Checks all preconditions before anything is changed (HOME-59). @throws MigrationRefused with the remedy */
+/** Checks all preconditions before anything is changed (SHARD-59). @throws MigrationRefused with the remedy */
 export async function checkPreconditions(move: Migration): Promise<void> {
   const { companyId, from, to } = move
   await assertAlike(from, to)
-  for (const home of [from, to]) {
-    const { version } = await serverOf(home.owner)
-    refuseUnless(version >= OLDEST_POSTGRES, 'settings', `${home.name} needs PostgreSQL 15 or newer`)
+  for (const shard of [from, to]) {
+    const { version } = await serverOf(shard.owner)
+    refuseUnless(version >= OLDEST_POSTGRES, 'settings', `${shard.name} needs PostgreSQL 15 or newer`)
   }
   await assertMayPublish(move)
   await assertMaySubscribe(to)
@@ -119,7 +119,7 @@ const TRAITS = [
   ['model', 'versions', 'have tables of two versions: start the service of this version'],
   ['installation', 'company', 'are not of one installation'],
   ['master_keys', 'settings', 'do not have one master key: finish "tillbook master-key rotate"'],
-  ['seal_keys', 'settings', 'do not have the same keys for seals: "tillbook home add" copies them'],
+  ['seal_keys', 'settings', 'do not have the same keys for seals: "tillbook shard add" copies them'],
 ] as const
 
 type Traits = Readonly<Record<(typeof TRAITS)[number][0], string>>

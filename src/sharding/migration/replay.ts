@@ -44,7 +44,7 @@ export const createReplayPool = ({ databaseUrl, model }: MigratingShard): Pool =
 
 /**
  * Builds the read model of an arriving company up to a revision that has arrived with its keys. Like a rebuild it
- * writes rows only: deliveries and stored answers are carried (HOME-53).
+ * writes rows only: deliveries and stored answers are carried (SHARD-53).
  */
 export async function replayTo({ companyId, to, tell }: Migration, pool: Pool, revision: number): Promise<void> {
   for (;;) {

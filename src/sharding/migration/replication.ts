@@ -43,7 +43,7 @@ const THIS_DATABASE = '(select oid from pg_database where datname = current_data
 export const SLOT_NAME_SQL = `$1 || '_' || ${THIS_DATABASE}`
 
 /**
- * Starts logical replication of a company's rows (HOME-52). The slot is created first: with both shards on one server
+ * Starts logical replication of a company's rows (SHARD-52). The slot is created first: with both shards on one server
  * the subscription would wait for itself.
  */
 export async function startReplication({ companyId, from, to }: Migration): Promise<void> {
@@ -115,7 +115,7 @@ export async function caughtUp({ companyId, from, to, newId }: Migration, within
   }
 }
 
-/** Drops what is left of the replication, slots first: they would retain the source's write-ahead log (HOME-56). */
+/** Drops what is left of the replication, slots first: they would retain the source's write-ahead log (SHARD-56). */
 export async function endReplication({
   companyId,
   from,
@@ -134,7 +134,8 @@ export async function endReplication({
     await to.owner.query(`drop subscription ${name}`)
   }
   await from.owner.query(`drop publication if exists ${name}`)
-  for (const home of [from, to]) await home.owner.query('delete from ops.move_marks where company_id = $1', [companyId])
+  for (const shard of [from, to])
+    await shard.owner.query('delete from ops.move_marks where company_id = $1', [companyId])
 }
 
 /** Includes the slots of initial table copies. A reader that does not stop is terminated. */

@@ -8,7 +8,7 @@ import { type LedgerHead, readLedgerHead, replayTo, verifyLedgerTo } from './rep
 import { caughtUp } from './replication.ts'
 import { compareTables } from './table-comparison.ts'
 
-/** Longest write pause. Beyond it the attempt is given up and repeated (HOME-54). */
+/** Longest write pause. Beyond it the attempt is given up and repeated (SHARD-54). */
 export const MAX_WRITE_PAUSE_MS = 1_500
 /** Wait budget while writes are open. */
 export const CATCH_UP_MS = 60_000
@@ -25,7 +25,7 @@ export async function catchUpTarget(moving: LockedMigration, withinMs = CATCH_UP
 export async function switchWithWritesClosed(moving: LockedMigration, verified: LedgerHead): Promise<number> {
   const { companyId, from, main, onStep = async () => {} } = moving
   const known = await readResidence(main, companyId)
-  if (known?.home !== from.name) throw companyIsOn(companyId, known)
+  if (known?.shard !== from.name) throw companyIsOn(companyId, known)
   let working: Promise<void> = Promise.resolve()
   let closedAt = performance.now()
   try {
@@ -93,7 +93,7 @@ async function switched({ main, companyId, from, to, tell }: MigrationRun, known
       const isDone =
         tries === 0
           ? await switchPlacement(main, companyId, known, to.name)
-          : (await retractSwitch(main, companyId))?.home === to.name
+          : (await retractSwitch(main, companyId))?.shard === to.name
       if (isDone) return
       await openWrites(from.pool, companyId)
       throw new MigrationRefused('slow', 'the placement was changed by another command')

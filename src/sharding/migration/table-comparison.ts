@@ -21,7 +21,7 @@ function digestOf(table: CarriedTable, place: number, part: Part, companyId: num
 /** Comparisons of tables that differ: request counts and logins are written meanwhile. */
 const TRIES = 3
 
-/** Compares all carried tables (HOME-54). Between attempts `settle` waits for replication. @throws MigrationRefused */
+/** Compares all carried tables (SHARD-54). Between attempts `settle` waits for replication. @throws MigrationRefused */
 export async function compareTables(
   { companyId, from, to }: Pick<Migration, 'companyId' | 'from' | 'to'>,
   part: Part,

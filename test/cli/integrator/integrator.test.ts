@@ -47,7 +47,7 @@ async function expectTold(told: AsyncGenerator<StreamedEvent>, event: string, re
 
 describe('listener and triggers', () => {
   const provider = createMemoryProvider()
-  const api = useApi({ homes: '1', provider })
+  const api = useApi({ shards: '1', provider })
   const closing: (() => unknown)[] = []
   let receiver: Receiver
   beforeEach(async () => {

@@ -104,7 +104,7 @@ describe('writing calls down', () => {
       expect((await left())[1].bytes).to.be.at.most(300)
     })
 
-    it('writes and deletes nothing of a company that moves away [KIT-52, HOME-44]', async () => {
+    it('writes and deletes nothing of a company that moves away [KIT-52, SHARD-44]', async () => {
       const old = () => call(9, { id: uuidv7({ msecs: Date.now() - 8 * DAY_MS }) })
       await write([old()])
       await ensureLedger(pool, 9)

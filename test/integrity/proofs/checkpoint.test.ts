@@ -17,17 +17,17 @@ CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
 `
 
 describe('checkpoints', () => {
-  it('have three lines: origin, size, root [PROOF-3, HOME-8]', () => {
+  it('have three lines: origin, size, root [PROOF-3, SHARD-8]', () => {
     const checkpoint = parseCheckpoint(TEXT)
     expect(checkpoint?.origin).to.equal(originOf(INSTALLATION, 7))
     expect(checkpoint?.size).to.equal(20_852_163)
     expect(checkpoint && formatCheckpoint(checkpoint)).to.equal(TEXT)
-    expect(installationOriginOf({ installationId: INSTALLATION, home: 'main' })).to.equal(`tillbook/${INSTALLATION}`)
-    expect(installationOriginOf({ installationId: INSTALLATION, home: 'south' })).to.equal(
-      `tillbook/${INSTALLATION}/home-south`,
+    expect(installationOriginOf({ installationId: INSTALLATION, shard: 'main' })).to.equal(`tillbook/${INSTALLATION}`)
+    expect(installationOriginOf({ installationId: INSTALLATION, shard: 'south' })).to.equal(
+      `tillbook/${INSTALLATION}/shard-south`,
     )
-    expect(parseOrigin(`tillbook/${INSTALLATION}/home-south`)).to.deep.equal({ companyId: null })
-    expect(parseOrigin(`tillbook/${INSTALLATION}/home-`)).to.equal(null)
+    expect(parseOrigin(`tillbook/${INSTALLATION}/shard-south`)).to.deep.equal({ companyId: null })
+    expect(parseOrigin(`tillbook/${INSTALLATION}/shard-`)).to.equal(null)
     expect(originOf(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
   })
 

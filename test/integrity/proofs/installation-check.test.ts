@@ -13,11 +13,11 @@ type Parts = {
 
 /** All three belong together, but for these. */
 function sight({ database, store, ...rest }: Parts): InstallationView {
-  const own = { id: OURS, event_store: null, home: 'a/1/5', isRestoring: false, hasLedgers: true }
+  const own = { id: OURS, event_store: null, shard: 'a/1/5', isRestoring: false, hasLedgers: true }
   const outside = { address: 'store:2113', id: OURS, isEmpty: false, missing: [] }
   return {
     database: { ...own, ...database },
-    home: 'a/1/5',
+    shard: 'a/1/5',
     directory: OURS,
     missing: [],
     store: store ? { ...outside, ...store } : null,
@@ -28,11 +28,11 @@ function sight({ database, store, ...rest }: Parts): InstallationView {
 const CASES: readonly [why: string, parts: Parts, trouble: Inconsistency | null][] = [
   ['all is as it was', {}, null],
   ['a machine joins with a new DATA_DIR', { directory: null }, null],
-  ['a database that was moved beside its DATA_DIR', { home: 'b/1/7' }, null],
-  ['Postgres does not tell where it is', { directory: null, home: null }, null],
-  ['nothing was ever noted, as after an upgrade', { directory: null, database: { home: null } }, null],
-  ['a copied database beside a new DATA_DIR', { directory: null, home: 'b/1/7' }, 'copied'],
-  ['a standby was promoted, and DATA_DIR is new', { directory: null, home: 'a/2/5' }, 'copied'],
+  ['a database that was moved beside its DATA_DIR', { shard: 'b/1/7' }, null],
+  ['Postgres does not tell where it is', { directory: null, shard: null }, null],
+  ['nothing was ever noted, as after an upgrade', { directory: null, database: { shard: null } }, null],
+  ['a copied database beside a new DATA_DIR', { directory: null, shard: 'b/1/7' }, 'copied'],
+  ['a standby was promoted, and DATA_DIR is new', { directory: null, shard: 'a/2/5' }, 'copied'],
   ['a copied database beside the DATA_DIR of another', { directory: THEIRS }, 'directory_of_another'],
   ['an empty database beside the DATA_DIR of another', { directory: THEIRS, database: { hasLedgers: false } }, null],
   ['events that DATA_DIR has noted are gone', { missing: [MARK] }, 'behind'],

@@ -43,12 +43,12 @@ describe('sealing', () => {
   })
   after(() => pool.end())
   beforeEach(async () => {
-    const home = await mkdtemp(join(tmpdir(), 'tillbook-sealing-'))
+    const shard = await mkdtemp(join(tmpdir(), 'tillbook-sealing-'))
     sealing = {
       pool,
       store: createPostgresStore(pool),
-      directory: join(home, 'seals'),
-      keyFile: join(home, 'seal-key.pem'),
+      directory: join(shard, 'seals'),
+      keyFile: join(shard, 'seal-key.pem'),
       now: () => new Date(now).toISOString(),
       assertMaySeal: async () => {},
     }
@@ -247,7 +247,7 @@ describe('sealing', () => {
       expect(await checkpointFigures(pool, sealing.now())).to.deep.equal({ roundAge: 0, sealAge: 0, faults: 0 })
     })
 
-    it('skip a company under migration until the next run [HOME-44]', async () => {
+    it('skip a company under migration until the next run [SHARD-44]', async () => {
       const [moving, other] = [await writeLedger(pool, 3), await writeLedger(pool, 4)]
       await pool.query(`update ops.ledgers set move = 'paused' where company_id = $1`, [moving])
       expect((await roundOf()).made).to.include({ size: 1 })

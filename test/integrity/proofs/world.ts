@@ -171,7 +171,7 @@ export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
 /** Places of the last entries, in a checkpoint of the installation log that a witness has cosigned. */
 function placesOf(texts: readonly string[], companies: readonly number[], key: SigningKey, round: number): Kept[] {
   const leaves = texts.map((text) => Buffer.from(text))
-  const log = checkpointOf(installationOriginOf({ installationId: INSTALLATION, home: 'main' }), leaves)
+  const log = checkpointOf(installationOriginOf({ installationId: INSTALLATION, shard: 'main' }), leaves)
   const checkpoint = signCheckpoint(log, key) + cosignatureLine(formatCheckpoint(log), WITNESS, round)
   return companies.map((company, at) => {
     const index = texts.length - companies.length + at

@@ -202,7 +202,7 @@ describe('a checkpoint that a receipt needs', () => {
 
 describe('receipts while seals cannot be written', () => {
   const logged: unknown[] = []
-  const { api, company } = useCompany({ homes: '1', log: (_message, error) => logged.push(error) })
+  const { api, company } = useCompany({ shards: '1', log: (_message, error) => logged.push(error) })
 
   for (const [how, instead] of [
     ['the file of the company is none', (file: string) => mkdir(file)],
