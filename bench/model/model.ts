@@ -54,7 +54,7 @@ export interface Assumptions {
   readonly processesAtLeast: number
   /** That a process may hold to the Postgres of a shard. */
   readonly connections: number
-  /** Servers of a shard: a primary and its standbys. */
+  /** Servers of a shard: a primary and its replicas. */
   readonly serversOfShard: number
   /** Ledgers are never deleted: room for so many days, in the primary and each standby. */
   readonly days: number

@@ -119,7 +119,7 @@ async function answerRead(
   const params = request.params as Params
   const read = (place: ReadSession) => route.read({ ...context, ...place, caller, params, query })
   const now = { pool: context.poolOf(caller.companyId), store: context.store }
-  const mayLag = route.ofLedger || route.fromStandby
+  const mayLag = route.ofLedger || route.fromReplica
   const found = await read(mayLag ? context.readsOf(caller.companyId, demand) : now)
   // A 404 has no revision, so it must reflect the present: a stale miss is read again.
   const answer = found ?? (mayLag && demand.isOlder ? await read(now) : null)
@@ -157,11 +157,11 @@ const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir
 function demandOf(request: Request, { revision, tables }: AuthenticatedCall) {
   const asked = request.get(MIN_REVISION)
   if (asked !== undefined && !/^(0|[1-9]\d{0,14})$/.test(asked)) throw headerProblem(MIN_REVISION, NO_REVISION)
-  const patience_ms = asked === undefined ? SHORT_WAIT_BUDGET_MS : PATIENCE_MS
+  const wait_budget_ms = asked === undefined ? SHORT_WAIT_BUDGET_MS : PATIENCE_MS
   const suffices = asked === undefined || 'cursor' in request.query ? revision : Number(asked)
   return suffices < revision
-    ? { revision: suffices, patience_ms, isOlder: true }
-    : { revision, tables, patience_ms, isOlder: false }
+    ? { revision: suffices, wait_budget_ms, isOlder: true }
+    : { revision, tables, wait_budget_ms, isOlder: false }
 }
 
 /** A revision as event id. */

@@ -85,7 +85,7 @@ const OF_NOBODY = {
   limits: { perMinute: 0, perDay: 0, bytesPerDay: 0 },
   provider: { getPaymentMethods: askNobody, getCardOptions: askNobody },
   verifier: { verify: askNobody },
-  proof: { checkpointOf: askNobody, newest: askNobody, placeOf: askNobody, keys: askNobody, outsiders: askNobody },
+  proof: { checkpointOf: askNobody, newest: askNobody, placeOf: askNobody, keys: askNobody, attestors: askNobody },
   prover: { inclusion: askNobody, consistency: askNobody },
   calls: { flush: async () => {} },
 }

@@ -97,7 +97,7 @@ export interface ReadRoute<Q = unknown> extends Common {
    */
   readonly ofLedger?: boolean
   /** Not cached, but a read replica may answer: its revision shows how new it is (SHARD-100). */
-  readonly fromStandby?: boolean
+  readonly fromReplica?: boolean
   /** Error codes beyond those of any read. */
   readonly refusals?: readonly ProblemCode[]
   read(context: ReadContext<Q>): Promise<ReadAnswer | null>

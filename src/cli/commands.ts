@@ -277,7 +277,7 @@ export const COMMANDS = {
       'prints the public keys that have signed checkpoints, for whoever has to trust them; the last one signs now',
     flags: {},
   },
-  'ledger outsiders': {
+  'ledger attestors': {
     summary:
       'lists witnesses, time-stamp authority and copies of checkpoints: the newest checkpoint that each vouches for, and what is wrong; ends with 1 where something is',
     flags: {},

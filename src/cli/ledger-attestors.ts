@@ -2,13 +2,13 @@ import type { AttestationStatus } from '#integrity/attestors/attestation-status.
 import { forPeople } from './output.ts'
 import type { Verbs } from './verb.ts'
 
-export const verbs: Verbs<'ledger outsiders'> = {
-  'ledger outsiders': {
+export const verbs: Verbs<'ledger attestors'> = {
+  'ledger attestors': {
     async run(context) {
       const shards = await context.shards()
       const isOne = shards.length === 1
       const states = shards.map(async ({ name, core }) =>
-        (await core.proof.outsiders()).map((state) => (isOne ? state : { shard: name, ...state })),
+        (await core.proof.attestors()).map((state) => (isOne ? state : { shard: name, ...state })),
       )
       return (await Promise.all(states)).flat()
     },

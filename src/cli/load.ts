@@ -24,7 +24,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger verify': () => import('./ledger-verify.ts'),
   'ledger seal': seal,
   'ledger public-key': seal,
-  'ledger outsiders': () => import('./ledger-attestors.ts'),
+  'ledger attestors': () => import('./ledger-attestors.ts'),
   'ledger export': ledger,
   'audit pack': () => import('./audit-pack.ts'),
   'ledger history': ledger,

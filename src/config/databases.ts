@@ -65,14 +65,14 @@ export const readUrls = z
       const [, name = DEFAULT_SHARD, list = ''] = READ_URL.exec(each.trim()) ?? []
       const urls = list.split('|').map((url) => url.trim())
       if (!urls.every((url) => ONE_HOST.test(url)) || Object.hasOwn(shards, name))
-        context.addIssue('these are no standbys')
+        context.addIssue('these are no replicas')
       shards[name] = urls
     }
     return shards
   })
   .refine((shards) => isDistinct(Object.values(shards).flat()))
   .describe(
-    'standbys by shard, like "main=postgres://…|postgres://…,south=postgres://…" or one URL alone for main, each shard and each URL once, one host in each URL',
+    'replicas by shard, like "main=postgres://…|postgres://…,south=postgres://…" or one URL alone for main, each shard and each URL once, one host in each URL',
   )
 
 const isDistinct = (all: readonly string[]): boolean => new Set(all).size === all.length

@@ -185,7 +185,7 @@ async function show(
   gone: AbortSignal,
 ): Promise<void> {
   const { visit } = place
-  const read = route.asOf || route.fromStandby ? atAnyMoment(visit) : visit
+  const read = route.asOf || route.fromReplica ? atAnyMoment(visit) : visit
   const [shown, waiting] = await Promise.all([
     route.asOf ? atMoment(read, (then) => showAt(route, then), gone) : showAt(route, read),
     request.get('hx-request') === 'true' ? null : waitingIn(visit),

@@ -199,7 +199,7 @@ export interface PageRoute extends Common {
    * Whether a replica may serve the page: everything it reads from `readModel` and `context.store` is in the ledger.
    * Pages of the past always may be.
    */
-  readonly fromStandby?: true
+  readonly fromReplica?: true
   show(visit: PageContext): Promise<PanelPage | Redirect | null>
 }
 

@@ -115,7 +115,7 @@ function openShared({ watchShared }: InterfaceFigures) {
   const panelTurns = createKeyedSemaphore(PANEL_TURNS)
   const outgoing = createOutgoing()
   watchShared('body_bytes', bodies)
-  watchShared('large_calls', largeCalls)
+  watchShared('large_requests', largeCalls)
   watchShared('panel_calls', panelTurns)
   watchShared('downloads', outgoing.waiting)
   watchShared('download_bytes', outgoing.bytes)
@@ -182,7 +182,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
     pool: core.pool,
     onError: (error) => log('calls could not be logged', error),
   })
-  metrics.watchShared('call_log', calls)
+  metrics.watchShared('request_log', calls)
   return {
     options: {
       ...core,

@@ -15,24 +15,24 @@ export function startAttestors({
   log,
 }: Pick<SharedServices, 'config' | 'core' | 'metrics' | 'logger' | 'log'>): AttestationRequests {
   const { pool, sealing } = core
-  const outsiders = createAttestors(config, { pool, newNonce: () => randomBytes(NONCE_BYTES) })
-  if (!sealing || outsiders.length === 0) return { now: () => {}, stop: async () => {} }
+  const attestors = createAttestors(config, { pool, newNonce: () => randomBytes(NONCE_BYTES) })
+  if (!sealing || attestors.length === 0) return { now: () => {}, stop: async () => {} }
   const figures = (figureOf: (state: AttestationStatus) => number | null) => async () => {
-    const states = (await core.proof.outsiders()).map((state) => [state.source, figureOf(state)] as const)
+    const states = (await core.proof.attestors()).map((state) => [state.source, figureOf(state)] as const)
     return new Map(states.filter((each): each is readonly [string, number] => each[1] !== null))
   }
   const gauge = (name: string, help: string, figureOf: (state: AttestationStatus) => number | null) =>
-    metrics.gauges(name, help, 'outsider', figures(figureOf))
-  gauge('tillbook_outsider_token_age_seconds', 'Age of the newest token of an outsider', ({ age }) => age)
+    metrics.gauges(name, help, 'attestor', figures(figureOf))
+  gauge('tillbook_attestor_token_age_seconds', 'Age of the newest token of an attestor', ({ age }) => age)
   gauge(
-    'tillbook_outsider_waiting_seconds',
-    'For how long the oldest checkpoint that an outsider has not vouched for has been waiting',
+    'tillbook_attestor_waiting_seconds',
+    'For how long the oldest checkpoint that an attestor has not vouched for has been waiting',
     ({ waiting_seconds }) => waiting_seconds,
   )
-  gauge('tillbook_outsider_failures', 'How often in a row an outsider was asked in vain', ({ failures }) => failures)
-  return requestAttestations(sealing, outsiders, {
+  gauge('tillbook_attestor_failures', 'How often in a row an attestor was asked in vain', ({ failures }) => failures)
+  return requestAttestations(sealing, attestors, {
     onToken: ({ source, kind }, { size }) =>
-      logger.info({ source, kind, size }, 'an outsider vouches for a checkpoint'),
+      logger.info({ source, kind, size }, 'an attestor vouches for a checkpoint'),
     onError: ({ source }, error) => log(`no token of ${source}, which is asked again`, error),
   })
 }

@@ -76,7 +76,7 @@ export interface Core {
   /** Opens reads for one answer with a required revision, on a read replica if possible. */
   readonly readsOf: OpenReadSession
   /** Read replicas. */
-  readonly standbys: readonly MeasuredReplica[]
+  readonly replicas: readonly MeasuredReplica[]
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
@@ -192,7 +192,7 @@ export const coreSettings = (config: Config) => ({
   dataDir: config.DATA_DIR,
   masterKeys: loadMasterKeys(config),
   seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
-  outsiders: attestorNames(config),
+  attestors: attestorNames(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
 })
 
@@ -250,13 +250,13 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const proving = createProofParts({ pool, store, standing }, options)
   const asOfTurns = createKeyedSemaphore(AS_OF)
   const reading = { pool, poolOf, store, model, connections: options.queryConnections, turnsOf: queryTurns }
-  const { readsOf, standbys, leave } = openReads({ ...reading, ...options, sessions: known })
+  const { readsOf, replicas, leave } = openReads({ ...reading, ...options, sessions: known })
   return {
     pool,
     poolOf,
     logins: options.logins ?? (() => pool),
     readsOf,
-    standbys,
+    replicas,
     store,
     model,
     writer: blockableWriter(writerAfterRestore, standing),

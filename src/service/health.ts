@@ -17,7 +17,7 @@ export interface HealthReport {
   /**
    * States of the read replicas, by their position in READ_URLS. An unused replica does not make the process unready.
    */
-  readonly standbys?: Readonly<Record<string, string>>
+  readonly replicas?: Readonly<Record<string, string>>
   /** Reason for the write block of the installation; reads continue. */
   readonly installation?: Inconsistency
 }
@@ -27,7 +27,7 @@ export type CheckHealth = () => Promise<HealthReport>
 /** A process that only delivers does not depend on the event store. */
 export function createHealthCheck(
   roles: readonly ProcessRole[],
-  core: Pick<Core, 'health' | 'ledgersAhead' | 'missingKeys'> & Partial<Pick<Core, 'standbys'>>,
+  core: Pick<Core, 'health' | 'ledgersAhead' | 'missingKeys'> & Partial<Pick<Core, 'replicas'>>,
   trouble: () => Inconsistency | null = () => null,
 ): CheckHealth {
   const needsStore = roles.some((role) => role !== 'dispatcher')
@@ -39,9 +39,9 @@ export function createHealthCheck(
     ])
     const parts = { postgres: postgres ?? 'down', ...(needsStore && others) }
     const installation = trouble()
-    const { standbys = [] } = core
-    const states = Object.fromEntries(standbys.map(({ name, state }) => [name, state]))
-    const read = standbys.length > 0 && { standbys: states }
+    const { replicas = [] } = core
+    const states = Object.fromEntries(replicas.map(({ name, state }) => [name, state]))
+    const read = replicas.length > 0 && { replicas: states }
     return {
       parts,
       ...read,

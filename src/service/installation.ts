@@ -40,7 +40,7 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
   const wasCopy = standing.isCopy()
   if (wasCopy) logger.warn('this is a copy: it delivers, e-mails and asks nobody')
   metrics.gauge(
-    'tillbook_installation_held',
+    'tillbook_installation_blocked',
     '1 while nothing is recorded, because database, DATA_DIR and event store do not belong together',
     () => (standing.trouble() ? 1 : 0),
   )
@@ -66,11 +66,11 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
  * Disables outgoing traffic of a copy: no e-mail, no attestation requests, no calls to the payment provider (OPS-86).
  */
 export const asCopy = ({ config }: Pick<SharedServices, 'config'>): Pick<SharedServices, 'config' | 'provider'> => ({
-  config: { ...config, SMTP_URL: undefined, ...NO_OUTSIDERS },
+  config: { ...config, SMTP_URL: undefined, ...NO_ATTESTORS },
   provider: NO_PROVIDER,
 })
 
-const NO_OUTSIDERS = {
+const NO_ATTESTORS = {
   WITNESS_URLS: undefined,
   SEAL_TSA_URL: undefined,
   SEAL_PUSH_URL: undefined,

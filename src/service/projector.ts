@@ -154,17 +154,17 @@ function startSealing({
   metrics.gauge('tillbook_seal_age_seconds', 'Age of the newest checkpoint of the installation log', async () =>
     ageOf((await figures()).sealAge),
   )
-  const outsiders = startAttestors({ config, core, metrics, logger, log })
+  const attestors = startAttestors({ config, core, metrics, logger, log })
   const rounds = scheduleCheckpoints(sealing, config.SEAL_EVERY_HOURS, {
     onSealed({ origin, size, root }) {
       logger.info({ origin, size, root: root.toString('base64') }, 'ledgers were sealed')
-      outsiders.now()
+      attestors.now()
     },
     onError: (error) => log('a ledger could not be sealed', error),
   })
   return {
     async stop() {
-      await Promise.all([rounds.stop(), outsiders.stop()])
+      await Promise.all([rounds.stop(), attestors.stop()])
     },
   }
 }

@@ -22,16 +22,16 @@ export interface ProofOptions {
   /** Directory and key of checkpoints; without it the process makes none. */
   readonly seals?: Pick<Sealing, 'directory' | 'keyFile'>
   /** Attestors of checkpoints. */
-  readonly outsiders?: readonly Pick<Attestor, 'source' | 'kind'>[]
+  readonly attestors?: readonly Pick<Attestor, 'source' | 'kind'>[]
 }
 
 /** Services that prove the integrity of ledgers. */
-export function createProofParts({ pool, store, standing }: Ledgers, { seals, outsiders = [] }: ProofOptions) {
+export function createProofParts({ pool, store, standing }: Ledgers, { seals, attestors = [] }: ProofOptions) {
   const clock = Date.now
   const now = () => new Date().toISOString()
   const assertMaySeal = async () => assertConsistent(standing)
   const sealing: Sealing | null = seals ? { pool, store, ...seals, now, assertMaySeal } : null
-  const proof = createProofServices(pool, { sealing, outsiders })
+  const proof = createProofServices(pool, { sealing, attestors })
   const verifier = createVerifier(
     { pool, store },
     { clock, sealedOf: (companyId) => ownCheckpointsOf(sealing, companyId) },

@@ -46,7 +46,7 @@ export type MeasuredReplica = Pick<Replica, 'name' | 'state' | 'lag_ms' | 'share
 
 interface OpenReads {
   readonly readsOf: OpenReadSession
-  readonly standbys: readonly Replica[]
+  readonly replicas: readonly Replica[]
   leave(): Promise<void>
 }
 
@@ -58,20 +58,20 @@ const ANSWERS_MS = 1_000
 export function openReads(reading: Reading): OpenReads {
   const { readUrls = [], readMaxLagMs: maxLagMs = READ_MAX_LAG_MS, onRead = () => {} } = reading
   if (readUrls.length === 0)
-    return { readsOf: readFromPrimary(reading.poolOf, reading.store), standbys: [], leave: async () => {} }
-  const standbys = readUrls.map((url, place) => standbyAt(url, String(place + 1), reading))
-  const watch = monitorReplicas({ ...reading, standbys, maxLagMs })
+    return { readsOf: readFromPrimary(reading.poolOf, reading.store), replicas: [], leave: async () => {} }
+  const replicas = readUrls.map((url, place) => replicaAt(url, String(place + 1), reading))
+  const watch = monitorReplicas({ ...reading, replicas, maxLagMs })
   return {
-    readsOf: createReadRouter({ ...reading, standbys, onRead }),
-    standbys,
+    readsOf: createReadRouter({ ...reading, replicas, onRead }),
+    replicas,
     async leave() {
       await watch.stop()
-      await Promise.all(standbys.map((standby) => standby.close()))
+      await Promise.all(replicas.map((replica) => replica.close()))
     },
   }
 }
 
-function standbyAt(url: string, name: string, { sessions, connections, turnsOf }: Reading): Replica {
+function replicaAt(url: string, name: string, { sessions, connections, turnsOf }: Reading): Replica {
   const known = { ...sessions, connect_timeout_ms: ANSWERS_MS }
   return createReplica({
     name,
@@ -84,16 +84,16 @@ function standbyAt(url: string, name: string, { sessions, connections, turnsOf }
 type Counting = Pick<Metrics, 'watchPool' | 'watchShared' | 'gauges'>
 
 /** Exports metrics of the read replicas. */
-export function measureReplicas(metrics: Counting, standbys: readonly MeasuredReplica[]): void {
-  if (standbys.length === 0) return
-  for (const { name, figures, shared } of standbys) {
-    metrics.watchPool(`standby_${name}`, figures)
-    metrics.watchShared(`standby_${name}`, shared)
+export function measureReplicas(metrics: Counting, replicas: readonly MeasuredReplica[]): void {
+  if (replicas.length === 0) return
+  for (const { name, figures, shared } of replicas) {
+    metrics.watchPool(`replica_${name}`, figures)
+    metrics.watchShared(`replica_${name}`, shared)
   }
-  metrics.gauges('tillbook_standby_up', '1 for a standby that is read from, else 0', 'standby', async () => {
-    return new Map(standbys.map(({ name, state }) => [name, Number(state === 'up')]))
+  metrics.gauges('tillbook_replica_up', '1 for a replica that is read from, else 0', 'replica', async () => {
+    return new Map(replicas.map(({ name, state }) => [name, Number(state === 'up')]))
   })
-  metrics.gauges('tillbook_standby_lag_seconds', 'How far a standby is behind', 'standby', async () => {
-    return new Map(standbys.flatMap(({ name, lag_ms }) => (lag_ms === null ? [] : [[name, lag_ms / 1000] as const])))
+  metrics.gauges('tillbook_replica_lag_seconds', 'How far a replica is behind', 'replica', async () => {
+    return new Map(replicas.flatMap(({ name, lag_ms }) => (lag_ms === null ? [] : [[name, lag_ms / 1000] as const])))
   })
 }

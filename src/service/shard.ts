@@ -152,11 +152,11 @@ export const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
 
 function watchCore(
   metrics: ShardMetrics,
-  { pools, shared, standbys }: Pick<Core, 'pools' | 'shared' | 'standbys'>,
+  { pools, shared, replicas }: Pick<Core, 'pools' | 'shared' | 'replicas'>,
 ): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
-  measureReplicas(metrics, standbys)
+  measureReplicas(metrics, replicas)
 }
 
 /** Logged at each start, because an operator must fix it. */

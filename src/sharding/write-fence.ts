@@ -79,11 +79,11 @@ const LOOK_AGAIN_MS = 50
  * statements that may not have seen the change have ended, so that their rows are still replicated.
  * @throws Unavailable on time-out; the company has left all the same
  */
-export async function markLeft(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {
+export async function markLeft(pool: Pool, companyId: number, wait_budget_ms = PATIENCE_MS): Promise<void> {
   await change(pool, companyId, 'leave')
   await pool.query('select pg_notify($1, $2)', [LIVE_CHANNEL, EVERY_COMPANY])
   const since = await clock(pool)
-  await until(patience_ms, async () => !(await isOverlapped(pool, since)))
+  await until(wait_budget_ms, async () => !(await isOverlapped(pool, since)))
 }
 
 /**
@@ -91,15 +91,15 @@ export async function markLeft(pool: Pool, companyId: number, patience_ms = PATI
  * ended (SHARD-45). Fast when repeated.
  * @throws Unavailable on time-out; the company stays paused
  */
-export async function pauseBackgroundWork(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {
+export async function pauseBackgroundWork(pool: Pool, companyId: number, wait_budget_ms = PATIENCE_MS): Promise<void> {
   await change(pool, companyId, 'pause')
   const since = await clock(pool)
-  await until(patience_ms, async () => !(await isOverlapped(pool, since)))
-  await until(patience_ms, async () => !(await isClaimed(pool, companyId)))
+  await until(wait_budget_ms, async () => !(await isOverlapped(pool, since)))
+  await until(wait_budget_ms, async () => !(await isClaimed(pool, companyId)))
 }
 
-async function until(patience_ms: number, isDone: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + patience_ms
+async function until(wait_budget_ms: number, isDone: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + wait_budget_ms
   while (!(await isDone())) {
     if (performance.now() > deadline) throw new Unavailable('background work of the company has not ended in time')
     await delay(LOOK_AGAIN_MS)

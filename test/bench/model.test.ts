@@ -145,7 +145,7 @@ describe('the model of what growth costs', () => {
     expect(sized.dollarsAMonth).to.be.closeTo(servers * 10 + 108 + 21.6, 1e-6)
   })
 
-  it('adds a shard where Postgres needs more cores than a machine has, and machines for standbys', () => {
+  it('adds a shard where Postgres needs more cores than a machine has, and machines for replicas', () => {
     const costly = measuredWith(steady(1_000, 100_000))
     const one = plan(1_080_000, ONLY_SALES, costly, assumptions)
     const two = plan(1_080_000, ONLY_SALES, costly, { ...assumptions, coresOfShard: 4 })

@@ -127,8 +127,8 @@ describe('ledger commands', () => {
   })
 
   it('list who vouches for checkpoints, and end badly where somebody does not [PROOF-68]', async () => {
-    expect(await run('ledger', 'outsiders')).to.deep.equal([])
-    const { isBad, show } = await load('ledger outsiders')
+    expect(await run('ledger', 'attestors')).to.deep.equal([])
+    const { isBad, show } = await load('ledger attestors')
     const state = { source: 'witness.example', kind: 'cosignature', size: 7, problem: null, detail: null, waiting: 1 }
     expect(isBad?.([state])).to.equal(false)
     expect(isBad?.([state, { ...state, problem: 'unreachable' }])).to.equal(true)

@@ -177,7 +177,7 @@ describe('settings', () => {
     })
   }
 
-  it('name standbys by shard, one server in each URL [SHARD-100]', () => {
+  it('name replicas by shard, one server in each URL [SHARD-100]', () => {
     const DATABASE_URL = 'postgres://t@c/db'
     const of = (READ_URLS: string) =>
       readConfig({ DATABASE_URL, SHARDS: 'south=postgres://t@s/db', READ_URLS }).READ_URLS
@@ -196,7 +196,7 @@ describe('settings', () => {
       'postgres://a/db,postgres://b/db',
       'South=postgres://a/db',
     ])
-      expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be standbys by shard/)
+      expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be replicas by shard/)
     expect(wrong({ DATABASE_URL, READ_URLS: 'east=postgres://a/db' })).to.equal(
       'READ_URLS lists east, which SHARDS does not',
     )

@@ -25,8 +25,8 @@ describe(`reads from a standby (${TITLE})`, function () {
   let postgres: FollowedPostgres
   let api: TestApi
   let company: TestCompany
-  const read: Record<ReadFrom, number> = { standby: 0, primary: 0, again: 0 }
-  const state = () => api.core.standbys[0]?.state
+  const read: Record<ReadFrom, number> = { replica: 0, primary: 0, again: 0 }
+  const state = () => api.core.replicas[0]?.state
 
   before(async function () {
     const started = await startFollowed()
@@ -55,9 +55,9 @@ describe(`reads from a standby (${TITLE})`, function () {
   /** Until the standby answers with so much of the ledger. */
   const level = (revision: number) =>
     until(async () => {
-      const before = read.standby
+      const before = read.replica
       await customer(1, revision)
-      return read.standby > before
+      return read.replica > before
     })
   const create = async (name: string): Promise<Reply> => company.post('/customers', { name, person_type: 'PF' })
 
@@ -151,12 +151,12 @@ describe(`reads from a standby (${TITLE})`, function () {
     expect((await user.get('/painel/clientes')).html).to.include('Dora de Agora')
     expect((await user.get('/painel')).status).to.equal(200)
     expect((await user.get('/painel/auditoria')).status).to.equal(200)
-    expect(read.standby - before.standby).to.equal(3)
+    expect(read.replica - before.replica).to.equal(3)
   })
 
   it('is answered by the primary, once, where the standby gives it up, and nobody notices [SHARD-105]', async () => {
     const before = { ...read }
-    const { pool } = api.core.readsOf(company.id, { revision: 0, patience_ms: 1_000 })
+    const { pool } = api.core.readsOf(company.id, { revision: 0, wait_budget_ms: 1_000 })
     const slow = pool.query({
       text: `select pg_is_in_recovery() as "isStandby", pg_sleep(case when pg_is_in_recovery() then 20 else 0 end),
                (select count(*) from customers) as count`,
@@ -169,7 +169,7 @@ describe(`reads from a standby (${TITLE})`, function () {
       client.query('begin; lock table read.customers in access exclusive mode; commit'),
     )
     expect((await slow).rows[0].isStandby).to.equal(false)
-    expect([read.standby - before.standby, read.again - before.again]).to.deep.equal([1, 1])
+    expect([read.replica - before.replica, read.again - before.again]).to.deep.equal([1, 1])
   })
 
   it('goes on while tables are made anew, from those of before or from those of now [SHARD-105]', async () => {
@@ -191,17 +191,17 @@ describe(`reads from a standby (${TITLE})`, function () {
     const { id } = (await create('Eva')).body.data
     const turns = createKeyedSemaphore({ running: 1, waiting: 1 })
     const [watch, queries] = [createPool(postgres.standby, { max: 1 }), createPool(postgres.standby, { max: 1 })]
-    const standby = createReplica({ name: 'watched', openPool: () => queries, watch, turns })
-    const bound = { pool: api.core.pool, standbys: [standby], model: api.core.model, maxLagMs: 300, log: () => {} }
+    const replica = createReplica({ name: 'watched', openPool: () => queries, watch, turns })
+    const bound = { pool: api.core.pool, replicas: [replica], model: api.core.model, maxLagMs: 300, log: () => {} }
     const watching = monitorReplicas(bound)
-    await until(() => standby.state === 'up' && standby.lag_ms === 0)
+    await until(() => replica.state === 'up' && replica.lag_ms === 0)
     await postgres.pause()
     await create('Fabia')
-    await until(() => standby.state === 'lagging')
+    await until(() => replica.state === 'lagging')
     await postgres.resume()
-    await until(() => standby.state === 'up')
+    await until(() => replica.state === 'up')
     await watching.stop()
-    await standby.close()
+    await replica.close()
     await postgres.stopStandby()
     const statuses = await Promise.all(Array.from({ length: 8 }, async () => (await customer(id, 0)).status))
     expect(statuses).to.deep.equal(Array(8).fill(200))
@@ -212,7 +212,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     await until(() => state() === 'no_standby')
     expect((await customer(id)).status).to.equal(200)
     const ready = await send(`${api.url}/health/ready`, 'GET')
-    expect([ready.status, ready.body.standbys]).to.deep.equal([200, { 1: 'no_standby' }])
+    expect([ready.status, ready.body.replicas]).to.deep.equal([200, { 1: 'no_standby' }])
   })
 })
 

@@ -104,7 +104,7 @@ describe('a hostile crowd', function () {
       const headers = [key(), JSON_TYPE, ['Content-Encoding', 'gzip']] as const
       const call = bytesOf({ method: 'POST', path, headers, body: bomb })
       const replies = await Promise.all(
-        Array.from({ length: 20 }, () => exchange(service.url, call, { patience_ms: TURN_MS })),
+        Array.from({ length: 20 }, () => exchange(service.url, call, { wait_budget_ms: TURN_MS })),
       )
       for (const reply of replies) {
         if (reply.status !== 503) expectAnswered(path, reply)

@@ -141,8 +141,9 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
 
   async function shown(address: string): Promise<string> {
     const headers = [['Cookie', attackers.get('owner')?.cookie ?? '']] as const
-    return (await exchange(service.url, bytesOf({ method: 'GET', path: address, headers }), { patience_ms: STUCK_MS }))
-      .text
+    return (
+      await exchange(service.url, bytesOf({ method: 'GET', path: address, headers }), { wait_budget_ms: STUCK_MS })
+    ).text
   }
 
   const queryNames = (html: string): string[] =>
@@ -242,7 +243,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
       .subarray(0, 1_500)
       .toString('latin1')
       .replace(/^(\w+) /, '$1 ')}`
-    const reply = await exchange(service.url, bytes, { isHead, patience_ms: STUCK_MS }).catch((error: unknown) => {
+    const reply = await exchange(service.url, bytes, { isHead, wait_budget_ms: STUCK_MS }).catch((error: unknown) => {
       const end = hasEnded ? `: the process has ended\n${service.output().slice(-2_000)}` : ''
       throw new Error(`${request}\nwas not answered: ${(error as Error).message}${end}`)
     })
@@ -314,7 +315,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
       for (const { role, cookie } of attackers.values()) {
         const headers = [['Cookie', cookie] as const, ...(body === undefined ? [] : [FORM])]
         const bytes = bytesOf({ method, path: `${PANEL}${path}`, headers, ...(body !== undefined && { body }) })
-        const { status } = await exchange(service.url, bytes, { patience_ms: STUCK_MS })
+        const { status } = await exchange(service.url, bytes, { wait_budget_ms: STUCK_MS })
         expect(status, role).to.be.within(303, 422)
       }
       expect(await lookOut()).to.be.at.most(WAIT_MS)

@@ -75,7 +75,7 @@ describe('figures of a process', function () {
       expect(await figure('tillbook_deliveries_pending')).to.be.within(0, 1)
       expect(await figure('tillbook_deliveries_oldest_due_seconds')).to.be.within(0, 60)
       expect(await figure('tillbook_postgres_connections{pool="writer",state="idle"}')).to.be.above(0)
-      for (const resource of ['commands', 'queries', 'verifications', 'body_bytes', 'large_calls', 'downloads']) {
+      for (const resource of ['commands', 'queries', 'verifications', 'body_bytes', 'large_requests', 'downloads']) {
         expect(await figure(`tillbook_shared_used{resource="${resource}"}`), resource).to.equal(0)
         expect(await figure(`tillbook_shared_refused_total{resource="${resource}"}`), resource).to.equal(0)
       }

@@ -157,7 +157,7 @@ export interface TestApiOptions {
 
 /** Ignores a replica that has not received a new database yet. */
 const heard = (message: string, error: unknown): void => {
-  if (!process.env.TILLBOOK_TEST_STANDBY || !message.startsWith('the standby')) console.error(message, error)
+  if (!process.env.TILLBOOK_TEST_REPLICA || !message.startsWith('replicas: ')) console.error(message, error)
 }
 
 /**
@@ -175,7 +175,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
       queryConnections: options.queryConnections ?? 4,
       log,
       onOutdated: () => {},
-      ...standbysOf(url, options),
+      ...replicasOf(url, options),
       ...(options.store && { store: options.store }),
       ...(options.onExcess && { onExcess: options.onExcess }),
       ownerUrl: options.ownerUrl,
@@ -184,7 +184,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const spread = options.store ? '1' : (options.shards ?? SPREAD)
   const shards = spread === '1' ? null : await openTwoShards(databaseUrl, log, ({ url, hooks }) => open(url, hooks))
   const main = shards ? shards.cores.main : await open(databaseUrl, {})
-  if (process.env.TILLBOOK_TEST_STANDBY) await until(() => main.standbys.every(({ state }) => state === 'up'))
+  if (process.env.TILLBOOK_TEST_REPLICA) await until(() => main.replicas.every(({ state }) => state === 'up'))
   const { url, server, tokens, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), shards)
   let made = 0
   const shard = (): Core => {
@@ -224,9 +224,9 @@ const insteadOf =
     ...(options.wrapLogin && { panel: { ...opened.panel, login: options.wrapLogin(opened.panel.login) } }),
   })
 
-/** The requested replicas, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */
-function standbysOf(databaseUrl: string, { readUrls, readMaxLagMs, onRead }: TestApiOptions) {
-  const ofRun = process.env.TILLBOOK_TEST_STANDBY
+/** The requested replicas, or the one that follows all databases of the run (TEST_REPLICA_DELAY_MS). */
+function replicasOf(databaseUrl: string, { readUrls, readMaxLagMs, onRead }: TestApiOptions) {
+  const ofRun = process.env.TILLBOOK_TEST_REPLICA
   const urls = readUrls ?? (ofRun ? [onDatabase(ofRun, new URL(databaseUrl).pathname.slice(1))] : [])
   return { readUrls: urls, ...(readMaxLagMs && { readMaxLagMs }), ...(onRead && { onRead }) }
 }

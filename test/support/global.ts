@@ -34,7 +34,7 @@ function useMemoryDisk(): void {
  */
 export async function mochaGlobalSetup(): Promise<void> {
   useMemoryDisk()
-  const delay_ms = Number(process.env.TEST_STANDBY_DELAY_MS)
+  const delay_ms = Number(process.env.TEST_REPLICA_DELAY_MS)
   server = delay_ms > 0 ? await startFollowedServer(delay_ms) : await startTestServer()
   try {
     process.env.TILLBOOK_TEST_SERVER = server.url

@@ -108,13 +108,13 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
   }
 }
 
-/** Server of a run that reads from a delayed replica (TEST_STANDBY_DELAY_MS); its URL is in TILLBOOK_TEST_STANDBY. */
+/** Server of a run that reads from a delayed replica (TEST_REPLICA_DELAY_MS); its URL is in TILLBOOK_TEST_REPLICA. */
 export async function startFollowedServer(delay_ms: number): Promise<TestServer> {
   const followed = await startFollowed()
   if (typeof followed === 'string') throw new Error(followed)
   const serviceUrl = await makeServiceRole(followed.primary)
   await followed.delay(delay_ms)
   const { username, password } = new URL(serviceUrl)
-  process.env.TILLBOOK_TEST_STANDBY = Object.assign(new URL(followed.standby), { username, password }).href
+  process.env.TILLBOOK_TEST_REPLICA = Object.assign(new URL(followed.standby), { username, password }).href
   return { url: followed.primary, serviceUrl, stop: followed.stop }
 }

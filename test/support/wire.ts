@@ -64,12 +64,12 @@ export async function openWire(url: string, { isHead = false } = {}): Promise<Wi
 export async function exchange(
   url: string,
   bytes: string | Buffer,
-  options: { isHead?: boolean; patience_ms?: number } = {},
+  options: { isHead?: boolean; wait_budget_ms?: number } = {},
 ): Promise<Reply> {
   const wire = await openWire(url, options)
   try {
     wire.write(bytes)
-    return (await wire.answered(1, options.patience_ms))[0] as Reply
+    return (await wire.answered(1, options.wait_budget_ms))[0] as Reply
   } finally {
     wire.close()
   }

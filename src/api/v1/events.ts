@@ -174,7 +174,7 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
       'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`. Dados pessoais vêm abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
     query: pageQuery({}),
     reply: pageSchemaOf(LedgerEvent),
-    fromStandby: true,
+    fromReplica: true,
     async read({ pool, store, keys, caller, params, query }) {
       const id = pathId(params.id)
       if (id === null) return null
@@ -201,7 +201,7 @@ export const eventRoutes: readonly Route[] = [
       opened: z.enum(['true', 'false']).optional(),
     }),
     reply: pageSchemaOf(LedgerEvent),
-    fromStandby: true,
+    fromReplica: true,
     async read({ pool, store, keys, caller, query: { opened, ...query } }) {
       const { companyId } = caller
       const page =

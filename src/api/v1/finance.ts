@@ -276,7 +276,7 @@ const overview: readonly Route[] = [
       'Dias da empresa, inclusive; sem eles, deste mês até hoje. Contas pendentes pelo vencimento, liquidadas pela data contábil, vendas pelo dia da venda.',
     query: z.strictObject({ from: CalendarDate.optional(), to: CalendarDate.optional() }),
     reply: singleOf(Summary),
-    fromStandby: true,
+    fromReplica: true,
     async read({ pool, caller, query }) {
       const found = await summarize(pool, caller.companyId, query, caller)
       if (isRefusal(found)) throw new Problem(found.refused, found.details)
@@ -290,7 +290,7 @@ const overview: readonly Route[] = [
     summary: 'Lista as formas de liquidar uma conta',
     query: pageQuery({}),
     reply: pageSchemaOf(PaymentMethodName),
-    fromStandby: true,
+    fromReplica: true,
     read: async ({ pool, caller, query }) =>
       answerPage(await listPaymentMethods(pool, caller.companyId, query), query.limit),
   }),

@@ -132,7 +132,7 @@ export const orderRoutes: readonly Route[] = [
     summary: 'Mostra o pedido com este external_id',
     record: OrderShape,
     get: getOrderByExternalId,
-    fromStandby: true,
+    fromReplica: true,
   }),
   getRoute({
     path: '/orders/:id',
@@ -141,7 +141,7 @@ export const orderRoutes: readonly Route[] = [
     summary: 'Mostra um pedido',
     record: OrderShape,
     get: getOrder,
-    fromStandby: true,
+    fromReplica: true,
   }),
   commandRoute({
     method: 'post',

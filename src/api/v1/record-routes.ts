@@ -133,7 +133,7 @@ export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
 interface GetDescription<K> extends Description {
   readonly record: z.ZodType
   readonly get: GetRecord<K>
-  readonly fromStandby?: boolean
+  readonly fromReplica?: boolean
 }
 
 /** Reads a record by the id in the path. */
@@ -227,7 +227,7 @@ function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource
       summary: `Mostra ${one} pelo external_id`,
       record,
       get: resource.getByExternalId,
-      fromStandby: true,
+      fromReplica: true,
     }),
     getRoute({
       path: `${path}/:id`,
@@ -236,7 +236,7 @@ function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource
       summary: `Mostra ${one}`,
       record,
       get: resource.get,
-      fromStandby: true,
+      fromReplica: true,
     }),
   ]
 }

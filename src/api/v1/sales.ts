@@ -197,7 +197,7 @@ export const saleRoutes: readonly Route[] = [
     operation: 'listPaymentTypes',
     summary: 'Lista as formas de pagamento da empresa, também as que a API não aceita',
     reply: z.strictObject({ data: z.array(PaymentType) }),
-    fromStandby: true,
+    fromReplica: true,
     async read({ pool, caller }) {
       const { data, revision } = await listPaymentTypes(pool, caller.companyId)
       return { body: `{"data":[${data}]}`, revision }
@@ -210,7 +210,7 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Mostra a venda com este external_id',
     record: Sale,
     get: getSaleByExternalId,
-    fromStandby: true,
+    fromReplica: true,
   }),
   getRoute({
     path: '/sales/:id',
@@ -219,7 +219,7 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Mostra uma venda',
     record: Sale,
     get: getSale,
-    fromStandby: true,
+    fromReplica: true,
   }),
   receiptRoute,
   commandRoute({

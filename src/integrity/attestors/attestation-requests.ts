@@ -9,8 +9,8 @@ import { type Attestor, AttestorFailed } from './attestor.ts'
 import { keepToken } from './tokens.ts'
 
 interface AskingOptions {
-  readonly onToken: (outsider: Attestor, checkpoint: SignedCheckpoint) => void
-  readonly onError: (outsider: Attestor, error: unknown) => void
+  readonly onToken: (attestor: Attestor, checkpoint: SignedCheckpoint) => void
+  readonly onError: (attestor: Attestor, error: unknown) => void
   /** Interval between polls for missing tokens, in ms. */
   readonly every_ms?: number
 }
@@ -38,16 +38,16 @@ const DETAIL_CHARS = 500
  */
 export function requestAttestations(
   sealing: Sealing,
-  outsiders: readonly Attestor[],
+  attestors: readonly Attestor[],
   { onToken, onError, every_ms = EVERY_MS }: AskingOptions,
 ): AttestationRequests {
-  const repetitions = outsiders.map((outsider) =>
+  const repetitions = attestors.map((attestor) =>
     repeat(
       async (signal) => {
-        while (!signal.aborted && (await askOnce(sealing, outsider, { signal, onToken, onError })));
+        while (!signal.aborted && (await askOnce(sealing, attestor, { signal, onToken, onError })));
       },
       every_ms,
-      (error) => onError(outsider, error),
+      (error) => onError(attestor, error),
     ),
   )
   return {
@@ -65,33 +65,33 @@ interface OnceOptions extends Pick<AskingOptions, 'onToken' | 'onError'> {
 }
 
 /** Requests one token. @returns whether another one may be missing. */
-async function askOnce(sealing: Sealing, outsider: Attestor, options: OnceOptions): Promise<boolean> {
+async function askOnce(sealing: Sealing, attestor: Attestor, options: OnceOptions): Promise<boolean> {
   const { pool } = sealing
   const { signal, onToken, onError } = options
-  if (!(await nextMissing(sealing, outsider))) return false
+  if (!(await nextMissing(sealing, attestor))) return false
   await sealing.assertMaySeal()
-  if (!(await claim(sealing, outsider))) return false
+  if (!(await claim(sealing, attestor))) return false
   try {
     // Another process may have stored the token before the lease.
-    const missing = await nextMissing(sealing, outsider)
+    const missing = await nextMissing(sealing, attestor)
     if (!missing) {
-      await release(sealing, outsider)
+      await release(sealing, attestor)
       return false
     }
     const checkpoint = await genuine(sealing, missing.line)
-    const token = await outsider.ask(checkpoint, { last: missing.last, signal })
-    await keepToken(sealing, outsider, checkpoint, token)
+    const token = await attestor.ask(checkpoint, { last: missing.last, signal })
+    await keepToken(sealing, attestor, checkpoint, token)
     await pool.query(
-      `update ops.outsiders set failures = 0, problem = null, detail = null, due_at = clock_timestamp() where source = $1`,
-      [outsider.source],
+      `update ops.attestors set failures = 0, problem = null, detail = null, due_at = clock_timestamp() where source = $1`,
+      [attestor.source],
     )
-    onToken(outsider, checkpoint)
-    return outsider.takesEach
+    onToken(attestor, checkpoint)
+    return attestor.takesEach
   } catch (error) {
-    if (signal.aborted) await release(sealing, outsider)
+    if (signal.aborted) await release(sealing, attestor)
     else {
-      await noteFailure(sealing, outsider, error)
-      onError(outsider, error)
+      await noteFailure(sealing, attestor, error)
+      onError(attestor, error)
     }
     return false
   }
@@ -119,7 +119,7 @@ async function nextMissing({ pool }: Sealing, { source, takesEach }: Attestor): 
 /** Takes the lease of an attestor; false if another process holds it or a backoff is running. */
 async function claim({ pool }: Sealing, { source }: Attestor): Promise<boolean> {
   const { rowCount } = await pool.query(
-    `insert into ops.outsiders as o (source, tried_at, due_at)
+    `insert into ops.attestors as o (source, tried_at, due_at)
        values ($1, clock_timestamp(), clock_timestamp() + make_interval(secs => $2))
      on conflict (source) do update set tried_at = excluded.tried_at, due_at = excluded.due_at
        where o.due_at <= clock_timestamp()`,
@@ -129,13 +129,13 @@ async function claim({ pool }: Sealing, { source }: Attestor): Promise<boolean> 
 }
 
 const release = ({ pool }: Sealing, { source }: Attestor) =>
-  pool.query('update ops.outsiders set due_at = clock_timestamp() where source = $1', [source])
+  pool.query('update ops.attestors set due_at = clock_timestamp() where source = $1', [source])
 
 async function noteFailure({ pool }: Sealing, { source }: Attestor, error: unknown): Promise<void> {
   const problem = error instanceof AttestorFailed ? error.problem : 'failed'
   const detail = (error instanceof Error ? error.message : String(error)).slice(0, DETAIL_CHARS)
   await pool.query(
-    `update ops.outsiders set failures = failures + 1, problem = $2, detail = $3,
+    `update ops.attestors set failures = failures + 1, problem = $2, detail = $3,
        due_at = clock_timestamp() + make_interval(secs => least($4 * 2 ^ least(failures, 10), $5))
      where source = $1`,
     [source, problem, detail, AGAIN_SECONDS, AGAIN_AT_MOST_SECONDS],

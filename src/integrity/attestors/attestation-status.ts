@@ -21,22 +21,22 @@ export interface AttestationStatus extends Pick<Attestor, 'source' | 'kind'> {
 /** Status of the attestors, in configured order (PROOF-68). */
 export async function attestationStatuses(
   pool: Pick<Pool, 'query'>,
-  outsiders: readonly Pick<Attestor, 'source' | 'kind'>[],
+  attestors: readonly Pick<Attestor, 'source' | 'kind'>[],
 ): Promise<AttestationStatus[]> {
   const { rows } = await pool.query<AttestationStatus>({
-    name: 'read_outsider_states',
+    name: 'read_attestor_states',
     text: `select s.source, s.kind, t.size, t.obtained_at,
              extract(epoch from clock_timestamp() - t.obtained_at)::float8 as age, w.waiting, w.waiting_seconds,
              o.tried_at, coalesce(o.failures, 0) as failures, o.problem, o.detail
            from unnest($1::text[], $2::text[]) with ordinality as s(source, kind, place)
-           left join ops.outsiders o on o.source = s.source
+           left join ops.attestors o on o.source = s.source
            left join lateral (select size, obtained_at from ops.checkpoint_tokens
              where source = s.source order by size desc limit 1) t on true
            cross join lateral (select count(*)::int as waiting,
                coalesce(greatest(0, extract(epoch from clock_timestamp() - min(made_at))), 0)::float8 as waiting_seconds
              from ops.installation_checkpoints where size > coalesce(t.size, 0)) w
            order by s.place`,
-    values: [outsiders.map(({ source }) => source), outsiders.map(({ kind }) => kind)],
+    values: [attestors.map(({ source }) => source), attestors.map(({ kind }) => kind)],
   })
   return rows
 }

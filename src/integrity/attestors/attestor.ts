@@ -39,7 +39,7 @@ export type AttestationProblem = 'unreachable' | 'refused' | 'inconsistent' | 'w
 
 /** No token was issued. The message is for the operator. */
 export class AttestorFailed extends Error {
-  override readonly name = 'OutsiderFailed'
+  override readonly name = 'AttestorFailed'
   constructor(
     readonly problem: AttestationProblem,
     message: string,

@@ -14,14 +14,14 @@ export type AttestorSettings = Pick<
   'WITNESS_URLS' | 'SEAL_TSA_URL' | 'SEAL_TSA_CA_FILE' | 'SEAL_PUSH_URL' | 'SEAL_PUSH_TOKEN' | 'SEAL_PUSH_FOLDER'
 >
 
-interface OutsiderOptions {
+interface AttestorOptions {
   readonly pool: Pool
   /** Random bytes. */
   readonly newNonce: () => Buffer
 }
 
 /** Creates all configured attestors, in configured order. @throws WrongSetting */
-export function createAttestors(config: AttestorSettings, { pool, newNonce }: OutsiderOptions): Attestor[] {
+export function createAttestors(config: AttestorSettings, { pool, newNonce }: AttestorOptions): Attestor[] {
   const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_TOKEN, SEAL_PUSH_FOLDER } = config
   const witnesses = parseWitnesses(config.WITNESS_URLS ?? [])
   if (!witnesses)

@@ -92,7 +92,7 @@ export async function revisionBefore(
   time: string,
 ): Promise<number> {
   const { revision: headRevision } = await headOf(pool, companyId)
-  const { store } = readsOf(companyId, { revision: headRevision, patience_ms: SHORT_WAIT_BUDGET_MS })
+  const { store } = readsOf(companyId, { revision: headRevision, wait_budget_ms: SHORT_WAIT_BUDGET_MS })
   const corrections = await correctionsOf(pool, companyId)
   const latest = new Date(Date.parse(time) - 1).toISOString()
   return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
@@ -110,7 +110,7 @@ async function lookBack<T>(
   if (head.revision < 0) return refuse('not_found', { company_id: companyId })
   if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
     return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
-  const { store } = core.readsOf(companyId, { revision: head.revision, patience_ms: SHORT_WAIT_BUDGET_MS })
+  const { store } = core.readsOf(companyId, { revision: head.revision, wait_budget_ms: SHORT_WAIT_BUDGET_MS })
   const corrections = await correctionsOf(pool, companyId)
   const last =
     'revision' in at

@@ -25,22 +25,22 @@ export interface ProofServices {
   /** The key ring, oldest entry first. */
   keys(): Promise<RingEntry[]>
   /** Status of the attestors of the installation log. */
-  outsiders(): Promise<AttestationStatus[]>
+  attestors(): Promise<AttestationStatus[]>
 }
 
 interface ProofOptions {
   /** Null without a directory for checkpoints: none are made. */
   readonly sealing: Sealing | null
-  readonly outsiders: readonly Pick<Attestor, 'source' | 'kind'>[]
+  readonly attestors: readonly Pick<Attestor, 'source' | 'kind'>[]
 }
 
-export function createProofServices(pool: Pool, { sealing, outsiders }: ProofOptions): ProofServices {
+export function createProofServices(pool: Pool, { sealing, attestors }: ProofOptions): ProofServices {
   const nowhere = () => Promise.reject(new Unavailable('there is no place for seals'))
   return {
     checkpointOf: sealing ? createCheckpoints(sealing) : nowhere,
     newest: (companyId) => newestCheckpoint(pool, companyId),
     placeOf: (companyId) => logInclusionOf(pool, companyId),
     keys: () => ringEntries(pool),
-    outsiders: () => attestationStatuses(pool, outsiders),
+    attestors: () => attestationStatuses(pool, attestors),
   }
 }

@@ -12,14 +12,14 @@ export interface ReadRequirement {
   /** Required generation of the tables, because a rebuild replaces tables at the same revision; absent: any. */
   readonly tables?: number
   /** Wait budget for a replica to reach the revision, in ms. */
-  readonly patience_ms: number
+  readonly wait_budget_ms: number
 }
 
 /** Wait budget in ms if a prompt answer of the primary is preferred. */
 export const SHORT_WAIT_BUDGET_MS = 50
 
 /** As fresh as the primary's answer. */
-export const LATEST: ReadRequirement = { revision: 'now', patience_ms: SHORT_WAIT_BUDGET_MS }
+export const LATEST: ReadRequirement = { revision: 'now', wait_budget_ms: SHORT_WAIT_BUDGET_MS }
 
 /** Reads for one answer: all statements on one server, or the first ones on a replica and the rest on the primary. */
 export interface ReadSession {
@@ -33,10 +33,10 @@ export interface ReadSession {
 export type OpenReadSession = (companyId: number, demand: ReadRequirement) => ReadSession
 
 /** Server of an answer. `again`: the primary, because the chosen replica did not answer. */
-export type ReadFrom = 'standby' | 'primary' | 'again'
+export type ReadFrom = 'replica' | 'primary' | 'again'
 
 interface ReadsOptions {
-  readonly standbys: readonly Replica[]
+  readonly replicas: readonly Replica[]
   /** Pool of the primary by company. */
   readonly poolOf: PoolOf
   readonly store: EventStore
@@ -62,20 +62,20 @@ export const readFromPrimary =
   (companyId) => ({ pool: poolOf(companyId), store })
 
 /** Reads from replicas round-robin, and from the primary if no replica meets the requirement. */
-export function createReadRouter({ standbys, poolOf, store, onRead }: ReadsOptions): OpenReadSession {
+export function createReadRouter({ replicas, poolOf, store, onRead }: ReadsOptions): OpenReadSession {
   let turn = 0
 
   /** Null is the primary. */
   async function choose(companyId: number, demand: ReadRequirement): Promise<Replica | null> {
-    const up = standbys.filter(({ state }) => state === 'up')
+    const up = replicas.filter(({ state }) => state === 'up')
     if (up.length === 0) return null
     const first = turn++ % up.length
     const inTurn = [...up.slice(first), ...up.slice(0, first)]
-    const { revision, tables, patience_ms } = demand
+    const { revision, tables, wait_budget_ms } = demand
     const wanted = revision === 'now' ? await ledgerNow(poolOf(companyId), companyId) : { revision, tables }
-    for (const [place, standby] of inTurn.entries()) {
+    for (const [place, replica] of inTurn.entries()) {
       const isLast = place === inTurn.length - 1
-      if (await standby.shows(companyId, wanted, isLast ? patience_ms : 0)) return standby
+      if (await replica.shows(companyId, wanted, isLast ? wait_budget_ms : 0)) return replica
     }
     return null
   }
@@ -84,18 +84,18 @@ export function createReadRouter({ standbys, poolOf, store, onRead }: ReadsOptio
     const primary = poolOf(companyId)
     let chosen: Promise<Replica | null> | null = null
     const chooseOnce = async () => {
-      const standby = await choose(companyId, demand)
-      onRead(standby ? 'standby' : 'primary')
-      return standby
+      const replica = await choose(companyId, demand)
+      onRead(replica ? 'replica' : 'primary')
+      return replica
     }
     const ask = primary.query.bind(primary) as (...statement: unknown[]) => Promise<unknown>
     const query = async (...statement: unknown[]): Promise<unknown> => {
       chosen ??= chooseOnce()
       const from = chosen
-      const standby = await from
-      if (!standby) return ask(...statement)
+      const replica = await from
+      if (!replica) return ask(...statement)
       try {
-        return await standby.query(companyId, statement)
+        return await replica.query(companyId, statement)
       } catch (error) {
         if (isFinal(error)) throw error
         // All further reads of this answer go to the primary.

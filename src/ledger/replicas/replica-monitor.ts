@@ -10,7 +10,7 @@ const LOOK_MS = 1_000
 interface Watching {
   /** Pool of the primary. */
   readonly pool: Pool
-  readonly standbys: readonly Replica[]
+  readonly replicas: readonly Replica[]
   readonly model: Pick<ReadModel, 'version' | 'number'>
   readonly maxLagMs: number
   readonly log: (message: string, error: unknown) => void
@@ -31,7 +31,7 @@ const LOOK_AT_PRIMARY = {
 }
 
 /** Probes the primary and its replicas until stopped, and decides which replicas serve reads (SHARD-104). */
-export function monitorReplicas({ pool, standbys, model, maxLagMs, log }: Watching): { stop(): Promise<void> } {
+export function monitorReplicas({ pool, replicas, model, maxLagMs, log }: Watching): { stop(): Promise<void> } {
   const written: PrimaryProgress[] = []
   /** Replayed bytes of each replica at its last probe. */
   const came = new Map<Replica, number>()
@@ -42,23 +42,23 @@ export function monitorReplicas({ pool, standbys, model, maxLagMs, log }: Watchi
     const at_ms = performance.now()
     written.push({ at_ms, bytes: primary.bytes })
     while (written.length > 2 && at_ms - (written[0]?.at_ms ?? 0) > maxLagMs + 2 * LOOK_MS) written.shift()
-    await Promise.all(standbys.map((standby) => judge(standby, primary, at_ms)))
+    await Promise.all(replicas.map((replica) => judge(replica, primary, at_ms)))
   }
 
-  async function judge(standby: Replica, primary: Primary, at_ms: number): Promise<void> {
-    const former = standby.state
-    const found = await standby.look().catch((error: unknown) => error as Error)
-    if (found instanceof Error) return become(standby, former, 'down', null, found)
+  async function judge(replica: Replica, primary: Primary, at_ms: number): Promise<void> {
+    const former = replica.state
+    const found = await replica.look().catch((error: unknown) => error as Error)
+    if (found instanceof Error) return become(replica, former, 'down', null, found)
     const now_ms = performance.now()
     const age_ms =
       found.committed_at === null ? null : Date.parse(primary.now) - Date.parse(found.committed_at) + now_ms - at_ms
     const lag_ms = replicaLag(written, { bytes: found.bytes, commit_age_ms: age_ms }, now_ms)
     // A replica's log from an earlier probe must be contained in its primary's log.
-    const isAhead = (came.get(standby) ?? 0) > primary.bytes
-    came.set(standby, found.bytes)
+    const isAhead = (came.get(replica) ?? 0) > primary.bytes
+    came.set(replica, found.bytes)
     const state = isAhead ? 'other_database' : stateOf(found, primary)
     become(
-      standby,
+      replica,
       former,
       state === 'up' && lag_ms > maxLagMs ? 'lagging' : state,
       Number.isFinite(lag_ms) ? lag_ms : null,
@@ -74,11 +74,11 @@ export function monitorReplicas({ pool, standbys, model, maxLagMs, log }: Watchi
     return isOfMine ? 'up' : 'other_version'
   }
 
-  function become(standby: Replica, former: ReplicaState, state: ReplicaState, lag_ms: number | null, error?: Error) {
-    standby.become(state, lag_ms)
+  function become(replica: Replica, former: ReplicaState, state: ReplicaState, lag_ms: number | null, error?: Error) {
+    replica.become(state, lag_ms)
     if (state === former || state === 'up') return
-    log(`the standby ${standby.name} is not read from: ${state}`, error ?? new Error(state))
+    log(`replicas: ${replica.name} is not read from: ${state}`, error ?? new Error(state))
   }
 
-  return repeat(look, LOOK_MS, (error) => log('standbys cannot be compared with their primary', error))
+  return repeat(look, LOOK_MS, (error) => log('replicas: comparison with the primary failed', error))
 }

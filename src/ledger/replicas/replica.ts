@@ -45,10 +45,10 @@ export interface Replica {
   /** Starts or stops serving reads. */
   become(state: ReplicaState, lag_ms: number | null): void
   /**
-   * Whether the replica has reached a position of a company's ledger. Polls for up to `patience_ms`, unless the lag
+   * Whether the replica has reached a position of a company's ledger. Polls for up to `wait_budget_ms`, unless the lag
    * exceeds that. Once true for one connection, it is true for all.
    */
-  shows(companyId: number, wanted: ReplicaPosition, patience_ms: number): Promise<boolean>
+  shows(companyId: number, wanted: ReplicaPosition, wait_budget_ms: number): Promise<boolean>
   /**
    * Runs a statement on the company's share of the connections. Rejects at once when the replica turns out to be
    * unreachable.
@@ -68,7 +68,7 @@ interface StandbyOptions {
 }
 
 const LOOK = {
-  name: 'look_at_standby',
+  name: 'look_at_replica',
   text: `select pg_is_in_recovery() as "isStandby", s.system_identifier || '/' || d.oid as identity, m.version, m.number,
            coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0)::bigint as bytes, pg_last_xact_replay_timestamp() as committed_at
          from pg_control_system() s, pg_database d, ops.read_model m
@@ -76,7 +76,7 @@ const LOOK = {
 }
 
 const SHOWN = {
-  name: 'shown_on_standby',
+  name: 'shown_on_replica',
   text: `select company_id, revision, to_regclass('companies')::oid as tables
          from ops.ledgers where company_id = any($1::bigint[])`,
 }
@@ -107,7 +107,7 @@ export function createReplica({ name, openPool, watch, turns }: StandbyOptions):
     pool = openPool()
     lend = sharePool(pool, turns)
     former.end().catch(() => {})
-    for (const reject of reading) reject(new Unavailable('the standby is away'))
+    for (const reject of reading) reject(new Unavailable('the replica is away'))
   }
 
   return {
@@ -140,8 +140,8 @@ export function createReplica({ name, openPool, watch, turns }: StandbyOptions):
       state = found
       lag_ms = lag
     },
-    shows: (companyId, wanted, patience_ms) =>
-      shows(companyId, wanted, lag_ms !== null && lag_ms <= patience_ms ? patience_ms : 0),
+    shows: (companyId, wanted, wait_budget_ms) =>
+      shows(companyId, wanted, lag_ms !== null && lag_ms <= wait_budget_ms ? wait_budget_ms : 0),
     query: (companyId, statement) =>
       new Promise((resolve, reject) => {
         const query = lend(companyId).query as (...statement: Statement) => Promise<unknown>
@@ -179,14 +179,14 @@ function watchLedgers(watch: Pool) {
   const looking = coalesce(look)
 
   return {
-    shows: (companyId: number, wanted: ReplicaPosition, patience_ms: number): Promise<boolean> =>
+    shows: (companyId: number, wanted: ReplicaPosition, wait_budget_ms: number): Promise<boolean> =>
       new Promise((resolve) => {
-        const giveUp = setTimeout(() => resolve(false), patience_ms + SILENCE_MS)
+        const giveUp = setTimeout(() => resolve(false), wait_budget_ms + SILENCE_MS)
         const answer = (isThere: boolean) => {
           clearTimeout(giveUp)
           resolve(isThere)
         }
-        waiting.push({ companyId, wanted, until_ms: performance.now() + patience_ms, resolve: answer })
+        waiting.push({ companyId, wanted, until_ms: performance.now() + wait_budget_ms, resolve: answer })
         looking.ask()
       }),
     stop: () => clearTimeout(timer),

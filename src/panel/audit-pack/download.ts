@@ -48,7 +48,10 @@ export function packDownload(context: PanelContext): RequestHandler {
       })
       const what = isOpened ? 'opened_audit_pack' : 'audit_pack'
       const asked = { companyId: session.companyId, user_id: session.userId, what, subject: null } as const
-      const { store } = context.readsOf(session.companyId, { revision: wanted.head.revision, patience_ms: PATIENCE_MS })
+      const { store } = context.readsOf(session.companyId, {
+        revision: wanted.head.revision,
+        wait_budget_ms: PATIENCE_MS,
+      })
       await recordDownload(context.pool, asked, (tell) => send({ ...context, store }, wanted, response, tell))
     }
     await turns.run(session.companyId, take, gone.signal)

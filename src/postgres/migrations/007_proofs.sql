@@ -79,7 +79,7 @@ create table ops.sealing_rounds (
   ended_at timestamptz not null
 );
 
--- What outsiders gave for checkpoints of the installation log.
+-- What attestors gave for checkpoints of the installation log.
 create table ops.checkpoint_tokens (
   -- Of the checkpoint.
   size bigint not null,
@@ -94,8 +94,8 @@ create table ops.checkpoint_tokens (
 create index checkpoint_tokens_by_size on ops.checkpoint_tokens (size);
 select ops.append_only('ops.checkpoint_tokens');
 
--- How requests to each outsider go; the row of one that was removed from the settings stays, and is not shown.
-create table ops.outsiders (
+-- How requests to each attestor go; the row of one that was removed from the settings stays, and is not shown.
+create table ops.attestors (
   source text primary key,
   tried_at timestamptz,
   -- In a row, until now.

@@ -150,7 +150,7 @@ function requestFigures(
   })
   const reads = new Counter({
     name: 'tillbook_reads_total',
-    help: 'Answers that a standby may give, by where they were read: standby, primary, again (on the primary, because the standby failed)',
+    help: 'Answers that a replica may give, by where they were read: replica, primary, again (on the primary, because the replica failed)',
     labelNames: ['from'],
     registers,
   })

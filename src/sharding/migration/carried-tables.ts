@@ -109,8 +109,8 @@ export const TABLES_LEFT: Readonly<Record<string, string>> = {
   'ops.checkpoints': 'how far the follower of this shard has come',
   'ops.installation_entries': 'the log of this shard: what it has said of the company stays said',
   'ops.installation_checkpoints': 'the log of this shard',
-  'ops.checkpoint_tokens': 'what outsiders gave for the log of this shard',
-  'ops.outsiders': 'how it goes with those whom this shard asks',
+  'ops.checkpoint_tokens': 'what attestors gave for the log of this shard',
+  'ops.attestors': 'how it goes with those whom this shard asks',
   'ops.sealing_rounds': 'rounds of this shard',
 }
 

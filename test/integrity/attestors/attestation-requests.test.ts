@@ -33,7 +33,7 @@ import { writeLedger } from '../audit/tampering.ts'
 
 const NOW = '2026-11-22T20:00:00.000Z'
 
-/** An outsider in memory, which answers as the test at hand has it. */
+/** An attestor in memory, which answers as the test at hand has it. */
 function createFake(source: string, kind: Attestor['kind'] = 'time_stamp') {
   const asked: number[] = []
   const fake = {
@@ -64,7 +64,7 @@ describe('attestation requests', () => {
 
   before(async () => {
     pool = createPool(database.url, { max: 8 })
-    shard = await mkdtemp(join(tmpdir(), 'tillbook-outsiders-'))
+    shard = await mkdtemp(join(tmpdir(), 'tillbook-attestors-'))
     sealing = {
       pool,
       store: createPostgresStore(pool),
@@ -91,7 +91,7 @@ describe('attestation requests', () => {
     await Promise.all(asking.map((each) => each.stop()))
     asking = []
     errors.length = 0
-    await tamperBy(pool, 'delete from ops.checkpoint_tokens; delete from ops.outsiders')
+    await tamperBy(pool, 'delete from ops.checkpoint_tokens; delete from ops.attestors')
   })
 
   /** Another company, and so another entry and checkpoint of the installation log. */
@@ -119,8 +119,8 @@ describe('attestation requests', () => {
   })
   const configured = () => createAttestors(settings(), { pool, newNonce: () => Buffer.alloc(16, 1) })
 
-  function start(outsiders: readonly Attestor[], of = sealing): AttestationRequests {
-    const started = requestAttestations(of, outsiders, {
+  function start(attestors: readonly Attestor[], of = sealing): AttestationRequests {
+    const started = requestAttestations(of, attestors, {
       onToken: () => {},
       onError: ({ source }, error) => errors.push([source, (error as Error).message]),
       every_ms: 60_000,
@@ -132,7 +132,7 @@ describe('attestation requests', () => {
   const has = (size: number, count: number) =>
     until(async () => (await tokensOf(pool, size)).length === count, { what: `${count} tokens of ${size}` })
   const again = async () => {
-    await pool.query('update ops.outsiders set due_at = clock_timestamp()')
+    await pool.query('update ops.attestors set due_at = clock_timestamp()')
     for (const each of asking) each.now()
   }
 
@@ -171,14 +171,14 @@ describe('attestation requests', () => {
     }
     Object.assign(away, { answer: failing })
     Object.assign(place, { answer: failing })
-    const outsiders = [away, place, ...configured()]
+    const attestors = [away, place, ...configured()]
     const first = await seal()
-    start(outsiders)
+    start(attestors)
     await has(first.size, 2)
     await until(() => errors.length === 2)
     const made = [await seal(), await seal()]
     await has((made[1] as SignedCheckpoint).size, 2)
-    const before = (await attestationStatuses(pool, outsiders)).map(
+    const before = (await attestationStatuses(pool, attestors)).map(
       ({ age, waiting_seconds, tried_at, obtained_at, ...rest }) => rest,
     )
     const { size } = made[1] as SignedCheckpoint
@@ -192,7 +192,7 @@ describe('attestation requests', () => {
     ])
     expect(away.asked, 'not again at once').to.have.length(1)
     const { rows } = await pool.query(
-      `select round(extract(epoch from due_at - tried_at) / 30) * 30 as wait from ops.outsiders where failures > 0`,
+      `select round(extract(epoch from due_at - tried_at) / 30) * 30 as wait from ops.attestors where failures > 0`,
     )
     expect(rows.map(({ wait }) => Number(wait))).to.deep.equal([60, 60])
     for (const each of [away, place]) Object.assign(each, { answer: async () => Buffer.from('token') })
@@ -202,7 +202,7 @@ describe('attestation requests', () => {
     await has(size, 4)
     expect(away.asked, 'the newest covers those before').to.deep.equal([size])
     expect(place.asked, 'each has its copy').to.deep.equal(Array.from({ length: size }, (_, n) => n + 1))
-    const states = await attestationStatuses(pool, outsiders)
+    const states = await attestationStatuses(pool, attestors)
     expect(
       states.every(({ waiting, failures, problem }) => waiting === 0 && failures === 0 && problem === null),
     ).to.equal(true)
@@ -266,7 +266,7 @@ describe('attestation requests', () => {
     const logger = { info: (fields: object) => lines.push(fields) }
     const startWith = (WITNESS_URLS: AttestorSettings['WITNESS_URLS']) => {
       const config = { ...readConfig({}), ...settings({ WITNESS_URLS, SEAL_PUSH_FOLDER: undefined }) }
-      const core = { pool, sealing, proof: createProofServices(pool, { sealing, outsiders: attestorNames(config) }) }
+      const core = { pool, sealing, proof: createProofServices(pool, { sealing, attestors: attestorNames(config) }) }
       const metrics = createMetrics()
       const log = (_message: string, error: unknown) => errors.push(['', String(error)])
       asking.push(
@@ -274,18 +274,18 @@ describe('attestation requests', () => {
       )
       return metrics
     }
-    expect(await startWith(undefined).read()).not.to.include('tillbook_outsider')
+    expect(await startWith(undefined).read()).not.to.include('tillbook_attestor')
     const metrics = startWith(settings().WITNESS_URLS)
     await has(size, 1)
     await until(() => lines.length === 1)
     expect(lines).to.deep.equal([{ source: 'witness.example/w1', kind: 'cosignature', size }])
     const figures = [
-      ...(await metrics.read()).matchAll(/^(tillbook_outsider_\w+)\{outsider="witness.example\/w1"\} (\S+)$/gm),
+      ...(await metrics.read()).matchAll(/^(tillbook_attestor_\w+)\{attestor="witness.example\/w1"\} (\S+)$/gm),
     ]
     expect(figures.map(([, name]) => name)).to.deep.equal([
-      'tillbook_outsider_token_age_seconds',
-      'tillbook_outsider_waiting_seconds',
-      'tillbook_outsider_failures',
+      'tillbook_attestor_token_age_seconds',
+      'tillbook_attestor_waiting_seconds',
+      'tillbook_attestor_failures',
     ])
     const guide = await readFile('docs/operations/metrics.md', 'utf8')
     for (const [, name] of figures) expect(guide).to.include(`\`${name}\``)

@@ -6,8 +6,8 @@ import type { Attestor } from '#integrity/attestors/attestor.ts'
 import { createCopyTarget, createFolderTarget, nameOfCopy } from '#integrity/attestors/checkpoint-copies.ts'
 import { createLog, never, useOutside } from './log.ts'
 
-const put = (outsider: Attestor, checkpoint = createLog().checkpoint(3)) =>
-  outsider.ask(checkpoint, { last: 0, signal: never }).then(String, (error: Error) => error.message)
+const put = (attestor: Attestor, checkpoint = createLog().checkpoint(3)) =>
+  attestor.ask(checkpoint, { last: 0, signal: never }).then(String, (error: Error) => error.message)
 
 describe('copies of checkpoints', () => {
   const log = createLog()
@@ -57,22 +57,22 @@ describe('copies of checkpoints', () => {
 
   it('are files that are created once and never rewritten [PROOF-65]', async () => {
     const path = join(folder, 'made', 'copies')
-    const outsider = createFolderTarget(path)
+    const attestor = createFolderTarget(path)
     const checkpoint = log.checkpoint(3)
     const name = nameOfCopy(checkpoint)
-    expect(await put(outsider, checkpoint)).to.equal(name)
-    expect(await put(outsider, checkpoint), 'once more').to.equal(name)
+    expect(await put(attestor, checkpoint)).to.equal(name)
+    expect(await put(attestor, checkpoint), 'once more').to.equal(name)
     expect(await readFile(join(path, name), 'utf8')).to.equal(checkpoint.note)
     expect((await stat(join(path, name))).mode & 0o222, 'nobody writes it').to.equal(0)
     // What a crash has left of a file stays, and so does what somebody else has put there.
     const next = log.checkpoint(4)
     await writeFile(join(path, nameOfCopy(next)), '')
-    expect(await put(outsider, next)).to.equal(`${nameOfCopy(next)}.2`)
-    expect(await put(outsider, next)).to.equal(`${nameOfCopy(next)}.2`)
+    expect(await put(attestor, next)).to.equal(`${nameOfCopy(next)}.2`)
+    expect(await put(attestor, next)).to.equal(`${nameOfCopy(next)}.2`)
     expect(await readdir(path)).to.have.members([name, nameOfCopy(next), `${nameOfCopy(next)}.2`])
     const last = log.checkpoint(5)
     for (const end of ['', '.2', '.3']) await writeFile(join(path, `${nameOfCopy(last)}${end}`), 'forged')
-    expect(await put(outsider, last)).to.equal(`${nameOfCopy(last)} is there with other contents`)
+    expect(await put(attestor, last)).to.equal(`${nameOfCopy(last)} is there with other contents`)
   })
 
   it('wait for a missing folder [PROOF-65]', async () => {

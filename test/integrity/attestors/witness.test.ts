@@ -162,7 +162,7 @@ describe('witnesses', () => {
     })
     after(() => running.close())
 
-    const outsider = (of = log, url = running.url, key = witness.key, timeout_ms = 5_000) =>
+    const attestor = (of = log, url = running.url, key = witness.key, timeout_ms = 5_000) =>
       createWitness({ url, key, consistencyProof: of.consistencyProof, timeout_ms })
     const failure = (asked: Promise<Buffer>) =>
       asked.then(
@@ -172,7 +172,7 @@ describe('witnesses', () => {
 
     it('return a cosignature that makes a note with two signatures [PROOF-60]', async () => {
       const checkpoint = log.checkpoint(7)
-      const line = await outsider().ask(checkpoint, { last: 0, signal: never })
+      const line = await attestor().ask(checkpoint, { last: 0, signal: never })
       const opened = openNote(checkpoint.note + line, [log.key, witness.key])
       expect(opened?.text).to.equal(formatCheckpoint(checkpoint))
       expect(opened?.signedBy).to.deep.equal([
@@ -194,26 +194,26 @@ describe('witnesses', () => {
         [20, 99],
       ] as const) {
         const checkpoint = log.checkpoint(size)
-        const line = await outsider().ask(checkpoint, { last, signal: never })
+        const line = await attestor().ask(checkpoint, { last, signal: never })
         expect(openNote(checkpoint.note + line, [witness.key]), `${last} to ${size}`).not.to.equal(null)
       }
-      const behind = await failure(outsider().ask(log.checkpoint(19), { last: 13, signal: never }))
+      const behind = await failure(attestor().ask(log.checkpoint(19), { last: 13, signal: never }))
       expect(behind).to.equal('inconsistent: it has seen this log with 20 entries, beyond the 19 here')
     })
 
     it('do not cosign a rewritten log, an unknown log or an unsigned checkpoint [PROOF-61]', async () => {
       const forged = createLog(undefined, 'forged ')
       const knowsBoth = await serveWitness(await open([log.key, forged.key]), 0)
-      await outsider(log, knowsBoth.url)
+      await attestor(log, knowsBoth.url)
         .ask(log.checkpoint(4), { last: 0, signal: never })
         .catch(() => {})
-      const other = await failure(outsider(forged, knowsBoth.url).ask(forged.checkpoint(9), { last: 4, signal: never }))
+      const other = await failure(attestor(forged, knowsBoth.url).ask(forged.checkpoint(9), { last: 4, signal: never }))
       await knowsBoth.close()
       expect(other).to.match(/^inconsistent: answered 422/)
       const unsigned = { ...log.checkpoint(21), note: forged.checkpoint(21).note }
-      expect(await failure(outsider().ask(unsigned, { last: 20, signal: never }))).to.match(/^refused: answered 403/)
+      expect(await failure(attestor().ask(unsigned, { last: 20, signal: never }))).to.match(/^refused: answered 403/)
       const unknown = createLog('tillbook/another')
-      expect(await failure(outsider(unknown).ask(unknown.checkpoint(1), { last: 0, signal: never }))).to.match(
+      expect(await failure(attestor(unknown).ask(unknown.checkpoint(1), { last: 0, signal: never }))).to.match(
         /^refused: answered 404/,
       )
     })
@@ -253,7 +253,7 @@ describe('witnesses', () => {
         ['too many', 429, '', /^unreachable: answered 429$/],
         ['broken', 503, '<html>\u0007\n', /^unreachable: answered 503: <html>$/],
       ]
-      const fake = outsider(log, outside.url, witness.key, 200)
+      const fake = attestor(log, outside.url, witness.key, 200)
       for (const [name, status, body, expected] of cases) {
         outside.answers((_request, _body, response) => response.writeHead(status, { location: running.url }).end(body))
         expect(await failure(fake.ask(checkpoint, { last: 0, signal: never })), name).to.match(expected)
@@ -265,7 +265,7 @@ describe('witnesses', () => {
       expect(await failure(fake.ask(checkpoint, { last: 0, signal: AbortSignal.abort() })), 'stopped').to.match(
         /^unreachable/,
       )
-      const none = outsider(log, 'http://127.0.0.1:1')
+      const none = attestor(log, 'http://127.0.0.1:1')
       expect(await failure(none.ask(checkpoint, { last: 0, signal: never })), 'away').to.match(
         /^unreachable: no answer/,
       )

@@ -33,7 +33,7 @@ export const THIEF = signingKey(13)
 export const WITNESS = { name: 'witness.example/w', privateKey: signingKey(14).privateKey }
 export const FIRST_VKEY = ringVkeyOf(INSTALLATION, KEYS[0].publicKey)
 
-/** Something that an outsider may keep, and what it covers: the first `size` events of a company. */
+/** Something that an attestor may keep, and what it covers: the first `size` events of a company. */
 export interface Kept {
   readonly name: string
   readonly text: string

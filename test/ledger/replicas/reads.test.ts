@@ -6,16 +6,16 @@ import type { Replica, ReplicaPosition, ReplicaState } from '#ledger/replicas/re
 import { TenantLimitExceeded } from '#lib/errors.ts'
 
 const COMPANY = 7
-const DEMAND = { revision: 5, patience_ms: 20 }
+const DEMAND = { revision: 5, wait_budget_ms: 20 }
 
-/** A standby that has come so far, and answers with its name. */
-function standbyAt(name: string, revision: number, { state = 'up' as ReplicaState, fails = null as unknown } = {}) {
+/** A replica that has come so far, and answers with its name. */
+function replicaAt(name: string, revision: number, { state = 'up' as ReplicaState, fails = null as unknown } = {}) {
   const patience: number[] = []
-  const standby = {
+  const replica = {
     name,
     state,
-    shows: async (_company: number, wanted: ReplicaPosition, patience_ms: number) => {
-      patience.push(patience_ms)
+    shows: async (_company: number, wanted: ReplicaPosition, wait_budget_ms: number) => {
+      patience.push(wait_budget_ms)
       return revision >= wanted.revision
     },
     query: async () => {
@@ -23,10 +23,10 @@ function standbyAt(name: string, revision: number, { state = 'up' as ReplicaStat
       return { rows: [{ from: name }] }
     },
   }
-  return { patience, ...(standby as unknown as Replica) }
+  return { patience, ...(replica as unknown as Replica) }
 }
 
-function readsFrom(...standbys: Replica[]) {
+function readsFrom(...replicas: Replica[]) {
   const counted: ReadFrom[] = []
   const asked: unknown[] = []
   const query = async (statement: { text?: string } | string) => {
@@ -35,7 +35,7 @@ function readsFrom(...standbys: Replica[]) {
   }
   const poolOf = () => ({ query }) as unknown as Pool
   const store = { transactional: true } as EventStore
-  const readsOf = createReadRouter({ standbys, poolOf, store, onRead: (from) => counted.push(from) })
+  const readsOf = createReadRouter({ replicas, poolOf, store, onRead: (from) => counted.push(from) })
   const whence = async (place: Pick<ReturnType<typeof readsOf>, 'pool'>) => (await place.pool.query('x')).rows[0].from
   return { counted, asked, readsOf, whence, read: async (demand = DEMAND) => whence(readsOf(COMPANY, demand)) }
 }
@@ -45,36 +45,36 @@ const failure = (code: string) =>
 
 describe('routing of reads to replicas', () => {
   it('alternates between replicas that have the required revision [SHARD-100]', async () => {
-    const { read, counted, asked } = readsFrom(standbyAt('1', 5), standbyAt('2', 9))
+    const { read, counted, asked } = readsFrom(replicaAt('1', 5), replicaAt('2', 9))
     expect([await read(), await read(), await read()]).to.deep.equal(['1', '2', '1'])
-    expect(counted).to.deep.equal(['standby', 'standby', 'standby'])
+    expect(counted).to.deep.equal(['replica', 'replica', 'replica'])
     expect(asked).to.deep.equal([])
   })
 
   it('tries another replica, then the primary, and waits only for the last replica [SHARD-101]', async () => {
-    const [behind, level] = [standbyAt('1', 4), standbyAt('2', 5)]
+    const [behind, level] = [replicaAt('1', 4), replicaAt('2', 5)]
     expect(await readsFrom(behind, level).read()).to.equal('2')
     expect([behind.patience, level.patience]).to.deep.equal([[0], [20]])
-    const { read, counted } = readsFrom(standbyAt('1', 4), standbyAt('2', 3))
+    const { read, counted } = readsFrom(replicaAt('1', 4), replicaAt('2', 3))
     expect(await read()).to.equal('primary')
     expect(counted).to.deep.equal(['primary'])
   })
 
   it('never uses an excluded replica [SHARD-104]', async () => {
     const states = ['starting', 'down', 'lagging', 'no_standby', 'other_database', 'other_version'] as const
-    expect(await readsFrom(...states.map((state) => standbyAt(state, 9, { state }))).read()).to.equal('primary')
+    expect(await readsFrom(...states.map((state) => replicaAt(state, 9, { state }))).read()).to.equal('primary')
   })
 
   it('shows everything the primary had at the start of a read as of now [SHARD-103]', async () => {
-    const now = (standby: Replica) => readsFrom(standby).read(LATEST as typeof DEMAND)
-    expect(await now(standbyAt('1', 5))).to.equal('primary')
-    expect(await now(standbyAt('1', 6))).to.equal('1')
+    const now = (replica: Replica) => readsFrom(replica).read(LATEST as typeof DEMAND)
+    expect(await now(replicaAt('1', 5))).to.equal('primary')
+    expect(await now(replicaAt('1', 6))).to.equal('1')
   })
 
   it('switches to the primary from the first statement that fails on a replica, transparently [SHARD-105]', async () => {
     let fails: unknown = null
-    const standby = standbyAt('1', 5)
-    const flaky = Object.assign(standby, {
+    const replica = replicaAt('1', 5)
+    const flaky = Object.assign(replica, {
       query: async () => {
         if (fails) throw fails
         return { rows: [{ from: '1' }] }
@@ -87,13 +87,13 @@ describe('routing of reads to replicas', () => {
     expect(await Promise.all([whence(place), whence(place)])).to.deep.equal(['primary', 'primary'])
     fails = null
     expect(await whence(place), 'time never goes back within an answer').to.equal('primary')
-    expect(counted).to.deep.equal(['standby', 'again'])
+    expect(counted).to.deep.equal(['replica', 'again'])
     expect(await whence(readsOf(COMPANY, DEMAND)), 'the next answer').to.equal('1')
   })
 
   it('does not repeat a read after a time-out or at the tenant limit [SHARD-105]', async () => {
     for (const fails of [failure('57014'), new TenantLimitExceeded('too many')]) {
-      const { read, asked } = readsFrom(standbyAt('1', 5, { fails }))
+      const { read, asked } = readsFrom(replicaAt('1', 5, { fails }))
       expect(await read().catch((error) => error)).to.equal(fails)
       expect(asked).to.deep.equal([])
     }

@@ -25,11 +25,11 @@ const poolOf = (row: object | Error): Pool =>
     end: async () => {},
   }) as unknown as Pool
 
-/** What becomes of a standby that says this of itself, beside a primary that has written 1,000 bytes of its log. */
+/** What becomes of a replica that says this of itself, beside a primary that has written 1,000 bytes of its log. */
 async function judged(said: Partial<ReplicaProbe> | Error) {
   const heard: string[] = []
   const watch = poolOf(said instanceof Error ? said : { ...LEVEL, ...said })
-  const standby = createReplica({
+  const replica = createReplica({
     name: '1',
     openPool: () => poolOf({}),
     watch,
@@ -37,14 +37,14 @@ async function judged(said: Partial<ReplicaProbe> | Error) {
   })
   const watching = monitorReplicas({
     pool: poolOf({ identity: 'a/1', bytes: 1_000, now: NOW }),
-    standbys: [standby],
+    replicas: [replica],
     model: MODEL,
     maxLagMs: 5_000,
     log: (message) => heard.push(message),
   })
-  await until(() => standby.state !== 'starting')
+  await until(() => replica.state !== 'starting')
   await watching.stop()
-  return { state: standby.state, lag_ms: standby.lag_ms, heard }
+  return { state: replica.state, lag_ms: replica.lag_ms, heard }
 }
 
 describe('replica monitor', () => {
@@ -65,7 +65,7 @@ describe('replica monitor', () => {
       new Error('connect ECONNREFUSED'),
     ]) {
       const { state, heard } = await judged(said)
-      expect(heard).to.deep.equal([`the standby 1 is not read from: ${state}`])
+      expect(heard).to.deep.equal([`replicas: 1 is not read from: ${state}`])
       states.push(state)
     }
     expect(states).to.deep.equal([

@@ -6,7 +6,7 @@ import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 const TABLES = 16_400
 const COMPANY = 7
 
-/** A standby whose ledgers are, look by look, as far as these rows say; an error is a look without an answer. */
+/** A replica whose ledgers are, look by look, as far as these rows say; an error is a look without an answer. */
 function standbyWith(...looks: ({ revision: number; tables?: number } | null | Error)[]) {
   const asked: number[][] = []
   const watch = {
@@ -18,19 +18,19 @@ function standbyWith(...looks: ({ revision: number; tables?: number } | null | E
     },
   }
   const never = { query: () => new Promise(() => {}), end: async () => {} }
-  const standby = createReplica({
+  const replica = createReplica({
     name: '1',
     openPool: () => never as unknown as Pool,
     watch: watch as unknown as Pool,
     turns: createKeyedSemaphore({ running: 4, waiting: 4 }),
   })
-  standby.become('up', 0)
-  return { standby, asked }
+  replica.become('up', 0)
+  return { replica, asked }
 }
 
 describe('a read replica shows a ledger', () => {
   const shows = (...looks: Parameters<typeof standbyWith>) =>
-    standbyWith(...looks).standby.shows(COMPANY, { revision: 5, tables: TABLES }, 0)
+    standbyWith(...looks).replica.shows(COMPANY, { revision: 5, tables: TABLES }, 0)
 
   it('once it has replayed the required revision, in the required tables [SHARD-101]', async () => {
     expect(await shows({ revision: 5 })).to.equal(true)
@@ -38,24 +38,24 @@ describe('a read replica shows a ledger', () => {
     expect(await shows({ revision: 9, tables: TABLES + 1 }), 'a rebuild is not there yet').to.equal(false)
     expect(await shows(null), 'a company of a moment ago').to.equal(false)
     expect(await shows(new Error('canceling statement'))).to.equal(false)
-    const { standby } = standbyWith({ revision: 5 })
-    expect(await standby.shows(COMPANY, { revision: 0 }, 0), 'any tables').to.equal(true)
+    const { replica } = standbyWith({ revision: 5 })
+    expect(await replica.shows(COMPANY, { revision: 0 }, 0), 'any tables').to.equal(true)
   })
 
   it('after a wait within the wait budget, if it lags no further than that [SHARD-101]', async () => {
-    const { standby, asked } = standbyWith({ revision: 3 }, { revision: 4 }, { revision: 5 })
-    expect(await standby.shows(COMPANY, { revision: 5 }, 1_000)).to.equal(true)
+    const { replica, asked } = standbyWith({ revision: 3 }, { revision: 4 }, { revision: 5 })
+    expect(await replica.shows(COMPANY, { revision: 5 }, 1_000)).to.equal(true)
     expect(asked).to.have.length(3)
     const late = standbyWith({ revision: 3 })
-    late.standby.become('up', 2_000)
-    expect(await late.standby.shows(COMPANY, { revision: 5 }, 1_000)).to.equal(false)
+    late.replica.become('up', 2_000)
+    expect(await late.replica.shows(COMPANY, { revision: 5 }, 1_000)).to.equal(false)
     expect(late.asked).to.have.length(1)
   })
 
   it('to all waiting readers with one query [SHARD-101]', async () => {
-    const { standby, asked } = standbyWith({ revision: 4 })
-    const wanted = [3, 4, 5].map((revision) => standby.shows(COMPANY, { revision }, 0))
-    expect(await Promise.all([...wanted, standby.shows(8, { revision: 0 }, 0)])).to.deep.equal([
+    const { replica, asked } = standbyWith({ revision: 4 })
+    const wanted = [3, 4, 5].map((revision) => replica.shows(COMPANY, { revision }, 0))
+    expect(await Promise.all([...wanted, replica.shows(8, { revision: 0 }, 0)])).to.deep.equal([
       true,
       true,
       false,
@@ -65,12 +65,12 @@ describe('a read replica shows a ledger', () => {
   })
 
   it('no longer once it is unreachable: no reader waits for its time-out [SHARD-105]', async () => {
-    const { standby } = standbyWith({ revision: 5 })
-    const reading = standby.query(COMPANY, ['select 1']).then(
+    const { replica } = standbyWith({ revision: 5 })
+    const reading = replica.query(COMPANY, ['select 1']).then(
       () => 'answered',
       (error: Error) => error.message,
     )
-    standby.become('down', null)
-    expect(await reading).to.equal('the standby is away')
+    replica.become('down', null)
+    expect(await reading).to.equal('the replica is away')
   })
 })

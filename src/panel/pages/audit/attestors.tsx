@@ -8,13 +8,13 @@ const nameOf = ({ kind, source }: AttestationStatus): string => {
   return kind === 'time_stamp' ? `Carimbo do tempo de ${new URL(source).host}` : 'Cópia fora do serviço'
 }
 
-interface OutsidersProps {
+interface AttestorsProps {
   readonly states: readonly AttestationStatus[]
   readonly timezone: string
 }
 
 /** Attestations of the installation's checkpoints by attestor; empty if none is configured (PROOF-68). */
-export const Attestors = ({ states, timezone }: OutsidersProps) => {
+export const Attestors = ({ states, timezone }: AttestorsProps) => {
   if (states.length === 0) return null
   const facts = states.map((state): Fact => {
     const { obtained_at, problem, waiting } = state

@@ -104,7 +104,7 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
   const body = (
     <>
       <Seals state={seals} timezone={visit.session.timezone} />
-      <Attestors states={await visit.context.proof.outsiders()} timezone={visit.session.timezone} />
+      <Attestors states={await visit.context.proof.attestors()} timezone={visit.session.timezone} />
       <LastCheck check={check} timezone={visit.session.timezone} />
       <Filters path={PATH} fields={filters} filled={filled} target="livro" />
       <div id="livro">
@@ -317,7 +317,7 @@ const timelineFile: TableRoute = {
 }
 
 export const timelinePages: readonly PanelRoute[] = [
-  { path: PATH, section: 'audit', access: 'books', fromStandby: true, show: showTimeline },
+  { path: PATH, section: 'audit', access: 'books', fromReplica: true, show: showTimeline },
   timelineFile,
   { path: `${PATH}/eventos/:revision`, section: 'audit', access: 'owner', show: showEvent },
 ]

@@ -243,4 +243,4 @@ const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
   return isOpen ? <a href={link(path)}>{name}</a> : <span>{name}</span>
 }
 
-export const startPage: PanelRoute = { path: '/', section: 'start', fromStandby: true, show: showStart }
+export const startPage: PanelRoute = { path: '/', section: 'start', fromReplica: true, show: showStart }
