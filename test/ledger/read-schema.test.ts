@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Pool } from 'pg'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { type ReadModel, versionOf } from '#ledger/projection.ts'
 import { ensureReadModel } from '#ledger/rebuild/rebuild.ts'
@@ -34,8 +35,8 @@ describe('read schema', () => {
       },
     })),
   }
-  const ensure = (model: ReadModel) => {
-    const { pool, buildPool, harness } = given
+  const ensure = (model: ReadModel, buildPool = given.buildPool) => {
+    const { pool, harness } = given
     return ensureReadModel({ pool, buildPool, store: harness.store, keys: keysIn(pool), model })
   }
   /** At least `count` statements wait. */
@@ -129,21 +130,41 @@ describe('read schema', () => {
     }
   })
 
-  it('blocks new ledgers during a rebuild, because older projections would write them [LEDGER-12]', async () => {
-    const unit = await given.harness.pool.connect()
-    try {
-      await unit.query('begin')
-      await unit.query('select from ops.ledgers where company_id = 1 for update')
-      const rebuilding = ensure(newer)
-      await untilWaiting(1)
-      const adding = ensureLedger(given.harness.pool, 77).then(given.version)
-      await untilWaiting(2)
-      await unit.query('commit')
-      expect(await adding, 'when the ledger was added').to.deep.equal([{ version: 'newer' }])
-      await rebuilding
-    } finally {
-      unit.release()
+  /** A pool for `ensure` that stops a switch once it holds its locks, until `go` is called. */
+  function stopSwitch(pool: Pool) {
+    let reach = () => {}
+    let go = () => {}
+    const reached = new Promise<void>((resolve) => {
+      reach = resolve
+    })
+    const gate = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    async function connect() {
+      const client = await pool.connect()
+      const query: (...statement: unknown[]) => Promise<unknown> = client.query.bind(client)
+      const held = async (...statement: unknown[]) => {
+        if (String(statement[0]).startsWith('begin isolation level')) {
+          reach()
+          await gate
+        }
+        return query(...statement)
+      }
+      return Object.assign(client, { query: held })
     }
+    const stopping: Pool = Object.create(pool, { connect: { value: connect }, query: { value: pool.query.bind(pool) } })
+    return { pool: stopping, reached, go }
+  }
+
+  it('blocks new ledgers during the switch, because older projections would write them [LEDGER-12]', async () => {
+    const { pool, reached, go } = stopSwitch(given.buildPool)
+    const rebuilding = ensure(newer, pool)
+    await reached
+    const adding = ensureLedger(given.harness.pool, 77).then(given.version)
+    await untilWaiting(1)
+    go()
+    expect(await adding, 'when the ledger was added').to.deep.equal([{ version: 'newer' }])
+    await rebuilding
   })
 
   it('is built from an outside store with an empty Postgres, without side effects', async () => {
