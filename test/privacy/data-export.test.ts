@@ -31,7 +31,7 @@ describe('data export of a person', () => {
         items: [{ catalog_item_id: item, quantity: '1' }],
         payments: [{ payment_type_id, amount: '10.00' }],
       })
-    // Of another key: nobody is told what the own key did.
+    // Another key: a webhook of the acting key would not receive its own events.
     const { key } = await company.newKey(['webhooks:manage', 'sales:read'])
     const listening = { url: 'http://127.0.0.1:9/', events: ['sale.completed'] }
     await company.post('/webhooks', listening, { authorization: `Bearer ${key}` })
