@@ -215,7 +215,7 @@ describe('panel: access', () => {
       expect(changed.status).to.equal(409)
     })
 
-    it('are refused with another content type, above the size limit, or without token or key', async () => {
+    it('are refused without a key, and above the size limit', async () => {
       const { html } = await owner.get('/painel/clientes/novo')
       const { _csrf = '' } = hiddenFields(html, '/painel/clientes')
       expect((await owner.post('/painel/clientes', { _csrf, name: 'Maria' })).status).to.equal(422)

@@ -369,7 +369,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
   })
 }
 
-describe('panel: the receivable of a sale', () => {
+describe('panel: receivable of a sale', () => {
   const { api, company, user } = usePanelUser('clerk')
 
   it('can be settled here although the API refuses it, and links to its sale [PANEL-21]', async () => {

@@ -13,7 +13,7 @@ import { filesIn } from '../support/zip.ts'
 
 const PATH = '/painel/auditoria/pacote'
 
-describe('panel: the audit pack', () => {
+describe('panel: audit pack', () => {
   const { api, company, user: owner } = usePanelUser()
   let folder: string
 
@@ -79,7 +79,7 @@ describe('panel: the audit pack', () => {
     expect(await shown()).to.include(`Pessoa`)
   })
 
-  it('stops when the client disconnects, and records the incomplete download [AUDIT-24, AUDIT-26]', async () => {
+  it('ends with an error when the client disconnects [AUDIT-24, AUDIT-26]', async () => {
     const source = { ...api.core }
     const wanted = await beginPack(api.core, company.id, {
       isOpened: true,

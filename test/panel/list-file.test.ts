@@ -18,7 +18,7 @@ describe('panel: CSV file of a list', () => {
   })
 
   for (const delimiter of [',', ';', '\t', '\n', '\r'])
-    it(`prevents a formula if a program splits cells at ${JSON.stringify(delimiter)} [PANEL-144]`, () => {
+    it(`prevents a formula after ${JSON.stringify(delimiter)}, which some programs treat as a delimiter [PANEL-144]`, () => {
       for (const formula of ['=1+1', '+55', '-1', '@SUM(A1)', '＝1']) {
         expect(cellText(`a${delimiter}${formula}`)).to.equal(`a${delimiter}'${formula}`)
         expect(cellText(`a${delimiter}""${formula}`)).to.equal(`a${delimiter}""'${formula}`)
