@@ -42,7 +42,7 @@ describeInBrowser('every page of the panel, in a browser', () => {
       await tabThrough(page, isFirst ? 'body' : 'main')
     })
 
-  after('show them all', () => writeGallery(Object.keys(SAMPLES)))
+  after('write the gallery', () => writeGallery(Object.keys(SAMPLES)))
 
   for (const path of OPEN_PAGES)
     it(`is accessible without a login: ${path} [PANEL-14]`, async () => {
