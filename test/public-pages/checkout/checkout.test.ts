@@ -186,7 +186,7 @@ describe('checkout page', () => {
     expect(textIn((await visitor().get(paid.path)).html)).to.include('Pagamento recebido')
   })
 
-  it('states that no code was created, for any failure [PAY-62]', async () => {
+  it('states that no code was created and nothing charged after a key conflict [PAY-62]', async () => {
     const { path, id } = await place()
     await api.core.pool.query(
       `insert into ops.idempotent_answers (company_id, key, request_hash, status, body, created_at)

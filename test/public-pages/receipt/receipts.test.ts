@@ -34,7 +34,7 @@ describe('receipts of sales', () => {
   let sales: { plain: Json; known: Json; long: Json; cancelled: Json; atTill: Json }
   let customerId: number
 
-  before('make all sales, of which one checkpoint then covers all', async () => {
+  before('create all sales first, so that one checkpoint covers them', async () => {
     const counter = await openCounter(company)
     const customer = await company.post('/customers', { name: NAME, external_id: 'cliente-1' })
     customerId = customer.body.data.id
@@ -194,7 +194,7 @@ describe('receipts of sales', () => {
 })
 
 describe('checkpoint for a receipt', () => {
-  it('is awaited for a limited time; a retry finds it [PROOF-41]', async () => {
+  it('is awaited for a limited time, then reported as unavailable [PROOF-41]', async () => {
     const never = { checkpointOf: () => new Promise<never>(() => {}) }
     expect(await covering(never, 7, 1, 1).catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
   })
