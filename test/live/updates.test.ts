@@ -110,7 +110,7 @@ describe('live updates of companies', () => {
   it('missed during a connection loss arrive after the reconnection [PANEL-17]', async () => {
     const since = await revisionOf(company)
     const page = follow(company, since)
-    await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })
+    await until(async () => (await listeners()).length >= 3, { what: 'all listeners' })
     const { rowCount } = await pool.query('select pg_terminate_backend(pid) from unnest($1::int[]) as pid', [
       (await listeners()).map(({ pid }) => pid),
     ])
@@ -125,7 +125,7 @@ describe('live updates of companies', () => {
     for (const message of [EVERY_COMPANY, 'nonsense']) {
       const since = await revisionOf(company)
       const page = follow(company, since)
-      await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })
+      await until(async () => (await listeners()).length >= 3, { what: 'all listeners' })
       // Changes the ledger without a notification, like a process that sends none.
       await pool.query('update ops.ledgers set revision = revision + 1 where company_id = $1', [company.id])
       await pool.query('select pg_notify($1, $2)', [LIVE_CHANNEL, message])
