@@ -71,7 +71,7 @@ describe('data export of a person', () => {
     expect(file.webhooks).to.deep.equal({ messages: 6, deliveries: 2, addresses: 1 })
   })
 
-  it('is a page in Portuguese that loads and runs nothing, whatever data it contains [PRIV-50]', async () => {
+  it('is a page in Portuguese that loads and runs nothing, for any data [PRIV-50]', async () => {
     const html = await written({ kind: 'customer', id: customer }, htmlWriter())
     expect(html).to.include('<html lang="pt-BR">').and.to.include("default-src 'none'; style-src 'sha256-")
     expect(html).to.include('Cliente criado').and.to.include('529.982.247-25').and.to.include('R$\u00A010,00')

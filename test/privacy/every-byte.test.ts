@@ -61,7 +61,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
     let dataDir: string
     let shop: MarkedShop
 
-    before('open a shop that knows persons', async () => {
+    before('open a company with persons', async () => {
       store = where === 'Postgres' ? undefined : createOutsideStore()
       provider = createMemoryProvider()
       dataDir = await mkdtemp(join(tmpdir(), 'tillbook-forgotten-'))
