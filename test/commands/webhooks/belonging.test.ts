@@ -71,7 +71,7 @@ describe('webhooks of a key', () => {
     described.accepts('updated', event('WebhookUpdated', { id: 1, changes: { description: 'ERP' } }))
   })
 
-  it('cannot request events that their owning key may not read, whatever key changes them [HOOK-52]', async () => {
+  it('cannot request events unreadable for their owning key, even when a person changes them [HOOK-52]', async () => {
     const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['*'] })))
     const events = ['sale.completed']
     const decided = await scenario.when(updateWebhook, { id: 1, events }, 'pdv', PERSON)
