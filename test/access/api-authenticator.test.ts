@@ -111,7 +111,7 @@ describe('quota', () => {
   })
 
   describe('ticks', () => {
-    /** The first pool, with something happening before each statement. */
+    /** First pool, with a hook before each statement. */
     const through = (happens: () => void): Pool => {
       const query = async (statement: never) => {
         happens()

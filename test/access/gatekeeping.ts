@@ -7,7 +7,7 @@ import type { KeyedCompany } from './keyed-company.ts'
 
 export const LIMITS = { perMinute: 120, perDay: 50_000, bytesPerDay: 1_073_741_824 }
 
-/** The windows of a company's quota, as they are stored. */
+/** Stored quota windows of a company. */
 interface Windows {
   minute_count: number
   minute_ends_at: string
@@ -17,12 +17,12 @@ interface Windows {
 
 interface Gatekeeping {
   readonly core: Core
-  /** Each as the pool of a process of its own. */
+  /** Pools of two processes. */
   readonly pools: readonly [Pool, Pool]
   windowsOf(company: KeyedCompany): Promise<Windows>
-  /** By the clock of Postgres. */
+  /** Current time of Postgres. */
   now(): Promise<string>
-  /** As if so much time had passed. */
+  /** Moves the end of a window back by an interval. */
   shift(company: KeyedCompany, column: 'minute_ends_at' | 'day_ends_at', interval: string): Promise<unknown>
 }
 

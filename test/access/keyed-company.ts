@@ -8,7 +8,7 @@ import type { ApiKeyObject } from '#projections/api-keys.ts'
 import type { Core } from '#service/core.ts'
 import { companyRegistered } from '../support/facts.ts'
 
-/** A company with keys, of which only the hashes matter here. */
+/** Company with API keys, of which the tests need only the hashes. */
 export interface KeyedCompany {
   readonly id: number
   readonly hash: Buffer

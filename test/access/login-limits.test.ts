@@ -62,7 +62,7 @@ describe('login limits', () => {
       expect(await count()).to.include({ kind: 'admitted', standing: 'stranger' })
       const { rows } = await api.core.pool.query('select key from ops.login_failures')
       expect(await count()).to.deep.equal({ kind: 'limited', retryAfter: 50 })
-      // Nothing was counted elsewhere by the one that was refused.
+      // The refused attempt was not counted in other windows.
       const again = await api.core.pool.query(
         'select max(minute_count) as most from ops.login_failures where key <> $1',
         [key],

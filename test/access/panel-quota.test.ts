@@ -33,7 +33,7 @@ describe('quota of the panel', () => {
   const sessionOf = async ({ id, companyId }: TestUser): Promise<string> =>
     (await sessionsOn(pool).issue({ userId: id, companyId, generation: 0, personGeneration: 0 })).token
   const user = () => createTestUser(company)
-  /** Seconds to wait of each call that was refused, null of each that was let through. */
+  /** Retry-After in seconds for each refused call, null for each admitted one. */
   const ask = (sessions: Sessions, token: string, times: number) =>
     Promise.all(
       Array.from({ length: times }, async () => {
@@ -107,7 +107,7 @@ describe('quota of the panel', () => {
       tokens.map(async (token) => {
         const answers = await Promise.all(
           Array.from({ length: 100 }, async (_, n) => {
-            // In as many statements as there can be.
+            // One statement per call.
             const [admitted] = await ask(processes[n % 2] as Sessions, token, 1)
             return admitted as number | null
           }),

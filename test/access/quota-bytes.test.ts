@@ -70,7 +70,7 @@ describe('quota: bytes', () => {
       await shift(company, 'day_ends_at', '2 days')
     }
     expect((await gate.charge(company.id, 40)).bytes.remaining).to.equal(60)
-    // Of the day that is over nothing is left.
+    // No count of the previous day remains.
     const { rows } = await keeping.core.pool.query('select day_count from ops.quotas where company_id = $1', [
       company.id,
     ])

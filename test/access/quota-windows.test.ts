@@ -4,10 +4,10 @@ import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'
 import { type KeyedCompany, keyedCompany } from './keyed-company.ts'
 
-/** Where the next midnight is less than an hour away. */
+/** Time zone in which midnight is less than an hour away. */
 function zoneOfElevenAtNight(now: Date): string {
   const east = 23 - now.getUTCHours()
-  // These zones are named by what is west of UTC.
+  // The sign of Etc zones is inverted: Etc/GMT-3 is east of UTC.
   return east > 14 ? `Etc/GMT+${24 - east}` : `Etc/GMT-${east}`
 }
 
@@ -69,7 +69,7 @@ describe('quota: windows', () => {
     const answer = (await gate.admit(company.hash)) as AuthenticatedCall
     expect(answer.kind).to.equal('limited')
     expect(answer.rate).to.include({ limit: 3, remaining: 0, reset: Date.parse(before.day_ends_at) / 1000 })
-    // No new minute has begun.
+    // No new minute window has started.
     expect((await windowsOf(company)).minute_ends_at < (await now())).to.equal(true)
     await shift(company, 'day_ends_at', '1 day')
     expect((await gate.admit(company.hash)) as AuthenticatedCall).to.include({ kind: 'admitted' })

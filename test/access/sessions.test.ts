@@ -165,7 +165,7 @@ describe('sessions of the panel', () => {
     const token = await issue()
     await age('last_seen_at', '11:59:00')
     expect(await sessions.find(token)).not.to.equal(null)
-    await until(async () => (await row()).last_seen_at > (await row()).created_at, { what: 'the use to be noted' })
+    await until(async () => (await row()).last_seen_at > (await row()).created_at, { what: 'the recorded use' })
     await age('last_seen_at', '12:00:01')
     expect(await sessions.find(token)).to.equal(null)
   })
@@ -194,7 +194,7 @@ describe('sessions of the panel', () => {
     expect((await row()).last_seen_at).to.equal(recent)
     await age('last_seen_at', '61 s')
     await Promise.all(Array.from({ length: 20 }, () => found(token)))
-    await until(async () => (await row()).last_seen_at >= issued, { what: 'the use to be noted' })
+    await until(async () => (await row()).last_seen_at >= issued, { what: 'the recorded use' })
   })
 
   it('are not extended by a status check', async () => {
@@ -221,7 +221,7 @@ describe('sessions of the panel', () => {
       statement.name === 'note_session' ? Promise.reject(new Error('disk full')) : pool.query(statement)
     const hampered = createSessions({ query } as unknown as Pool, (error) => told.push(error))
     expect(await hampered.find(token)).not.to.equal(null)
-    await until(() => told.length === 1, { what: 'the failure to be told' })
+    await until(() => told.length === 1, { what: 'the logged failure' })
   })
 
   it('end when they are revoked, in every process [PANEL-4]', async () => {

@@ -13,7 +13,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     return (await panel.company.post('/finance/receivables', whole)).body.data.id as number
   }
 
-  it('settles an account that is overdue', async () => {
+  it('settles an overdue account', async () => {
     const id = await receivable({})
     const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}`)
     await page.getByRole('link', { name: 'Fiado de setembro' }).click()
@@ -31,7 +31,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     expect(data).to.include({ status: 'settled', payment_method: 'pix' })
   })
 
-  it('settles without scripts too [PANEL-15]', async () => {
+  it('settles without JavaScript [PANEL-15]', async () => {
     const id = await receivable({ description: 'Sem scripts' })
     const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}/${id}/liquidar`, { javaScriptEnabled: false })
     await page.getByLabel('Forma de pagamento').selectOption({ label: 'Dinheiro' })
@@ -39,7 +39,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     await page.getByText('Conta liquidada.').waitFor()
   })
 
-  it('filters accounts while one chooses', async () => {
+  it('filters accounts while typing', async () => {
     await receivable({ description: 'Para depois', due_date: '2099-01-01' })
     await receivable({ description: 'Atrasada' })
     const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}`)
@@ -50,7 +50,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     expect(new URL(page.url()).searchParams.get('view')).to.equal('overdue')
   })
 
-  it('takes what comes into the stock', async () => {
+  it('records a stock receipt', async () => {
     const page = await panel.openAs(panel.clerk, `/painel${await itemPath(panel)}`)
     await page.getByLabel('Quantidade').fill('1.000,5')
     await page.getByRole('button', { name: 'Alterar estoque' }).click()

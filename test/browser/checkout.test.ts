@@ -12,7 +12,7 @@ import { createMemoryProvider } from '../support/memory-provider.ts'
 
 const CODE = '00020126580014br.gov.bcb.pix0136sandbox-15303986540571.525802BR6304ABCD'
 
-describeInBrowser('the page for buyers, in a browser', () => {
+describeInBrowser('checkout page in a browser', () => {
   const provider = createMemoryProvider()
   const panel = usePanel({ provider })
 
@@ -25,7 +25,7 @@ describeInBrowser('the page for buyers, in a browser', () => {
     }),
   )
 
-  /** An order whose code waits for the press of a button, and the address of its page. */
+  /** Order payable by Pix, and the path of its checkout page. */
   async function place(): Promise<{ id: number; path: string }> {
     const items = [{ description: 'Cesta de café da manhã com frutas da estação', quantity: '1', unit_price: '71.52' }]
     const customer = { name: 'Ana', email: 'ana@example.com' }
@@ -45,7 +45,7 @@ describeInBrowser('the page for buyers, in a browser', () => {
   const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor()
   const press = (page: Page) => page.getByRole('button', { name: 'com Pix' }).click()
 
-  it('can be used by everybody, copies the code, and follows what becomes of it [ORDER-34, ORDER-35, ORDER-38]', async () => {
+  it('is accessible, copies the Pix code, and follows the state of the order [ORDER-34, ORDER-35, ORDER-38]', async () => {
     const { id, path } = await place()
     const page = await panel.open(path, { viewport: NARROW, permissions: ['clipboard-read', 'clipboard-write'] })
     await check(page)
@@ -64,7 +64,7 @@ describeInBrowser('the page for buyers, in a browser', () => {
     await check(page)
   })
 
-  it('works without scripts, and is loaded anew by itself while it waits [ORDER-35, ORDER-38]', async () => {
+  it('works without JavaScript, and reloads itself while the payment is pending [ORDER-35, ORDER-38]', async () => {
     const { id, path } = await place()
     const page = await panel.open(path, { viewport: NARROW, javaScriptEnabled: false })
     await press(page)

@@ -10,18 +10,18 @@ import { useApp } from '../support/browser/small-app.ts'
 import { atBothWidths, expectNoSidewaysScrolling } from '../support/browser/widths.ts'
 import { describeInBrowser, useBrowser, usePanel } from '../support/browser.ts'
 
-describeInBrowser('the contract in a browser', () => {
+describeInBrowser('API documentation in a browser', () => {
   const panel = usePanel()
 
-  it('is shown at both widths, and asks nobody but the service [HTTP-14]', async () => {
+  it('fits both widths, and requests nothing from other hosts [HTTP-14]', async () => {
     const page = await panel.open('/docs')
     await page.locator('#createSale h3').waitFor()
     await atBothWidths(page, () => expectNoSidewaysScrolling(page))
   })
 })
 
-/** Every operation is laid out alike, and there are so many that going through all would take half a minute. */
-describeInBrowser('the contract of sales in a browser', () => {
+/** A sample: all operations have the same layout, and checking all would take half a minute. */
+describeInBrowser('API documentation of sales in a browser', () => {
   const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/sales'))
   const app = express().use(
     '/docs',
@@ -29,11 +29,11 @@ describeInBrowser('the contract of sales in a browser', () => {
   )
   const browser = useBrowser(useApp(app))
 
-  it('can be read by everybody, on a phone and at a desk', async () => {
+  it('is accessible on a phone and on a desktop', async () => {
     for (const path of ['/docs', '/docs/webhooks']) await check(await browser.open(path))
   })
 
-  it('can be gone through with the keyboard', async () => {
+  it('is reachable by keyboard', async () => {
     const stops = await tabThrough(await browser.open('/docs'))
     expect(stops.slice(0, 3)).to.deep.equal(['a "Ir para o conteúdo"', 'a "Webhooks"', 'a "OpenAPI 3.1"'])
   })

@@ -7,7 +7,7 @@ import { portrait, writeGallery } from '../support/browser/portrait.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { SAMPLES } from './samples/all.ts'
 
-/** Nobody needs to have logged in. */
+/** Pages that need no login. */
 const OPEN_PAGES = [
   '/painel/entrar',
   '/painel/entrar?feito=saiu',
@@ -17,7 +17,7 @@ const OPEN_PAGES = [
 ]
 
 describe('every page of the panel', () => {
-  it('has a sample that is looked at in a browser', () => {
+  it('has a sample for the browser checks', () => {
     const pages = PANEL_ROUTES.filter((route) => 'show' in route).map(({ path }) => path)
     expect(Object.keys(SAMPLES)).to.have.members(pages)
   })
@@ -32,26 +32,26 @@ describeInBrowser('every page of the panel, in a browser', () => {
   })
 
   for (const [route, sample] of Object.entries(SAMPLES))
-    it(`can be used by everybody: ${route} [PANEL-14]`, async () => {
+    it(`is accessible: ${route} [PANEL-14]`, async () => {
       await page.goto(`/painel${await sample(panel)}`)
       expect(await page.locator('main h1').textContent()).to.not.equal('')
-      // Menu and head are those of every page: the first one is gone through whole.
+      // Menu and header are equal on all pages: only the first page checks them.
       const isFirst = route === '/'
       await check(page, isFirst ? [] : ['header.top', 'nav.menu', 'nav.bar'])
       await portrait(page, route)
       await tabThrough(page, isFirst ? 'body' : 'main')
     })
 
-  after('show them all', () => writeGallery(Object.keys(SAMPLES)))
+  after('write the gallery', () => writeGallery(Object.keys(SAMPLES)))
 
   for (const path of OPEN_PAGES)
-    it(`can be used by everybody: ${path}, before the login [PANEL-14]`, async () => {
+    it(`is accessible without a login: ${path} [PANEL-14]`, async () => {
       const page = await panel.open(path)
       await check(page)
       await tabThrough(page)
     })
 
-  it('can be used by everybody when there is no such page', async () => {
+  it('is accessible if it does not exist', async () => {
     await page.goto('/painel/nenhures')
     await check(page)
     await tabThrough(page)

@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 
-describeInBrowser('coming and going, in a browser', () => {
+describeInBrowser('login and logout in a browser', () => {
   const panel = usePanel()
 
   const addressOf = (page: Page): string => page.url().replace(panel.api.url, '')
 
-  it('leads from a page through the login back to it, with the keyboard alone [PANEL-14]', async () => {
+  it('returns to the requested page after a login by keyboard [PANEL-14]', async () => {
     const page = await panel.open('/painel/clientes')
     for (const text of [panel.owner.email, panel.owner.password]) {
       await page.keyboard.press('Tab')
@@ -18,7 +18,7 @@ describeInBrowser('coming and going, in a browser', () => {
     expect(addressOf(page)).to.equal('/painel/clientes')
   })
 
-  it('says what was wrong, keeps the address typed, and shows no password', async () => {
+  it('shows the error, keeps the e-mail, and clears the password', async () => {
     const page = await panel.open('/painel/entrar')
     await page.getByLabel('E-mail').fill(panel.owner.email)
     await page.getByLabel('Senha').fill('outra senha qualquer')
@@ -28,7 +28,7 @@ describeInBrowser('coming and going, in a browser', () => {
     expect(await page.getByLabel('Senha').inputValue()).to.equal('')
   })
 
-  it('ends with the way out: going back shows nothing any more', async () => {
+  it('shows no page after a logout, not even with the back button', async () => {
     const page = await panel.openAs(panel.owner, '/painel/clientes')
     await page.getByRole('button', { name: 'Sair' }).click()
     await page.getByRole('button', { name: 'Entrar' }).waitFor()
@@ -45,7 +45,7 @@ describeInBrowser('a list of the panel, in a browser', () => {
       expect((await panel.company.post('/customers', { name })).status).to.equal(201)
   })
 
-  it('is searched while one types, in an address that can be kept', async () => {
+  it('searches while typing, with the query in the address', async () => {
     const page = await panel.openAs(panel.owner, '/painel/clientes')
     await page.getByLabel('Busca').pressSequentially('Bruno')
     await page.getByRole('link', { name: 'Ana Souza' }).waitFor({ state: 'detached' })
@@ -56,14 +56,14 @@ describeInBrowser('a list of the panel, in a browser', () => {
     expect(await page.getByRole('link', { name: 'Ana Souza' }).count()).to.equal(0)
   })
 
-  it('shows as text what looks like a script', async () => {
+  it('escapes markup', async () => {
     const page = await panel.openAs(panel.owner, '/painel/clientes')
     await page.getByRole('link', { name: '<b>Célia</b> & <script>alert(1)</script>' }).click()
     await page.getByRole('heading', { name: '<b>Célia</b>' }).waitFor()
     expect(await page.locator('main script, main b').count()).to.equal(0)
   })
 
-  it('is read and searched where no script runs [PANEL-15]', async () => {
+  it('can be read and searched without JavaScript [PANEL-15]', async () => {
     const page = await panel.openAs(panel.owner, '/painel/clientes', { javaScriptEnabled: false })
     await page.getByLabel('Busca').fill('Ana')
     await page.getByRole('button', { name: 'Filtrar' }).click()

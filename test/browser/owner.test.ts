@@ -11,7 +11,7 @@ import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 
 const DAY_MS = 86_400_000
 
-describeInBrowser('an owner’s day, in a browser', () => {
+describeInBrowser('owner in a browser', () => {
   const panel = usePanel()
   let cash: number
 
@@ -32,7 +32,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
   const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
   const follow = (page: Page, name: string | RegExp) => page.getByRole('link', { name, exact: true }).first().click()
 
-  it('logs in, makes a key and uses it at once; the sale arrives on the page that is open', async () => {
+  it('logs in, creates an API key and uses it at once; the sale appears on the open page', async () => {
     const page = await panel.open('/painel')
     await page.getByLabel('E-mail').fill(panel.owner.email)
     await page.getByLabel('Senha').fill(panel.owner.password)
@@ -59,7 +59,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
     await page.getByText('Vendas: registrar e cancelar').waitFor()
   })
 
-  it('sees a month at a glance', async () => {
+  it('sees a month in one chart', async () => {
     const { company } = panel
     for (const name of ['Café torrado 500 g', 'Filtro de papel'])
       await company.post('/catalog/items', { name, price: '18.90', stock: name === 'Filtro de papel' ? '3' : '0' })
@@ -76,7 +76,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
     await check(page)
   })
 
-  it('copies a secret by the button beside it', async () => {
+  it('copies a secret with its copy button', async () => {
     const page = await panel.openAs(panel.owner, '/painel/integracoes/chaves/nova', {
       permissions: ['clipboard-read', 'clipboard-write'],
     })
@@ -99,13 +99,13 @@ describeInBrowser('an owner’s day, in a browser', () => {
     expect((await panel.company.get(`/sales/${id}`)).body.data.status).to.equal('cancelled')
   })
 
-  it('looks at a customer as it was yesterday', async () => {
+  it('opens a customer as of yesterday', async () => {
     const { id } = (await panel.company.post('/customers', { name: 'Maria de Ontem' })).body.data
     await moveToYesterday(panel.api.core.pool, panel.company.id)
     await panel.company.call('PATCH', `/customers/${id}`, { name: 'Maria de Hoje' })
     const page = await panel.openAs(panel.owner, `/painel/clientes/${id}`)
     await page.getByRole('heading', { name: 'Maria de Hoje', level: 1 }).waitFor()
-    // A minute later than it was made; minutes are what the field takes.
+    // One minute after the creation: the field has no seconds.
     const then = new Date(Date.now() - DAY_MS + 60_000)
     const local = new Intl.DateTimeFormat('sv-SE', {
       timeZone: 'America/Sao_Paulo',
@@ -152,7 +152,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
       await receiver.close()
     })
 
-    it('has a delivery sent again', async () => {
+    it('repeats a delivery', async () => {
       const page = await panel.openAs(panel.owner, '/painel/integracoes/webhooks/novo')
       await page.getByLabel('Endereço (URL)').fill(receiver.url)
       await press(page, 'Cadastrar')
@@ -160,7 +160,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
       await page.locator('#entregas').waitFor()
       await panel.company.post('/customers', { name: 'João da Entrega' })
       await until(() => receiver.received.length === 1)
-      // What was answered is recorded a moment after it was received.
+      // The result of the delivery is stored shortly after the response.
       await until(async () => {
         const { rows } = await panel.api.core.pool.query(
           `select 1 from webhook_deliveries where company_id = $1 and status = 'delivered'`,

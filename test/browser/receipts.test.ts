@@ -13,7 +13,7 @@ import { ledgerOf, newKey, saleData, trustedOf } from '../support/receipts.ts'
 
 const HOSTILE = '<img src=x onerror="document.title = 1">'
 
-describeInBrowser('a page that was saved, in a browser', () => {
+describeInBrowser('receipt page saved as a file, in a browser', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tillbook-receipts-'))
   after(() => rmSync(folder, { recursive: true }))
   const browser = useBrowser(() => 'http://127.0.0.1')
@@ -24,7 +24,7 @@ describeInBrowser('a page that was saved, in a browser', () => {
   const { prove } = ledgerOf(7, [sale, cancelled])
   const receipt: Receipt = { version: 1, ...prove(0, key) }
 
-  it('verifies the code, the file and the text of a receipt, and calls nobody [PROOF-43, PROOF-46, PROOF-48]', async () => {
+  it('verifies the code, the file and the text of a receipt without requests [PROOF-43, PROOF-46, PROOF-48]', async () => {
     const path = join(folder, 'conferir.html')
     writeFileSync(path, documentOf(trustedOf(key)))
     const page = await browser.open(`${pathToFileURL(path)}#${digitsOf(receipt)}`, { viewport: NARROW })

@@ -12,7 +12,7 @@ import { describeInBrowser, useBrowser } from '../support/browser.ts'
 const pageOf = (body: string) => `<!doctype html><html lang="pt-BR"><title>Página</title>${body}</html>`
 const main = (body: string, style = '') => pageOf(`<style>${style}</style><main><h1>Página</h1>${body}</main>`)
 
-/** What the tests put at /page. */
+/** Page served at /page. */
 let current = ''
 const app = express()
 app.get('/page', (_request, response) => void response.send(current))
@@ -24,7 +24,7 @@ const failureOf = (work: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   )
 
-describeInBrowser('what every page is held to', () => {
+describeInBrowser('browser checks of pages', () => {
   const origin = useApp(app)
   const browser = useBrowser(origin)
 
@@ -33,8 +33,8 @@ describeInBrowser('what every page is held to', () => {
     return browser.open(path)
   }
 
-  describe('by what it does', () => {
-    /** Opens a page until all of it is loaded, and tells what was noted. */
+  describe('of its requests and errors', () => {
+    /** Loads a page completely, and returns the recorded problems. */
     async function problemsOf(html: string, path = '/page'): Promise<readonly string[]> {
       current = html
       const context = await (await sharedBrowser()).newContext({ baseURL: origin() })
@@ -45,24 +45,24 @@ describeInBrowser('what every page is held to', () => {
       return problems
     }
 
-    it('finds nothing in a page that behaves', async () => {
+    it('accept a page without problems', async () => {
       expect(await problemsOf(main('<p>Texto</p>'))).to.deep.equal([])
     })
 
-    it('finds a request to another host, whether it may go there or not', async () => {
+    it('find a request to another host, allowed or blocked', async () => {
       const image = main('<img src="http://elsewhere.example/x.png" alt="">')
       expect((await problemsOf(image)).join()).to.include('asks another host, GET http://elsewhere.example/x.png')
       expect((await problemsOf(image, '/strict')).join()).to.include('asks another host')
     })
 
-    it('finds what the page forbids itself', async () => {
+    it('find violations of the content security policy', async () => {
       const inline = '<p style="color: red">x</p><script>document.title = "y"</script>'
       const problems = (await problemsOf(pageOf(inline), '/strict')).join('\n')
       expect(problems).to.include('Applying inline style violates')
       expect(problems).to.include('Executing inline script violates')
     })
 
-    it('finds exceptions, complaints in the console, and files that are not there', async () => {
+    it('find exceptions, console errors, and missing files', async () => {
       const scripts = '<script>console.error("oops"); queueMicrotask(() => { throw new Error("broken") })</script>'
       const problems = (await problemsOf(main(`${scripts}<script src="/none.js"></script>`))).join('\n')
       expect(problems).to.include('/page: console: oops')
@@ -70,30 +70,30 @@ describeInBrowser('what every page is held to', () => {
       expect(problems).to.include('/none.js: 404 (script)')
     })
 
-    it('leaves a page that is not found to its test', async () => {
+    it('ignore a page that responds 404', async () => {
       expect(await problemsOf('', '/none')).to.deep.equal([])
     })
   })
 
-  describe('by how it is', () => {
-    it('accepts a plain page', async () => {
+  describe('of accessibility', () => {
+    it('accept a plain page', async () => {
       await check(await show(main('<label>Nome <input name="nome"></label> <button>Guardar</button>')))
     })
 
-    it('names the field that has no label, and the text that has no contrast', async () => {
+    it('find a field without a label, and text without contrast', async () => {
       const page = await show(main('<input name="nome"><p class="pale">pálido</p>', '.pale { color: #bbb }'))
       const failure = await failureOf(check(page))
       expect(failure).to.include('wide, in light colours').and.include('label (critical)').and.include('input')
       expect(failure).to.include('color-contrast (serious)').and.include('class="pale"')
     })
 
-    it('finds what has no contrast in dark colours only', async () => {
+    it('find missing contrast in dark mode only', async () => {
       const style =
         ':root { color-scheme: light dark } body { background: light-dark(#fff, #111) } p, h1 { color: #333 }'
       expect(await failureOf(check(await show(main('<p>escuro</p>', style))))).to.include('in dark ones')
     })
 
-    it('names what is too wide for a phone, but not what scrolls by itself', async () => {
+    it('find elements wider than a phone, except in scrollable containers', async () => {
       const wide = '<div class="wide">larga</div>'
       const style = '.wide { width: 500px } .box { overflow-x: auto }'
       expect(await failureOf(check(await show(main(wide, style))))).to.match(/needs 5\d\d px.* 360: div\.wide "larga"/)
@@ -101,20 +101,20 @@ describeInBrowser('what every page is held to', () => {
     })
   })
 
-  describe('by keyboard', () => {
-    it('tells the stops in their order, a group of radio buttons being one', async () => {
+  describe('of the keyboard', () => {
+    it('list the tab stops in order, with a radio group as one', async () => {
       const radios = '<label><input type="radio" name="r">um</label><label><input type="radio" name="r">dois</label>'
       const hidden = '<details><summary>Mais</summary><a href="#y">dentro</a></details><button disabled>não</button>'
       const page = await show(main(`<a href="#x">Ir</a>${radios}${hidden}<button>Fim</button>`))
       expect(await tabThrough(page)).to.deep.equal(['a "Ir"', 'input "um"', 'summary "Mais"', 'button "Fim"'])
     })
 
-    it('takes a field of several parts for one stop', async () => {
+    it('count a field of several parts as one tab stop', async () => {
       const page = await show(main('<label>Dia <input type="date"></label><button>Fim</button>'))
       expect(await tabThrough(page)).to.deep.equal(['input "Dia"', 'button "Fim"'])
     })
 
-    it('finds what keeps the focus', async () => {
+    it('find a focus trap', async () => {
       const trap = `<button>um</button><button>dois</button>
         <script>addEventListener('keydown', (event) => event.target.textContent === 'um' && event.preventDefault())</script>`
       expect(await failureOf(tabThrough(await show(main(trap))))).to.include(
@@ -122,7 +122,7 @@ describeInBrowser('what every page is held to', () => {
       )
     })
 
-    it('finds what is not reached', async () => {
+    it('find an unreachable element', async () => {
       const skipping = `<button>um</button><button>dois</button><button>três</button>
         <script>addEventListener('keydown', (event) => {
           if (event.target.textContent !== 'um') return
@@ -134,7 +134,7 @@ describeInBrowser('what every page is held to', () => {
       )
     })
 
-    it('finds a focus that is not shown, or out of sight', async () => {
+    it('find a focus that is invisible or outside the viewport', async () => {
       const style = '.bare:focus { outline: none } .away { position: absolute; left: -99rem }'
       const page = await show(main('<button class="bare">um</button><button class="away">dois</button>', style))
       const failure = await failureOf(tabThrough(page))
@@ -142,7 +142,7 @@ describeInBrowser('what every page is held to', () => {
       expect(failure).to.include('button "dois" has the focus out of sight')
     })
 
-    it('stays in a dialog that is open', async () => {
+    it('stay within an open dialog', async () => {
       const dialog = '<dialog aria-label="Certeza"><button>Sim</button></dialog>'
       const page = await show(
         main(`<a href="#x">Ir</a>${dialog}<script>document.querySelector('dialog').showModal()</script>`),

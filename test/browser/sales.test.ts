@@ -45,10 +45,10 @@ describeInBrowser('sales in a browser', () => {
     return reply.body.data.id
   }
 
-  /** What the list shows, without blanks that nobody sees. */
+  /** Rows of the list, with normalized blanks. */
   const rowsOf = async (page: Page): Promise<string[]> => page.locator('#lista tbody tr').allInnerTexts()
 
-  it('are found while one types, in an address that can be kept', async () => {
+  it('are filtered while typing, with the filters in the address', async () => {
     const page = await panel.openAs(panel.owner, '/painel/vendas')
     expect(await rowsOf(page)).to.have.length(6)
     await check(page)
@@ -66,7 +66,7 @@ describeInBrowser('sales in a browser', () => {
     await page.locator('#lista tbody tr').nth(5).waitFor()
   })
 
-  it('are found without scripts too, on a phone [PANEL-15]', async () => {
+  it('are filtered without JavaScript, on a phone [PANEL-15]', async () => {
     const options = { javaScriptEnabled: false, viewport: NARROW }
     const page = await panel.openAs(panel.clerk, '/painel/vendas', options)
     await page.getByText('Mais filtros').click()
@@ -76,7 +76,7 @@ describeInBrowser('sales in a browser', () => {
     expect(await rowsOf(page)).to.have.length(1)
   })
 
-  it('are looked at and cancelled, and stay as they were in the past', async () => {
+  it('are opened and cancelled, and unchanged at earlier revisions', async () => {
     const id = await sell({
       external_id: 'pedido-7',
       customer_external_id: 'maria',
@@ -110,7 +110,7 @@ describeInBrowser('sales in a browser', () => {
     expect(await page.locator('.facts').first().textContent()).to.include('Concluída')
   })
 
-  it('of tills are shown with warnings, and refused ones until somebody settles them', async () => {
+  it('of tills are shown with warnings, and refused ones until they are resolved', async () => {
     const till = await openTill(panel.api.url, panel.company, panel.clerk)
     const sale = (
       offline_id: string,

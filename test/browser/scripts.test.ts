@@ -8,7 +8,7 @@ import { useApp } from '../support/browser/small-app.ts'
 import { describeInBrowser, useBrowser } from '../support/browser.ts'
 import { until } from '../support/wait.ts'
 
-/** A page with the head of the panel's pages. */
+/** Page with the head of panel pages. */
 const pageOf = (title: string, html: string) =>
   plainDocument({ title, body: h('div', { dangerouslySetInnerHTML: { __html: html } }) })
 
@@ -23,7 +23,7 @@ const FIRST = `
   <div id="vivo" hx-get="/vivo" hx-trigger="mudou from:body" hx-swap="outerHTML"><a href="/antes">Antes</a><a href="/alvo">Alvo</a></div>
 </div>`
 
-/** Every page has the policy of the panel. */
+/** All pages are served with the content security policy of the panel. */
 function pages() {
   const app = express()
   const streams: Response[] = []
@@ -45,17 +45,17 @@ function pages() {
   return { app, streams }
 }
 
-describeInBrowser("the scripts of the panel, within the panel's policy", () => {
+describeInBrowser('panel scripts under the content security policy', () => {
   const { app, streams } = pages()
   const browser = useBrowser(useApp(app))
 
-  it('fetch a part of a page, and run no script that it brings; what is wrong is red; the search needs no mouse [PANEL-13] [PANEL-108] [PANEL-148]', async () => {
+  it('load page fragments without running their scripts, mark invalid fields red, and support search by keyboard [PANEL-13] [PANEL-108] [PANEL-148]', async () => {
     const page = await browser.open('/')
     await page.getByRole('button', { name: 'Buscar' }).click()
     await page.getByText('veio').waitFor()
     expect(await page.locator('#parte script').count()).to.equal(0)
     expect(await page.title()).to.equal('Primeira · Tillbook')
-    // What is wrong is red: no rule about fields as such is stronger [PANEL-108].
+    // Checks that no other field style overrides the red border [PANEL-108].
     const border = await page.evaluate("getComputedStyle(document.querySelector('[aria-invalid]')).borderColor")
     expect(border).to.equal('rgb(163, 22, 33)')
     const focused = () => page.evaluate('document.activeElement.id || document.activeElement.textContent')
@@ -70,8 +70,8 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
     }
   })
 
-  // Seven, as a browser opens six connections to a host: one each would leave none to the last tab.
-  it('follow the ledger on one connection for all tabs, and leave the keyboard where it is [PANEL-103] [PANEL-112]', async () => {
+  // Seven tabs: a browser opens six connections per host, so a stream per tab would leave none for the last one.
+  it('share one live stream between all tabs, and keep the focus on updates [PANEL-103] [PANEL-112]', async () => {
     const context = await browser.context()
     const tabs = await Promise.all(Array.from({ length: 7 }, () => context.newPage()))
     for (const tab of tabs) await tab.goto('/')
@@ -85,7 +85,7 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
     await until(() => streams.length === 0)
   })
 
-  it('follow it where there are no shared workers for as long as they are in sight [PANEL-103]', async () => {
+  it('open a live stream per visible page without shared workers [PANEL-103]', async () => {
     const context = await browser.context()
     await context.addInitScript('delete window.SharedWorker')
     const page = await context.newPage()
@@ -95,7 +95,7 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
     await page.getByRole('link', { name: 'Novo' }).waitFor()
   })
 
-  it('go on to a page and back, keeping nothing of it in the browser', async () => {
+  it('navigate forward and back without storing pages in the browser', async () => {
     const page = await browser.open('/')
     await page.getByRole('link', { name: 'Seguinte' }).click()
     await page.getByRole('heading', { name: 'Segunda' }).waitFor()
@@ -106,7 +106,7 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
     expect(kept).to.not.match(/Primeira|Segunda|conteúdo|Seguinte/)
   })
 
-  it('evaluate nothing that stands in a page [PANEL-13]', async () => {
+  it('evaluate no code from page attributes [PANEL-13]', async () => {
     const page = await browser.open('/', { mayDo: /htmx:evalDisallowedError/ })
     await page.getByRole('button', { name: 'Avaliar' }).click()
     await page.getByText('veio').waitFor()

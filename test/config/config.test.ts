@@ -13,7 +13,7 @@ const wrong = (env: Record<string, string>): string => {
 }
 
 describe('settings', () => {
-  it('need none: an embedded Postgres with demonstration data on port 3000 [OPS-1]', () => {
+  it('are all optional: by default an embedded Postgres with demonstration data on port 3000 [OPS-1]', () => {
     const config = readConfig({})
     expect(config).to.deep.include({
       PORT: 3000,
@@ -34,33 +34,33 @@ describe('settings', () => {
     expect(isAbsolute(config.DATA_DIR)).to.equal(true)
   })
 
-  it('take what is set to nothing as absent', () => {
+  it('treat empty values as absent', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: '', TRUST_PROXY: '' })).to.deep.equal(readConfig({}))
   })
 
-  it('seed nothing into a database of one’s own, unless told to [OPS-3]', () => {
+  it('seed an external database only on request [OPS-3]', () => {
     const DATABASE_URL = 'postgres://db.internal/shop'
     expect(readConfig({ DATABASE_URL }).SEED_DEMO).to.equal(false)
     expect(readConfig({ DATABASE_URL, SEED_DEMO: 'true' }).SEED_DEMO).to.equal(true)
     expect(readConfig({ SEED_DEMO: 'false' }).SEED_DEMO).to.equal(false)
   })
 
-  it('derive the public address from the port, and end it without a slash', () => {
+  it('derive the public URL from the port, without a trailing slash', () => {
     expect(readConfig({ PORT: '8080' }).PUBLIC_URL).to.equal('http://127.0.0.1:8080')
     expect(readConfig({ PUBLIC_URL: 'https://loja.example/' }).PUBLIC_URL).to.equal('https://loja.example')
   })
 
-  it('give a process all roles, or those that are named [OPS-4]', () => {
+  it('enable all roles of a process, or the listed ones [OPS-4]', () => {
     expect(readConfig({}).ROLES).to.deep.equal(['api', 'projector', 'dispatcher'])
     expect(readConfig({ ROLES: 'dispatcher, api' }).ROLES).to.deep.equal(['api', 'dispatcher'])
   })
 
-  it('keep the key of the seals with the data, unless it is put elsewhere', () => {
+  it('place the checkpoint signing key in the data directory by default', () => {
     expect(readConfig({ DATA_DIR: '/srv/tillbook' }).SEAL_KEY_FILE).to.equal('/srv/tillbook/seal-key.pem')
     expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
   })
 
-  it('name further shards, also where one has several hosts [SHARD-2]', () => {
+  it('list additional shards, including those with several hosts [SHARD-2]', () => {
     const SHARDS = 'north=postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write, south=postgresql://c/db'
     expect(readConfig({ SHARDS }).SHARDS).to.deep.equal([
       { name: 'north', url: 'postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write' },
@@ -81,7 +81,7 @@ describe('settings', () => {
     )
   })
 
-  it('understand the schedule of webhooks and the mail server', () => {
+  it('parse the webhook retry schedule and the mail server', () => {
     expect(readConfig({})).to.deep.include({
       WEBHOOK_RETRY_SECONDS: [60, 300, 1_800, 7_200, 21_600],
       WEBHOOK_SWITCH_OFF_HOURS: 24,
@@ -97,7 +97,7 @@ describe('settings', () => {
       expect(readConfig({ SMTP_URL })).to.include({ SMTP_URL })
   })
 
-  it('ask the sandbox of the provider where demonstration companies are made, the real one elsewhere [OPS-18]', () => {
+  it('use the provider sandbox with demonstration data, and the real provider otherwise [OPS-18]', () => {
     const sandbox = 'http://127.0.0.1:4000'
     const real = 'https://api.mercadopago.com'
     expect(readConfig({}).PAYMENT_PROVIDER_URL).to.equal(sandbox)
@@ -108,7 +108,7 @@ describe('settings', () => {
     )
   })
 
-  it('keep the commission of new stores as records do', () => {
+  it('normalize the commission of new stores to two decimals', () => {
     for (const [given, kept] of [
       [undefined, '5.00'],
       ['', '5.00'],
@@ -125,7 +125,7 @@ describe('settings', () => {
     ['loopback', 'loopback'],
     ['loopback, 10.0.0.0/8,2001:db8::/32', 'loopback, 10.0.0.0/8,2001:db8::/32'],
   ] as const) {
-    it(`understand TRUST_PROXY=${text} [OPS-24]`, () => {
+    it(`parse TRUST_PROXY=${text} [OPS-24]`, () => {
       expect(readConfig({ TRUST_PROXY: text }).TRUST_PROXY).to.equal(value)
     })
   }
@@ -172,12 +172,12 @@ describe('settings', () => {
     ['ROLES', ','],
     ['STOP_DELAY_SECONDS', '301'],
   ] as const) {
-    it(`say what ${name} should be instead of ${value} [OPS-2]`, () => {
+    it(`describe the valid values of ${name} instead of ${value} [OPS-2]`, () => {
       expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))
     })
   }
 
-  it('name replicas by shard, one server in each URL [SHARD-100]', () => {
+  it('list replicas by shard, one server in each URL [SHARD-100]', () => {
     const DATABASE_URL = 'postgres://t@c/db'
     const of = (READ_URLS: string) =>
       readConfig({ DATABASE_URL, SHARDS: 'south=postgres://t@s/db', READ_URLS }).READ_URLS
@@ -204,7 +204,7 @@ describe('settings', () => {
     expect(wrong({ READ_MAX_LAG_MS: '0' })).to.match(/^READ_MAX_LAG_MS should be/)
   })
 
-  it('take a certificate with its key, in files that can be read [PANEL-104]', () => {
+  it('require a certificate and its key together, in readable files [PANEL-104]', () => {
     const [TLS_CERT_FILE, TLS_KEY_FILE] = ['package.json', 'README.md']
     expect(readConfig({ TLS_CERT_FILE, TLS_KEY_FILE }).PUBLIC_URL).to.equal('https://127.0.0.1:3000')
     expect(wrong({ TLS_CERT_FILE })).to.match(/^TLS_CERT_FILE requires TLS_KEY_FILE/)
@@ -212,7 +212,7 @@ describe('settings', () => {
     expect(wrong({ TLS_CERT_FILE, TLS_KEY_FILE: 'none.pem' })).to.match(/^TLS_KEY_FILE should be a PEM file/)
   })
 
-  it('take former master keys beside the present one only [OPS-70]', () => {
+  it('accept former master keys only together with a current one [OPS-70]', () => {
     const [current, former] = ['a'.repeat(64), 'b'.repeat(64)]
     const { MASTER_KEY, MASTER_KEY_FORMER } = readConfig({
       MASTER_KEY: current,
@@ -227,7 +227,7 @@ describe('settings', () => {
     expect(wrong({ MASTER_KEY: current, MASTER_KEY_FORMER: `${former};x` })).to.match(/^MASTER_KEY_FORMER should be/)
   })
 
-  it('name every one that is wrong, and show no value: one may be a password [OPS-2]', () => {
+  it('report all invalid ones, without values, since one may be a password [OPS-2]', () => {
     const message = wrong({ PORT: 'x', DATABASE_URL: 'http://user:secret@host' })
     expect(message.split('\n')).to.have.length(2)
     expect(message).not.to.include('secret')

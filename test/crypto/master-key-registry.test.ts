@@ -16,7 +16,7 @@ import { masterKeys, openedRows, vault } from '../support/master-key.ts'
 
 const others = configuredMasterKeys([Buffer.alloc(32, 1)], 'MASTER_KEY')
 
-describe('the master key of a database', () => {
+describe('master key of a database', () => {
   const database = useDatabase('withoutReadModel')
   let pool: Pool
   let folder: string
@@ -50,10 +50,10 @@ describe('the master key of a database', () => {
     expect(await readdir(folder)).to.deep.equal([])
   })
 
-  it('may have a successor beside it, but neither is enough alone while both have sealed data [OPS-71]', async () => {
+  it('may have a successor, but both are required while both have sealed data [OPS-71]', async () => {
     const both = configuredMasterKeys([Buffer.alloc(32, 1), Buffer.alloc(32, 'tillbook tests')], 'MASTER_KEY')
     await claim(both)
-    // The new one has sealed nothing yet.
+    // The new key has sealed nothing yet.
     await claim(masterKeys)
     expect((await refusalOf(others)).message).to.include(masterKeys.current().id)
     const sealed = createVault(both).seal(Buffer.from('""'), 'store_secrets/1/1')
@@ -78,10 +78,10 @@ describe('the master key of a database', () => {
   })
 })
 
-describe('a secret of the installation', () => {
+describe('secret of the installation', () => {
   const database = useDatabase('withoutReadModel')
 
-  it('is created by the first request, sealed, and the same for all [OPS-72]', async () => {
+  it('is created by the first request, sealed, and equal for all processes [OPS-72]', async () => {
     const pool = createPool(database.url, { max: 4 })
     try {
       await pool.query('delete from ops.installation_secrets')
@@ -95,7 +95,7 @@ describe('a secret of the installation', () => {
   })
 })
 
-describe('a new database', () => {
+describe('new database', () => {
   const database = useDatabase('withoutReadModel')
 
   it('gets one master key if several processes start together [OPS-71]', async () => {
@@ -120,7 +120,7 @@ describe('a new database', () => {
 describe('secrets of a company', () => {
   const database = useDatabase()
 
-  it('are never in clear in any row of any table [OPS-72]', async () => {
+  it('are stored encrypted in all tables [OPS-72]', async () => {
     const api = await startApi(database.url)
     try {
       const company = await api.company()

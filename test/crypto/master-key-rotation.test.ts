@@ -16,9 +16,9 @@ import { MASTER_KEY, masterKeys, openedRows } from '../support/master-key.ts'
 import { programOf, TEST_SETTINGS } from '../support/program.ts'
 import { until } from '../support/wait.ts'
 
-/** More than are sealed anew at a time. */
+/** More than one batch of the rotation. */
 const PERSON_KEYS = 1_100
-/** Secrets of a store and, two of them, of the installation. */
+/** Secret of a store, and two secrets of the installation. */
 const OTHERS = 3
 
 describe('master key rotation', () => {
@@ -35,7 +35,7 @@ describe('master key rotation', () => {
     await fill(pool, masterKeys, PERSON_KEYS)
   })
   afterEach(async () => {
-    // Back to the key of the other tests, by the environment's way.
+    // Restores the key of the other tests, through the environment.
     const [current] = (await readFile(path, 'utf8')).split('\n')
     if (current !== MASTER_KEY) await rotateMasterKey([pool], given(MASTER_KEY, current as string))
     await pool.query('delete from ops.person_keys; delete from ops.store_secrets')
@@ -54,7 +54,7 @@ describe('master key rotation', () => {
         .map(({ id }) => id),
     ).to.deep.equal([rotation.master_key])
     await expectOpen(pool, masterKeysInFile(path))
-    // A process that has not looked into the file yet.
+    // Process that has not read the changed file yet.
     await expectOpen(pool, running)
     expect(running.current().id).to.equal(rotation.master_key)
     expect(await openedRows(pool, 'store_secrets', createVault(masterKeys)).catch((error) => error.message)).to.match(
@@ -73,7 +73,7 @@ describe('master key rotation', () => {
     expect((alone as Error).message).to.include('MASTER_KEY_FORMER')
     const both = given(next, MASTER_KEY)
     await claim(pool, both)
-    // Services that still have the former one first go on beside it, once they know both.
+    // Services with the former key continue if they know both keys.
     const services = [both, given(MASTER_KEY, next)]
     for (const keys of services) await expectOpen(pool, keys)
     const { resealed } = await rotateMasterKey([pool], both)
@@ -178,7 +178,7 @@ const given = (...texts: string[]) =>
 
 const claim = (pool: Pool, keys: MasterKeys) => claimDatabase({ pool, keys, onMade: () => {} })
 
-/** A store with secrets, and keys of persons, one of which is destroyed. */
+/** Creates a store with secrets, and keys of persons, one of them destroyed. */
 async function fill(pool: Pool, keys: MasterKeys, count: number, prefix = 'order'): Promise<void> {
   const vault = createVault(keys)
   const { rows } = await pool.query(
@@ -216,7 +216,7 @@ const step = () => {
   if (steps.left-- <= 0) throw new Error('interrupted')
 }
 
-/** A pool whose connection is lost before one of its statements: nobody hears of what was sent after. */
+/** Pool that loses its connection before one of its statements. */
 function failingAfter(count: number, pool: Pool): Pool {
   steps.left = count
   const connect = async () => {
@@ -231,7 +231,7 @@ function failingAfter(count: number, pool: Pool): Pool {
   return { connect } as unknown as Pool
 }
 
-/** Keys in a file, of which a process is killed before, or just after, it changes the file. */
+/** Key file in which the process is killed before or after a change. */
 function failingKeys(path: string): MasterKeys {
   const keys = masterKeysInFile(path)
   const around = async (change: () => Promise<void> | undefined) => {

@@ -7,8 +7,8 @@ import { toMasterKey } from '#crypto/vault.ts'
 
 const SECRET = Buffer.from(Array.from({ length: 32 }, (_, at) => 255 - at))
 
-describe('a master key', () => {
-  it('is written as base64, in either alphabet, or as hexadecimal, and in no other form [OPS-70]', () => {
+describe('master key', () => {
+  it('is read from base64, in either alphabet, or hexadecimal, and no other format [OPS-70]', () => {
     for (const encoding of ['hex', 'base64', 'base64url'] as const)
       expect(masterKeySecretOf(SECRET.toString(encoding))?.equals(SECRET), encoding).to.equal(true)
     const text = SECRET.toString('base64')
@@ -26,7 +26,7 @@ describe('a master key', () => {
   })
 })
 
-describe('the file of master keys', () => {
+describe('file of master keys', () => {
   let folder: string
   let path: string
 
@@ -61,7 +61,7 @@ describe('the file of master keys', () => {
     expect(masterKeysInFile(path).find(before.id)).to.equal(null)
   })
 
-  it('can be deleted without effect on a running process, and is refused by name if it is unreadable', async () => {
+  it('can be deleted without effect on a running process, and an unreadable one is reported with its path', async () => {
     const keys = masterKeysInFile(path)
     await keys.file?.create()
     const { id } = keys.current()

@@ -20,13 +20,13 @@ const run = promisify(execFile)
 
 const textOf = (...path: string[]): Promise<string> => readFile(join(FOLDER, ...path), 'utf8')
 
-/** A version, and not just a name that means another image tomorrow. */
+/** True if the image has a version, which later pulls cannot change. */
 const isPinned = (image: string): boolean => /:v?\d+\.\d+/.test(image)
 
-/** The settings that a process gets, as it reads them. */
+/** Settings as a process parses them. */
 const settled = (env: Readonly<Record<string, string>>): Config => readConfig({ ...env, DATA_DIR: tmpdir() })
 
-/** What a process itself answers to probes. @returns paths that are not there */
+/** Probe paths that a process does not answer. */
 async function missingProbes(paths: readonly string[]): Promise<string[]> {
   const app = express().use(
     '/health',
@@ -76,14 +76,14 @@ describe('deploy/compose [SHARD-98]', () => {
 
   const servicesOf = (prefix: string) => Object.entries(compose.services).filter(([name]) => name.startsWith(prefix))
 
-  it('is as the schema of compose files says', () => {
-    // It names its dialect by an address that is none, and its parts as an older dialect would.
+  it('matches the schema of compose files', () => {
+    // Ajv does not know the schema's dialect address and its draft-4 `id` keyword.
     const { $schema: _, ...schema } = composeSchema
     const validate = new Ajv2019({ strict: false, validateFormats: false }).removeKeyword('id').compile(schema)
     expect(validate(compose), JSON.stringify(validate.errors)).to.equal(true)
   })
 
-  it('names what there is: secrets that are made, volumes, services, files, and images of one version', async () => {
+  it('refers to existing secrets, volumes, services and files, and to pinned images', async () => {
     const made = (await readdir(join(secrets, 'secrets'))).sort()
     expect(Object.keys(compose.secrets).sort()).to.deep.equal(made)
     expect(
@@ -109,7 +109,7 @@ describe('deploy/compose [SHARD-98]', () => {
     }
   })
 
-  it('gives the service settings that it knows and reads, made of files of secrets', async () => {
+  it('passes known and valid settings to the service, with values from secret files', async () => {
     for (const [name, { environment = {}, secrets: given = [] }] of servicesOf('service').concat(
       servicesOf('prepare'),
     )) {
@@ -136,7 +136,7 @@ describe('deploy/compose [SHARD-98]', () => {
     }
   })
 
-  it('leads to where the parts listen: Postgres, EventStoreDB, the service, and its probes', async () => {
+  it('uses the addresses at which Postgres, EventStoreDB, the service and its probes listen', async () => {
     const [, { environment = {} }] = servicesOf('service')[0] as [string, ComposeService]
     const hosts = [environment.MAIN_HOSTS, environment.SOUTH_HOSTS].join(',').split(',')
     expect(hosts).to.deep.equal([...servicesOf('main-'), ...servicesOf('south-')].map(([name]) => `${name}:5432`))
@@ -162,7 +162,7 @@ describe('deploy/compose [SHARD-98]', () => {
   })
 })
 
-describe('deploy/compose: who decides on the primary [SHARD-98]', () => {
+describe('deploy/compose: primary election [SHARD-98]', () => {
   let compose: {
     readonly services: Readonly<Record<string, ComposeService>>
     readonly networks: Readonly<Record<string, unknown>>
@@ -184,7 +184,7 @@ describe('deploy/compose: who decides on the primary [SHARD-98]', () => {
   }
   const members = () => named(/^(?:main|south)-/)
 
-  it('is on a network that nobody else is in, and that leads nowhere', async () => {
+  it('uses an internal network without other services', async () => {
     for (const name of Object.keys(compose.services)) expect(networksOf(name), name).not.to.deep.equal([])
     const inConsensus = Object.keys(compose.services).filter((name) => networksOf(name).includes('consensus'))
     expect(inConsensus.sort()).to.deep.equal([...named(/^etcd-/), ...members()].sort())
@@ -202,7 +202,7 @@ describe('deploy/compose: who decides on the primary [SHARD-98]', () => {
       })
   })
 
-  it('takes no request without a certificate, which are there where they are read', async () => {
+  it('requires client certificates, with files at the configured paths', async () => {
     for (const name of named(/^etcd-/)) {
       const { environment = {}, secrets = [] } = compose.services[name] as ComposeService
       expect(environment).to.include({ ETCD_CLIENT_CERT_AUTH: 'true', ETCD_PEER_CLIENT_CERT_AUTH: 'true' })
@@ -218,7 +218,7 @@ describe('deploy/compose: who decides on the primary [SHARD-98]', () => {
       for (const file of files) expect(compose.services[name]?.secrets).to.include(file.replace('/run/secrets/', ''))
   })
 
-  it('has certificates for each name, of one authority, whose key is not kept', async () => {
+  it('has a certificate for each host name from one authority, whose key is not stored', async () => {
     const authority = new X509Certificate(await secret('consensus_ca'))
     for (const [name, hosts] of [
       ['etcd', named(/^etcd-/)],
@@ -238,7 +238,7 @@ describe('deploy/compose: who decides on the primary [SHARD-98]', () => {
     expect(await secret('etcd_certificate'), 'made once').to.equal(before)
   })
 
-  it('answers a member by these, and nobody without', async () => {
+  it('answers members with a certificate, and refuses other clients', async () => {
     const [ca, cert, key] = await Promise.all(['consensus_ca', 'etcd_certificate', 'etcd_key'].map(secret))
     const etcd = createServer({ ca, cert, key, requestCert: true, rejectUnauthorized: true }, (_request, response) =>
       response.end('{"health":"true"}'),
@@ -260,7 +260,7 @@ describe('deploy/compose: who decides on the primary [SHARD-98]', () => {
   })
 })
 
-/** A manifest, as far as it is looked into here. */
+/** The tested parts of a manifest. */
 interface Manifest {
   readonly apiVersion: string
   readonly kind: string
@@ -291,7 +291,7 @@ interface Container {
   readonly resources?: { readonly limits?: { readonly memory?: string } }
 }
 
-/** Whose schema comes with the operator, and is not here. */
+/** API version of the Postgres operator, whose schema is not in this repository. */
 const OPERATED = 'postgresql.cnpg.io/v1'
 
 describe('deploy/kubernetes [SHARD-98]', () => {
@@ -307,7 +307,7 @@ describe('deploy/kubernetes [SHARD-98]', () => {
   const containers = () => manifests.flatMap(({ spec }) => spec?.template?.spec.containers ?? [])
   const ofService = () => containers().filter(({ image }) => image.includes('/tillbook:'))
 
-  it('are as the schemas of Kubernetes say', async () => {
+  it('match the schemas of Kubernetes', async () => {
     for (const manifest of manifests.filter(({ apiVersion }) => apiVersion !== OPERATED)) {
       const { [manifest.kind]: Model } = await import(`kubernetes-models/${manifest.apiVersion}/${manifest.kind}`)
       expect(() => new Model(manifest).validate(), `${manifest.kind} ${manifest.metadata.name}`).to.not.throw()
@@ -318,7 +318,7 @@ describe('deploy/kubernetes [SHARD-98]', () => {
     ).to.deep.equal(['main', 'south'])
   })
 
-  it('give the service settings that it knows and reads, and the owner’s to the job alone', () => {
+  it('pass known and valid settings to the service, and the owner URLs to the job only', () => {
     for (const { env = [], envFrom = [], command } of ofService()) {
       const given: Record<string, string> = {}
       for (const { configMapRef, secretRef } of envFrom)
@@ -335,7 +335,7 @@ describe('deploy/kubernetes [SHARD-98]', () => {
     }
   })
 
-  it('pin images, bound memory, and probe what is there, where the service listens', async () => {
+  it('pin images, limit memory, and probe existing paths on the port of the service', async () => {
     for (const { image, resources, name } of containers()) {
       expect(isPinned(image), image).to.equal(true)
       expect(resources?.limits?.memory, name).to.be.a('string')

@@ -12,7 +12,7 @@ interface LockedPackage {
 }
 type Packages = Readonly<Record<string, LockedPackage>>
 
-/** Folders that hold no source. */
+/** Folders without sources. */
 const OTHERS = new Set(['node_modules', 'dist', 'data', 'coverage'])
 
 /** Lock files below a folder, by their paths. */
@@ -28,7 +28,10 @@ async function lockFilesIn(folder: string): Promise<string[]> {
   return found.flat()
 }
 
-/** Faults of a lock file: packages of the project itself, and links to them, have nothing to be fetched. */
+/**
+ * Entries without version, digest or with a registry. Packages of the project itself and links to them are not
+ * downloaded.
+ */
 const faultsOf = (packages: Packages): string[] =>
   Object.entries(packages).flatMap(([path, { version, integrity, resolved, link }]) => {
     if (link || !path.includes('node_modules/')) return []
@@ -40,7 +43,7 @@ const faultsOf = (packages: Packages): string[] =>
   })
 
 describe('lock files', () => {
-  it('name every package with its version and digest, and no registry [OPS-131]', async () => {
+  it('list every package with version and digest, and without a registry [OPS-131]', async () => {
     const root = projectRoot()
     const files = await lockFilesIn(root)
     expect(files.map((file) => file.slice(root.length + 1)).sort()).to.deep.equal([
@@ -55,7 +58,7 @@ describe('lock files', () => {
     }
   })
 
-  it('are faulty where one of these is missing, or wrong', () => {
+  it('are rejected if one of these is missing or wrong', () => {
     const integrity = `sha512-${'a'.repeat(86)}==`
     const sound = { version: '1.0.0', integrity }
     expect(

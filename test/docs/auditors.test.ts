@@ -16,7 +16,7 @@ import { openCounter } from '../support/offline-sales.ts'
 const VERIFIER = 'verifier/tillbook-verify.mjs'
 const HAS_PYTHON = spawnSync('python3', ['-c', '']).status === 0
 
-describe('the guide for auditors', () => {
+describe('auditor guide', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
@@ -67,7 +67,7 @@ describe('the guide for auditors', () => {
     await rm(directory, { recursive: true })
   })
 
-  /** Runs a verifier, which knows nothing of this program, on all files but those left out. */
+  /** Runs a verifier, which shares no code with the service, on all files except `without`. */
   async function verify(command: readonly string[], without: readonly string[] = []) {
     const files = (await readdir(directory))
       .filter((name) => !without.includes(name))
@@ -82,7 +82,7 @@ describe('the guide for auditors', () => {
     [process.execPath, VERIFIER, '--json'],
     ...(HAS_PYTHON ? [['python3', 'test/integrity/proofs/verify.py']] : []),
   ])
-    it(`names a verifier that verifies what a service hands out: ${command[1]} [PROOF-30] [PROOF-80] [PROOF-82]`, async () => {
+    it(`names a verifier that verifies exports of a service: ${command[1]} [PROOF-30] [PROOF-80] [PROOF-82]`, async () => {
       const { code, stdout } = await verify(command)
       const { verdict, items } = JSON.parse(stdout)
       expect(verdict, stdout).to.equal('sound')
@@ -105,9 +105,9 @@ describe('the guide for auditors', () => {
       await save('export.jsonl', lines.join(''))
     })
 
-  if (!HAS_PYTHON) it.skip('names a format that others read: there is no python3 here [PROOF-82]')
+  if (!HAS_PYTHON) it.skip('names a format with an independent verifier: skipped without python3 [PROOF-82]')
 
-  it('names a verifier that every service hands out, with the digest of the documentation [PROOF-83]', async () => {
+  it('names a verifier that every service serves, with the documented digest [PROOF-83]', async () => {
     const answer = await fetch(`${api.url}/tillbook-verify.mjs`)
     const bytes = Buffer.from(await answer.arrayBuffer())
     expect(bytes.equals(readFileSync(VERIFIER))).to.equal(true)
@@ -118,7 +118,7 @@ describe('the guide for auditors', () => {
     expect((await fetch(`${api.url}/tillbook-verify.mjs`, { method: 'POST' })).status).to.equal(405)
   })
 
-  it('shows commands that there are [OPS-17]', () => {
+  it('shows existing commands [OPS-17]', () => {
     const shown = [...readFileSync('docs/auditors.md', 'utf8').matchAll(/tillbook -- ledger ([a-z-]+)/g)]
     const verbs = Object.keys(COMMANDS)
     for (const [, verb] of shown) expect(verbs).to.include(`ledger ${verb}`)

@@ -4,8 +4,8 @@ import { EVENT_TYPES } from '#events/catalogue.ts'
 import { eventType, kindsOf, money, newVersion, personal, quantity, text } from '#events/define.ts'
 import { eventCatalogue } from '../../tools/event-catalogue.ts'
 
-describe('the event catalogue', () => {
-  it('has every type with its version and subject', () => {
+describe('event catalogue', () => {
+  it('lists every type with its version and subject', () => {
     const catalogue = eventCatalogue(EVENT_TYPES)
     for (const [name, type] of Object.entries(EVENT_TYPES)) {
       const subjects = kindsOf(type).map((kind) => `\`${kind}/{id}\``)
@@ -13,7 +13,7 @@ describe('the event catalogue', () => {
     }
   })
 
-  it('names every field, marks the personal ones and all that is in them [LEDGER-5]', () => {
+  it('lists every field, and marks personal ones with all their parts [LEDGER-5]', () => {
     const Moved = eventType('thing', {
       note: text.nullable(),
       price: money,
@@ -38,7 +38,7 @@ describe('the event catalogue', () => {
     ])
   })
 
-  it('shows former versions, the newest first', () => {
+  it('shows former versions, newest first', () => {
     const first = eventType('thing', { note: text })
     const second = newVersion(first, { notes: z.array(text) }, ({ id, note }) => ({ id, notes: [note] }))
     const Noted = newVersion(second, { notes: z.array(text), price: money }, (data) => ({ ...data, price: '0.00' }))

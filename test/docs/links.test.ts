@@ -10,7 +10,7 @@ const PAGES = [
   ...['clients/typescript', 'examples', 'deploy'].map((folder) => `${folder}/README.md`),
 ]
 
-/** The anchor that renderers give a heading. */
+/** Anchor that renderers generate for a heading. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()

@@ -18,7 +18,7 @@ const scripts = snippetsOf('docs/online-store.md').filter(({ language }) => lang
 
 const ROOT = process.cwd()
 
-/** What the output of each section shows when it did what it says. */
+/** Expected output by section. */
 const EXPECTED: Readonly<Record<string, string>> = {
   'A store': '{"alias":"minha-loja","enabled":true,"has_notification_secret":true}\n{"delivery":"send","signs":true}\n',
   'An order': '{"status":"pending","total":"99.90","payment":null}\n',
@@ -41,7 +41,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
     '{"delivery":"lose","signs":true}\n["charged_back",null]\n',
 }
 
-describe('the guide for online stores', function () {
+describe('online store guide', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let directory: string
@@ -75,16 +75,16 @@ describe('the guide for online stores', function () {
     await rm(directory, { recursive: true })
   })
 
-  it('begins with a sandbox that signs with the secret of the demonstration store', async () => {
+  it('starts with a sandbox that signs with the secret of the demonstration store', async () => {
     const { body } = await send(`${env.SANDBOX}/sandbox/settings`, 'PUT', {})
     expect(body).to.deep.equal({ delivery: 'send', signs: true })
   })
 
-  it('has snippets in every section that does something', () => {
+  it('has snippets in exactly the expected sections', () => {
     expect([...new Set(scripts.map(({ heading }) => heading))]).to.deep.equal(Object.keys(EXPECTED))
   })
 
-  it('is true: its snippets do in order what they say [OPS-17]', async () => {
+  it('has snippets that produce the documented results in order [OPS-17]', async () => {
     const script = scripts.map(({ heading, text }) => `echo '# ${heading}'\n${text}`).join('\n')
     const { stdout } = await run('bash', ['--norc', '-euo', 'pipefail', '-c', script], { cwd: ROOT, env })
     const output: Record<string, string> = {}

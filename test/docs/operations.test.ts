@@ -10,7 +10,7 @@ import { SOURCES } from '../support/program.ts'
 const fileAt = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
 const yamlAt = async (path: string): Promise<Json> => parse(await fileAt(path))
 
-/** Rows of a table, cell by cell, that begin with a name in backticks. */
+/** Cells of the table rows that begin with a name in backticks. */
 const rowsOf = (text: string) =>
   text
     .split('\n')
@@ -23,7 +23,7 @@ const rowsOf = (text: string) =>
     )
 
 describe('docs/operations', () => {
-  /** Their defaults depend on other settings, or are paths. */
+  /** Defaults that depend on other settings, or are paths. */
   const DERIVED = [
     'DATA_DIR',
     'SEED_DEMO',
@@ -34,7 +34,7 @@ describe('docs/operations', () => {
     'PAYMENT_PROVIDER_URL',
   ]
 
-  it('has a row for every setting, with its default, its unit and a meaning [OPS-2]', async () => {
+  it('lists every setting with its default, unit and meaning [OPS-2]', async () => {
     const rows = rowsOf(await fileAt('docs/operations/settings.md'))
     expect(rows.map(([name]) => name)).to.have.members(SETTING_NAMES.map((name) => `\`${name}\``))
     const defaults = readConfig({}) as unknown as Record<string, unknown>
@@ -45,14 +45,14 @@ describe('docs/operations', () => {
     }
   })
 
-  it('explains every figure of our own [OPS-20]', async () => {
+  it('explains every metric of the service [OPS-20]', async () => {
     const text = await fileAt('docs/operations/metrics.md')
     const names = [...(await createMetrics().read()).matchAll(/^# TYPE (tillbook_\w+)/gm)].map(([, name]) => name)
     expect(names).to.have.length.above(5)
     for (const name of names) expect(text).to.include(`\`${name}\``)
   })
 
-  it('explains every message that is logged [OPS-20]', async () => {
+  it('explains every log message [OPS-20]', async () => {
     const text = await fileAt('docs/operations/messages.md')
     const messages = await loggedMessages()
     expect(messages).to.have.length.above(20)
@@ -60,10 +60,10 @@ describe('docs/operations', () => {
   })
 })
 
-/** Their output is for whoever calls them. */
+/** Command line programs, whose output is not a log of the service. */
 const NOT_THE_SERVICE = /^(cli|sandbox|till)\//
 
-/** What the service tells of itself in plain words; messages with names or numbers in them are left out. */
+/** Log messages of the service, except those with placeholders. */
 async function loggedMessages(): Promise<string[]> {
   const files = (await readdir('src', { recursive: true })).filter((file) => /\.tsx?$/.test(file))
   const sources = await Promise.all(
@@ -80,7 +80,7 @@ describe('docker-compose.yml', () => {
     compose = await yamlAt('docker-compose.yml')
   })
 
-  it('gives the service settings that it knows and understands', () => {
+  it('passes known and valid settings to the service', () => {
     const { environment } = compose.services.service
     expect(SETTING_NAMES).to.include.members(Object.keys(environment))
     const plain = Object.entries<string>(environment).map(([name, value]) => [
@@ -94,7 +94,7 @@ describe('docker-compose.yml', () => {
     }
   })
 
-  it('starts the service when everything it needs is healthy, and leaves it the time to stop', () => {
+  it('starts the service after its dependencies are healthy, and leaves it time to stop', () => {
     const { service, ...others } = compose.services
     expect(Object.keys(service.depends_on)).to.have.members(Object.keys(others))
     for (const [name, needed] of Object.entries<Json>(service.depends_on)) {
@@ -104,7 +104,7 @@ describe('docker-compose.yml', () => {
     expect(Number.parseInt(service.stop_grace_period, 10)).to.be.above(45)
   })
 
-  it('opens ports on this machine only, and keeps what is written in volumes that it declares', () => {
+  it('publishes ports on localhost only, and stores data in declared volumes', () => {
     for (const { ports = [], volumes = [] } of Object.values<Json>(compose.services)) {
       for (const port of ports) expect(port).to.match(/^127\.0\.0\.1:/)
       for (const volume of volumes) expect(compose.volumes).to.have.property(volume.split(':')[0])
@@ -113,7 +113,7 @@ describe('docker-compose.yml', () => {
 })
 
 describe('Dockerfile', () => {
-  it('copies what is compiled and what is read at run time, and runs as an ordinary user', async () => {
+  it('copies compiled code and runtime files, and runs as an unprivileged user', async () => {
     const [dockerfile, ignored] = await Promise.all([fileAt('Dockerfile'), fileAt('.dockerignore')])
     for (const folder of SOURCES) {
       expect(dockerfile).to.include(`COPY ${folder} ${folder}\n`)
@@ -128,7 +128,7 @@ describe('Dockerfile', () => {
 })
 
 describe('.github/workflows/ci.yml', () => {
-  it('runs the suite on every Node and Postgres that is supported, and on a real EventStoreDB', async () => {
+  it('tests all supported versions of Node and Postgres, and a real EventStoreDB', async () => {
     const { jobs } = await yamlAt('.github/workflows/ci.yml')
     expect(jobs.suite.strategy.matrix).to.deep.equal({ node: [20, 22, 24, 26], postgres: [15, 18] })
     expect(jobs.suite.env).to.have.property('TEST_DATABASE_URL')

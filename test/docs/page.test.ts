@@ -20,11 +20,11 @@ import { snippetsOf } from '../support/snippets.ts'
 const PAGES = { '/docs': docsPage(contract), '/docs/webhooks': webhooksPage(contract) }
 const allIn = (page: string, pattern: RegExp) => [...page.matchAll(pattern)].map(([, found = '']) => found)
 const idsOf = (page: string) => allIn(page, / id="([^"]+)"/g)
-/** A text as it is written in a page. */
+/** Text as escaped in a page. */
 const escaped = (text: string) => renderToString(createElement('p', null, text)).slice(3, -4)
 
-describe('the contract as pages', () => {
-  it('shows every operation, object and code of the contract [HTTP-14]', () => {
+describe('API documentation pages', () => {
+  it('show every operation, object and code of the contract [HTTP-14]', () => {
     const page = PAGES['/docs']
     const ids = idsOf(page)
     expect(ids).to.include.members(operations.map(({ id }) => id))
@@ -34,7 +34,7 @@ describe('the contract as pages', () => {
     for (const code of PROBLEM_CODES) if (codes.has(code)) expect(page).to.include(`<code>${code}</code>`)
   })
 
-  it('shows every event that is told, with headers and body of an example [HTTP-17, KIT-3]', () => {
+  it('show every webhook event, with headers and body of an example [HTTP-17, KIT-3]', () => {
     const page = PAGES['/docs/webhooks']
     expect(idsOf(page)).to.include.members(WEBHOOK_EVENTS.map((event) => `on_${event.replace('.', '_')}`))
     for (const event of WEBHOOK_EVENTS) {
@@ -44,7 +44,7 @@ describe('the contract as pages', () => {
     }
   })
 
-  it('has no link that leads nowhere, and no id twice', () => {
+  it('have no broken links and no duplicate ids', () => {
     for (const [path, page] of Object.entries(PAGES)) {
       expect(new Set(idsOf(page)).size, path).to.equal(idsOf(page).length)
       for (const href of allIn(page, / href="([^"]*#[^"]*)"/g)) {
@@ -54,7 +54,7 @@ describe('the contract as pages', () => {
     }
   })
 
-  it('runs nothing and loads nothing from elsewhere [HTTP-14]', () => {
+  it('run no scripts, and load nothing from other hosts [HTTP-14]', () => {
     for (const page of Object.values(PAGES)) {
       expect(page).to.not.match(/<(script|iframe|object|embed|img|form)\b/i)
       expect(page).to.not.match(/ on\w+=| style=/i)
@@ -63,7 +63,7 @@ describe('the contract as pages', () => {
     }
   })
 
-  it('is well-formed: every element that is opened is closed, in order', () => {
+  it('are well-formed: every element is closed, in order', () => {
     for (const page of Object.values(PAGES)) {
       const open: string[] = []
       for (const [, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)\b[^>]*>/g)) {
@@ -79,13 +79,13 @@ describe('the contract as pages', () => {
   })
 })
 
-describe('how webhooks are verified, on the page', () => {
-  it('is the program of the guide for receivers, which is tried there [KIT-3]', () => {
+describe('webhook verification example of the API documentation', () => {
+  it('equals the tested program of the webhook guide [KIT-3]', () => {
     expect(VERIFY).to.equal(snippetsOf('docs/webhooks.md').find(({ file }) => file === 'verify.ts')?.text)
     for (const text of [VERIFY, TRIAL]) expect(PAGES['/docs/webhooks']).to.include(escaped(text))
   })
 
-  it('can be tried with curl and openssl [KIT-3]', async () => {
+  it('verifies signatures made with curl and openssl [KIT-3]', async () => {
     const SECRET = 'whsec_AAAA'
     const folder = await openWorkplace({})
     await folder.write([{ file: 'verify.ts', text: VERIFY, language: 'ts', heading: '' }])
@@ -106,16 +106,16 @@ describe('how webhooks are verified, on the page', () => {
   })
 })
 
-describe('texts of the contract', () => {
+describe('Markdown of the contract', () => {
   const rendered = (text: string) => renderToString(createElement(Markdown, { text }))
 
-  it('are paragraphs, lists, code and bold', () => {
+  it('renders paragraphs, lists, code and bold', () => {
     expect(rendered('**Um** `<dois>`\n\n- três\n- quatro')).to.equal(
       '<p><strong>Um</strong> <code>&lt;dois></code></p><ul><li>três</li><li>quatro</li></ul>',
     )
   })
 
-  it('are escaped: nothing else in them is markup', () => {
+  it('escapes everything else', () => {
     expect(rendered('<b title="x">&')).to.match(/^<p>&lt;b title=&quot;x&quot;>&amp;<\/p>$/)
   })
 })
@@ -128,7 +128,7 @@ describe('/docs', () => {
   })
   after(() => api.close())
 
-  it('is served without a key, under a policy that lets nothing run or leave [HTTP-14, KIT-3]', async () => {
+  it('needs no key, and has a policy without scripts and other hosts [HTTP-14, KIT-3]', async () => {
     for (const [path, page] of Object.entries(PAGES)) {
       const reply = await fetch(`${api.url}${path}`)
       expect(reply.status).to.equal(200)
@@ -140,7 +140,7 @@ describe('/docs', () => {
     }
   })
 
-  it('is compressed for whoever asks for that, and not sent again to whoever has it [HTTP-14]', async () => {
+  it('supports compression and conditional requests [HTTP-14]', async () => {
     for (const path of [...Object.keys(PAGES), '/docs/style.css']) {
       const plain = await fetch(`${api.url}${path}`, { headers: { 'accept-encoding': 'identity' } })
       const text = await plain.text()
@@ -159,7 +159,7 @@ describe('/docs', () => {
     }
   })
 
-  it('is counted by address, and has no other method [HTTP-14]', async () => {
+  it('counts toward the limit per address, and refuses other methods [HTTP-14]', async () => {
     const limiting = await startApi(database.url, { perMinute: 4 })
     try {
       const get = async (path: string, method = 'GET') => fetch(`${limiting.url}${path}`, { method })
@@ -176,7 +176,7 @@ describe('/docs', () => {
     }
   })
 
-  it('has its style sheet beside it', async () => {
+  it('serves its style sheet', async () => {
     const reply = await fetch(`${api.url}/docs/style.css`)
     expect(reply.status).to.equal(200)
     expect(reply.headers.get('content-type')).to.equal('text/css; charset=utf-8')

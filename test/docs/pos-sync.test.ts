@@ -9,7 +9,7 @@ const snippets = snippetsOf('docs/pos-sync.md')
 const scripts = snippets.filter(({ language }) => language === 'bash')
 const programs = snippets.filter(({ language }) => language === 'ts')
 
-describe('the guide for tills', () => {
+describe('till guide', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
@@ -58,7 +58,7 @@ describe('the guide for tills', () => {
 
     it('compiles strictly [OPS-17]', () => workplace.compile())
 
-    it('copies all products, then what was created, changed and deactivated', async () => {
+    it('copies all products, then created, changed and deactivated ones', async () => {
       expect((await workplace.runProgram('sync.ts')).stdout).to.match(/^3 products as of \d{4}-/)
       expect(await namesInCopy()).to.have.members(['Café', 'Leite', 'Arroz'])
       await company.call('DELETE', `/catalog/items/${items[2]}`)
@@ -67,7 +67,7 @@ describe('the guide for tills', () => {
       expect(await namesInCopy()).to.have.members(['Café', 'Novo', 'Arroz'])
     })
 
-    it('uploads what was sold offline, once', async () => {
+    it('uploads offline sales once', async () => {
       const sold = async () => (await company.get('/sales?origin=pdv&limit=200')).body.data.length as number
       const before = await sold()
       expect((await workplace.runProgram('upload.ts')).stdout).to.equal(
@@ -77,7 +77,7 @@ describe('the guide for tills', () => {
       expect(await workplace.readJson('queue.json')).to.deep.equal([])
     })
 
-    it('finds conflicts and downloads what has changed', async () => {
+    it('detects conflicts, and downloads changes', async () => {
       await company.call('PATCH', `/catalog/items/${items[0]}`, { price: '7.50' })
       await company.call('DELETE', `/catalog/items/${items[3]}`)
       const { stdout } = await workplace.runProgram('conflicts.ts')
@@ -88,7 +88,7 @@ describe('the guide for tills', () => {
   })
 })
 
-/** What the output of a script shows when it did what its section says. */
+/** Expected output of each script, by section. */
 const EXPECTED: Readonly<Record<string, RegExp>> = {
   'Logging in': /^\{"id":\d+,"name":"[^"]+","email":"[^"]+","company_id":\d+\}$/m,
   'Am I connected': /^\{"success":true,"server_time":"[^"]+Z","company_id":\d+,.*"version":"1\.0"\}$/,

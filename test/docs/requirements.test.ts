@@ -13,15 +13,15 @@ const TEST = `describe('sales [SALE-2]', () => {
 })
 `
 
-describe('requirements', () => {
+describe('requirements check', () => {
   const rules = rulesIn('sales.md', PAGE)
   const tests = citationsInTitles('test/sales.test.ts', TEST)
 
-  it('are the lines of a page that begin with an id', () => {
+  it('reads rules from lines that begin with an id', () => {
     expect(rules.map(({ id }) => id)).to.deep.equal(['SALE-1', 'SALE-2'])
   })
 
-  it('are cited in titles, those of a describe by it alone', () => {
+  it('reads citations in test titles, without the ids of surrounding titles', () => {
     expect(tests.map(({ ids, title }) => [title, ...ids])).to.deep.equal([
       ['sales', 'SALE-2'],
       ["sales › payments › must sum to the total: not one's own | share", 'SALE-1', 'SALE-2'],
@@ -29,7 +29,7 @@ describe('requirements', () => {
     ])
   })
 
-  it('are cited in comments, and not in what the code says', () => {
+  it('reads citations in comments, but not in code', () => {
     const code = [
       '/** Up to the cent (SALE-1), in UTF-8. */',
       ' * as SALE-2 says',
@@ -42,7 +42,7 @@ describe('requirements', () => {
     expect(citationsInComments('a.ts', "call('SALE-1')")).to.deep.equal([])
   })
 
-  it('are unknown, untested or doubled: each is told', () => {
+  it('reports unknown, untested and duplicate rules', () => {
     const comments = [{ ids: ['SALE-8'], file: 'a.ts' }]
     const doubled = [...rules, ...rulesIn('x.md', '- **SALE-1** Again.\n- **SALE-3** Alone.\n')]
     expect(faultsOf({ rules: doubled, tests, comments })).to.deep.equal([
@@ -53,7 +53,7 @@ describe('requirements', () => {
     ])
   })
 
-  it('stand in a table with their tests', () => {
+  it('writes a table of rules with their tests', () => {
     const table = tableOfTests({ rules, tests, comments: [] })
     expect(table).to.include('| SALE-2 | [sales.test.ts](../../test/sales.test.ts): sales; sales › payments › must sum')
     expect(table).to.include('own \\| share')

@@ -2,7 +2,7 @@ import { access, readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 
 describe('SECURITY.md', () => {
-  it('names files and tests that exist, for everything that it claims', async () => {
+  it('names an existing source file and test for every claim', async () => {
     const text = await readFile('SECURITY.md', 'utf8')
     const named = [...text.matchAll(/`((?:src|test|queries|commands|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path)
     expect(named).to.have.length.above(50)

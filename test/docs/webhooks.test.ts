@@ -14,12 +14,12 @@ import { type DeliveringService, startDelivering } from '../webhooks/delivering-
 const snippets = snippetsOf('docs/webhooks.md')
 const scripts = snippets.filter(({ language }) => language === 'bash')
 const programs = snippets.filter(({ language }) => language === 'ts')
-/** An answer that shows the secret. */
+/** Response with the secret. */
 interface Shown {
   readonly data: { readonly secret: string }
 }
 
-describe('the guide for receivers of webhooks', () => {
+describe('webhook guide', () => {
   const database = useDatabase()
   let service: DeliveringService
   let guide: Workplace
@@ -49,12 +49,12 @@ describe('the guide for receivers of webhooks', () => {
 
   it('has programs that compile strictly [OPS-17]', () => guide.compile())
 
-  it('registers an address', async () => {
+  it('registers an endpoint', async () => {
     expect(await script(0)).to.match(/^\{"id":\d+,"status":"active","events":\["\*"\]\}$/m)
     secret = (await guide.readJson<Shown>('webhook.json')).data.secret
   })
 
-  it('has a receiver that takes a test and an event [HOOK-15]', async () => {
+  it('has a receiver that accepts a test and an event [HOOK-15]', async () => {
     const args = ['--import', import.meta.resolve('tsx'), 'receiver.ts']
     const env = { PATH: process.env.PATH, SECRET: secret, PORT: String(port) }
     receiver = spawn(process.execPath, args, { cwd: guide.directory, env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -69,7 +69,7 @@ describe('the guide for receivers of webhooks', () => {
     await until(async () => (await script(2)).match(/"event":"customer.created","status":"delivered","attempts":1/))
   })
 
-  it('has a receiver that refuses what is forged, altered or old [HOOK-15]', async () => {
+  it('has a receiver that refuses forged, altered and expired deliveries [HOOK-15]', async () => {
     const body = '{"event":"customer.created","data":{"id":9}}'
     const second = String(Math.floor(Date.now() / 1000) - 1)
     expect((await post(body, { 'webhook-signature': `v1,${'A'.repeat(43)}=` })).status).to.equal(401)
@@ -79,13 +79,13 @@ describe('the guide for receivers of webhooks', () => {
     expect(output).not.to.include('customer.created 9')
   })
 
-  it('has a receiver that takes no delivery under another id than its own [HOOK-81]', async () => {
+  it('has a receiver that refuses a delivery under another id [HOOK-81]', async () => {
     const body = '{"event":"customer.created","data":{"id":9}}'
     expect((await post(body, { 'webhook-id': 'outra' })).status).to.equal(401)
     expect(output).not.to.include('customer.created 9')
   })
 
-  it('has a receiver that tells repeats and gaps [HOOK-15]', async () => {
+  it('has a receiver that detects duplicates and gaps [HOOK-15]', async () => {
     const body = '{"event":"customer.created","data":{"id":9}}'
     expect((await post(body, { 'X-Service-Sequence': '7' })).status).to.equal(204)
     expect((await post(body, { 'X-Service-Sequence': '7' })).status).to.equal(204)
@@ -94,7 +94,7 @@ describe('the guide for receivers of webhooks', () => {
     expect(output).to.include('missing 2 to 6')
   })
 
-  it('tells how an address does [HOOK-71]', async () => {
+  it('shows the health of an endpoint [HOOK-71]', async () => {
     const { attempts, success_rate } = JSON.parse(await script(3))
     expect(attempts).to.be.at.least(1)
     expect(success_rate).to.equal('100.00')

@@ -121,7 +121,7 @@ describe('calendar date', () => {
     )
   })
 
-  it('counts days as far as the calendar goes, and no further', () => {
+  it('counts days up to the limits of the calendar', () => {
     expect(daysFrom('2024-02-28', 3)).to.deep.equal(['2024-02-28', '2024-02-29', '2024-03-01'])
     expect(daysFrom('9999-12-30', 5)).to.deep.equal(['9999-12-30', '9999-12-31'])
     expect(daysFrom('2026-11-21', 0)).to.deep.equal([])

@@ -21,7 +21,7 @@ const state = (status: OrderStatus, changes: Partial<PaymentState> = {}): Paymen
   ...changes,
 })
 
-describe('the provider’s statuses', () => {
+describe('statuses of the provider', () => {
   for (const [theirs, ours] of [
     ['approved', 'paid'],
     ['pending', 'pending'],
@@ -102,7 +102,7 @@ describe('transitions of a payment', () => {
   })
 })
 
-describe('an order and its payments', () => {
+describe('status of an order with its payments', () => {
   it('is paid while any payment is, else pending, else refunded, else has the last status [ORDER-5]', () => {
     const order = (...statuses: OrderStatus[]) => orderStatusOf(statuses.map((status, n) => payment(String(n), status)))
     expect(order()).to.equal('pending')

@@ -127,7 +127,7 @@ describe('name key', () => {
     )
   })
 
-  it('is its own key', () => {
+  it('is idempotent', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (name) => nameKey(nameKey(name)) === nameKey(name)))
   })
 })

@@ -6,7 +6,7 @@ import { explore, TITLE } from '../support/random.ts'
 
 const LIMITS: CsvLimits = { columns: 5, cellLength: 20, rowLength: 60 }
 
-/** All rows of a text, or the fault that ends the reading. */
+/** All rows of a text, or the limit that ended the parsing. */
 function rowsOf(text: string, delimiter = ';', limits = LIMITS) {
   const reader = createCsvReader(text, delimiter, limits)
   const rows: string[][] = []

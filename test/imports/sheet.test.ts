@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { MAX_LINES, readSheet } from '#imports/sheet.ts'
 import { isRefusal } from '#ledger/command.ts'
 
-/** The tests wait for nobody else. */
+/** The tests have no concurrent work to yield to. */
 const pause = async () => {}
 
 describe('a table from a spreadsheet', () => {
@@ -51,7 +51,7 @@ describe('a table from a spreadsheet', () => {
     expect(await refused(`${';'.repeat(60)}\n1`)).to.include('60 colunas')
   })
 
-  /** Files that take time, or memory, wherever they are read whole. */
+  /** Files that would take seconds or much memory if they were read as a whole. */
   const HOSTILE: Readonly<Record<string, readonly [content: string | Buffer, refusal: string]>> = {
     '600 KB of delimiters and line ends': [';\n'.repeat(300_000), 'não tem linhas'],
     '900 KB of line ends': ['\n'.repeat(900_000), 'não tem linhas'],
@@ -76,7 +76,7 @@ describe('a table from a spreadsheet', () => {
       const sheet = await readSheet(bytesOf(content), noting)
       await noting()
       expect(isRefusal(sheet) ? JSON.stringify(sheet.details?.fields) : 'read').to.include(refusal)
-      // Computing time, because the machine may be busy. Read whole, most of them take seconds.
+      // CPU time, because the machine may be busy. Without slices most of these files take seconds.
       expect(longest_ms).to.be.below(250)
     })
 

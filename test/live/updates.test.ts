@@ -7,7 +7,7 @@ import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 
-/** Revisions that a page was told, and whether it was told that there are no more. */
+/** Revisions received by a page, and whether its subscription has ended. */
 interface Page {
   readonly revisions: number[]
   readonly ended: boolean
@@ -23,12 +23,12 @@ describe('live updates of companies', () => {
   let other: TestCompany
   let updates: LiveUpdates
   const errors: unknown[] = []
-  /** Connections are broken on purpose. */
+  /** The tests break connections on purpose. */
   const quiet = { log: () => {} }
 
   before(async () => {
     writing = await startApi(database.url, quiet)
-    // What is in this process's name: another one's writer, pools and listener.
+    // Resources of this process; `writing` belongs to another process.
     showing = await startApi(database.url, quiet)
     pool = showing.core.pool
   })
@@ -62,7 +62,7 @@ describe('live updates of companies', () => {
   const toldUntil = (page: Page, revision: number) =>
     until(() => page.revisions.at(-1) === revision, { what: `revision ${revision} to be told` })
 
-  it('reach a page in another process, with the revision that can be read by then [PANEL-17]', async () => {
+  it('reach a page in another process, with a revision that is readable by then [PANEL-17]', async () => {
     const since = await revisionOf(company)
     const page = follow(company, since)
     await happen()
@@ -70,7 +70,7 @@ describe('live updates of companies', () => {
     expect(await revisionOf(company)).to.equal(since + 1)
   })
 
-  it('reach nobody who follows another company [PANEL-17]', async () => {
+  it('do not reach pages of other companies [PANEL-17]', async () => {
     const since = await revisionOf(company)
     const [page, stranger] = [follow(company, since), follow(other, await revisionOf(other))]
     await happen()
@@ -78,7 +78,7 @@ describe('live updates of companies', () => {
     expect(stranger.revisions).to.deep.equal([])
   })
 
-  it('tell at once what a page has missed before it followed, and nothing where it has missed nothing', async () => {
+  it('arrive at once if events were missed before the subscription, and otherwise with the next event', async () => {
     const since = await revisionOf(company)
     await happen()
     const [late, fresh] = [follow(company, since), follow(company, since + 1)]
@@ -88,7 +88,7 @@ describe('live updates of companies', () => {
     expect(fresh.revisions).to.deep.equal([since + 2])
   })
 
-  it('go up only, and many commits are told as few', async () => {
+  it('have increasing revisions, and merge many commits', async () => {
     const since = await revisionOf(company)
     const page = follow(company, since)
     for (let n = 0; n < 10; n++) await Promise.all(Array.from({ length: 10 }, () => happen()))
@@ -97,7 +97,7 @@ describe('live updates of companies', () => {
     expect(new Set(page.revisions).size).to.equal(page.revisions.length)
   })
 
-  it('reach nobody who has left', async () => {
+  it('do not reach a page after it unsubscribed', async () => {
     const since = await revisionOf(company)
     const [gone, page] = [follow(company, since), follow(company, since)]
     gone.leave()
@@ -107,10 +107,10 @@ describe('live updates of companies', () => {
     expect(gone.revisions).to.deep.equal([])
   })
 
-  it('that were missed while the connection was lost are told when it is back [PANEL-17]', async () => {
+  it('missed during a connection loss arrive after the reconnection [PANEL-17]', async () => {
     const since = await revisionOf(company)
     const page = follow(company, since)
-    await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })
+    await until(async () => (await listeners()).length >= 3, { what: 'all listeners' })
     const { rowCount } = await pool.query('select pg_terminate_backend(pid) from unnest($1::int[]) as pid', [
       (await listeners()).map(({ pid }) => pid),
     ])
@@ -121,12 +121,12 @@ describe('live updates of companies', () => {
     await toldUntil(page, since + 2)
   })
 
-  it('that are too many for a message, or not understood, make everybody look', async () => {
+  it('check all companies after a message about all or an invalid one', async () => {
     for (const message of [EVERY_COMPANY, 'nonsense']) {
       const since = await revisionOf(company)
       const page = follow(company, since)
-      await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })
-      // As a process would that tells nobody itself: the ledger alone says it.
+      await until(async () => (await listeners()).length >= 3, { what: 'all listeners' })
+      // Changes the ledger without a notification, like a process that sends none.
       await pool.query('update ops.ledgers set revision = revision + 1 where company_id = $1', [company.id])
       await pool.query('select pg_notify($1, $2)', [LIVE_CHANNEL, message])
       await toldUntil(page, since + 1)
@@ -134,7 +134,7 @@ describe('live updates of companies', () => {
     }
   })
 
-  it('end for all who follow when the process stops, and nobody can follow any more', async () => {
+  it('end for all subscribers when the process stops, which then refuses new ones', async () => {
     const page = follow(company, await revisionOf(company))
     await updates.close()
     expect(page.ended).to.equal(true)
@@ -142,7 +142,7 @@ describe('live updates of companies', () => {
     page.leave()
   })
 
-  it('can be followed by a hundred pages of a company, and by those of others beside them', async () => {
+  it('allow a hundred pages per company, independently of other companies', async () => {
     const since = await revisionOf(company)
     const pages = Array.from({ length: 100 }, () => follow(company, since))
     expect(() => follow(company, since)).to.throw('too many live subscriptions')
@@ -152,14 +152,14 @@ describe('live updates of companies', () => {
   })
 })
 
-describe('notifying of what was committed', () => {
+describe('live notifier', () => {
   const statement = (sent: string[][]) =>
     ({
       query: async ({ values }: { values: [string, string[]] }) => void sent.push(values[1]),
     }) as unknown as Pool
   const told = (companyId: number, revision: number) => [{ companyId, revision }]
 
-  it('puts what comes during a pause into one statement, the highest revision of each company', async () => {
+  it('merges notifications during a pause into one statement with the highest revision of each company', async () => {
     const sent: string[][] = []
     const notifier = createLiveNotifier(statement(sent), () => {}, 60_000)
     notifier.notify(told(1, 5))
@@ -171,7 +171,7 @@ describe('notifying of what was committed', () => {
     expect(sent).to.deep.equal([['1:5'], ['1:8,2:3']])
   })
 
-  it('keeps what could not be told for the next time, and says so', async () => {
+  it('retries failed notifications with the next ones, and reports the failure', async () => {
     const sent: string[][] = []
     const failures = [new Error('down')]
     const good = statement(sent)
@@ -189,7 +189,7 @@ describe('notifying of what was committed', () => {
     expect(errors).to.have.length(1)
   })
 
-  it('ends with all told, and tells nothing afterwards', async () => {
+  it('sends pending notifications before it closes, and none afterwards', async () => {
     const sent: string[][] = []
     const notifier = createLiveNotifier(statement(sent), () => {}, 60_000)
     notifier.notify(told(1, 5))

@@ -16,7 +16,7 @@ interface Letter {
   readonly text: string
 }
 
-/** A letter without its transfer encoding. */
+/** Text of an e-mail without its transfer encoding. */
 function readableOf({ text }: Letter): string {
   const bytes = text
     .replace(/=\r\n/g, '')
@@ -24,14 +24,14 @@ function readableOf({ text }: Letter): string {
   return Buffer.from(bytes, 'latin1').toString()
 }
 
-describe('notices by e-mail', () => {
+describe('e-mail notifications', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
   let smtp: SMTPServer
   let url: string
   const letters: Letter[] = []
-  /** How the next messages are refused, in turn. */
+  /** Errors for the next messages, in order. */
   const refusals: Error[] = []
 
   before(async () => {
@@ -79,7 +79,7 @@ describe('notices by e-mail', () => {
     const { rows } = await api.core.pool.query('select email_tries, emailed_at, next_email_at from notices')
     return rows
   }
-  /** Runs the notices, with their outcome told, until `done`. */
+  /** Runs the notifications until `done`, and collects their warnings and errors. */
   async function whileTelling(done: () => unknown, { mail = url, retrySeconds = [60] } = {}) {
     const warnings: object[] = []
     const errors: unknown[] = []
@@ -140,12 +140,12 @@ describe('notices by e-mail', () => {
     expect(notice!.emailed_at).to.be.a('string')
   })
 
-  it('are not made when someone asked for it', async () => {
+  it('are not created if a user disabled the webhook', async () => {
     await switchedOff('requested')
     expect(await stored()).to.deep.equal([])
   })
 
-  it('come again with the same Message-ID after the server has refused them for the moment [OPS-21]', async () => {
+  it('are retried with the same Message-ID after a temporary refusal of the server [OPS-21]', async () => {
     await user(`ana-${company.id}@loja.example`, 'owner')
     await switchedOff('gone')
     refusals.push(Object.assign(new Error('try again later'), { responseCode: 451 }))
@@ -165,7 +165,7 @@ describe('notices by e-mail', () => {
     expect(await stored()).to.deep.equal([{ email_tries: 3, emailed_at: null, next_email_at: null }])
   })
 
-  it('are logged, without the address, when there is no mail server [OPS-21]', async () => {
+  it('are logged without the e-mail address if there is no mail server [OPS-21]', async () => {
     await user(`ana-${company.id}@loja.example`, 'owner')
     const id = await switchedOff()
     const { warnings } = await whileTelling(settled, { mail: '' })
@@ -175,18 +175,18 @@ describe('notices by e-mail', () => {
     expect((await stored())[0]).to.include({ emailed_at: null })
   })
 
-  it('are settled with a warning when a company has no users', async () => {
+  it('are settled with a warning if a company has no users', async () => {
     await switchedOff()
     const { warnings } = await whileTelling(settled)
     expect(warnings).to.have.length(1)
     expect(letters).to.deep.equal([])
   })
 
-  describe('of an endpoint that fails', () => {
+  describe('of a failing endpoint', () => {
     const pool = () => api.core.pool
     const registered = async () =>
       (await company.post('/webhooks', { url: 'https://erp.example/ganchos', events: ['*'] })).body.data.id as number
-    /** Health as dispatchers note it, as long ago as said: `watched_since` is longer ago. */
+    /** Sets health columns as dispatchers store them; `watched_since` is two days ago. */
     const health = async (id: number, columns: string) => {
       const about = [company.id, id]
       await pool().query(
@@ -206,7 +206,7 @@ describe('notices by e-mail', () => {
       )
     const failing = () => failingEndpoints(pool(), company.id)
 
-    it('come once for an outage, not before five minutes of it, and once more when it is well again [HOOK-74, HOOK-75]', async () => {
+    it('are sent once per outage, five minutes after its start at the earliest, and once after the recovery [HOOK-74, HOOK-75]', async () => {
       await user(`ana-${company.id}@loja.example`, 'owner')
       const id = await registered()
       await health(id, `failing_since = now() - interval '4 minutes'`)
@@ -218,7 +218,7 @@ describe('notices by e-mail', () => {
       expect(await kinds()).to.deep.equal(['webhook_failing'])
       const [one] = await failing()
       expect(one).to.include({ webhook_id: id, url: 'https://erp.example/ganchos' })
-      // A success, and a failure soon after it: the same outage.
+      // A success soon followed by a failure: the same outage.
       await health(id, `failing_since = null, last_success_at = now()`)
       await health(id, `failing_since = now() - interval '1 minute', well_since = now() - interval '11 minutes'`)
       expect(await kinds()).to.deep.equal(['webhook_failing'])
@@ -238,7 +238,7 @@ describe('notices by e-mail', () => {
         expect(text).to.include(`https://loja.example/painel/integracoes/webhooks/${id}`)
     })
 
-    it('do not come for one that is off or paused, nor for what a former URL answered [HOOK-74]', async () => {
+    it('are not sent for a disabled or paused endpoint, or for failures of a former URL [HOOK-74]', async () => {
       const id = await registered()
       await company.run(switchOffWebhook, { id, reason: 'requested' })
       await health(id, `failing_since = now() - interval '6 minutes'`)
@@ -248,7 +248,7 @@ describe('notices by e-mail', () => {
       expect(await failing()).to.deep.equal([])
     })
 
-    it('show in its health, which another company does not see [HOOK-71, HOOK-74]', async () => {
+    it('match its health, which is hidden from other companies [HOOK-71, HOOK-74]', async () => {
       const id = await registered()
       await health(id, `failing_since = now() - interval '6 minutes'`)
       await pool().query(

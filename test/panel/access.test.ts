@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { browser, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
-describe('access to the panel', () => {
+describe('panel: access', () => {
   const { api, company, user: owner } = usePanelUser()
 
   const stranger = (path: string, init: RequestInit = {}) => fetch(api.url + path, { redirect: 'manual', ...init })
 
-  it('leads from the root to the panel, and whoever is not logged in to the login [PANEL-1]', async () => {
+  it('redirects the root to the panel, and requests without a session to the login [PANEL-1]', async () => {
     expect((await stranger('/')).headers.get('location')).to.equal('/painel')
     const answer = await stranger('/painel/clientes?name=Ana')
     expect(answer.status).to.equal(303)
@@ -15,7 +15,7 @@ describe('access to the panel', () => {
     expect(to.searchParams.get('para')).to.equal('/painel/clientes?name=Ana')
   })
 
-  it('shows the page that was asked for after the login, and never leads to another site [PANEL-1]', async () => {
+  it('returns to the requested page after login, and never redirects to another site [PANEL-1]', async () => {
     const enter = (para: string) => owner.post('/painel/entrar', { email: owner.email, password: owner.password, para })
     expect((await enter('/painel/clientes?name=Ana')).to).to.equal('/painel/clientes?name=Ana')
     for (const elsewhere of [
@@ -32,7 +32,7 @@ describe('access to the panel', () => {
     }
   })
 
-  it('shows by which browsers one is logged in, and ends the others; an owner ends those of a user [PANEL-203]', async () => {
+  it('lists the active sessions by browser and ends the others; owners end those of other users [PANEL-203]', async () => {
     const phone = browser(api.url)
     const android = {
       'user-agent': 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36',
@@ -61,7 +61,7 @@ describe('access to the panel', () => {
     expect((await owner.get('/painel/conta')).status).to.equal(200)
   })
 
-  it('gives a cookie that scripts cannot read and other sites cannot use [PANEL-3]', async () => {
+  it('sets a session cookie that is HttpOnly and SameSite [PANEL-3]', async () => {
     const { headers, status } = await owner.logIn()
     expect(status).to.equal(303)
     expect(headers.get('set-cookie'))
@@ -70,7 +70,7 @@ describe('access to the panel', () => {
       .and.to.match(/Path=\//)
   })
 
-  it('refuses a wrong password and an unknown address alike, and shows neither password nor who exists [PANEL-2]', async () => {
+  it('answers a wrong password and an unknown address alike, without the password [PANEL-2]', async () => {
     const wrong = await owner.logIn('uma senha errada')
     const unknown = await owner.post('/painel/entrar', { email: 'ninguem@loja.example', password: 'uma senha errada' })
     for (const { status, html } of [wrong, unknown]) {
@@ -80,14 +80,14 @@ describe('access to the panel', () => {
     }
   })
 
-  it('asks to wait after five wrong passwords [PANEL-2]', async () => {
+  it('throttles logins after five wrong passwords [PANEL-2]', async () => {
     for (let n = 0; n < 5; n++) await owner.logIn('uma senha errada')
     const { status, headers } = await owner.logIn()
     expect(status).to.equal(429)
     expect(Number(headers.get('retry-after'))).to.be.above(0)
   })
 
-  it('knows a browser that was here before, whatever others guess beside it, and opens nothing by that [PANEL-40]', async () => {
+  it('lets a known browser log in while the account is throttled; the browser cookie alone opens no session [PANEL-40]', async () => {
     const [, device = ''] = (await owner.logIn()).headers.getSetCookie()
     expect(device).to.match(
       /^tillbook-device=tb_device_[\w-]{43}; Max-Age=34560000; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
@@ -105,7 +105,7 @@ describe('access to the panel', () => {
     expect(again.headers.getSetCookie()[1]).to.include(`${cookie};`)
   })
 
-  it('knows a browser for several who share it, and takes no cookie that was made elsewhere [PANEL-40]', async () => {
+  it('recognises a browser for several users, and ignores forged browser cookies [PANEL-40]', async () => {
     const other = await panelUser(api, company)
     const body = new URLSearchParams({ email: other.email, password: other.password })
     const deviceOf = async (cookie: string) => {
@@ -118,13 +118,13 @@ describe('access to the panel', () => {
     expect(await deviceOf(`tillbook-device=${planted}`)).not.to.equal(planted)
   })
 
-  it('ends the session when somebody leaves [PANEL-4]', async () => {
+  it('ends the session at logout [PANEL-4]', async () => {
     const { to } = await owner.submit('/painel/clientes', {}, '/painel/sair')
     expect(to).to.match(/^\/painel\/entrar/)
     expect((await owner.get('/painel/clientes')).status).to.equal(303)
   })
 
-  it('brings what was typed back after a login, where the session had ended, to who typed it and without secrets [PANEL-105] [PANEL-107]', async () => {
+  it('restores form input after a login for the same user, without secrets [PANEL-105] [PANEL-107]', async () => {
     const typed = { name: 'Maria "da" Silva', person_type: 'PF', notes: '<b>' }
     const form = { ...hiddenFields((await owner.get('/painel/clientes/novo')).html, '/painel/clientes'), ...typed }
     const ownPassword = {
@@ -163,7 +163,7 @@ describe('access to the panel', () => {
     expect((await owner.post('/painel/clientes', sent)).to).to.match(/\/clientes\/\d+\?feito=criado$/)
   })
 
-  it('sends pages that may load nothing from elsewhere, and that nobody keeps [PANEL-13]', async () => {
+  it('sends pages with a strict content security policy and no-store [PANEL-13]', async () => {
     const { headers, html } = await owner.get('/painel/clientes')
     expect(headers.get('content-security-policy')).to.match(/default-src 'none'.*frame-ancestors 'none'/)
     expect(headers.get('cache-control')).to.equal('no-store')
@@ -171,7 +171,7 @@ describe('access to the panel', () => {
       expect(address, 'an address on the page').to.match(/^[/#]/)
   })
 
-  it('serves the files of its pages under addresses that change with them', async () => {
+  it('serves static files under content-hashed addresses', async () => {
     const { html } = await owner.get('/painel/clientes')
     const files = [...html.matchAll(/"(\/painel\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
     expect(files).to.have.length.above(3)
@@ -185,7 +185,7 @@ describe('access to the panel', () => {
   })
 
   describe('forms', () => {
-    it('are refused from another site, without the session’s own token, or with that of another session [PANEL-7]', async () => {
+    it('are refused from another site, without a form token, or with the token of another session [PANEL-7]', async () => {
       const { html } = await owner.get('/painel/clientes/novo')
       const fields: Record<string, string> = {
         ...hiddenFields(html, '/painel/clientes'),
@@ -205,7 +205,7 @@ describe('access to the panel', () => {
       expect((await owner.post('/painel/clientes', fields)).status).to.equal(303)
     })
 
-    it('do once what they do, however often and fast they are sent [PANEL-10]', async () => {
+    it('take effect once for repeated and concurrent submissions [PANEL-10]', async () => {
       const { html } = await owner.get('/painel/clientes/novo')
       const fields = { ...hiddenFields(html, '/painel/clientes'), name: 'Maria', person_type: 'PF' }
       const sent = await Promise.all(Array.from({ length: 10 }, () => owner.post('/painel/clientes', fields)))
@@ -215,7 +215,7 @@ describe('access to the panel', () => {
       expect(changed.status).to.equal(409)
     })
 
-    it('are refused when they are no form, too long, or without what names them', async () => {
+    it('are refused without a key, and above the size limit', async () => {
       const { html } = await owner.get('/painel/clientes/novo')
       const { _csrf = '' } = hiddenFields(html, '/painel/clientes')
       expect((await owner.post('/painel/clientes', { _csrf, name: 'Maria' })).status).to.equal(422)
@@ -223,7 +223,7 @@ describe('access to the panel', () => {
     })
   })
 
-  it('answers as 404, with the menu, what does not exist', async () => {
+  it('responds 404 with the menu for an unknown page', async () => {
     for (const path of ['/painel/nada', '/painel/clientes/999999', '/painel/clientes/0', '/painel/clientes/abc']) {
       const { status, html } = await owner.get(path)
       expect(status, path).to.equal(404)
@@ -231,7 +231,7 @@ describe('access to the panel', () => {
     }
   })
 
-  it('answers plain HTTP from elsewhere with 403, as a page [PANEL-3]', async () => {
+  it('refuses plain HTTP from other hosts with a 403 page [PANEL-3]', async () => {
     const answer = await stranger('/painel/entrar', { headers: { 'x-forwarded-for': '203.0.113.9' } })
     expect(answer.status).to.equal(403)
     expect(answer.headers.get('content-type')).to.match(/^text\/html/)

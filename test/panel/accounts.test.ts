@@ -36,7 +36,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       const form = async (id: number) =>
         hiddenFields((await user.get(`${people}/${id}/liquidar`)).html, `${people}/${id}/liquidar`)
 
-      it('are added up by age on its page and in the list of who has some open [PANEL-161] [PANEL-162]', async () => {
+      it('are totalled by age on its page and in the list of parties with open accounts [PANEL-161] [PANEL-162]', async () => {
         const [maria, jose] = [await partyId('Maria'), await partyId('José')]
         const of = (id: number, days: number, amount: string) =>
           account({ [`${party}_id`]: id, due_date: addDays(today, -days), amount })
@@ -68,7 +68,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
         expect(textIn((await user.get(`${PATH}/em-aberto?em=1`)).html)).to.include('Nenhuma conta em aberto')
       })
 
-      it('are settled by one form, each whole and once, and each that is not says why [PANEL-163]', async () => {
+      it('are settled together by one form, each in full and once, with a reason for each refused one [PANEL-163]', async () => {
         const id = await partyId('Maria')
         const open = { [`${party}_id`]: id }
         const [a, b, c] = [await account(open), await account({ ...open, amount: '20.00' }), await account(open)]
@@ -94,7 +94,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
         expect(textIn((await user.get(`${people}/${id}`)).html)).to.include('R$ 0,00 0 contas')
       })
 
-      it('are settled once, however often the form is sent [PANEL-163]', async () => {
+      it('are settled once for repeated forms [PANEL-163]', async () => {
         const id = await partyId('Maria')
         const { id: one } = await account({ [`${party}_id`]: id })
         const sent = { ...(await form(id)), accounts: [`${one}:10.00`], payment_method: 'cash', paid_at: '' }
@@ -108,7 +108,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       })
     })
 
-    it('creates what is typed as people type it, for a party that is named [PANEL-20]', async () => {
+    it('creates an account from Brazilian notation for a party given by name [PANEL-20]', async () => {
       const id = await partyId('Maria da Silva')
       const fields = {
         amount: '1.234,5',
@@ -135,7 +135,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(html).to.include(`href="/painel/${parties}/${id}"`)
     })
 
-    it('suggests names, and tells similar ones where nobody is called so', async () => {
+    it('suggests party names, and lists similar ones if none matches', async () => {
       await partyId('Maria da Silva')
       await partyId('Maria Souza')
       await partyId('João')
@@ -149,7 +149,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect((await company.get(api1)).body.data).to.deep.equal([])
     })
 
-    it('names the fields that are wrong, or taken, and changes nothing', async () => {
+    it('names invalid or taken fields, and changes nothing', async () => {
       const { status, html } = await create({ description: '', amount: '0', due_date: '2027-02-30' })
       expect(status).to.equal(422)
       expect(problemsIn(html).map((problem) => problem.split(':')[0])).to.deep.equal([
@@ -165,7 +165,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect((await company.get(api1)).body.data).to.have.length(1)
     })
 
-    it('changes only what somebody has changed; a party is left alone, replaced or removed [PANEL-11]', async () => {
+    it('changes only edited fields; the party is kept, replaced or removed [PANEL-11]', async () => {
       await partyId('João')
       const { id } = await account({ [`${party}_id`]: await partyId('Maria') })
       const edit = `${PATH}/${id}/editar`
@@ -188,7 +188,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(await inApi(id)).to.include({ [`${party}_id`]: null, amount: '12.00' })
     })
 
-    it('settles in full, as the counter’s own doing, once [PANEL-21]', async () => {
+    it('settles in full once, with the counter as the channel [PANEL-21]', async () => {
       const { id } = await account({ amount: '1500.00' })
       const at = `${PATH}/${id}/liquidar`
       const { html } = await user.get(at)
@@ -207,13 +207,13 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(shown).not.to.include('/editar').and.not.to.include('/excluir').and.not.to.include('/liquidar')
     })
 
-    it('settles at once where no time is given', async () => {
+    it('settles at the current time if none is given', async () => {
       const { id } = await account()
       expect((await settle(id, { payment_method: 'cash', paid_at: '' })).status).to.equal(303)
       expect(Math.abs(Date.parse((await inApi(id)).paid_at) - Date.now())).to.be.lessThan(60_000)
     })
 
-    it('refuses to settle without a method, at another amount than was shown, or again [PANEL-21]', async () => {
+    it('refuses a settlement without a method, with a stale amount, or of a settled account [PANEL-21]', async () => {
       const { id } = await account()
       const at = `${PATH}/${id}/liquidar`
       expect(problemsIn((await settle(id, { payment_method: '' })).html)[1]).to.match(/^Forma de pagamento: /)
@@ -238,7 +238,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(await inApi(id)).to.include({ payment_method: 'pix', description: 'Aluguel' })
     })
 
-    it('deletes after asking, once [PANEL-20]', async () => {
+    it('deletes after confirmation, once [PANEL-20]', async () => {
       const { id } = await account()
       const at = `${PATH}/${id}/excluir`
       const form = hiddenFields((await user.get(at)).html, at)
@@ -246,7 +246,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect((await user.get(`${PATH}/${id}`)).status).to.equal(404)
     })
 
-    it('lists what is pending by due date, with what it adds up to', async () => {
+    it('lists pending accounts by due date, with their total', async () => {
       await account({ description: 'Depois', due_date: addDays(today, 2), amount: '1000.00' })
       await account({ description: 'Hoje', due_date: today })
       await account({ description: 'Atrasada', due_date: addDays(today, -1), [`${party}_id`]: await partyId('Maria') })
@@ -271,7 +271,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(await list('?party_name=mar'))
         .to.include('Atrasada')
         .and.not.to.include('Hoje')
-      // What makes no sense is said of its field, and listed by nobody [PANEL-109].
+      // Invalid filters show an error at their field and an empty list [PANEL-109].
       for (const query of ['due_from=2027-13-01', 'due_from=2026-03-02&due_to=2026-03-01']) {
         const { html } = await user.get(`${PATH}?${query}`)
         const [, name] = /data-field="campo-(\w+)"/.exec(html) ?? []
@@ -281,7 +281,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       }
     })
 
-    it('goes on to further pages of each view, without losing or repeating any [PANEL-16]', async () => {
+    it('pages through each view without gaps or repetitions [PANEL-16]', async () => {
       const items = Array.from({ length: 110 }, (_, n) => ({
         external_id: `x${n}`,
         description: `Conta <${n}>`,
@@ -308,12 +308,12 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       }
     })
 
-    it('takes filters from anywhere as they come', async () => {
+    it('tolerates arbitrary filter values', async () => {
       for (const query of ['?party_name=%02', '?view=x', '?due_to=x', '?cursor=x', `?party_name=${'x'.repeat(300)}`])
         expect((await user.get(`${PATH}${query}`)).status, query).to.equal(200)
     })
 
-    it('shows an account as it was, and the list of then [PANEL-18]', async () => {
+    it('shows an account and the list at an earlier revision [PANEL-18]', async () => {
       const { id } = await account()
       const { headers } = await company.get('/me')
       await settle(id, { payment_method: 'pix' })
@@ -326,7 +326,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
         .and.include('1 conta, R$ 10,00')
     })
 
-    it('shows script in any field as text', async () => {
+    it('escapes markup in every field', async () => {
       const { id } = await account({
         description: HOSTILE,
         external_id: HOSTILE,
@@ -349,7 +349,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       }
     })
 
-    it('answers for an account of another company as for one that does not exist', async () => {
+    it('responds alike for an account of another company and a missing one', async () => {
       const other = await api.company({ idsFrom: FOREIGN_IDS })
       const foreign = { description: 'De outra', amount: '1.00', due_date: today }
       const { id } = (await other.post(api1, foreign)).body.data
@@ -369,10 +369,10 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
   })
 }
 
-describe('panel: the receivable of a sale', () => {
+describe('panel: receivable of a sale', () => {
   const { api, company, user } = usePanelUser('clerk')
 
-  it('is settled here, though the API may not, and leads to its sale [PANEL-21]', async () => {
+  it('can be settled here although the API refuses it, and links to its sale [PANEL-21]', async () => {
     const counter = await openCounter(company)
     await upload(await openTill(api.url, company), [counter.onAccount('pdv-1')])
     const [{ id, sale_id }] = (await company.get('/finance/receivables')).body.data

@@ -3,7 +3,7 @@ import { asset } from '#panel/assets.ts'
 import { send } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
 
-describe("the files of the panel's pages", () => {
+describe('panel: static files', () => {
   const api = useApi()
 
   const TYPES = {
@@ -17,7 +17,7 @@ describe("the files of the panel's pages", () => {
   }
 
   for (const [name, type] of Object.entries(TYPES) as [keyof typeof TYPES, string][]) {
-    it(`serves ${name} as what it is, without a login, to be kept for ever`, async () => {
+    it(`serves ${name} with its content type, without a login, as immutable`, async () => {
       const reply = await send(api.url + asset(name), 'GET')
       expect(reply.status).to.equal(200)
       expect(reply.text).to.not.equal('')
@@ -27,7 +27,7 @@ describe("the files of the panel's pages", () => {
     })
   }
 
-  it('has nothing under another hash, another name or a path', async () => {
+  it('responds 404 for another hash, another name or a path', async () => {
     const hash = asset('panel.css').split('/').at(-2)
     const others = [`${hash}/panel.js`, 'aaaaaaaaaaaa/panel.css', `${hash}/none.css`, `${hash}/`, 'panel.css']
     for (const path of [...others, `${hash}/..%2f..%2fassets.ts`, `${hash}/__proto__`]) {

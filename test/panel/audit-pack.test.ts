@@ -13,7 +13,7 @@ import { filesIn } from '../support/zip.ts'
 
 const PATH = '/painel/auditoria/pacote'
 
-describe('panel: the audit pack', () => {
+describe('panel: audit pack', () => {
   const { api, company, user: owner } = usePanelUser()
   let folder: string
 
@@ -32,7 +32,7 @@ describe('panel: the audit pack', () => {
   }
   const head = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  it('holds the whole ledger as it was hashed, an index in words, and how both are checked [AUDIT-20, AUDIT-21]', async () => {
+  it('contains all ledger events as hashed, an index in words, and instructions to verify both [AUDIT-20, AUDIT-21]', async () => {
     const files = await pack()
     const last = await head()
     expect([...files.keys()].slice(0, 3)).to.deep.equal(['LEIA-ME.txt', 'livro.jsonl', 'indice.csv'])
@@ -47,7 +47,7 @@ describe('panel: the audit pack', () => {
     expect(files.get('LEIA-ME.txt')).to.include(verified.hash)
   })
 
-  it('tells persons only where it was asked for by somebody who may know [AUDIT-23]', async () => {
+  it('contains personal data only on request and with permission [AUDIT-23]', async () => {
     const [withheld, granted] = [
       await panelUser(api, company, 'auditor'),
       await panelUser(api, company, 'auditor', { access_until: '2099-12-31', personal_data: true }),
@@ -67,7 +67,7 @@ describe('panel: the audit pack', () => {
     expect([(await fetchPack(clerk)).status, (await clerk.get(PATH)).status]).to.deep.equal([403, 403])
   })
 
-  it('says who took it, and a person’s file, to owners and auditors [AUDIT-26]', async () => {
+  it('shows owners and auditors its downloads, and those of data exports of persons [AUDIT-26]', async () => {
     const auditor = await panelUser(api, company, 'auditor', { access_until: '2099-12-31', personal_data: true })
     await pack(auditor)
     const [customer] = (await company.get('/customers')).body.data
@@ -79,7 +79,7 @@ describe('panel: the audit pack', () => {
     expect(await shown()).to.include(`Pessoa`)
   })
 
-  it('ends with whoever hangs up, which is noted [AUDIT-24, AUDIT-26]', async () => {
+  it('ends with an error when the client disconnects [AUDIT-24, AUDIT-26]', async () => {
     const source = { ...api.core }
     const wanted = await beginPack(api.core, company.id, {
       isOpened: true,
@@ -92,7 +92,7 @@ describe('panel: the audit pack', () => {
     expect(error.message).to.equal('gone')
   })
 
-  it('is covered by a checkpoint of its own, and satisfies the verifier in it [AUDIT-21] [AUDIT-22]', async () => {
+  it('is covered by its own checkpoint, and passes the verifier [AUDIT-21] [AUDIT-22]', async () => {
     const files = await pack()
     expect(files.get('LEIA-ME.txt')).to.include(`cobre todos os ${(await head()) + 1} eventos`)
     for (const [name, text] of files) {
@@ -108,7 +108,7 @@ describe('panel: the audit pack', () => {
     expect(stdout).to.match(new RegExp(`\\n(sound|undecided): \\d+ documents, ${(await head()) + 1} events\\n$`))
   })
 
-  it('says which events its newest checkpoint does not cover, where no other can be made [AUDIT-22]', async () => {
+  it('names the events beyond its newest checkpoint if no new one can be made [AUDIT-22]', async () => {
     await pack()
     await company.post('/customers', { name: 'Depois' })
     const proof = { checkpointOf: () => Promise.reject(new Error('not whole')) }

@@ -14,14 +14,14 @@ describe('panel: audit', () => {
   const customer = async (name: string) => (await company.post('/customers', { name })).body.data.id as number
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  it('shows the ledger with the newest first, who did what, through which channel [PANEL-27]', async () => {
+  it('lists the events newest first, with actor and channel [PANEL-27]', async () => {
     await customer('Maria')
     const text = await shown('/painel/auditoria')
     expect(text).to.match(/Cliente criado.*Usuário criado.*Empresa registrada/)
     expect(text).to.include('Chave chave').and.to.include('API').and.to.include('O sistema')
   })
 
-  it('is a file of who did what when, without what it says, also for an accountant [PANEL-275]', async () => {
+  it('downloads a CSV file of actors, events and times without contents, also for an accountant [PANEL-275]', async () => {
     await customer('Maria')
     const accountant = await panelUser(api, company, 'accountant')
     for (const who of [owner, accountant]) {
@@ -35,7 +35,7 @@ describe('panel: audit', () => {
     expect((await owner.get('/painel/auditoria.csv?de=2026-02-30')).status).to.equal(422)
   })
 
-  it('pages backwards through the whole ledger without leaving anything out', async () => {
+  it('pages backwards through all ledger events without gaps', async () => {
     for (let n = 0; n < 60; n++) await customer(`Cliente ${n}`)
     const seen: number[] = []
     let path: string | undefined = '/painel/auditoria'
@@ -64,7 +64,7 @@ describe('panel: audit', () => {
     expect(await count('ate=2020-01-01')).to.equal(0)
   })
 
-  it('names filters that make no sense, and shows no events [PANEL-109]', async () => {
+  it('names invalid filters, and shows no events [PANEL-109]', async () => {
     for (const query of [
       'numero=7',
       'tipo=customer&numero=abc',
@@ -80,7 +80,7 @@ describe('panel: audit', () => {
     }
   })
 
-  it('filters by who did it, and says how far it has looked [PANEL-87]', async () => {
+  it('filters by actor, and refuses an invalid one [PANEL-87]', async () => {
     await customer('Maria')
     await owner.submit('/painel/clientes/novo', { name: 'Bia', person_type: 'PF' }, '/painel/clientes')
     const count = async (query: string) =>
@@ -91,7 +91,7 @@ describe('panel: audit', () => {
     expect(problemsIn((await owner.get('/painel/auditoria?quem=root')).html)).not.to.deep.equal([])
   })
 
-  it('tells before and after of each field in words, also in a record’s history, which it links to [PANEL-86] [PANEL-88]', async () => {
+  it('shows the values before and after of each field in words, also in the linked history of the record [PANEL-86] [PANEL-88]', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza', phone: '11987654321' })
     const event = `/painel/auditoria/eventos/${await revision()}`
@@ -102,7 +102,7 @@ describe('panel: audit', () => {
     expect(history.html).to.include(`href="${event}"`).and.to.include(`auditoria?tipo=customer&amp;numero=${id}"`)
   })
 
-  it('withholds persons from an auditor who is not told of them, in words and raw [PANEL-83]', async () => {
+  it('masks personal data for an auditor without the permission, in words and raw [PANEL-83]', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza', phone: '11987654321' })
     const auditor = await panelUser(api, company, 'auditor')
@@ -116,7 +116,7 @@ describe('panel: audit', () => {
     }
   })
 
-  it('shows an event as it is kept, with its hash, and the record before and after it [PANEL-27]', async () => {
+  it('shows an event as stored, with its hash, and the record before and after it [PANEL-27]', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza' })
     const last = await revision()
@@ -130,7 +130,7 @@ describe('panel: audit', () => {
     }
   })
 
-  it('verifies the ledger at the press of a button, and finds what was altered [PANEL-27]', async () => {
+  it('verifies the ledger on demand, and detects altered events [PANEL-27]', async () => {
     const id = await customer('Maria')
     const verify = () => owner.submit('/painel/auditoria', {}, '/painel/auditoria/conferir')
     expect(textIn((await verify()).html))
@@ -145,7 +145,7 @@ describe('panel: audit', () => {
     expect(altered).to.include('O livro foi alterado').and.to.include('O conteúdo do evento foi alterado.')
   })
 
-  it('tells owners which records are not what the ledger says, without their values [OPS-47]', async () => {
+  it('lists for owners the records that differ from the ledger, without their values [OPS-47]', async () => {
     const id = await customer('Maria')
     await checkTables(api.core, company.id)
     expect(await shown('/painel/auditoria')).to.match(/Registros conferidos com o livro em .*, até a alteração nº/)
@@ -164,7 +164,7 @@ describe('panel: audit', () => {
       expect(textIn((await other.get(path)).html), path).not.to.include('não conferem')
   })
 
-  it('shows up to where the ledger is sealed, since when, and what keeps it from being [PROOF-31]', async () => {
+  it('shows the newest checkpoint, its age, and the reason for a missing one [PROOF-31]', async () => {
     expect(await shown('/painel/auditoria')).to.include('ainda não foi selado')
     const { proof, pool } = api.core
     const made = await proof.checkpointOf(company.id, 1)
@@ -177,7 +177,7 @@ describe('panel: audit', () => {
     await pool.query('delete from ops.sealing_faults')
   })
 
-  it('leads to any record as it was at a date and time [PANEL-18]', async () => {
+  it('opens any record as of a date and time [PANEL-18]', async () => {
     const id = await customer('Maria')
     const ask = (query: string) => owner.get(`/painel/auditoria/como-era?${query}`)
     expect((await ask(`tipo=customer&numero=${id}&em=2026-11-20T10:00`)).to).to.equal(
@@ -188,7 +188,7 @@ describe('panel: audit', () => {
     expect((await ask('tipo=customer&numero=x&em=')).status).to.equal(422)
   })
 
-  it('shows records that have no page of their own, now and then [PANEL-18]', async () => {
+  it('shows records without a page of their own, current and as of a revision [PANEL-18]', async () => {
     const path = `/painel/auditoria/registros/user/${owner.id}`
     expect(await shown(path)).to.include(owner.email)
     expect(await shown(`${path}?em=${await revision()}`))
@@ -199,7 +199,7 @@ describe('panel: audit', () => {
     expect((await owner.get('/painel/auditoria/registros/user/999999')).status).to.equal(404)
   })
 
-  it('is for owners only [PANEL-5]', async () => {
+  it('refuses users who are not owners [PANEL-5]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     for (const path of ['', '/eventos/0', '/como-era', `/registros/user/${owner.id}`])
       expect((await clerk.get(`/painel/auditoria${path}`)).status, path).to.equal(403)

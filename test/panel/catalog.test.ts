@@ -17,7 +17,7 @@ describe('panel: catalog', () => {
   const category = async (name: string) => (await company.post('/catalog/categories', { name })).body.data.id as number
   const list = async (query = '') => textIn((await user.get(`${PATH}${query}`)).html.split('id="lista"')[1] ?? '')
 
-  it('creates what is typed as people type it, with its category and its stock [PANEL-20]', async () => {
+  it('creates an item from Brazilian notation, with category and stock [PANEL-20]', async () => {
     const category_id = await category('Bebidas')
     const fields = {
       name: 'Café',
@@ -53,7 +53,7 @@ describe('panel: catalog', () => {
       expect(shown).to.include(text)
   })
 
-  it('lists deactivated items, and brings them back unless their barcode is taken [PANEL-146]', async () => {
+  it('lists deactivated items, and reactivates them unless their barcode is taken [PANEL-146]', async () => {
     const category_id = await category('Bebidas')
     const { id } = await item({ name: 'Café', barcode: '789', category_id, stock: '3' })
     await company.call('DELETE', `/catalog/items/${id}`)
@@ -71,14 +71,14 @@ describe('panel: catalog', () => {
     expect((await company.post(`/catalog/items/${id}/reactivate`)).status).to.equal(200)
   })
 
-  it('creates one item, however often the button is pressed [PANEL-10]', async () => {
+  it('creates one item for repeated submissions [PANEL-10]', async () => {
     const { html } = await user.get(`${PATH}/novo`)
     const form = { ...hiddenFields(html, PATH), name: 'Café', type: 'product', price: '1' }
     expect((await user.post(PATH, form)).to).to.equal((await user.post(PATH, form)).to)
     expect((await company.get('/catalog/items')).body.data).to.have.length(1)
   })
 
-  it('names the fields that are wrong, or taken, and changes nothing [PANEL-12]', async () => {
+  it('names invalid or taken fields, and changes nothing [PANEL-12]', async () => {
     const { status, html } = await create({ name: '', price: '1,234', stock: '-1' })
     expect(status).to.equal(422)
     expect(problemsIn(html)).to.deep.equal([
@@ -98,7 +98,7 @@ describe('panel: catalog', () => {
     expect((await company.get('/catalog/items')).body.data).to.have.length(1)
   })
 
-  it('changes the fields of an item, and never its stock, which sales change meanwhile [PANEL-20]', async () => {
+  it('changes the fields of an item, but never its stock, which concurrent sales change [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café', stock: '5', category_id: await category('Bebidas') })
     const edit = `${PATH}/${id}/editar`
     const { html } = await user.get(edit)
@@ -110,7 +110,7 @@ describe('panel: catalog', () => {
     expect(changed).to.deep.include({ name: 'Café forte', price: '2.50', category_id: null, stock: '3.000' })
   })
 
-  it('deactivates after asking, once [PANEL-20]', async () => {
+  it('deactivates after confirmation, once [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café' })
     const at = `${PATH}/${id}/excluir`
     const { html } = await user.get(at)
@@ -131,7 +131,7 @@ describe('panel: catalog', () => {
       .and.not.to.include('Item 97')
   })
 
-  it('finds items by name, code, category and type, and what is out of stock', async () => {
+  it('filters items by name, code, category, type and missing stock', async () => {
     const category_id = await category('Bebidas')
     await item({ name: 'Café', barcode: '789', category_id, stock: '0' })
     await item({ name: 'Chá', sku: 'CH', stock: '2.5', unit: 'KG' })
@@ -153,7 +153,7 @@ describe('panel: catalog', () => {
     for (const text of ['Sem estoque', '2,5 KG', 'Negativo: −1', 'Sem controle']) expect(await list()).to.include(text)
   })
 
-  /** A till that is offline sells what is not there any more. */
+  /** An offline till sells more than is in stock. */
   async function oversell(id: number) {
     const till = await openTill(api.url, company)
     const payments = [{ payment_type_id: await company.paymentType('cash'), amount: 2, status: 'completed' }]
@@ -161,7 +161,7 @@ describe('panel: catalog', () => {
     await upload(till, [offlineSaleOf({ total: 2, amount_received: 2, items, payments })])
   }
 
-  it('moves stock by what comes in, goes out or is counted, and as its own event [PANEL-20]', async () => {
+  it('records receipts, withdrawals and counts of stock as events of their own [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const move = (movement: string, quantity: string) =>
       user.submit(`${PATH}/${id}`, { movement, quantity }, `${PATH}/${id}/estoque`)
@@ -184,7 +184,7 @@ describe('panel: catalog', () => {
       expect(last).to.include(text)
   })
 
-  it('tells why a stock moved, sale by sale, beyond what its row lists itself [PANEL-164]', async () => {
+  it('shows the stock history sale by sale, beyond the entries of the row [PANEL-164]', async () => {
     const counter = await openCounter(company, '500')
     await Promise.all(Array.from({ length: 66 }, () => counter.sell()))
     const at = `${PATH}/${counter.product}`
@@ -201,7 +201,7 @@ describe('panel: catalog', () => {
     expect(pages.length).to.be.above(1)
   })
 
-  it('refuses movements that make no sense, and leaves the stock alone [PANEL-20]', async () => {
+  it('refuses invalid stock movements, and leaves the stock unchanged [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const at = `${PATH}/${id}`
     const move = (fields: Record<string, string>) => user.submit(at, fields, `${at}/estoque`)
@@ -220,7 +220,7 @@ describe('panel: catalog', () => {
     expect((await inApi(at)).stock).to.equal('5.000')
   })
 
-  it('moves stock once, however often the button is pressed [PANEL-10]', async () => {
+  it('moves stock once for repeated submissions [PANEL-10]', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const to = `${PATH}/${id}/estoque`
     const form = { ...hiddenFields((await user.get(`${PATH}/${id}`)).html, to), movement: 'in', quantity: '2' }
@@ -228,7 +228,7 @@ describe('panel: catalog', () => {
     expect((await inApi(`${PATH}/${id}`)).stock).to.equal('7.000')
   })
 
-  it('offers no stock for a service', async () => {
+  it('offers no stock form for a service', async () => {
     const { id } = await item({ name: 'Frete', type: 'service' })
     const { html } = await user.get(`${PATH}/${id}`)
     expect(html).not.to.include('/estoque"')
@@ -237,7 +237,7 @@ describe('panel: catalog', () => {
     expect(forced.status).to.equal(422)
   })
 
-  it('shows an item as it was, with the stock of then and nothing to change', async () => {
+  it('shows an item at an earlier revision with its stock, without actions', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const { headers } = await company.get('/me')
     await company.call('PATCH', `/catalog/items/${id}`, { name: 'Chá', stock: '9' })
@@ -250,7 +250,7 @@ describe('panel: catalog', () => {
       .and.not.to.include('Chá')
   })
 
-  it('shows script in any field as text', async () => {
+  it('escapes markup in every field', async () => {
     const category_id = await category(HOSTILE.slice(0, 80))
     const { id } = await item({ name: HOSTILE, sku: HOSTILE.slice(0, 60), unit: '<b>"\'', category_id, stock: '0' })
     const asked = encodeURIComponent(HOSTILE)
@@ -269,7 +269,7 @@ describe('panel: catalog', () => {
     }
   })
 
-  it('takes filters from anywhere as they come', async () => {
+  it('tolerates arbitrary filter values', async () => {
     await item({ name: 'Café' })
     for (const query of [
       '?name=%02',
@@ -283,7 +283,7 @@ describe('panel: catalog', () => {
     expect(await list('?category_id=abc')).to.include('Nenhum item encontrado.')
   })
 
-  it('answers for records of another company as for those that do not exist', async () => {
+  it('responds alike for records of another company and missing ones', async () => {
     const other = await api.company({ idsFrom: FOREIGN_IDS })
     const { id } = (await other.post('/catalog/items', { name: 'De outra', price: '1.00', stock: '1' })).body.data
     for (const page of [`${PATH}/${id}`, `${PATH}/${id}/editar`, `${PATH}/${id}/excluir`])
@@ -305,7 +305,7 @@ describe('panel: catalog', () => {
   describe('categories', () => {
     const AT = `${PATH}/categorias`
 
-    it('are created, listed by name, and lead to their items', async () => {
+    it('are created, listed by name, and linked to their items', async () => {
       await category('Doces')
       const { to } = await user.submit(`${AT}/novo`, { name: 'Bebidas', external_id: 'B' }, AT)
       const shown = (await user.get(to ?? '')).html
@@ -318,7 +318,7 @@ describe('panel: catalog', () => {
         .and.not.to.include('Bebidas')
     })
 
-    it('are renamed, and deleted after asking, which leaves their items without one [ITEM-8]', async () => {
+    it('are renamed, and deleted after confirmation, which leaves their items without one [ITEM-8]', async () => {
       const id = await category('Bebidas')
       await item({ name: 'Café', category_id: id })
       await user.submit(`${AT}/${id}/editar`, { name: 'Sucos' })
@@ -332,7 +332,7 @@ describe('panel: catalog', () => {
         .and.not.to.include('Sucos')
     })
 
-    it('have names of their own', async () => {
+    it('require unique names', async () => {
       await category('Doces')
       const { status, html } = await user.submit(`${AT}/novo`, { name: ' doces ' }, AT)
       expect(status).to.equal(409)

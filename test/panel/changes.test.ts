@@ -13,7 +13,7 @@ interface Schema {
   readonly const?: unknown
 }
 
-/** What has no word: members, and values that are one of few. */
+/** Members and enum values that have no Portuguese word. */
 function* wordless({ properties = {}, anyOf = [], items, ...schema }: Schema, name: string): Iterable<string> {
   for (const value of schema.enum ?? (schema.const === undefined ? [] : [schema.const]))
     if (value !== null && !Object.hasOwn(VALUE_NAMES[name] ?? {}, String(value))) yield `${name}: ${value}`
@@ -27,14 +27,14 @@ function* wordless({ properties = {}, anyOf = [], items, ...schema }: Schema, na
 
 const ZONE = 'America/Sao_Paulo'
 
-describe('what has changed, in words', () => {
+describe('panel: event changes in words', () => {
   for (const [type, { data }] of Object.entries(EVENT_TYPES))
-    it(`has words for all that ${type} says [PANEL-86]`, () => {
+    it(`names all fields and values of ${type} [PANEL-86]`, () => {
       expect(EVENTS).to.have.property(type)
       expect([...new Set(wordless(z.toJSONSchema(data as z.ZodType) as Schema, 'id'))]).to.deep.equal([])
     })
 
-  it('shows before and after of each field, also within lists, and leaves out what is the same [PANEL-86]', () => {
+  it('show the values before and after of each field, also within lists, and omit unchanged ones [PANEL-86]', () => {
     const line = { description: 'Café', unit_price: '12.50' }
     const before = {
       name: 'Ana',
@@ -64,7 +64,7 @@ describe('what has changed, in words', () => {
     ])
   })
 
-  it('knows from the events before what a field was [PANEL-86]', () => {
+  it('take earlier values from earlier events [PANEL-86]', () => {
     const [, renamed, again] = changesOfEach(
       [
         { data: { id: 1, name: 'Ana', phone: null } },
@@ -80,7 +80,7 @@ describe('what has changed, in words', () => {
     expect(again).to.deep.equal([{ field: 'Nome', before: 'Bia', after: 'Ana' }])
   })
 
-  it('says of an event what it says, and of which fields', () => {
+  it('list the values of an event by field', () => {
     const data = { id: 1, changes: { role: 'auditor', personal_data: false } }
     expect(saidBy({ data }, ZONE).map(({ field, after }) => [field, after])).to.deep.equal([
       ['Papel', 'Auditor'],

@@ -5,7 +5,7 @@ import type { TestCompany } from '../support/api.ts'
 import { type PanelUser, panelUser, textIn } from '../support/panel.ts'
 import { useApi } from '../support/use-api.ts'
 
-describe('what another site leads a browser to', () => {
+describe('panel: navigation from another site', () => {
   const api = useApi({ settings: { PANEL_QUOTA_PER_SESSION: '5' } })
   let company: TestCompany
   let owner: PanelUser
@@ -35,7 +35,7 @@ describe('what another site leads a browser to', () => {
     '/vendas/1/recibo/arquivo',
     '/vendas/1?em=1',
   ])
-    it(`is a page that leads to ${path}, and nothing of it [PANEL-305]`, async () => {
+    it(`receives a page that redirects to ${path}, without its content [PANEL-305]`, async () => {
       const { status, html, type } = await visit(path, 'cross-site')
       expect([status, type, isStep(html)]).to.deep.equal([200, 'text/html; charset=utf-8', true])
       expect(html).to.include(`href="/painel${path === '/' ? '' : path}"`)
@@ -43,26 +43,26 @@ describe('what another site leads a browser to', () => {
         expect(isStep((await visit(path, site)).html), String(site)).to.equal(false)
     })
 
-  it('leads there with all that was asked for, and to no other site [PANEL-305]', async () => {
+  it('keeps the whole query in the redirect, and never leads to another site [PANEL-305]', async () => {
     const { html } = await visit('/vendas?sold_from=&q=%22%3E%3Cb&feito=x', 'cross-site')
     expect(html).to.include('href="/painel/vendas?sold_from=&amp;q=%22%3E%3Cb&amp;feito=x"')
     const absolute = await visit('//outro.example/', 'cross-site')
     expect(absolute.html).not.to.include('href="//')
   })
 
-  it('is a record itself, as it is now [PANEL-305]', async () => {
+  it('opens a record directly, in its current state [PANEL-305]', async () => {
     const { id } = (await company.post('/customers', { name: 'Ana Souza' })).body.data
     const { status, html } = await visit(`/clientes/${id}`, 'cross-site')
     expect([status, isStep(html)]).to.deep.equal([200, false])
     expect(textIn(html)).to.include('Ana Souza')
   })
 
-  it('tells whoever may not open it so at once [PANEL-5]', async () => {
+  it('is refused at once without permission [PANEL-5]', async () => {
     owner = await panelUser(api, company, 'clerk')
     expect((await visit('/auditoria', 'cross-site')).status).to.equal(403)
   })
 
-  it('uses up nothing of what the session may ask for, and has its own bound [PANEL-305]', async () => {
+  it('does not count toward the session quota, and has its own limit [PANEL-305]', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 32; n++) statuses.push((await visit('/', 'cross-site')).status)
     expect(statuses).to.deep.equal([...Array<number>(30).fill(200), 429, 429])

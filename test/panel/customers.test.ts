@@ -9,7 +9,7 @@ describe('panel: customers', () => {
     user.submit('/painel/clientes/novo', { person_type: 'PF', ...fields }, '/painel/clientes')
   const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
 
-  it('creates what is typed as people type it, for the API to see, as the counter’s own doing [PANEL-20]', async () => {
+  it('creates a customer from Brazilian notation, visible in the API, with the counter as the channel [PANEL-20]', async () => {
     const { status, to } = await create({
       name: ' Maria da Silva ',
       document: '529.982.247-25',
@@ -29,7 +29,7 @@ describe('panel: customers', () => {
       expect(shown).to.include(text)
   })
 
-  it('shows a form again with what was typed and what is wrong, beside the fields [PANEL-12]', async () => {
+  it('shows an invalid form again with its input, and errors at the fields [PANEL-12]', async () => {
     const { status, html } = await create({ name: '', document: '123', notes: 'fica' })
     expect(status).to.equal(422)
     expect(problemsIn(html)).to.deep.equal([
@@ -41,14 +41,14 @@ describe('panel: customers', () => {
     expect((await company.get('/customers')).body.data).to.deep.equal([])
   })
 
-  it('names the field when a name is taken', async () => {
+  it('names the field if a name is taken', async () => {
     await create({ name: 'Maria' })
     const { status, html } = await create({ name: ' maria ' })
     expect(status).to.equal(409)
     expect(problemsIn(html)).to.include('Nome: já é usado por outro registro')
   })
 
-  it('changes only what somebody has changed, whatever others have changed meanwhile [PANEL-11]', async () => {
+  it('changes only edited fields, and keeps concurrent changes of others [PANEL-11]', async () => {
     const path = pathOf((await create({ name: 'Maria', phone: '11111111' })).to)
     const id = path.split('/').at(-1)
     const { html } = await user.get(`${path}/editar`)
@@ -68,7 +68,7 @@ describe('panel: customers', () => {
     })
   })
 
-  it('empties a field that is cleared', async () => {
+  it('empties a cleared field', async () => {
     const path = pathOf((await create({ name: 'Maria', phone: '11111111', 'address.city': 'Santos' })).to)
     const cleared = { name: 'Maria', person_type: 'PF', phone: '', 'address.city': '' }
     expect((await user.submit(`${path}/editar`, cleared)).status).to.equal(303)
@@ -78,7 +78,7 @@ describe('panel: customers', () => {
     })
   })
 
-  it('does not take an emptied name for one that is left alone', async () => {
+  it('refuses an emptied name instead of keeping the old one', async () => {
     const path = pathOf((await create({ name: 'Maria', phone: '11111111' })).to)
     const { status, html } = await user.submit(`${path}/editar`, { name: ' ', person_type: 'PF', phone: '' })
     expect(status).to.equal(422)
@@ -87,14 +87,14 @@ describe('panel: customers', () => {
     expect(data).to.deep.include({ name: 'Maria', phone: '11111111' })
   })
 
-  it('deletes after asking [PANEL-20]', async () => {
+  it('deletes after confirmation [PANEL-20]', async () => {
     const path = pathOf((await create({ name: 'Maria' })).to)
     expect(textIn((await user.get(`${path}/excluir`)).html)).to.include('deixa de aparecer')
     expect((await user.submit(`${path}/excluir`, {})).to).to.equal('/painel/clientes?feito=excluido')
     expect((await user.get(path)).status).to.equal(404)
   })
 
-  it('lists by name with pages and filters, in the address [PANEL-16]', async () => {
+  it('lists by name with pages and filters in the address [PANEL-16]', async () => {
     for (let n = 0; n < 52; n++) await company.post('/customers', { name: `Cliente ${String(99 - n)}` })
     const first = (await user.get('/painel/clientes')).html
     expect(textIn(first)).to.match(/Cliente 48 .*Cliente 49 .*Cliente 97 /)
@@ -108,7 +108,7 @@ describe('panel: customers', () => {
     expect((await user.get('/painel/clientes?cursor=quebrado')).status).to.equal(200)
   })
 
-  it('shows a customer as it was at a revision and at a time, without anything to change [PANEL-18]', async () => {
+  it('shows a customer as of a revision and as of a time, without actions [PANEL-18]', async () => {
     const path = pathOf((await create({ name: 'Maria' })).to)
     const { headers } = await company.get('/me')
     await user.submit(`${path}/editar`, { name: 'Outra', person_type: 'PF' })
@@ -120,7 +120,7 @@ describe('panel: customers', () => {
     expect((await user.get(`${path}?em=9999999`)).status).to.equal(422)
   })
 
-  it('shows script in any field as text [PANEL-13]', async () => {
+  it('escapes markup in every field [PANEL-13]', async () => {
     await company.post('/customers', {
       name: HOSTILE,
       notes: HOSTILE,
@@ -142,19 +142,19 @@ describe('panel: customers', () => {
     }
   })
 
-  it('answers for a customer of another company as for one that does not exist', async () => {
+  it('responds alike for a customer of another company and a missing one', async () => {
     const other = await api.company()
     const { id } = (await other.post('/customers', { name: 'De outra' })).body.data
     for (const path of [`/painel/clientes/${id}`, `/painel/clientes/${id}/editar`, `/painel/clientes/${id}/excluir`])
       expect((await user.get(path)).status, path).to.equal(404)
   })
 
-  it('takes filters from anywhere as they come [PANEL-16]', async () => {
+  it('tolerates arbitrary filter values [PANEL-16]', async () => {
     for (const query of ['?q=%02', '?document=%02', '?external_id=%01', `?q=${'x'.repeat(300)}`, '?cursor=x'])
       expect((await user.get(`/painel/clientes${query}`)).status, query).to.equal(200)
   })
 
-  it('shows what a customer has bought, without the cancelled, page by page [PANEL-160]', async () => {
+  it('lists the purchases of a customer without cancelled sales, page by page [PANEL-160]', async () => {
     const counter = await openCounter(company)
     const { id } = (await company.post('/customers', { name: 'Maria', external_id: 'm' })).body.data
     const sales: number[] = []
@@ -170,7 +170,7 @@ describe('panel: customers', () => {
     expect(listed((await user.get(next)).html)).to.deep.equal(sales.toReversed().slice(10))
   })
 
-  it('says of a customer at a moment before it was created that it was not there yet [PANEL-165]', async () => {
+  it('states that a customer did not exist yet, for a time before its creation [PANEL-165]', async () => {
     const { id } = (await company.post('/customers', { name: 'Maria' })).body.data
     const early = await user.get(`/painel/clientes/${id}?em=0`)
     expect(early.status).to.equal(404)

@@ -6,10 +6,10 @@ import { createTestUser, logIn } from '../support/till.ts'
 import { until } from '../support/wait.ts'
 import { bytesOf, openWire } from '../support/wire.ts'
 
-/** Of each kind: those who announce far too much, and those who announce as much as they may. */
+/** Of each kind: clients that announce too large a body, and clients that announce the largest allowed one. */
 const ATTACKERS = 84
 
-describe('what the panel is defended against', () => {
+describe('panel: defences', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
@@ -29,7 +29,7 @@ describe('what the panel is defended against', () => {
   const call = (path: string, init: RequestInit = {}) =>
     fetch(api.url + path, { redirect: 'manual', ...init, headers: { cookie: owner.cookie(), ...init.headers } })
 
-  it('addresses with a character that no text has', async () => {
+  it('refuse addresses with a NUL character', async () => {
     for (const path of [
       '/clientes?q=%00',
       '/fornecedores?document=1%002',
@@ -47,7 +47,7 @@ describe('what the panel is defended against', () => {
     expect(failures).to.deep.equal([])
   })
 
-  it('forms with a character that no text has: they are shown again without it', async () => {
+  it('show a form with a NUL character again without it', async () => {
     const { status, html } = await owner.submit('/painel/clientes/novo', { name: 'a\0b' }, '/painel/clientes')
     expect(status).to.equal(422)
     expect(html).to.include('value="a\uFFFDb"').and.not.to.include('\0')
@@ -57,7 +57,7 @@ describe('what the panel is defended against', () => {
     expect(failures).to.deep.equal([])
   })
 
-  it('methods that an address does not know', async () => {
+  it('refuse methods that an address does not support', async () => {
     for (const [method, path, allow] of [
       ['GET', '/sair', 'POST'],
       ['PATCH', '/entrar', 'GET, HEAD, POST'],
@@ -71,7 +71,7 @@ describe('what the panel is defended against', () => {
     }
   })
 
-  it('whoever asks for the headers of what has no end', async () => {
+  it('answer HEAD requests for endless streams', async () => {
     const answer = await call('/painel/ao-vivo', { method: 'HEAD' })
     expect(answer.status).to.equal(200)
     expect(answer.headers.get('content-type')).to.match(/^text\/event-stream/)
@@ -79,7 +79,7 @@ describe('what the panel is defended against', () => {
     await until(async () => (await api.connections()) <= 1)
   })
 
-  it('bodies that are no forms', async () => {
+  it('refuse bodies that are not forms', async () => {
     const fields = JSON.stringify({ email: owner.email, password: owner.password })
     const multipart = new FormData()
     multipart.set('email', owner.email)
@@ -100,7 +100,7 @@ describe('what the panel is defended against', () => {
     expect(textIn(html)).not.to.include('JSON')
   })
 
-  it('strangers whose forms never end: everybody else gets in, and whoever is in goes on [HTTP-31]', async () => {
+  it('keep logins and sessions working while unauthenticated clients send endless forms [HTTP-31]', async () => {
     const form = hiddenFields((await owner.get('/painel/clientes/novo')).html, '/painel/clientes')
     const user = await createTestUser(company)
     const from = (address: string) => ({ 'x-forwarded-for': address, 'x-forwarded-proto': 'https' })
@@ -134,7 +134,7 @@ describe('what the panel is defended against', () => {
     }
   })
 
-  it('sessions that nobody can end: whoever logs in again leaves none behind', async () => {
+  it('replace the former session at a new login', async () => {
     const cookie = owner.cookie()
     expect((await call('/painel/clientes')).status).to.equal(200)
     expect((await owner.logIn()).status).to.equal(303)
@@ -143,7 +143,7 @@ describe('what the panel is defended against', () => {
     expect((await call('/painel/clientes', { headers: { cookie } })).status).to.equal(303)
   })
 
-  it('cookies that were planted: behind HTTPS only a cookie of this very host counts, and never one from before [PANEL-3]', async () => {
+  it('accept only __Host- cookies behind HTTPS, and never one from before the login [PANEL-3]', async () => {
     const secure = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.9' }
     const planted = `__Host-tillbook=tb_panel_${'A'.repeat(43)}`
     const body = new URLSearchParams({ email: owner.email, password: owner.password })
@@ -157,14 +157,14 @@ describe('what the panel is defended against', () => {
     expect(await page(`tillbook=${token}`), 'under the name that any site of the domain can set').to.equal(303)
   })
 
-  it('pages of others that lead the login to what is no page [PANEL-1]', async () => {
+  it('ignore login redirects to anything but a page [PANEL-1]', async () => {
     for (const para of ['/painel/sair', '/painel/entrar', '/painel/ao-vivo', '/painel/ao-vivo?desde=1']) {
       const body = { email: owner.email, password: owner.password, para }
       expect((await owner.post('/painel/entrar', body)).to, para).to.equal('/painel')
     }
   })
 
-  it('sessions that end while a page is open: its scripts lead to the login', async () => {
+  it('make page scripts open the login when the session ends', async () => {
     await owner.submit('/painel/clientes', {}, '/painel/sair')
     const { status, headers } = await call('/painel', { headers: { 'hx-request': 'true' } })
     expect([status, headers.get('hx-redirect')]).to.deep.equal([401, '/painel/entrar?feito=entre'])

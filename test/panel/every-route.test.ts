@@ -12,26 +12,26 @@ import { FOREIGN_IDS } from '../support/api.ts'
 import { usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../support/panel.ts'
 
-/** What a clerk has no business with: keys, webhooks, people, settings, how the store is paid, its money given back, the ledger itself, and who is forgotten. */
+/** Owners only: keys, webhooks, users, settings, payment setup, refunds, the ledger, erasure of persons. */
 const OWNERS_ONLY =
   /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
 
-/** Who did what when, without what it says. */
+/** Audit overview: actors, events and times without contents. */
 const BOOKS = /^\/auditoria(\.csv|\/pacote|\/conferir)?$/
-/** What the company owes, which clerks are not told. */
+/** Accounts payable, hidden from clerks. */
 const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
 
-/** What items cost, as it is stored, shown and filled in. */
+/** Cost of an item, as stored, displayed and in forms. */
 const COST = new RegExp(SAMPLE_COST.replace('.', '[.,]'))
 
-/** What everybody does to themselves, and what only looks: auditors too. */
+/** Forms that change only the own account, or nothing: open to auditors too. */
 const FORMS_OF_AUDITORS = ['/conta/senha', '/conta/encerrar-sessoes', '/empresas', '/auditoria/conferir']
 
-/** Pages that lead to a change, though one looks at them first. */
+/** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
   /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|importar|importar\/conferir)$/
 
-/** Its numbers are every company's own: each has an event 0. */
+/** Numbered per company: each ledger has an event 0. */
 const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'
 
 const isPage = (route: PanelRoute): route is PageRoute => 'show' in route
@@ -42,11 +42,11 @@ const aboutRecords = (route: PanelRoute) => route.path.includes(':') && route.pa
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** The same address about records that nobody has. */
+/** The same address with ids that do not exist. */
 const ofNobody = (address: string): string =>
   address.replace(UUID, '01a00000-0000-7000-8000-000000000000').replace(/\/\d+(?=\/|$)/g, '/999999999')
 
-/** What an answer tells, without what is another one in every answer. */
+/** Response without the parts that differ in every response. */
 const told = ({ status, html }: PanelReply) => ({
   status,
   html: html.replace(UUID, '').replace(/name="_csrf" value="[^"]*"/g, ''),
@@ -59,8 +59,8 @@ const PERSONAL_TEXTS = `select distinct v as text from (
   union all select unnest(array[doc->'customer'->>'name', doc->'customer'->>'email', doc->'customer'->>'document']) from orders where company_id = $1
 ) texts where v is not null`
 
-describe('every route of the panel', function () {
-  // Each has records of its own put in place.
+describe('panel: every route', function () {
+  // Each route creates its own records.
   this.timeout(60_000)
   const panel = usePanel()
   let owner: PanelUser
@@ -77,19 +77,19 @@ describe('every route of the panel', function () {
     stranger = await panelUser(panel.api, await panel.api.company({ idsFrom: FOREIGN_IDS }))
   })
 
-  /** What every form of a person's session carries. */
+  /** Hidden fields of every form of the session. */
   async function signed(user: PanelUser): Promise<{ _csrf: string; _key: string }> {
     const { _csrf = '' } = hiddenFields((await user.get('/painel/conta')).html, '/painel/sair')
     return { _csrf, _key: uuidv7() }
   }
 
-  /** How far both ledgers have come. */
+  /** Current revision of every ledger. */
   async function revisions(): Promise<unknown> {
     const { rows } = await panel.api.core.pool.query('select company_id, revision from ops.ledgers order by company_id')
     return rows
   }
 
-  it('is for everybody, for whom the company tells what it owes, for whoever checks its books, or for owners only [PANEL-1] [PANEL-200]', () => {
+  it('is open to everyone, to roles that see payables, to roles that read the books, or to owners only [PANEL-1] [PANEL-200]', () => {
     for (const { path, access } of PANEL_ROUTES)
       expect(access ?? 'everyone', path).to.equal(
         BOOKS.test(path) ? 'books' : OWNERS_ONLY.test(path) ? 'owner' : PAYABLES.test(path) ? 'payables' : 'everyone',
@@ -97,7 +97,7 @@ describe('every route of the panel', function () {
   })
 
   for (const { path, access } of PAGES)
-    it(`is shown to whom it is for, and no heavier than need be: GET ${path} [PANEL-5] [PANEL-100] [PANEL-113]`, async () => {
+    it(`is shown to permitted roles only, within its size limit: GET ${path} [PANEL-5] [PANEL-100] [PANEL-113]`, async () => {
       const address = await addressOf(panel, path)
       const { status: shown, html } = await owner.get(address)
       expect(shown).to.equal(200)
@@ -110,7 +110,7 @@ describe('every route of the panel', function () {
       expect([status, to?.split('?')[0]]).to.deep.equal([303, '/painel/entrar'])
     })
 
-  it('gives each list as a file, now and as it was, which tells an auditor no names [PANEL-83] [PANEL-143]', async () => {
+  it('offers each list as CSV, current and as of a revision, without personal data for auditors [PANEL-83] [PANEL-143]', async () => {
     const known = await personalTexts()
     for (const { path, asOf } of FILES) {
       expect((await owner.get(`/painel${path}`)).headers.get('content-type'), path).to.match(/^text\/csv/)
@@ -122,7 +122,7 @@ describe('every route of the panel', function () {
     }
   })
 
-  it('lets an accountant look at business and no more [PANEL-202]', async () => {
+  it('gives accountants read access to business pages only [PANEL-202]', async () => {
     for (const route of PANEL_ROUTES) {
       const changes = changesRecords(route)
       expect(mayOpen('accountant', { ...route, changes }), route.path).to.equal(!changes && route.access !== 'owner')
@@ -142,7 +142,7 @@ describe('every route of the panel', function () {
     expect((await accountant.post(`${item}/excluir`, await signed(accountant))).status).to.equal(403)
   })
 
-  it('tells costs and what is owed to accountants, and no clerk, now, as it was and in files [PANEL-201] [PANEL-202]', async () => {
+  it('shows costs and payables to accountants but not to clerks, in pages, earlier revisions and files [PANEL-201] [PANEL-202]', async () => {
     const item = await addressOf(panel, '/catalogo/:id')
     const supplier = await addressOf(panel, '/fornecedores/:id')
     const past = `?em=${await head()}`
@@ -163,7 +163,7 @@ describe('every route of the panel', function () {
     }
   })
 
-  it('leaves alone what an item costs when a clerk changes it, whatever is sent [PANEL-201]', async () => {
+  it('keeps the cost of an item when a clerk edits it, even if the form contains one [PANEL-201]', async () => {
     const item = await addressOf(panel, '/catalogo/:id')
     const form = hiddenFields((await clerk.get(`${item}/editar`)).html, `${item}/editar`)
     const typed = { ...JSON.parse(form[BEFORE] ?? ''), name: 'Outro nome', cost: '1,00' }
@@ -172,7 +172,7 @@ describe('every route of the panel', function () {
     expect(html).to.match(COST).and.include('Outro nome')
   })
 
-  it('is looked at by auditors, but for what changes something [PANEL-81]', () => {
+  it('can be read by auditors unless it changes something [PANEL-81]', () => {
     for (const route of FORMS)
       expect(changesRecords(route), `POST ${route.path}`).to.equal(!FORMS_OF_AUDITORS.includes(route.path))
     for (const route of PAGES)
@@ -180,7 +180,7 @@ describe('every route of the panel', function () {
   })
 
   for (const route of PAGES)
-    it(`tells an auditor, but no names: GET ${route.path} [PANEL-81] [PANEL-83]`, async () => {
+    it(`hides personal data from auditors: GET ${route.path} [PANEL-81] [PANEL-83]`, async () => {
       const address = await addressOf(panel, route.path)
       const { status, html } = await auditor.get(address)
       expect(status).to.equal(changesRecords(route) ? 403 : 200)
@@ -193,7 +193,7 @@ describe('every route of the panel', function () {
       }
     })
 
-  it('shows an auditor to whom it was granted what it says of persons [PANEL-83]', async () => {
+  it('shows personal data to an auditor with the permission [PANEL-83]', async () => {
     const granted = await panelUser(panel.api, panel.company, 'auditor', {
       access_until: '2099-12-31',
       personal_data: true,
@@ -207,7 +207,7 @@ describe('every route of the panel', function () {
     ])
   })
 
-  it('finds nobody by a name that is withheld [PANEL-83]', async () => {
+  it('does not find a masked name by search [PANEL-83]', async () => {
     const { rows } = await panel.api.core.pool.query(
       `select doc->>'name' as name from customers where company_id = $1 and doc->>'name' <> '' and deleted_at is null limit 1`,
       [panel.company.id],
@@ -218,7 +218,7 @@ describe('every route of the panel', function () {
   })
 
   for (const route of FORMS.filter(changesRecords))
-    it(`does nothing for an auditor: POST ${route.path} [PANEL-81]`, async () => {
+    it(`refuses auditors, without changes: POST ${route.path} [PANEL-81]`, async () => {
       const address = await addressOf(panel, route.path)
       const before = await revisions()
       expect((await auditor.post(address, await signed(auditor))).status).to.equal(403)
@@ -226,7 +226,7 @@ describe('every route of the panel', function () {
     })
 
   for (const { path, asOf } of PAGES.filter(aboutRecords))
-    it(`tells nothing of another company: GET ${path} [PANEL-6]`, async () => {
+    it(`responds 404 for records of another company: GET ${path} [PANEL-6]`, async () => {
       const address = await addressOf(panel, path)
       for (const query of asOf ? ['', '?em=0'] : ['']) {
         const answer = told(await stranger.get(address + query))
@@ -236,7 +236,7 @@ describe('every route of the panel', function () {
     })
 
   for (const { path } of FORMS)
-    it(`does nothing for a form of somebody else: POST ${path} [PANEL-7]`, async () => {
+    it(`refuses a form token of another session, without changes: POST ${path} [PANEL-7]`, async () => {
       const address = await addressOf(panel, path)
       const [own, foreign] = [await signed(owner), await signed(stranger)]
       const before = await revisions()
@@ -250,7 +250,7 @@ describe('every route of the panel', function () {
     })
 
   for (const { path } of FORMS.filter(({ access = 'everyone' }) => access !== 'everyone'))
-    it(`does nothing for a clerk: POST ${path} [PANEL-5]`, async () => {
+    it(`refuses clerks, without changes: POST ${path} [PANEL-5]`, async () => {
       const address = await addressOf(panel, path)
       const before = await revisions()
       expect((await clerk.post(address, await signed(clerk))).status).to.equal(403)
@@ -258,7 +258,7 @@ describe('every route of the panel', function () {
     })
 
   for (const { path } of FORMS.filter(aboutRecords))
-    it(`does nothing with another company’s record: POST ${path} [PANEL-6]`, async () => {
+    it(`refuses records of another company, without changes: POST ${path} [PANEL-6]`, async () => {
       const address = await addressOf(panel, path)
       const before = await revisions()
       const answer = told(await stranger.post(address, await signed(stranger)))
@@ -271,7 +271,7 @@ describe('every route of the panel', function () {
     (await panel.api.core.pool.query('select revision from ops.ledgers where company_id = $1', [panel.company.id]))
       .rows[0].revision
 
-  /** Where forms of a page are sent to, below the panel. */
+  /** Form targets of a page, relative to /painel. */
   const actionsIn = (html: string): string[] =>
     [...html.matchAll(/<form method="post" action="\/painel([^"?]*)/g)]
       .map(([, path = '']) => path)
@@ -285,7 +285,7 @@ describe('every route of the panel', function () {
       ])
     ).rows[0].name
 
-  /** Everything that the company's records say of persons, as it is stored and as pages write it. */
+  /** All personal data in records of the company, as stored and as formatted in pages. */
   async function personalTexts(): Promise<string[]> {
     const { rows } = await panel.api.core.pool.query(PERSONAL_TEXTS, [panel.company.id, auditor.id])
     return rows
@@ -299,7 +299,7 @@ describe('every route of the panel', function () {
   }
 
   for (const order of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'nenhuma'])
-    it(`shows each list in its usual order where ${order} is asked for [PANEL-324]`, async () => {
+    it(`lists records without a server error for the unknown sort order ${order} [PANEL-324]`, async () => {
       for (const route of [...PAGES, ...FILES].filter(({ path }) => !path.includes(':'))) {
         const address = await addressOf(panel, route.path)
         const { status } = await owner.get(`${address}?ordem=${order}&${order}=1&linhas=${order}`)

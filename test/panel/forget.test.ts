@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
-describe('panel: forgetting a person', () => {
+describe('panel: erasure of a person', () => {
   const { company, user } = usePanelUser('owner')
 
-  it('asks first, names what still needs the person, and waits where it may [PRIV-1, PRIV-4]', async () => {
+  it('asks for confirmation, names records that still need the person, and can be queued [PRIV-1, PRIV-4]', async () => {
     const customer = (await company.post('/customers', { name: 'Eva Souza', phone: '11999990000' })).body.data
     const account = { description: 'Conta', amount: '1.00', due_date: '2026-12-01', customer_id: customer.id }
     const receivable = (await company.post('/finance/receivables', account)).body.data

@@ -13,7 +13,7 @@ const FIELDS: Fields = {
 
 const RECORD = { name: 'Café', notes: 'uma linha\noutra linha', price: '1234.50', is_active: true, scopes: ['a'] }
 
-/** What a browser sends of the form of a record, when somebody has typed these. */
+/** Form fields that a browser sends for a record after these edits. */
 const sent = (typed: FormBody = {}, record: object = RECORD): FormBody => ({
   [BEFORE]: beforeOf(filledFrom(FIELDS, record, 'America/Sao_Paulo')),
   name: 'Café',
@@ -24,16 +24,16 @@ const sent = (typed: FormBody = {}, record: object = RECORD): FormBody => ({
   ...typed,
 })
 
-describe('forms of the panel: what somebody has changed', () => {
+describe('panel: detection of edited form fields', () => {
   const changed = (body: FormBody) => Object.keys(changedFields(FIELDS, body))
 
-  it('is nothing where a browser sends what it was shown, with line ends of its own [PANEL-11]', () => {
+  it('finds none if a browser sends unchanged values with other line ends [PANEL-11]', () => {
     expect(changed(sent())).to.deep.equal([])
     for (const notes of ['a\r\nb', 'a\rb', 'a\nb'])
       expect(changed(sent({ notes: 'a\r\nb' }, { ...RECORD, notes })), JSON.stringify(notes)).to.deep.equal([])
   })
 
-  it('is what was typed anew, emptied or unticked, and nothing else [PANEL-11]', () => {
+  it('finds edited, emptied and unticked fields only [PANEL-11]', () => {
     expect(changed(sent({ name: 'Chá' }))).to.deep.equal(['name'])
     expect(changed(sent({ notes: '' }))).to.deep.equal(['notes'])
     const { is_active: _, scopes: __, ...unticked } = sent()
@@ -41,19 +41,19 @@ describe('forms of the panel: what somebody has changed', () => {
     expect(changed(sent({ notes: 'uma linha\r\n\r\noutra linha' }))).to.deep.equal(['notes'])
   })
 
-  it('tells a line end from the letters by which programs write one', () => {
+  it('distinguishes a line end from the characters \\n and \\r', () => {
     const record = { ...RECORD, notes: 'pasta\nova' }
     expect(changed(sent({ notes: 'pasta\\nova' }, record))).to.deep.equal(['notes'])
     expect(changed(sent({ notes: 'pasta\\rnova' }, record))).to.deep.equal(['notes'])
     expect(changed(sent({ notes: 'rede' }, { ...RECORD, notes: '\\rede' }))).to.deep.equal(['notes'])
   })
 
-  it('is all that the form holds where it does not say what it held at first', () => {
+  it('finds all fields if the form lacks its original values', () => {
     for (const before of ['', 'nada', '{"name":3}'])
       expect(changed(sent({ [BEFORE]: before })), before).to.deep.equal(Object.keys(FIELDS))
   })
 
-  it('reaches commands with plain line ends', () => {
+  it('passes line ends to commands as \\n', () => {
     expect(inputOf(FIELDS, sent({ notes: 'a\r\nb\rc' }), 'America/Sao_Paulo')).to.deep.include({ notes: 'a\nb\nc' })
   })
 })

@@ -25,7 +25,7 @@ const known = (id: number, keys: Partial<ExistingRecords['keys']>, is_deleted = 
   keys: { external_id: null, barcode: null, sku: null, ...keys } as ExistingRecords['keys'],
 })
 
-/** What becomes of a line with such values. */
+/** Plan for a line with these values. */
 function planOf(records: Iterable<ExistingRecords>, values: Readonly<Record<string, string>>) {
   const holders = createHolders(keyFields as readonly KeyField[])
   for (const record of records) holders.add(record)
@@ -37,8 +37,8 @@ function planOf(records: Iterable<ExistingRecords>, values: Readonly<Record<stri
 
 const NEW = { name: 'Café', price: '1.00' }
 
-describe('the record that a line of a file is about', () => {
-  it('is the one that has its first key [PANEL-181]', () => {
+describe('panel: import plan', () => {
+  it('matches the record that has the first key of the line [PANEL-181]', () => {
     const records = [known(1, { external_id: 'a' }), known(2, { barcode: '7', sku: 'S' })]
     expect(planOf(records, { external_id: 'a', ...NEW })).to.include({ id: 1 })
     expect(planOf(records, { barcode: '7', ...NEW })).to.include({ id: 2 })
@@ -46,7 +46,7 @@ describe('the record that a line of a file is about', () => {
     expect(planOf(records, { sku: 'other', ...NEW })).to.include({ id: null })
   })
 
-  it('cannot be told where two have its key [PANEL-181]', () => {
+  it('is ambiguous if two records have the key [PANEL-181]', () => {
     const records = [known(1, { sku: 'S' }), known(2, { sku: 'S' })]
     expect(planOf(records, { sku: 'S', ...NEW })).to.deep.equal({
       number: 2,
@@ -54,7 +54,7 @@ describe('the record that a line of a file is about', () => {
     })
   })
 
-  it('is none that has another value of a more telling key [PANEL-181]', () => {
+  it('skips records with another value of a stronger key [PANEL-181]', () => {
     const records = [known(1, { external_id: 'x', sku: 'S' }), known(2, { external_id: 'y', sku: 'S' })]
     expect(planOf(records, { external_id: 'z', sku: 'S', ...NEW })).to.include({ id: null })
     const [without] = [known(3, { barcode: '7', sku: 'S' })]
@@ -62,13 +62,13 @@ describe('the record that a line of a file is about', () => {
     expect(planOf([...records, without], { external_id: 'z', barcode: '8', sku: 'S', ...NEW })).to.include({ id: null })
   })
 
-  it('is found among 200,000 that share its key, of which few are kept [PANEL-322]', () => {
+  it('matches among 200,000 records with the same key, of which few are stored [PANEL-322]', () => {
     const holders = createHolders(keyFields)
     const before = process.cpuUsage().user
     for (let id = 1; id <= 200_000; id++) holders.add(known(id, { external_id: `x${id}`, sku: 'S' }))
     holders.add(known(200_001, { sku: 'S' }))
     expect(holders.of(['sku', 'S'])).to.have.length(3)
-    // Copied for each record, the lists would take minutes.
+    // Copying the list for each record would take minutes.
     expect(process.cpuUsage().user - before).to.be.below(3_000_000)
     const plan = planner(reading, holders, 'America/Sao_Paulo')
     const mapping = new Map([...['external_id', 'sku', 'name', 'price'].entries()])
@@ -76,7 +76,7 @@ describe('the record that a line of a file is about', () => {
     expect(found).to.include({ id: 200_001 })
   })
 
-  it('is guessed from heads, however they are written, in time that follows their length [PANEL-321]', () => {
+  it('recognises columns by their headings in linear time [PANEL-321]', () => {
     const heads = [
       'Código',
       'PREÇO (R$) ',

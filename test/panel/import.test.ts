@@ -16,7 +16,7 @@ describe('panel: import of files', () => {
     const response = await fetch(`${api.url}/painel${path}`, init)
     return { status: response.status, to: response.headers.get('location'), html: await response.text() }
   }
-  /** Figures and table of a page. */
+  /** Text of a page. */
   const told = (html: string) => textIn(html).replace(/\s+/g, ' ')
   const imported = async (path: string, content: string) => {
     expect(await upload(path, content)).to.include({ status: 303, to: `/painel${path}/conferir` })
@@ -51,7 +51,7 @@ describe('panel: import of files', () => {
     'P5;Sem preço;dez;;;;;',
   ].join('\r\n')
 
-  it('shows what would be done, does nothing before it is told to, and then does that [PANEL-180]', async () => {
+  it('previews the import, changes nothing before confirmation, and then applies the preview [PANEL-180]', async () => {
     const { check, done } = await imported('/catalogo/importar', PRODUCTS)
     expect(check).to.match(/Novos 3 .*Já cadastrados 0 .*Com erro 3 .*Categorias novas 2/)
     for (const text of [
@@ -79,7 +79,7 @@ describe('panel: import of files', () => {
     expect(event).to.deep.include({ origin: 'panel', actor: `user/${user.id}` })
   })
 
-  it('imported again doubles nothing, changes what the file says otherwise, and leaves stock and empty cells alone [PANEL-181]', async () => {
+  it('updates instead of duplicating on a repeated import, and keeps stock and fields with empty cells [PANEL-181]', async () => {
     await imported('/catalogo/importar', 'Código;Nome;Preço;Custo;Estoque;EAN\nP1;Café;18,90;11,40;24;789')
     const [before] = (await company.get('/catalog/items')).body.data
     await company.call('PATCH', `/catalog/items/${before.id}`, { stock_adjustment: '-4' })
@@ -92,7 +92,7 @@ describe('panel: import of files', () => {
     expect(items[0]).to.include({ price: '19.90', cost: '11.40', stock: '20.000', external_id: 'P1' })
   })
 
-  it('knows people by document, and by name where the file has none; keys of others are told [PANEL-181]', async () => {
+  it('matches people by document, or by name without one, and reports keys of other records [PANEL-181]', async () => {
     const file = 'Nome;CPF/CNPJ;Cidade;Estado\nMaria;529.982.247-25;Campinas;SP\nJosé;;Santos;SP\nJosé;;Santos;SP'
     expect((await imported('/clientes/importar', file)).done).to.match(/Criados 2 .*Com erro 1/)
     const { check, done } = await imported(
@@ -106,7 +106,7 @@ describe('panel: import of files', () => {
     expect(maria.address).to.include({ city: 'Campinas', state: 'SP' })
   })
 
-  it('imports once what is sent twice at once [PANEL-182]', async () => {
+  it('imports once for concurrent submissions [PANEL-182]', async () => {
     await upload('/fornecedores/importar', 'Nome\nTorrefação\nMoinho')
     const path = '/painel/fornecedores/importar/conferir'
     const fields = hiddenFields((await user.get(path)).html, path)
@@ -115,7 +115,7 @@ describe('panel: import of files', () => {
     expect((await company.get('/suppliers')).body.data).to.have.length(2)
   })
 
-  it('imports the file that was checked, and no other that was uploaded since [PANEL-323]', async () => {
+  it('imports the previewed file, and refuses if another was uploaded since [PANEL-323]', async () => {
     const path = '/painel/fornecedores/importar/conferir'
     await upload('/fornecedores/importar', 'Nome\nTorrefação')
     const fields = hiddenFields((await user.get(path)).html, path)
@@ -129,7 +129,7 @@ describe('panel: import of files', () => {
     expect(told((await user.submit(path, {})).html)).to.match(/Criados 2/)
   })
 
-  it('imports a file that was uploaded once more, as it is the same [PANEL-323]', async () => {
+  it('imports a file that was uploaded again with equal content [PANEL-323]', async () => {
     const path = '/painel/fornecedores/importar/conferir'
     await upload('/fornecedores/importar', 'Nome\nTorrefação')
     const fields = hiddenFields((await user.get(path)).html, path)
@@ -137,7 +137,7 @@ describe('panel: import of files', () => {
     expect(told((await user.post(path, fields)).html)).to.match(/Criados 1/)
   })
 
-  it('takes columns for what somebody says they are, and no field twice [PANEL-180]', async () => {
+  it('uses the chosen columns, and refuses a field for two columns [PANEL-180]', async () => {
     await upload('/fornecedores/importar', 'A;B\nTorrefação;12.345.678/0001-95')
     const path = '/painel/fornecedores/importar/conferir'
     expect(told((await user.get(path)).html)).to.include('Novos 0')
@@ -152,7 +152,7 @@ describe('panel: import of files', () => {
     })
   })
 
-  it('refuses what is no file, and keeps nothing of it [PANEL-180]', async () => {
+  it('refuses invalid files, and stores nothing of them [PANEL-180]', async () => {
     for (const [content, problem] of [
       ['', 'não foi escolhido, ou está vazio'],
       ['só títulos', 'não tem linhas'],
@@ -165,7 +165,7 @@ describe('panel: import of files', () => {
     expect(told((await user.get('/painel/clientes/importar/conferir')).html)).to.include('Nenhum arquivo à espera')
   })
 
-  it('keeps a file sealed, until it is imported or somebody is forgotten [PANEL-183]', async () => {
+  it('stores a file encrypted until it is imported or a person is erased [PANEL-183]', async () => {
     await upload('/clientes/importar', 'Nome\nZulmira Markante')
     const { pool } = api.core
     const { rows } = await pool.query<{ file: Buffer }>('select file from ops.imports')

@@ -23,7 +23,7 @@ describe('panel: integrations', () => {
     const create = (fields: Record<string, string | string[]>) =>
       owner.submit(`${HOME}/chaves/nova`, { name: 'ERP', ...fields }, `${HOME}/chaves`)
 
-    it('are shown once, and work at once [KEY-3, PANEL-24]', async () => {
+    it('are shown once, and valid at once [KEY-3, PANEL-24]', async () => {
       const { status, html, headers } = await create({ scopes: ['customers:read', 'sales:read'] })
       expect(status).to.equal(200)
       expect(headers.get('cache-control')).to.equal('no-store')
@@ -37,7 +37,7 @@ describe('panel: integrations', () => {
       expect(page.html).to.include(key?.slice(0, 12)).and.not.to.include(key)
     })
 
-    it('are made once by a form that is sent twice, and not shown again', async () => {
+    it('are created once for a repeated form, and not shown again', async () => {
       const form = hiddenFields((await owner.get(`${HOME}/chaves/nova`)).html, `${HOME}/chaves`)
       const fields = { ...form, name: 'ERP', scopes: 'sales:read' }
       const first = await owner.post(`${HOME}/chaves`, fields)
@@ -48,7 +48,7 @@ describe('panel: integrations', () => {
       expect([...(await owner.get(HOME)).html.matchAll(/chaves\/\d+"/g)]).to.have.length(2)
     })
 
-    it('need a name and something that they may do, and an end in the future', async () => {
+    it('require a name, a scope, and an expiry in the future', async () => {
       const { status, html } = await create({ name: '' })
       expect(status).to.equal(422)
       expect(problemsIn(html).join()).to.include('Nome').and.to.include('O que a chave pode fazer')
@@ -58,14 +58,14 @@ describe('panel: integrations', () => {
       expect(late.html).to.include('value="sales:read" checked')
     })
 
-    it('are five at most [KEY-4]', async () => {
+    it('are limited to five [KEY-4]', async () => {
       for (let n = 0; n < 4; n++) expect((await create({ scopes: 'sales:read' })).status).to.equal(200)
       const { status, html } = await create({ scopes: 'sales:read' })
       expect(status).to.equal(409)
       expect(problemsIn(html)).to.deep.equal(['A empresa já tem cinco chaves de API ativas.'])
     })
 
-    it('are revoked after asking, from the next call on [PANEL-24]', async () => {
+    it('are revoked after confirmation, and refused from the next request on [PANEL-24]', async () => {
       const key = secretIn((await create({ scopes: 'sales:read' })).html)
       const { html } = await owner.get(HOME)
       const id = Math.max(...[...html.matchAll(/chaves\/(\d+)"/g)].map(([, one]) => Number(one)))
@@ -93,7 +93,7 @@ describe('panel: integrations', () => {
       expect(page.html).not.to.include(secretIn(html))
     })
 
-    it('are refused with what is wrong beside the fields', async () => {
+    it('are refused with errors at the fields', async () => {
       for (const [fields, field] of [
         [{ url: 'ftp://x' }, 'Endereço (URL)'],
         [{ url: '' }, 'Endereço (URL)'],
@@ -106,7 +106,7 @@ describe('panel: integrations', () => {
       expect((await company.get('/webhooks')).body.data).to.deep.equal([])
     })
 
-    it('are of all basic events or of those that are chosen, whichever boxes were ticked before [HOOK-77]', async () => {
+    it('subscribe to all basic events and to chosen ones, without those that `*` includes [HOOK-77]', async () => {
       const form = await owner.get(`${HOME}/webhooks/novo`)
       expect(form.html).to.match(/data-within="\*"[^>]*><input[^>]*value="sale.completed"/)
       expect(form.html).not.to.match(/data-within="\*"[^>]*><input[^>]*value="order.paid"/)
@@ -123,7 +123,7 @@ describe('panel: integrations', () => {
       await company.call('DELETE', `/webhooks/${webhook.id}`)
     })
 
-    it('are changed, switched off and on, and deleted [PANEL-25]', async () => {
+    it('are changed, disabled and enabled, and deleted [PANEL-25]', async () => {
       const path = await registered()
       const id = Number(path.split('/').at(-1))
       const webhook = async () => (await company.get(`/webhooks/${id}`)).body.data
@@ -142,7 +142,7 @@ describe('panel: integrations', () => {
       expect((await owner.get(path)).status).to.equal(404)
     })
 
-    it('belong to the company, wait while a key has them that is revoked, and are handed on [HOOK-51, HOOK-53, HOOK-54]', async () => {
+    it('belong to the company or to a key, pause when the key is revoked, and can be transferred [HOOK-51, HOOK-53, HOOK-54]', async () => {
       const path = await registered()
       expect(await shown(path)).to.include('Pertence a A empresa')
       const key = await company.newKey(['catalog:read', 'customers:read', 'sales:read', 'finance:read'])
@@ -161,7 +161,7 @@ describe('panel: integrations', () => {
       expect(problemsIn(refused.html).join()).to.include('a chave não tem o escopo sales:read')
     })
 
-    it('get another secret, shown once, with an overlap [PANEL-25]', async () => {
+    it('get a new secret, shown once, with an overlap [PANEL-25]', async () => {
       const path = await registered()
       const { html } = await owner.submit(`${path}/trocar-segredo`, { overlap_hours: '2' })
       expect(secretIn(html)).to.match(/^whsec_/)
@@ -171,7 +171,7 @@ describe('panel: integrations', () => {
       }
     })
 
-    it('show deliveries with request and answer, and deliver again, test and replay once a press [PANEL-25]', async () => {
+    it('show deliveries with request and response; redelivery, test and replay run once per form [PANEL-25]', async () => {
       const path = await registered()
       await company.post('/customers', { name: 'Maria <b>' })
       const list = await owner.get(path)
@@ -205,7 +205,7 @@ describe('panel: integrations', () => {
       expect((await owner.get(`${path}?status=nada&cursor=quebrado`)).status).to.equal(200)
     })
 
-    it('refuse tests and redeliveries while they are off', async () => {
+    it('refuse tests and redeliveries while disabled', async () => {
       const path = await registered()
       const { _csrf = '', _key = '' } = hiddenFields((await owner.get(path)).html, `${path}/testar`)
       await owner.submit(path, {}, `${path}/desligar`)
@@ -214,7 +214,7 @@ describe('panel: integrations', () => {
       expect(textIn(html)).to.include('está desligado')
     })
 
-    it('answer for what is another company’s, or nothing, as for what does not exist', async () => {
+    it('respond alike for webhooks of another company and missing ones', async () => {
       const other = await api.company({ idsFrom: FOREIGN_IDS })
       const { id } = (await other.post('/webhooks', { url: URL, events: ['*'] })).body.data
       const mine = await registered()
@@ -225,7 +225,7 @@ describe('panel: integrations', () => {
     })
   })
 
-  it('shows how much of the quota is used today, where the contract is, and that an add-on is missing [PANEL-24]', async () => {
+  it('shows today’s quota usage, a link to the API contract, and a missing add-on [PANEL-24]', async () => {
     await company.get('/customers')
     expect(await shown(HOME))
       .to.match(/Chamadas hoje 1 de 1\.000\.000/)
@@ -236,13 +236,13 @@ describe('panel: integrations', () => {
     expect((await user.get(HOME)).html).to.include('href="/docs"')
   })
 
-  it('tells what was switched off by itself [PANEL-25]', async () => {
+  it('reports webhooks that were disabled automatically [PANEL-25]', async () => {
     const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
     await company.run(switchOffWebhook, { id, reason: 'gone' })
     expect(await shown(HOME)).to.include(`o webhook ${URL} foi desligado porque respondeu que não existe mais`)
   })
 
-  it('shows the calls of programs, and of a refused one why and what it sent [KIT-50, KIT-51]', async () => {
+  it('lists API requests, with error and request body of refused ones [KIT-50, KIT-51]', async () => {
     await company.get('/sales?q=Ana')
     const refused = await company.post('/customers', { name: 'Ana', person_type: 'XX' })
     const id = refused.headers.get('x-request-id')
@@ -259,7 +259,7 @@ describe('panel: integrations', () => {
     for (const path of [theirs, 'x']) expect((await owner.get(`${HOME}/chamadas/${path}`)).status).to.equal(404)
   })
 
-  it('is for owners only [PANEL-5]', async () => {
+  it('refuses users who are not owners [PANEL-5]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
     for (const path of ['', '/chaves/nova', '/chaves/1', `/webhooks/${id}`, '/webhooks/novo', `/webhooks/${id}/editar`])

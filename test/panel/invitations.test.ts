@@ -14,7 +14,7 @@ let people = 0
 describe('panel: invitations', () => {
   const database = useDatabase()
   let mailbox: Mailbox
-  /** Without mail, and with it. */
+  /** Without e-mail, and with it. */
   let api: TestApi
   let mailing: TestApi
   let company: TestCompany
@@ -38,10 +38,10 @@ describe('panel: invitations', () => {
   const invite = (by: PanelUser, email: string, fields: object = {}) =>
     by.submit(`${USERS}/novo`, { name: 'Contadora', role: 'clerk', email, ...fields })
   const codeIn = (text: string) => /codigo=(tb_\w+_[\w-]{43})/.exec(text)?.[1] ?? ''
-  /** As whoever is invited would, in a browser of their own. */
+  /** Accepts an invitation in a new browser. */
   const accept = (code: string, password = PASSWORD, repeated = password) =>
     browser(api.url).post('/painel/convite', { codigo: code, password, repeated })
-  /** Somebody who is in a company, and who has the password of PASSWORD. */
+  /** Active user of a company with the password PASSWORD. */
   async function member(of = company, by = owner): Promise<{ email: string; id: number }> {
     const email = newAddress()
     expect((await accept(codeIn((await invite(by, email)).html))).to).to.equal('/painel/entrar?feito=convite-aceito')
@@ -60,7 +60,7 @@ describe('panel: invitations', () => {
     return { other, boss: await panelUser(api, other) }
   }
 
-  it('show the link once where no mail is set up; by it the person chooses a password and is in, once [PANEL-50, PANEL-52]', async () => {
+  it('show the link once if e-mail is not set up; the link sets a password and gives access, once [PANEL-50, PANEL-52]', async () => {
     const email = newAddress()
     const { html, status } = await invite(owner, email)
     expect(status).to.equal(200)
@@ -85,7 +85,7 @@ describe('panel: invitations', () => {
     expect([page.status, (await browser(api.url).get('/painel/convite?codigo=x')).status]).to.deep.equal([410, 410])
   })
 
-  it('are answered alike whether the address is known or not, to the last byte but the link [PANEL-51]', async () => {
+  it('are answered alike for known and unknown addresses, byte for byte except for the link [PANEL-51]', async () => {
     const { boss } = await second()
     const known = await member()
     const same = ({ status, html, to }: { status: number; html: string; to: string | null }) => [
@@ -106,7 +106,7 @@ describe('panel: invitations', () => {
     expect(a).to.equal(b)
   })
 
-  it('let a person into a second company by the password that they have; nobody else takes the address [PANEL-52, PANEL-56, TOKEN-21]', async () => {
+  it('give a person access to a second company after the existing password, and refuse other passwords [PANEL-52, PANEL-56, TOKEN-21]', async () => {
     const { other, boss } = await second()
     const person = await member()
     const code = codeIn((await invite(boss, person.email)).html)
@@ -131,7 +131,7 @@ describe('panel: invitations', () => {
     expect(problemsIn(refused.html).join()).to.include('não é uma das suas empresas')
   })
 
-  it('end in one company without touching the others [TOKEN-21]', async () => {
+  it('deactivate a user in one company without affecting others [TOKEN-21]', async () => {
     const { other, boss } = await second()
     const person = await member()
     await accept(codeIn((await invite(boss, person.email)).html))
@@ -147,7 +147,7 @@ describe('panel: invitations', () => {
     expect((await enter(person.email)).reply.to).to.equal('/painel')
   })
 
-  it('are listed, taken back and sent again, when the link before is over [PANEL-50]', async () => {
+  it('are listed, withdrawn and sent again, which invalidates the earlier link [PANEL-50]', async () => {
     const email = newAddress()
     const first = codeIn((await invite(owner, email)).html)
     const { rows } = await api.core.pool.query('select id from read.users where email = $1', [email])
@@ -163,7 +163,7 @@ describe('panel: invitations', () => {
     expect((await owner.get(path)).html).not.to.include(`${path}/convidar`)
   })
 
-  it('are mailed where mail is set up, and shown to nobody else [PANEL-50]', async () => {
+  it('are e-mailed if e-mail is set up, and then not shown [PANEL-50]', async () => {
     const boss = await panelUser(mailing, company)
     const email = newAddress()
     const sent = await invite(boss, email)
@@ -174,12 +174,13 @@ describe('panel: invitations', () => {
     expect((await accept(codeIn(letter?.text ?? ''))).to).to.equal('/painel/entrar?feito=convite-aceito')
   })
 
-  it('a forgotten password is replaced by a link to the address, once, and everything open ends, in all companies [PANEL-55]', async () => {
+  it('replace a forgotten password by an e-mailed link, once, and end all sessions and tokens in all companies [PANEL-55]', async () => {
     const person = await member()
     const { visitor } = await enter(person.email)
     const ask = async (email: string) => browser(mailing.url).post('/painel/esqueci', { email })
     const count = mailbox.letters.length
-    // The second one for the address is over long before its letter is there: a link that was used may be asked for anew.
+    // The second response for the address arrives long before its e-mail: after a link was used, another may be
+    // requested.
     const answers = [await ask(newAddress()), await ask(person.email), await ask(person.email)]
     expect(new Set(answers.map(({ to }) => to))).to.deep.equal(new Set(['/painel/entrar?feito=link-enviado']))
     await until(() => mailbox.letters.length > count)
@@ -197,7 +198,7 @@ describe('panel: invitations', () => {
     expect(textIn((await browser(api.url).get('/painel/esqueci')).html)).to.include('não envia e-mails')
   })
 
-  it('a link to a new password is over once there is another password [PANEL-342]', async () => {
+  it('invalidate password links when the password changes [PANEL-342]', async () => {
     const person = await member()
     const count = mailbox.letters.length
     await browser(mailing.url).post('/painel/esqueci', { email: person.email })
@@ -210,7 +211,7 @@ describe('panel: invitations', () => {
     expect((await enter(person.email, next)).reply.status).to.equal(303)
   })
 
-  it('give an owner no way to another person’s password [PANEL-54]', async () => {
+  it('do not let an owner set the password of another person [PANEL-54]', async () => {
     const person = await member()
     const path = `${USERS}/${person.id}`
     expect((await owner.get(path)).html).not.to.include('senha')

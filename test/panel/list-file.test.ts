@@ -5,11 +5,11 @@ import type { Request, Response } from 'express'
 import { cellText, sendFile } from '#panel/list-file.ts'
 import type { PageContext, TableRoute } from '#panel/route.ts'
 
-/** What `sendFile` asks of an answer. */
+/** The part of a response that `sendFile` uses. */
 const answering = () => Object.assign(new PassThrough(), { setHeader: () => undefined, locals: {} })
 
-describe('the file of a list', () => {
-  it('keeps texts from being formulas, and amounts numbers [PANEL-144]', () => {
+describe('panel: CSV file of a list', () => {
+  it('prevents formulas in texts, and keeps amounts numeric [PANEL-144]', () => {
     for (const text of ['=1+1', '+55', '-1', '@SUM(A1)', '\tx', '\rx', '＝1', '－1', '＋1', '＠A1'])
       expect(cellText(text)).to.equal(`'${text}`)
     for (const text of ['Café', '1-1', ' =1', '', "d'água", 'a, b', 'x\r\ny']) expect(cellText(text)).to.equal(text)
@@ -18,14 +18,14 @@ describe('the file of a list', () => {
   })
 
   for (const delimiter of [',', ';', '\t', '\n', '\r'])
-    it(`keeps a text from being a formula where ${JSON.stringify(delimiter)} begins another cell [PANEL-144]`, () => {
+    it(`prevents a formula after ${JSON.stringify(delimiter)}, which some programs treat as a delimiter [PANEL-144]`, () => {
       for (const formula of ['=1+1', '+55', '-1', '@SUM(A1)', '＝1']) {
         expect(cellText(`a${delimiter}${formula}`)).to.equal(`a${delimiter}'${formula}`)
         expect(cellText(`a${delimiter}""${formula}`)).to.equal(`a${delimiter}""'${formula}`)
       }
     })
 
-  it('puts a text with any delimiter in quotes, and no amount [PANEL-144]', async () => {
+  it('quotes texts with any delimiter, but not amounts [PANEL-144]', async () => {
     async function* rows() {
       yield ['a,b', 'a;b', 'a\tb', 'a\nb', 'a\rb', 'a"b', 'plain', { decimal: '1234.50' }, 7] as const
     }
@@ -36,7 +36,7 @@ describe('the file of a list', () => {
     expect(String(response.read())).to.equal(`\uFEFF'=H\r\n"a,b";"a;b";"a\tb";"a\nb";"a\rb";"a""b";plain;1234,50;7\r\n`)
   })
 
-  it('is read as fast as it is taken, and no further once nobody takes it [PANEL-143]', async () => {
+  it('reads rows at the speed of the client, and stops when it disconnects [PANEL-143]', async () => {
     const ended = new EventEmitter()
     let read = 0
     async function* rows() {

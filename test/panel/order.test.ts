@@ -4,7 +4,7 @@ import { type ProviderPayment, ProviderRefused, ProviderUnavailable } from '#pay
 import { card, useCashier } from '../api/pay-order/cashier.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
 
-describe('panel: an order and its money', () => {
+describe('panel: payments and refunds of an order', () => {
   const { api, company, provider, alias, place, pay, show, tell } = useCashier()
   let owner: PanelUser
   beforeEach(async () => {
@@ -27,7 +27,7 @@ describe('panel: an order and its money', () => {
     return id
   }
 
-  /** Two of an item of which five are in stock, paid. */
+  /** Paid order over two of five items in stock. */
   async function paidGoods(): Promise<{ id: number; item: number }> {
     const goods = { type: 'product', name: 'Cesta', price: '10.00', stock: '5' } as const
     const { id: item } = await company.run(createItem, goods)
@@ -38,7 +38,7 @@ describe('panel: an order and its money', () => {
     return { id, item }
   }
 
-  /** A second payment of the order is approved. */
+  /** Order with a second approved payment. */
   async function paidTwice(): Promise<number> {
     const id = await paid()
     const second = { ...(provider.payments[0] as ProviderPayment), id: 'second', attemptId: null }
@@ -47,8 +47,8 @@ describe('panel: an order and its money', () => {
     return id
   }
 
-  describe('giving back', () => {
-    it('is of a part or of what is left, with goods into stock, once however often the form is sent [PANEL-77, ORDER-12]', async () => {
+  describe('refund', () => {
+    it('returns a part or the rest, with optional restocking, once for repeated forms [PANEL-77, ORDER-12]', async () => {
       const { id, item } = await paidGoods()
       const path = `${pathOf(id)}/devolver`
       expect((await owner.get(pathOf(id))).html).to.include(`href="${path}"`)
@@ -71,7 +71,7 @@ describe('panel: an order and its money', () => {
       expect(problemsIn((await owner.get(path)).html)).to.deep.equal(['O pedido não tem pagamento a devolver.'])
     })
 
-    it('is refused with what is wrong beside the fields, and what the provider says above them [PANEL-12, PANEL-77]', async () => {
+    it('is refused with errors at the fields, and shows the message of the provider above them [PANEL-12, PANEL-77]', async () => {
       const { id, item } = await paidGoods()
       const path = `${pathOf(id)}/devolver`
       const wrong = async (fields: Record<string, string>) => {
@@ -94,7 +94,7 @@ describe('panel: an order and its money', () => {
       expect(await show(id)).to.include({ refunded_total: '0.00' })
     })
 
-    it('that the provider does not answer is noted, and done when it answers [PANEL-77, PAY-25]', async () => {
+    it('is recorded as pending without a provider response, and completed by a retry [PANEL-77, PAY-25]', async () => {
       const id = await paid()
       const path = `${pathOf(id)}/devolver`
       provider.twistRefund((give) => {
@@ -114,7 +114,7 @@ describe('panel: an order and its money', () => {
       expect(provider.payments[0]?.refundedCents).to.equal(1000)
     })
 
-    it('asks which of two payments, and is for owners only [PANEL-5, PANEL-77]', async () => {
+    it('asks which of two payments to refund, and is limited to owners [PANEL-5, PANEL-77]', async () => {
       const id = await paidTwice()
       const path = `${pathOf(id)}/devolver`
       expect((await owner.submit(path, { provider_payment_id: '' })).status).to.equal(422)
@@ -127,7 +127,7 @@ describe('panel: an order and its money', () => {
     })
   })
 
-  it('shows what happened to its money in time, method, parcels and dispute included [PANEL-78]', async () => {
+  it('shows the payment history with method, instalments and dispute [PANEL-78]', async () => {
     const { id } = await place()
     provider.status = 'pending'
     await pay(id, undefined, { method: 'pix', payer: card.payer })
@@ -145,7 +145,7 @@ describe('panel: an order and its money', () => {
     expect(textIn((await owner.get('/painel/loja')).html)).to.include('Pago Contestação aberta')
   })
 
-  it('shows an alarm until an owner has seen to it, there, in the list and on the start page [PANEL-79, ORDER-41]', async () => {
+  it('shows an alarm on the order, in the list and on the start page until an owner acknowledges it [PANEL-79, ORDER-41]', async () => {
     const id = await paidTwice()
     const isTold = async () => [
       (await shown(id)).includes('Alarme de'),
@@ -169,7 +169,7 @@ describe('panel: an order and its money', () => {
     expect((await owner.get(`/painel/loja?alarm=open&em=${seen}`)).html).not.to.include(pathOf(id))
   })
 
-  it('is marked as delivered while it is paid, by clerks too, and the past shows no buttons [PANEL-80, ORDER-40]', async () => {
+  it('can be marked as delivered while paid, by clerks too; earlier revisions have no actions [PANEL-80, ORDER-40]', async () => {
     const id = await paid()
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
     const clerk = await panelUser(api, company, 'clerk')

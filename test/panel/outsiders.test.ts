@@ -17,7 +17,7 @@ const confirmed: AttestationStatus = {
   detail: null,
 }
 
-/** What a reader sees, in one line. */
+/** Visible text of the section, in one line. */
 const shown = (states: readonly AttestationStatus[]) => {
   const page = Attestors({ states, timezone: 'America/Sao_Paulo' })
   return page === null
@@ -27,8 +27,8 @@ const shown = (states: readonly AttestationStatus[]) => {
         .replace(/\s+/g, ' ')
 }
 
-describe('who vouches for seals, in the panel', () => {
-  it('is shown with the time of the last confirmation, what is awaited and what is wrong [PROOF-68]', () => {
+describe('panel: attestors', () => {
+  it('show the last confirmation, pending requests and problems [PROOF-68]', () => {
     const none = { size: null, obtained_at: null, age: null, waiting: 3, waiting_seconds: 60 }
     const text = shown([
       confirmed,
@@ -50,7 +50,7 @@ describe('who vouches for seals, in the panel', () => {
     expect(text).not.to.include('secret')
   })
 
-  it('is not shown where nobody is asked [PROOF-68]', () => {
+  it('show nothing if none are configured [PROOF-68]', () => {
     expect(shown([])).to.equal('')
   })
 })

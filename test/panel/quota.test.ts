@@ -4,7 +4,7 @@ import { hiddenFields, type PanelUser, panelUser, textIn } from '../support/pane
 import { useApi } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 
-describe('what the panel is asked too often', () => {
+describe('panel: request quota', () => {
   const [ofSession, ofUser, ofCompany] = [6, 9, 12]
   const api = useApi({
     settings: {
@@ -30,7 +30,7 @@ describe('what the panel is asked too often', () => {
   const minuteIsOver = () =>
     company.core.pool.query(`update ops.panel_calls set minute_ends_at = now() where company_id = $1`, [company.id])
 
-  it('is answered with a page that says when to come again, until the minute is over [PANEL-302]', async () => {
+  it('responds 429 with a page that names the wait, until the minute ends [PANEL-302]', async () => {
     expect(await statuses(clerk, ofSession)).to.deep.equal(times(ofSession, 200))
     const { status, headers, html } = await clerk.get('/painel')
     expect(status).to.equal(429)
@@ -42,7 +42,7 @@ describe('what the panel is asked too often', () => {
     expect(await statuses(clerk, 1)).to.deep.equal([200])
   })
 
-  it('is counted for a user over all browsers, and for a company over all users [PANEL-302]', async () => {
+  it('counts a user over all browsers, and a company over all users [PANEL-302]', async () => {
     await statuses(clerk, ofSession)
     await clerk.logIn()
     expect(await statuses(clerk, 4)).to.deep.equal([...times(ofUser - ofSession, 200), 429])
@@ -52,7 +52,7 @@ describe('what the panel is asked too often', () => {
     expect(await statuses(stranger, 2)).to.deep.equal([200, 200])
   })
 
-  it('is counted for pages, files, forms and addresses that lead nowhere alike; a form that is refused does nothing [PANEL-302]', async () => {
+  it('counts pages, files, forms and unknown addresses alike; a refused form changes nothing [PANEL-302]', async () => {
     const form = hiddenFields((await clerk.get('/painel/clientes/novo')).html, '/painel/clientes')
     const post = (name: string) => clerk.post('/painel/clientes', { ...form, name, _key: crypto.randomUUID() })
     const answers = [
@@ -71,7 +71,7 @@ describe('what the panel is asked too often', () => {
     expect(rows).to.deep.equal([{ name: 'Ana' }])
   })
 
-  it('does not keep anybody from logging out, nor from logging in [PANEL-303]', async () => {
+  it('does not limit logout and login [PANEL-303]', async () => {
     const { html } = await clerk.get('/painel/conta')
     await statuses(clerk, ofSession)
     expect((await clerk.get('/painel')).status).to.equal(429)
@@ -80,7 +80,7 @@ describe('what the panel is asked too often', () => {
     expect((await clerk.logIn()).status).to.equal(303)
   })
 
-  it('is not counted for static files; open pages are counted apart [PANEL-303]', async () => {
+  it('does not count static files, and counts live streams separately [PANEL-303]', async () => {
     const { html } = await clerk.get('/painel/conta')
     const files = [...html.matchAll(/(?:href|src)="(\/painel\/assets\/[^"]+)"/g)].map(([, path]) => path as string)
     expect(files.length).to.be.above(3)
@@ -100,10 +100,10 @@ describe('what the panel is asked too often', () => {
   })
 })
 
-describe('what a user of the panel asks for at once', () => {
+describe('panel: concurrent requests of a user', () => {
   const api = useApi()
 
-  it('is done a few at a time, and the others of the company wait for none of it [PANEL-304]', async () => {
+  it('run a few at a time, without delaying other users of the company [PANEL-304]', async () => {
     const company = await api.company()
     const [greedy, other] = [await panelUser(api, company, 'clerk'), await panelUser(api, company, 'owner')]
     const answers = Array.from({ length: 200 }, () => greedy.get('/painel/vendas'))

@@ -19,7 +19,7 @@ describe('panel: a sale', () => {
   const authorize = (id: number, number: string) => user.submit(`/painel/vendas/${id}/documento-fiscal`, { number })
 
   describe('the page', () => {
-    it('shows items, payments, sums, customer, document and history', async () => {
+    it('shows items, payments, totals, customer, fiscal document and history', async () => {
       const customer = (await company.post('/customers', { name: 'Maria', external_id: 'm' })).body.data
       const card = await company.paymentType('card', '2.50')
       const sale = await counter.sell({
@@ -58,7 +58,7 @@ describe('panel: a sale', () => {
       expect(textIn(later)).to.include('Cliente Maria')
     })
 
-    it('shows what it made to be received, and how and with what warnings a till uploaded it', async () => {
+    it('shows receivables of the sale, and the till upload with its warnings', async () => {
       const sale = await counter.record(
         counter.sale('caixa-7', {
           items: [{ product_id: counter.product, quantity: 120, price: 11, total: 1320 }],
@@ -84,7 +84,7 @@ describe('panel: a sale', () => {
       expect(after).not.to.include('/painel/contas-a-receber/')
     })
 
-    it('is shown as it was, with nothing to press [PANEL-18]', async () => {
+    it('shows an earlier revision without actions [PANEL-18]', async () => {
       const sale = await counter.record(counter.onAccount('a'))
       const revision = (await company.get('/me')).headers.get('x-ledger-revision')
       await cancel(sale.id, 'engano')
@@ -93,7 +93,7 @@ describe('panel: a sale', () => {
       expect(then).not.to.include('/cancelar').and.not.to.include('/documento-fiscal')
     })
 
-    it('is a 404 for another company, on every page and form [PANEL-6]', async () => {
+    it('responds 404 for another company, on every page and form [PANEL-6]', async () => {
       const { id } = await counter.sell()
       const other = await panelUser(api, await api.company())
       for (const path of [`/vendas/${id}`, `/vendas/${id}/cancelar`, `/vendas/${id}/documento-fiscal`, '/vendas/abc'])
@@ -105,7 +105,7 @@ describe('panel: a sale', () => {
       expect(await saleNow(id)).to.deep.include({ status: 'completed', fiscal_document: null })
     })
 
-    it('shows script in any field as text [PANEL-13]', async () => {
+    it('escapes markup in every field [PANEL-13]', async () => {
       await company.post('/customers', { name: HOSTILE, external_id: 'h' })
       const { id } = await counter.sell({
         external_id: HOSTILE,
@@ -124,8 +124,8 @@ describe('panel: a sale', () => {
     })
   })
 
-  describe('cancelling', () => {
-    it('ends a sale of the counter, which the API may not, with what it is and the reason, once [PANEL-22] [PANEL-111]', async () => {
+  describe('cancellation', () => {
+    it('cancels a counter sale, which the API refuses, after showing it and with a reason, once [PANEL-22] [PANEL-111]', async () => {
       const sale = await counter.record(counter.onAccount('a'))
       expect((await company.post(`/sales/${sale.id}/cancel`)).status).to.equal(409)
       const path = `/painel/vendas/${sale.id}/cancelar`
@@ -148,7 +148,7 @@ describe('panel: a sale', () => {
       expect(await page(`/${sale.id}?feito=cancelada`)).to.match(/Venda cancelada\..*Cancelada.*Cliente desistiu/)
     })
 
-    it('says at once when a sale is cancelled already, or has a fiscal document [PANEL-22]', async () => {
+    it('is refused at once for a cancelled sale and one with a fiscal document [PANEL-22]', async () => {
       const cancelled = await counter.sell()
       await cancel(cancelled.id)
       const documented = await counter.sell()
@@ -163,7 +163,7 @@ describe('panel: a sale', () => {
         expect((await user.get(`/painel/vendas/${id}`)).html).not.to.include('/cancelar"')
     })
 
-    it('is refused when a document was authorized or money received while somebody was asked [PANEL-22]', async () => {
+    it('is refused if a document was authorized or a payment received during confirmation [PANEL-22]', async () => {
       const documented = await counter.record(counter.sale('a'))
       const received = await counter.record(counter.onAccount('b'))
       const [receivable] = (await company.get('/finance/receivables')).body.data
@@ -184,7 +184,7 @@ describe('panel: a sale', () => {
       for (const { id } of [documented, received]) expect((await saleNow(id)).status).to.equal('completed')
     })
 
-    it('takes a reason of up to 500 characters, and shows a longer one again', async () => {
+    it('accepts a reason of up to 500 characters, and shows a longer one again', async () => {
       const { id } = await counter.sell()
       const { status, html } = await cancel(id, 'x'.repeat(501))
       expect(status).to.equal(422)
@@ -197,7 +197,7 @@ describe('panel: a sale', () => {
     })
   })
 
-  describe('a fiscal document', () => {
+  describe('fiscal document', () => {
     it('is recorded with its number, once, and not replaced while it is authorized [PANEL-22]', async () => {
       const { id } = await counter.sell()
       const path = `/painel/vendas/${id}/documento-fiscal`
@@ -214,7 +214,7 @@ describe('panel: a sale', () => {
       expect((await saleNow(id)).fiscal_document.number).to.equal('NFC-e 1')
     })
 
-    it('is recorded whole, shown, filled in again, and cancelled, which frees the sale [FISCAL-4, PANEL-22]', async () => {
+    it('is recorded in full, displayed, prefilled for editing, and cancelled, which allows cancelling the sale [FISCAL-4, PANEL-22]', async () => {
       const { id } = await counter.sell()
       const path = `/painel/vendas/${id}/documento-fiscal`
       const typed = {
@@ -241,7 +241,7 @@ describe('panel: a sale', () => {
       expect((await cancel(id)).status).to.equal(303)
     })
 
-    it('needs a number, and a sale that is not cancelled [PANEL-22]', async () => {
+    it('requires a number, and a sale that is not cancelled [PANEL-22]', async () => {
       const { id } = await counter.sell()
       const path = `/painel/vendas/${id}/documento-fiscal`
       const fields = { ...hiddenFields((await user.get(path)).html, path), number: '7' }

@@ -15,7 +15,7 @@ describe('panel: sales', () => {
     return [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
   }
 
-  it('shows the last sold first, fifty a page unless the address says otherwise [PANEL-140] [PANEL-142]', async () => {
+  it('lists the newest sales first, fifty a page by default [PANEL-140] [PANEL-142]', async () => {
     const ids: number[] = []
     for (let n = 0; n < 52; n++)
       ids.unshift((await counter.sell({ items: [{ description: 'Bala', quantity: '1', unit_price: '20.00' }] })).id)
@@ -28,7 +28,7 @@ describe('panel: sales', () => {
     expect(Buffer.byteLength((await user.get('/painel/vendas?linhas=100')).html)).to.be.below(60_000)
   })
 
-  it('finds sales by number, code, state, origin, days of the company and the customer’s name [PANEL-16]', async () => {
+  it('filters sales by number, code, state, origin, days of the company and customer name [PANEL-16]', async () => {
     await company.post('/customers', { name: 'Maria da Silva', external_id: 'm' })
     const gone = (await company.post('/customers', { name: 'Mario Gone', external_id: 'g' })).body.data
     const late = await counter.sell({ external_id: 'pedido-1', sold_at: '2026-03-11T02:59:59.999Z' })
@@ -63,7 +63,7 @@ describe('panel: sales', () => {
     expect(textIn((await user.get('/painel/vendas')).html)).to.match(/Maria da Silva cash Concluída R\$ 20,00 API/)
   })
 
-  it('counts and adds up what is filtered, cancelled sales apart, and links what is asked for most [PANEL-140] [PANEL-141]', async () => {
+  it('counts and totals the filtered sales, cancelled ones separately, with links to common filters [PANEL-140] [PANEL-141]', async () => {
     await counter.sell({ sold_at: '2026-03-11T12:00:00Z' })
     const { id } = await counter.sell({ sold_at: '2026-03-10T12:00:00Z' })
     await company.post(`/sales/${id}/cancel`)
@@ -80,7 +80,7 @@ describe('panel: sales', () => {
     expect(query.get('status')).to.equal('completed')
   })
 
-  it('finds what somebody recorded, and sales of an item, in the list, its sums, its file and as it was [PANEL-274]', async () => {
+  it('filters by user and by item, in the list, its totals, its file and earlier revisions [PANEL-274]', async () => {
     await company.post('/customers', { name: 'Maria da Silva', external_id: 'm' })
     const note = `{"catalog_item_id":${counter.product},`
     const line = { description: note, quantity: '1', unit_price: '20.00' }
@@ -111,7 +111,7 @@ describe('panel: sales', () => {
     expect((await user.get('/painel/vendas?actor=x&item=x')).html).to.include('não é ninguém')
   })
 
-  it('gives exactly what is filtered as a file, as spreadsheets here read it, also as it was [PANEL-143] [PANEL-144]', async () => {
+  it('downloads the filtered sales as CSV for Brazilian spreadsheets, also as of a revision [PANEL-143] [PANEL-144]', async () => {
     await company.post('/customers', { name: '=HYPERLINK("http://x")', external_id: 'm' })
     await counter.sell({ customer_external_id: 'm', sold_at: '2026-03-11T12:00:00Z', external_id: 'a;"b' })
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
@@ -132,7 +132,7 @@ describe('panel: sales', () => {
     expect((await user.get('/painel/vendas.csv?sold_to=nunca')).status).to.equal(422)
   })
 
-  it('tells beside a filter what is wrong with it', async () => {
+  it('shows errors at the invalid filter', async () => {
     await counter.sell()
     const { status, html } = await user.get('/painel/vendas?id=abc&sold_from=2026-02-30&status=lost&cursor=x')
     expect(status).to.equal(200)
@@ -142,7 +142,7 @@ describe('panel: sales', () => {
     expect((await user.get('/painel/vendas?cursor=quebrado')).html).to.include('não é um cursor desta lista')
   })
 
-  it('shows no sale of another company, and keeps to the past while it is filtered', async () => {
+  it('shows no sale of another company, and keeps the chosen revision while filtering', async () => {
     const { id } = await counter.sell()
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
     const after = await counter.sell()

@@ -41,7 +41,7 @@ describe('panel: search', () => {
     expect(textIn((await user.get('/painel/busca?q=nada')).html)).to.include('Nada encontrado com “nada”.')
   })
 
-  it('takes a number for a sale’s and 1.234,50 for an amount [PANEL-147]', () => {
+  it('reads an integer as a sale number and 1.234,50 as an amount [PANEL-147]', () => {
     expect(searchedFor(' nº 12 ')).to.deep.include({ id: 12, cents: null })
     expect(searchedFor('R$ 1.234,50')).to.deep.include({ id: null, cents: 123450 })
     expect(searchedFor('12,5')).to.deep.include({ id: null, cents: null })

@@ -19,7 +19,7 @@ describe('panel: settings', () => {
     const fields = { name: 'Mercearia Nova', timezone: 'America/Manaus', logo_url: '' }
     const taxes = { state_registration: '110.042.490.114', tax_regime: 'simples_nacional' }
 
-    it('is changed, with the zone by which its days are counted [PANEL-28]', async () => {
+    it('changes its data and the time zone of its days [PANEL-28]', async () => {
       expect((await owner.submit(`${HOME}/empresa`, fields)).to).to.equal(`${HOME}?feito=alterado`)
       expect(await shown(HOME))
         .to.include('Mercearia Nova')
@@ -27,7 +27,7 @@ describe('panel: settings', () => {
       expect((await company.get('/me')).body.data.company.name).to.equal('Mercearia Nova')
     })
 
-    it('keeps the CNPJ and the plan that the operator gave it, whatever a form says of them [PANEL-28] [OPS-29]', async () => {
+    it('keeps the CNPJ and plan set by the operator, regardless of the form [PANEL-28] [OPS-29]', async () => {
       const said = async () => (await getRow(company.core.pool, company.id, 'company', company.id)) as CompanyObject
       const before = await said()
       const { html } = await owner.get(`${HOME}/empresa`)
@@ -39,7 +39,7 @@ describe('panel: settings', () => {
       expect(before).to.include(after)
     })
 
-    it('says how it is taxed, or leaves it open [PANEL-28]', async () => {
+    it('accepts a tax regime, or none [PANEL-28]', async () => {
       const said = async () => {
         const { state_registration, tax_regime } = (await company.get('/me')).body.data.company
         return [state_registration, tax_regime]
@@ -53,7 +53,7 @@ describe('panel: settings', () => {
       expect(await said()).to.deep.equal([null, null])
     })
 
-    it('is left alone where a field is wrong', async () => {
+    it('is unchanged if a field is invalid', async () => {
       for (const [wrong, label] of [
         [{ name: '' }, 'Nome'],
         [{ timezone: 'Lua/Cheia' }, 'Fuso horário'],
@@ -67,19 +67,19 @@ describe('panel: settings', () => {
       expect((await company.get('/me')).body.data.company.name).not.to.equal('Mercearia Nova')
     })
 
-    it('has its logo named, never loaded from elsewhere', async () => {
+    it('shows the address of its logo, but never loads it', async () => {
       await owner.submit(`${HOME}/empresa`, { ...fields, logo_url: 'https://logo.example/a.png' })
       const { html } = await owner.get(HOME)
       expect(html).to.include('https://logo.example/a.png').and.not.to.include('<img')
     })
   })
 
-  it('offers whom one invites as a clerk, and what card companies charge as a fee [PANEL-106] [PANEL-113]', async () => {
+  it('preselects the role clerk for invitations, and offers only fees for cards [PANEL-106] [PANEL-113]', async () => {
     expect((await owner.get(`${HOME}/usuarios/novo`)).html).to.match(/<option value="clerk" selected[^>]*>/)
     expect((await owner.get(`${HOME}/formas-de-pagamento/nova`)).html).not.to.include('créscimo')
   })
 
-  it('has one main action for a person, and what is dangerous apart [PANEL-101]', async () => {
+  it('shows one main action for a user, and dangerous actions separately [PANEL-101]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const { html } = await owner.get(`${HOME}/usuarios/${clerk.id}`)
     expect([...html.matchAll(/class="button main"[^>]*>([^<]+)/g)].map(([, label]) => label)).to.deep.equal(['Editar'])
@@ -91,7 +91,7 @@ describe('panel: settings', () => {
     const PATH = `${HOME}/formas-de-pagamento`
     const card = { name: 'Cartão', kind: 'card', fee_percentage: '2,5', due_days: '30' }
 
-    it('are created and changed, typed as people type [PANEL-28]', async () => {
+    it('are created and changed from Brazilian notation [PANEL-28]', async () => {
       expect((await owner.submit(`${PATH}/nova`, card)).to).to.equal(`${HOME}?feito=criado`)
       const [created] = (await company.get('/sales/payment-types')).body.data
       expect(created).to.deep.include({ name: 'Cartão', fee_percentage: '2.50', accepts_api: true })
@@ -104,7 +104,7 @@ describe('panel: settings', () => {
         .and.to.include('3,00%')
     })
 
-    it('are refused where a field is wrong', async () => {
+    it('are refused if a field is invalid', async () => {
       for (const wrong of [{ name: '' }, { kind: 'ouro' }, { fee_percentage: '-1' }, { due_days: 'x' }]) {
         const { status, html } = await owner.submit(`${PATH}/nova`, { ...card, ...wrong })
         expect(status, JSON.stringify(wrong)).to.equal(422)
@@ -130,7 +130,7 @@ describe('panel: settings', () => {
       const id = Math.max(...[...(await owner.get(HOME)).html.matchAll(/usuarios\/(\d+)"/g)].map(([, n]) => Number(n)))
       return { ...person, ...sent, id, path: `${PATH}/${id}` }
     }
-    it('are invited, and listed from then on [PANEL-28, PANEL-50]', async () => {
+    it('are invited, and listed afterwards [PANEL-28, PANEL-50]', async () => {
       const bia = await create()
       expect(bia.status).to.equal(200)
       expect(await shown(bia.path))
@@ -138,7 +138,7 @@ describe('panel: settings', () => {
         .and.to.include('Convidado')
     })
 
-    it('are refused where a field is wrong [PANEL-12]', async () => {
+    it('are refused if a field is invalid [PANEL-12]', async () => {
       for (const [wrong, label] of [
         [{ email: 'bia' }, 'E-mail'],
         [{ role: 'rei' }, 'Papel'],
@@ -158,7 +158,7 @@ describe('panel: settings', () => {
         .and.to.include('Proprietário')
     })
 
-    it('are shut out at once, and let in again [PANEL-4]', async () => {
+    it('lose access at once when deactivated, and regain it when reactivated [PANEL-4]', async () => {
       const bia = await panelUser(api, company, 'clerk')
       const path = `${PATH}/${bia.id}`
       expect((await owner.submit(path, {}, `${path}/desativar`)).to).to.equal(`${path}?feito=desativado`)
@@ -168,7 +168,7 @@ describe('panel: settings', () => {
       expect((await bia.logIn()).status).to.equal(303)
     })
 
-    it('always leave one owner [PANEL-8]', async () => {
+    it('always include one owner [PANEL-8]', async () => {
       const { status, html } = await owner.submit(`${PATH}/${owner.id}/editar`, { name: 'Ana', role: 'clerk' })
       expect(status).to.equal(409)
       expect(problemsIn(html)).to.have.length(1)
@@ -185,7 +185,7 @@ describe('panel: settings', () => {
     })
   })
 
-  it('is for owners only [PANEL-5]', async () => {
+  it('refuses users who are not owners [PANEL-5]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const pages = ['', '/empresa', '/formas-de-pagamento/nova', '/usuarios/novo', `/usuarios/${owner.id}`]
     for (const path of pages) expect((await clerk.get(HOME + path)).status, path).to.equal(403)
@@ -199,7 +199,7 @@ describe('panel: settings', () => {
     const change = (user: PanelUser, current_password: string, new_password: string, repeated = new_password) =>
       user.submit(PATH, { current_password, new_password, repeated })
 
-    it('is changed by whoever knows the old one; everything that was open ends [PANEL-9]', async () => {
+    it('is changed with the current password, which ends all sessions and tokens [PANEL-9]', async () => {
       const clerk = await panelUser(api, company, 'clerk')
       expect(await shown('/painel/conta', clerk))
         .to.include(clerk.email)
@@ -211,7 +211,7 @@ describe('panel: settings', () => {
       expect((await clerk.logIn('uma senha melhor')).status).to.equal(303)
     })
 
-    it('is left alone without the old one, when it is too short, or typed otherwise the second time', async () => {
+    it('is unchanged without the current password, if it is too short, or if the repetition differs', async () => {
       const attempts: [Promise<{ status: number; html: string }>, string][] = [
         [change(owner, 'senha errada', 'uma senha melhor'), 'Senha atual: está incorreta'],
         [change(owner, owner.password, 'curta'), 'Senha nova: deve ter de 8 a 200 caracteres'],
@@ -226,7 +226,7 @@ describe('panel: settings', () => {
       expect((await owner.logIn()).status).to.equal(303)
     })
 
-    it('cannot be guessed here any faster than at the door [PANEL-9]', async () => {
+    it('is throttled after wrong attempts like the login [PANEL-9]', async () => {
       for (let n = 0; n < 5; n++) await change(owner, `palpite ${n}`, 'uma senha melhor')
       const { html } = await change(owner, owner.password, 'uma senha melhor')
       expect(problemsIn(html).join()).to.include('muitas tentativas')
@@ -234,7 +234,7 @@ describe('panel: settings', () => {
   })
 
   describe('test company', () => {
-    it('is made as a twin: settings and ways to pay, its owner and nobody else, chosen without another login [KIT-32, KIT-41]', async () => {
+    it('is created with copied settings and payment types, its owner as the only user, and opens without another login [KIT-32, KIT-41]', async () => {
       await company.paymentType('card', '2.50')
       await company.post('/customers', { name: 'Ana' })
       expect(await shown(`${HOME}/teste`)).to.include('Criar empresa de teste')
@@ -251,7 +251,7 @@ describe('panel: settings', () => {
       const ways = (await company.get('/sales/payment-types')).body.data.map(({ name }: { name: string }) => name)
       const users = [`${owner.email} owner`]
       expect(made).to.deep.equal({ is_test: true, cnpj: '11.222.333/0001-81', plan: 'api', ways, users })
-      // Asked for again it is the same one.
+      // A repeated request returns the same company.
       await owner.submit(`${HOME}/teste`, {})
       expect(await shown(`${HOME}/teste`)).to.include('Entrar na empresa de teste')
       expect((await core.pool.query('select from companies where is_test')).rowCount).to.equal(1)
@@ -273,7 +273,7 @@ describe('panel: settings', () => {
       expect(await shown('/painel')).not.to.include('Empresa de teste.')
     })
 
-    it('is never made of a real one by emptying it [KIT-33]', async () => {
+    it('refuses to empty a real company [KIT-33]', async () => {
       expect(await shown(`${HOME}/teste/esvaziar`)).to.include('Esta empresa é de verdade')
     })
   })

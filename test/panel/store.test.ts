@@ -33,7 +33,7 @@ describe('panel: online store', () => {
     const PATH = `${HOME}/lojas`
     const fields = { alias: 'nova', access_token: 'TOKEN-123', notification_secret: '' }
 
-    it('are opened with secrets that are never shown [STORE-2, PANEL-26]', async () => {
+    it('are created with secrets that are never shown [STORE-2, PANEL-26]', async () => {
       const sent = await owner.submit(`${PATH}/nova`, { ...fields, alias: `${alias}-b`, sandbox: 'on' })
       expect(sent.to).to.equal(`${HOME}?feito=criado`)
       const { html } = await owner.get(HOME)
@@ -51,7 +51,7 @@ describe('panel: online store', () => {
       expect(rows[0].n).to.equal(0)
     })
 
-    it('are refused with what is wrong beside the fields, and no secret comes back [PANEL-12]', async () => {
+    it('are refused with errors at the fields, without showing a secret [PANEL-12]', async () => {
       for (const [wrong, label] of [
         [{ alias: 'Loja Bonita' }, 'Apelido'],
         [{ alias }, 'Apelido'],
@@ -64,7 +64,7 @@ describe('panel: online store', () => {
       }
     })
 
-    it('keep what is not typed anew, and are switched off and on [PANEL-26]', async () => {
+    it('keep secrets that are not entered again, and are disabled and enabled [PANEL-26]', async () => {
       const path = `${PATH}/${storeId}`
       await owner.submit(`${path}/editar`, { access_token: 'TOKEN-9', notification_secret: '' })
       await owner.submit(`${path}/editar`, { access_token: '', notification_secret: '' })
@@ -75,7 +75,7 @@ describe('panel: online store', () => {
       expect(await shown(path)).to.include('Situação Ligada')
     })
 
-    it('have the commission that the operator says, whatever a form says of it [PANEL-26]', async () => {
+    it('have the commission set by the operator, regardless of the form [PANEL-26]', async () => {
       const percentages = async () =>
         (await listStores(company.core.pool, company.id)).map(({ commission_percentage }) => commission_percentage)
       const page = await owner.get(`${PATH}/nova`)
@@ -94,7 +94,7 @@ describe('panel: online store', () => {
       expect(await shown(`${PATH}/${storeId}`)).to.include('Comissão 7,50%')
     })
 
-    it('are for owners only, orders for everybody [PANEL-5]', async () => {
+    it('are limited to owners; orders are open to everyone [PANEL-5]', async () => {
       const clerk = await panelUser(api, company, 'clerk')
       const id = await placedOrder(company, alias)
       for (const path of ['/nova', `/${storeId}`, `/${storeId}/editar`])
@@ -116,7 +116,7 @@ describe('panel: online store', () => {
   })
 
   describe('orders', () => {
-    it('are listed with the newest first, in pages, with filters and what they add up to [PANEL-26] [PANEL-276]', async () => {
+    it('are listed newest first, in pages, with filters and totals [PANEL-26] [PANEL-276]', async () => {
       const ids: number[] = []
       for (let n = 0; n < 52; n++) ids.push(await placedOrder(company, alias))
       await paymentTold(company, ids[0] as number, 'approved')
@@ -132,7 +132,7 @@ describe('panel: online store', () => {
       expect((await owner.get(`${HOME}?status=nada&cursor=quebrado`)).status).to.equal(200)
     })
 
-    it('show payments, commission and what is alarming [PANEL-26]', async () => {
+    it('show payments, commission and alarms [PANEL-26]', async () => {
       const id = await alarmedOrder(company, alias)
       expect(await shown(HOME)).to.include('Pago Alarme')
       expect(await shown(`${HOME}/pedidos/${id}`))
@@ -144,7 +144,7 @@ describe('panel: online store', () => {
       expect(await countAlarms(api.core.pool, company.id)).to.equal(1)
     })
 
-    it('show the link for their buyers while they can be paid, to be copied [PANEL-67]', async () => {
+    it('show a checkout link to copy while they can be paid [PANEL-67]', async () => {
       const id = await placedOrder(company, alias)
       const { payment_url } = (await company.get(`/orders/${id}`)).body.data
       const { html } = await owner.get(`${HOME}/pedidos/${id}`)
@@ -153,7 +153,7 @@ describe('panel: online store', () => {
       expect(await shown(`${HOME}/pedidos/${id}`)).not.to.include('Link de pagamento')
     })
 
-    it('are cancelled while they are not paid, with the reason, and not when they are [PANEL-26, ORDER-9]', async () => {
+    it('are cancelled with a reason while unpaid, and refused once paid [PANEL-26, ORDER-9]', async () => {
       const id = await placedOrder(company, alias)
       const path = `${HOME}/pedidos/${id}`
       expect((await owner.get(path)).html).to.include(`${path}/cancelar`)
@@ -178,7 +178,7 @@ describe('panel: online store', () => {
       expect(await shown(path)).to.include('O pedido foi pago depois de cancelado')
     })
 
-    it('show what the provider has sent, and what became of it [PANEL-26]', async () => {
+    it('show notifications of the provider and their outcome [PANEL-26]', async () => {
       const id = await placedOrder(company, alias)
       const response = await fetch(`${api.url}/webhook/paymentprovider/${alias}/${id}`, {
         method: 'POST',
@@ -191,7 +191,7 @@ describe('panel: online store', () => {
       expect(html).not.to.include('<script>"')
     })
 
-    it('are shown as they were, without what the ledger does not tell', async () => {
+    it('are shown at an earlier revision, without the notification log', async () => {
       const id = await placedOrder(company, alias)
       const revision = (await company.get('/me')).headers.get('x-ledger-revision')
       await paymentTold(company, id, 'approved')

@@ -12,7 +12,7 @@ describe('panel: suppliers', () => {
   const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
   const inApi = (path: string) => company.get(path.replace(PATH, '/suppliers'))
 
-  it('keeps suppliers with their trade names, for the API to see [PANEL-20]', async () => {
+  it('creates suppliers with trade names, visible in the API [PANEL-20]', async () => {
     const path = pathOf((await create({ name: 'ACME Ltda', trade_name: 'Acme', document: '11.222.333/0001-81' })).to)
     expect((await inApi(path)).body.data).to.deep.include({ trade_name: 'Acme', document: '11222333000181' })
     for (const page of [path, PATH]) {
@@ -24,7 +24,7 @@ describe('panel: suppliers', () => {
     expect((await inApi(path)).body.data).to.deep.include({ trade_name: null, document: null })
   })
 
-  it('does what a form asks for once, however often it is sent [PANEL-10]', async () => {
+  it('takes effect once for repeated forms [PANEL-10]', async () => {
     const { html } = await user.get(`${PATH}/novo`)
     const form = { ...hiddenFields(html, PATH), name: 'ACME Ltda', person_type: 'PJ' }
     const both = [await user.post(PATH, form), await user.post(PATH, form)]
@@ -33,7 +33,7 @@ describe('panel: suppliers', () => {
     expect((await company.get('/suppliers')).body.data).to.have.length(1)
   })
 
-  it('does so also where a caller of the API has used the key of the form [PAY-61]', async () => {
+  it('takes effect even if an API client has used the key of the form [PAY-61]', async () => {
     const { html } = await user.get(`${PATH}/novo`)
     const hidden = hiddenFields(html, PATH)
     const form = { ...hidden, name: 'ACME Ltda', person_type: 'PJ' }
@@ -43,7 +43,7 @@ describe('panel: suppliers', () => {
     expect((await company.get('/suppliers')).body.data).to.have.length(2)
   })
 
-  it('names the fields that are wrong, or taken by another', async () => {
+  it('names invalid fields, and fields taken by another supplier', async () => {
     await create({ name: 'ACME Ltda' })
     const wrong = await create({ name: '', trade_name: 'x'.repeat(121) })
     expect(wrong.status).to.equal(422)
@@ -56,7 +56,7 @@ describe('panel: suppliers', () => {
     expect(problemsIn(taken.html)).to.include('Nome: já é usado por outro registro')
   })
 
-  it('deletes after asking, and still shows what there was then', async () => {
+  it('deletes after confirmation, and still shows earlier revisions', async () => {
     const path = pathOf((await create({ name: 'ACME Ltda', trade_name: 'Acme' })).to)
     const { headers } = await company.get('/me')
     expect((await user.submit(`${path}/excluir`, {})).to).to.equal(`${PATH}?feito=excluido`)
@@ -65,7 +65,7 @@ describe('panel: suppliers', () => {
     expect(then).to.include('Acme').and.to.include('Como era na alteração nº')
   })
 
-  it('shows script in any field as text, and no supplier of another company', async () => {
+  it('escapes markup in every field, and shows no supplier of another company', async () => {
     const path = pathOf((await create({ name: HOSTILE, trade_name: HOSTILE })).to)
     for (const page of [PATH, path, `${path}/editar`]) {
       const { html } = await user.get(page)
@@ -78,7 +78,7 @@ describe('panel: suppliers', () => {
       expect((await user.get(page)).status, page).to.equal(404)
   })
 
-  it('leads to the first one where there is none, whoever may make it [PANEL-276]', async () => {
+  it('links an empty list to the form for the first supplier, for roles that may create it [PANEL-276]', async () => {
     const next = async (who: Pick<typeof user, 'get'>, query = '') =>
       /class="nothing"[\s\S]*?<\/div>/.exec((await who.get(PATH + query)).html)?.[0] ?? ''
     expect(await next(user)).to.include(`${PATH}/novo`)
@@ -89,7 +89,7 @@ describe('panel: suppliers', () => {
       .and.not.include('/novo')
   })
 
-  it('takes filters from anywhere as they come', async () => {
+  it('tolerates arbitrary filter values', async () => {
     for (const query of ['?name=%02', '?document=%02', '?external_id=%01', `?name=${'x'.repeat(300)}`, '?cursor=x'])
       expect((await user.get(`/painel/fornecedores${query}`)).status, query).to.equal(200)
   })

@@ -9,8 +9,8 @@ const PATH = '/painel/empresas'
 
 type Browser = Pick<PanelUser, 'get' | 'post'>
 
-describe('panel: the other company of a person', () => {
-  /** Runs between the request and the look at the person's companies. */
+describe('panel: switch to another company', () => {
+  /** Runs between the request and the query for the companies of the person. */
   let meanwhile: () => Promise<unknown> = async () => {}
   const api = useApi({
     wrapLogin: (login) => ({
@@ -38,7 +38,7 @@ describe('panel: the other company of a person', () => {
 
   const setPassword = async () =>
     company.run(changePassword, { id: person.id, password_hash: await cheapHash(`outra senha ${Math.random()}`) })
-  /** The form that leads from the company that a browser is in to the other one. */
+  /** Form that switches from the current company to the other one. */
   const form = async (user: Browser = person) => {
     const { html } = await user.get(PATH)
     const next = html.includes(`"company">Loja ${other.id}<`) ? company : other
@@ -46,7 +46,7 @@ describe('panel: the other company of a person', () => {
   }
   const isIn = async (user: Browser = person) => (await user.get('/painel/clientes')).status === 200
 
-  it('is opened by a session of the same browser, and the one before ends [PANEL-56]', async () => {
+  it('opens a session of the same browser in the other company, and ends the former one [PANEL-56]', async () => {
     const before = person.cookie()
     expect((await person.post(PATH, await form())).to).to.equal('/painel')
     expect((await person.get('/painel')).html).to.include(`"company">Loja ${other.id}<`)
@@ -54,7 +54,7 @@ describe('panel: the other company of a person', () => {
     expect(old.status).to.equal(303)
   })
 
-  it('is not opened by a session whose password changes at that moment [PANEL-341]', async () => {
+  it('opens no session if the password changes during the switch [PANEL-341]', async () => {
     const sent = await form()
     meanwhile = setPassword
     const reply = await person.post(PATH, sent)
@@ -62,7 +62,7 @@ describe('panel: the other company of a person', () => {
     expect(await isIn()).to.equal(false)
   })
 
-  it('is not opened for longer than a password lasts, of twenty browsers that choose it at once [PANEL-341]', async () => {
+  it('leaves no session valid after a password change during twenty concurrent switches [PANEL-341]', async () => {
     const browsers = Array.from({ length: 20 }, () => browser(api.url))
     const { email, password } = person
     for (const one of browsers) expect((await one.post('/painel/entrar', { email, password })).to).to.equal(PATH)
@@ -71,7 +71,7 @@ describe('panel: the other company of a person', () => {
     expect(await Promise.all(browsers.map(isIn))).to.not.include(true)
   })
 
-  it('is opened once by a form that is sent twice at once [PANEL-10]', async () => {
+  it('opens one session for two concurrent submissions [PANEL-10]', async () => {
     const sent = await form()
     const replies = await Promise.all([person.post(PATH, sent), person.post(PATH, sent)])
     expect(replies.filter(({ headers }) => headers.getSetCookie().length > 0)).to.have.length(1)

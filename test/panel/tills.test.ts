@@ -19,17 +19,17 @@ describe('panel: tills', () => {
   const wrong = (offlineId: string, fields: object = {}) => counter.sale(offlineId, { total: 11, ...fields })
   const refusedPaths = (html: string): string[] =>
     [...html.matchAll(/href="\/painel\/caixas(\/recusadas\/\d+)"/g)].map(([, path = '']) => path)
-  /** Refuses a sale, and returns the path of its page. */
+  /** Uploads a sale that is refused, and returns the path of its page. */
   const refuse = async (sale: unknown): Promise<string> => {
     await upload(till, [sale])
     return refusedPaths(await page('/recusadas')).at(-1) ?? ''
   }
 
-  describe('the day', () => {
+  describe('daily overview', () => {
     const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
     const at = (days: number) => `${addDays(today, days)}T12:00:00.000Z`
 
-    it('tells of each till its last contact, version, sales by way of paying, and what was refused [PANEL-166]', async () => {
+    it('shows for each till the last contact, version, sales by payment type, and refusals [PANEL-166]', async () => {
       await till.call('GET', '/sync/status', undefined, { 'till-version': 'caixa <b> 1' })
       const before = textIn(await page())
       expect(before).to.include('Caixas hoje').and.not.to.include('caixa <b>')
@@ -46,7 +46,7 @@ describe('panel: tills', () => {
       )
     })
 
-    it('closes with the cash that each drawer should have, to the cent, for the evening’s count [PANEL-167]', async () => {
+    it('shows the expected cash of each drawer, to the cent, for the daily count [PANEL-167]', async () => {
       const cancel = (id: number) => user.submit(`/painel/vendas/${id}/cancelar`, { reason: 'engano' })
       const paid = (offlineId: string, days: number, received: number) =>
         counter.sale(offlineId, {
@@ -89,7 +89,7 @@ describe('panel: tills', () => {
     const sold = (html: string): number[] =>
       [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
 
-    it('are listed with who sent them and what is odd about them, the last one first [PANEL-23]', async () => {
+    it('are listed newest first, with user and warnings [PANEL-23]', async () => {
       const dear = counter.sale('b', {
         items: [{ product_id: counter.product, quantity: 101, price: 11, total: 1111 }],
         total: 1111,
@@ -112,7 +112,7 @@ describe('panel: tills', () => {
       expect(sold(await page('?warned=sim'))).to.deep.equal([ids[1]])
     })
 
-    it('have fifty on a page, with and without warnings', async () => {
+    it('have fifty on a page, filtered by warnings', async () => {
       const sales = Array.from({ length: 52 }, (_, n) =>
         counter.sale(`s${n}`, { payments: [{ payment_type_id: counter.cash, amount: 10, status: 'pending' }] }),
       )
@@ -128,7 +128,7 @@ describe('panel: tills', () => {
   })
 
   describe('refused sales', () => {
-    it('are shown with what is wrong, in words, and with what was sent [PANEL-23]', async () => {
+    it('show their errors in words and the uploaded data [PANEL-23]', async () => {
       const path = await refuse(
         wrong('caixa-1', {
           total: 16.005,
@@ -157,7 +157,7 @@ describe('panel: tills', () => {
         expect(shown).to.include(text)
     })
 
-    it('name the line that an error is about, and the sale that another one stands in the way of', async () => {
+    it('name the line of an error, and link the conflicting sale', async () => {
       const lines = await refuse(
         counter.sale('a', { items: [{ product_id: counter.product, quantity: 2, price: 10, total: 21 }] }),
       )
@@ -176,7 +176,7 @@ describe('panel: tills', () => {
       )
     })
 
-    it('are settled by a person, who is named, once, and are then in the second list [PANEL-23]', async () => {
+    it('are resolved once by a user, who is named, and move to the second list [PANEL-23]', async () => {
       const path = await refuse(wrong('a'))
       expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
       const fields = hiddenFields(await page(path), `/painel/caixas${path}/resolver`)
@@ -200,7 +200,7 @@ describe('panel: tills', () => {
       expect(late.to).to.equal(`/painel/caixas${path}?feito=ja-resolvida`)
     })
 
-    describe('that happened', () => {
+    describe('recorded by a user', () => {
       const REASON = { reason: 'Cliente confirmou o valor.' }
       const saleIn = (to: string | null): string =>
         /^\/painel\/vendas\/(\d+)\?feito=registrada$/.exec(to ?? '')?.[1] ?? ''
@@ -220,7 +220,7 @@ describe('panel: tills', () => {
         ),
       })
 
-      it('are recorded as they are, by a person who says why, and the till hears of it [PANEL-23, UP-17]', async () => {
+      it('are recorded unchanged with a reason, and reported to the till [PANEL-23, UP-17]', async () => {
         const path = await refuse(wrong('a'))
         const answer = await user.submit(`/painel/caixas${path}/registrar`, REASON)
         const id = saleIn(answer.to)
@@ -242,7 +242,7 @@ describe('panel: tills', () => {
         expect(await counter.stock()).to.equal('99.000')
       })
 
-      it('are recorded corrected, whatever was wrong with them, and the rest stays as it was sent [PANEL-23, UP-17]', async () => {
+      it('are recorded with corrections to any field, and keep the other uploaded values [PANEL-23, UP-17]', async () => {
         const sent = counter.sale('a', {
           total: '10',
           created_at: '2026-03-10T14:00:01.234Z',
@@ -270,7 +270,7 @@ describe('panel: tills', () => {
         expect(await counter.stock()).to.equal('98.500')
       })
 
-      it('but came under the identifier of another are recorded under one of their own [UP-17]', async () => {
+      it('get an offline id of their own if theirs is taken by another sale [UP-17]', async () => {
         const { results } = await upload(till, [counter.sale('a')])
         const other = counter.sale('a', { created_at: '2026-03-10T18:00:00Z' })
         const path = await refuse(other)
@@ -285,7 +285,7 @@ describe('panel: tills', () => {
         expect(await counter.stock()).to.equal('98.000')
       })
 
-      it('are recorded once, however often that is asked for', async () => {
+      it('are recorded once for repeated forms', async () => {
         const path = await refuse(wrong('a'))
         const form = `/painel/caixas${path}/registrar`
         const { html } = await user.get(form)
@@ -296,7 +296,7 @@ describe('panel: tills', () => {
         expect(textIn((await user.get(form)).html)).to.include('Esta venda já está resolvida.')
       })
 
-      it('need a reason, and all that a sale has: what is malformed is corrected first', async () => {
+      it('require a reason and well-formed data: malformed fields must be corrected first', async () => {
         const path = await refuse(wrong('a'))
         const answer = await user.submit(`/painel/caixas${path}/registrar`, { reason: ' ' })
         expect(answer.status).to.equal(422)
@@ -323,7 +323,7 @@ describe('panel: tills', () => {
         expect((await upload(till, [{ offline_id: 'b' }])).results[0]).to.include({ status: 'duplicate' })
       })
 
-      it('tell the till that a person has resolved them, where they were not recorded [UP-17]', async () => {
+      it('are reported to the till as resolved by a user if they were not recorded [UP-17]', async () => {
         const path = await refuse(wrong('a'))
         await user.submit(`/painel/caixas${path}`, { note: 'Era um teste.' }, `/painel/caixas${path}/resolver`)
         const { results, message, summary } = await upload(till, [wrong('a')])
@@ -339,7 +339,7 @@ describe('panel: tills', () => {
         expect(summary.error_count).to.equal(0)
       })
 
-      it('are nobody else’s to record', async () => {
+      it('cannot be recorded by another company', async () => {
         const path = await refuse(wrong('a'))
         const other = await panelUser(api, await api.company())
         for (const form of ['registrar', 'corrigir'])
@@ -347,7 +347,7 @@ describe('panel: tills', () => {
       })
     })
 
-    it('take a note of up to 2,000 characters, and stay open with a longer one', async () => {
+    it('accept a note of up to 2,000 characters, and stay open with a longer one', async () => {
       const path = await refuse(wrong('a'))
       const { status, html } = await user.submit(
         `/painel/caixas${path}`,
@@ -360,7 +360,7 @@ describe('panel: tills', () => {
       expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
     })
 
-    it('say that the till has settled them by sending the sale corrected [PANEL-23]', async () => {
+    it('show that the till resolved them by a corrected upload [PANEL-23]', async () => {
       const path = await refuse(wrong('a'))
       await upload(till, [counter.sale('a')])
       const list = textIn(await page('/recusadas/resolvidas'))
@@ -368,7 +368,7 @@ describe('panel: tills', () => {
       expect(textIn(await page(path))).to.include('Com esta identificação está registrada a venda')
     })
 
-    it('have pages of fifty, open ones oldest first, settled ones newest first', async () => {
+    it('have pages of fifty, open ones oldest first, resolved ones newest first', async () => {
       await upload(
         till,
         Array.from({ length: 52 }, (_, n) => wrong(`x${n}`)),
@@ -391,7 +391,7 @@ describe('panel: tills', () => {
       expect(settled.flat()).to.deep.equal([...first, ...second].reverse())
     })
 
-    it('may be anything at all, and are shown all the same', async () => {
+    it('are shown even if the uploaded data is arbitrary JSON', async () => {
       const deep = `${'['.repeat(60)}${']'.repeat(60)}`
       const odd = [
         null,
@@ -412,7 +412,7 @@ describe('panel: tills', () => {
       expect(long).to.include('Era grande demais para ser guardada.')
     })
 
-    it('show script in any field as text', async () => {
+    it('escape markup in every field', async () => {
       const path = await refuse({
         offline_id: HOSTILE,
         status: HOSTILE,
@@ -430,7 +430,7 @@ describe('panel: tills', () => {
       }
     })
 
-    it('are 404 for another company, which can settle none of them', async () => {
+    it('respond 404 for another company, which cannot resolve them', async () => {
       const path = await refuse(wrong('a'))
       const other = await panelUser(api, await api.company())
       const hidden = hiddenFields((await other.get('/painel/clientes/novo')).html, '/painel/clientes')

@@ -163,11 +163,11 @@ describe('notification receiver', () => {
       provider.payments.set(id, paymentOf(mine))
     })
 
-    describe('and an X-Request-Id that was dealt with', () => {
+    describe('with an X-Request-Id that was processed before', () => {
       const send = (order: OrderObject | number = mine, requestId = 'req-1', by = signedShop) =>
         notify(by, typeof order === 'number' ? order : order.id, told(id), signedHeaders(id, SECRET, requestId))
 
-      it('asks nothing of the provider again, however old it is [RCV-41]', async () => {
+      it('is answered without a provider call, regardless of its age [RCV-41]', async () => {
         expect((await send()).body).to.include({ processed: true, status: 'paid' })
         provider.payments.set(id, { ...paymentOf(mine), status: 'refunded', changedAt: '2026-11-22T10:00:00.000Z' })
         for (let n = 0; n < 3; n++) {
@@ -181,7 +181,7 @@ describe('notification receiver', () => {
         expect(provider.asked).to.deep.equal([id, id])
       })
 
-      it('is refused at another order of the store, which asks nothing either [RCV-41]', async () => {
+      it('is refused for another order of the store, without a provider call [RCV-41]', async () => {
         const other = await shop.order(signedShop.alias)
         expect((await send()).status).to.equal(200)
         const reply = await send(other)
@@ -189,7 +189,7 @@ describe('notification receiver', () => {
         expect(provider.asked).to.deep.equal([id])
       })
 
-      it('is taken again where it failed or was refused before [RCV-41]', async () => {
+      it('is processed if it failed or was refused before [RCV-41]', async () => {
         const other = await shop.order(signedShop.alias)
         expect((await send(other)).status).to.equal(400)
         provider.before = () => {
@@ -201,7 +201,7 @@ describe('notification receiver', () => {
         expect(provider.asked).to.deep.equal([id, id, id])
       })
 
-      it('is applied once by two processes at once, and repeated by both afterwards [RCV-41]', async () => {
+      it('is applied once by two concurrent processes, and a duplicate for both afterwards [RCV-41]', async () => {
         const another = await startApi(shop.api.databaseUrl, { provider })
         try {
           const elsewhere = { ...signedShop, api: another }
@@ -219,7 +219,7 @@ describe('notification receiver', () => {
         }
       })
 
-      it('is nothing to another store with the same id [RCV-41]', async () => {
+      it('is processed for another store with the same id [RCV-41]', async () => {
         const next = { ...shop, alias: await shop.store({ secret: SECRET }) }
         const its = await shop.order(next.alias)
         const itsId = paymentOf(its).id

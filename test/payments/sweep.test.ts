@@ -255,7 +255,7 @@ describe('payment sweep', () => {
   })
 
   describe('of several companies', () => {
-    /** A company with a store, and some orders of it. */
+    /** Company with a store and this many orders. */
     async function shopWith(count: number, of: TestCompany): Promise<OrderObject[]> {
       const alias = await shop.store({ token: `TEST-${of.id}` }, of)
       const orders: OrderObject[] = []
@@ -269,7 +269,7 @@ describe('payment sweep', () => {
       )
       return rows[0]?.doc
     }
-    /** Every answer for the stores of a company is what `answer` makes of it. */
+    /** Calls `answer` for every request of the stores of these companies. */
     const withAnswersFor = (ids: readonly number[], answer: () => Promise<never>): PaymentProvider => ({
       ...provider,
       findPayments: (account, reference) =>
@@ -279,7 +279,7 @@ describe('payment sweep', () => {
 
     beforeEach(() => shop.api.core.pool.query('update read.orders set attempted_at = null, expires_at = null'))
 
-    it('finds the lost notification of one in the run in which the account of another fails for all its orders [PAY-71]', async () => {
+    it('recovers a lost notification of one in the run in which the account of another fails for all its orders [PAY-71]', async () => {
       const [failing, other] = [await shop.api.company(), await shop.api.company()]
       await shopWith(40, failing)
       const [lost] = (await shopWith(1, other)) as [OrderObject]
@@ -288,7 +288,7 @@ describe('payment sweep', () => {
       expect(await orderOf(other, lost.id)).to.include({ status: 'paid' })
     })
 
-    it('asks no more of an account in the run in which it fails [PAY-71]', async () => {
+    it('skips the rest of an account in the run in which it fails [PAY-71]', async () => {
       await shopWith(20, await shop.api.company())
       provider.before = () => Promise.reject(new ProviderUnavailable('down'))
       expect(await sweep()).to.equal(0)
@@ -310,7 +310,7 @@ describe('payment sweep', () => {
       expect(await sweeping).to.equal(1)
     })
 
-    it('asks about one order of each before it asks about a second one of any [PAY-73]', async () => {
+    it('polls one order of each before a second one of any [PAY-73]', async () => {
       const companies: TestCompany[] = []
       for (let n = 0; n < 10; n++) companies.push(await shop.api.company())
       const byReference = new Map<string, number>()
@@ -323,7 +323,7 @@ describe('payment sweep', () => {
       expect(new Set(asked.slice(0, 12)).size).to.equal(10)
     })
 
-    it('ends what has expired beside a backlog of the schedule, not after it [PAY-73]', async () => {
+    it('ends expired payments alongside a backlog of polls, not after it [PAY-73]', async () => {
       const of = await shop.api.company()
       await shopWith(30, of)
       const [late] = (await shopWith(1, of)) as [OrderObject]
@@ -335,7 +335,7 @@ describe('payment sweep', () => {
       expect(provider.asked.indexOf(late.provider_reference)).to.be.within(0, 7)
     })
 
-    it('goes on behind the accounts that failed when a run ends because too many do [PAY-73]', async () => {
+    it('continues after the failed accounts if a run ends because too many fail [PAY-73]', async () => {
       const of = await shop.api.company()
       for (let n = 0; n < 70; n++) await shop.order(await shop.store({}, of), of)
       const last = await shop.api.company()
@@ -353,7 +353,7 @@ describe('payment sweep', () => {
     })
   })
 
-  it('takes its turns by itself, until it is told to stop', async () => {
+  it('runs periodically until it is stopped', async () => {
     const sweeping = startSweep(options, 5)
     await until(() => asked() === 1)
     provider.payments.set('8', paymentOf(order, { id: '8' }))

@@ -31,7 +31,7 @@ describe('data export of a person', () => {
         items: [{ catalog_item_id: item, quantity: '1' }],
         payments: [{ payment_type_id, amount: '10.00' }],
       })
-    // Of another key: nobody is told what the own key did.
+    // Another key: a webhook of the acting key would not receive its own events.
     const { key } = await company.newKey(['webhooks:manage', 'sales:read'])
     const listening = { url: 'http://127.0.0.1:9/', events: ['sale.completed'] }
     await company.post('/webhooks', listening, { authorization: `Bearer ${key}` })
@@ -71,7 +71,7 @@ describe('data export of a person', () => {
     expect(file.webhooks).to.deep.equal({ messages: 6, deliveries: 2, addresses: 1 })
   })
 
-  it('is a page in Portuguese that loads and runs nothing, whatever data it contains [PRIV-50]', async () => {
+  it('is a page in Portuguese that loads and runs nothing, for any data [PRIV-50]', async () => {
     const html = await written({ kind: 'customer', id: customer }, htmlWriter())
     expect(html).to.include('<html lang="pt-BR">').and.to.include("default-src 'none'; style-src 'sha256-")
     expect(html).to.include('Cliente criado').and.to.include('529.982.247-25').and.to.include('R$\u00A010,00')

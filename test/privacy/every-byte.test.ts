@@ -22,10 +22,10 @@ import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 import { createMarkers, type MarkedShop, openMarkedShop } from './marked-shop.ts'
 
-/** Where a marker was found: a table, or a place outside of Postgres. */
+/** Locations of a marker: tables, and stores outside of Postgres. */
 type Places = Map<string, Set<string>>
 
-/** All that is in all tables of all schemas, as text and in lower case. */
+/** Contents of all tables of all schemas, as lower-case text. */
 async function tablesOf(pool: Pool): Promise<[place: string, text: string][]> {
   const { rows } = await pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
@@ -61,12 +61,12 @@ for (const where of ['Postgres', 'a store outside'] as const) {
     let dataDir: string
     let shop: MarkedShop
 
-    before('open a shop that knows persons', async () => {
+    before('open a company with persons', async () => {
       store = where === 'Postgres' ? undefined : createOutsideStore()
       provider = createMemoryProvider()
       dataDir = await mkdtemp(join(tmpdir(), 'tillbook-forgotten-'))
       receiver = await startReceiver()
-      // It answers with what it was told, and not always that it has taken it.
+      // Echoes the request, and answers some requests with an error.
       receiver.answer = ({ body }, response) =>
         response.writeHead(body.includes('"order.') ? 500 : 200).end(body.slice(body.indexOf('"data"')))
       api = await startApi(database.url, { provider, log, ...(store && { store }) })
@@ -101,7 +101,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       return verb.run(contextOf(api.core), values as Parameters<typeof verb.run>[1])
     }
 
-    /** Everything that is kept, and everything that is told to whoever asks. */
+    /** Everything that is stored, and all responses of the interfaces. */
     async function searched(): Promise<Places> {
       const { pool } = api.core
       const streams = store?.events(`company-${shop.company.id}`) ?? []
@@ -138,9 +138,9 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       return found
     }
 
-    it('is in no byte that is stored, shown or sent afterwards [PRIV-30] [PRIV-32] [PRIV-33] [PRIV-34] [PRIV-35] [PRIV-36]', async () => {
+    it('is in no stored, displayed or sent byte afterwards [PRIV-30] [PRIV-32] [PRIV-33] [PRIV-34] [PRIV-35] [PRIV-36]', async () => {
       const before = await searched()
-      // Whoever finds nothing now would find nothing later.
+      // Proves that the search finds the markers before the erasure.
       const known = new Set([...before.values()].flatMap((here) => [...here]))
       expect(
         markers.all.filter((marker) => !known.has(marker)),
@@ -161,7 +161,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       const status = await forgetAll()
       expect(status).to.equal(200)
       receiver.received.length = 0
-      // What waits is sent, what was sent is sent again.
+      // Sends pending deliveries, and sent ones again.
       await api.core.pool.query("update webhook_deliveries set status = 'pending', next_attempt_at = now()")
       api.core.deliveryNotifier.notify()
       const { rows } = await api.core.pool.query('select from webhook_deliveries')
@@ -177,7 +177,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       expect(left).to.deep.equal([])
     })
 
-    it('is in no repeated answer, no late sale of a till, and no other late write [PRIV-32] [PRIV-35] [PRIV-37]', async () => {
+    it('is in no repeated response, late till sale, or other late write [PRIV-32] [PRIV-35] [PRIV-37]', async () => {
       const again = await shop.repeat()
       expect(again.status, again.text).to.equal(201)
       expect(JSON.parse(again.text).data).to.include({ name: null, document: null, email: null, person_type: 'PF' })
@@ -190,7 +190,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       expect([...(await searched()).keys()]).to.deep.equal([])
     })
 
-    /** One through the API, the others whatever the law still needs them for. Returns the status of the first. */
+    /** Erases one person through the API and the others despite legal retention. Returns the status of the first. */
     async function forgetAll(): Promise<number> {
       const list = createErasureList({ pool: api.core.pool, dataDir, onError: (error) => log('list', error) })
       const byPanel = shop.subjects[3] as string

@@ -11,7 +11,7 @@ import { openCounter } from '../support/offline-sales.ts'
 import { panelUser } from '../support/panel.ts'
 import { createTestUser, openTill } from '../support/till.ts'
 
-/** A text that is nobody else's, in lower case as it is searched for; with letters, so that it is in no id or hash. */
+/** Unique lower-case texts to search for; their letters keep them from matching ids and hashes. */
 export function createMarkers() {
   const all: string[] = []
   const shown: string[] = []
@@ -21,7 +21,7 @@ export function createMarkers() {
   }
   let count = 0
   const word = (what: string): string => add(`zq${what}${++count}zq`)
-  /** A CPF, as it is stored and as it is shown. */
+  /** CPF, as stored and as formatted. */
   const cpf = (): string => {
     const body = `7770${String(++count).padStart(5, '0')}`
     const digits = [0, 1].reduce((known) => known + checkDigit(known), body)
@@ -60,13 +60,13 @@ const person = ({ word, cpf, phone, email }: Markers) => ({
 
 export interface MarkedShop {
   readonly company: TestCompany
-  /** Whom to forget, the customers first. */
+  /** Persons to erase, customers first. */
   readonly subjects: string[]
-  /** Of the ledger, when it knew all of them. */
+  /** Ledger revision before the erasures. */
   readonly revision: number
-  /** A request that was answered about a person, to be sent again. */
+  /** Repeats an earlier request about a person. */
   repeat(): Promise<{ readonly status: number; readonly text: string }>
-  /** A till that has been away sends a sale of a customer that cannot be recorded, with a text. */
+  /** Uploads a sale of a customer that is refused, with a text, as a till does after an absence. */
   refuse(text: string): Promise<void>
 }
 
@@ -74,10 +74,10 @@ interface Opening {
   readonly api: TestApi
   readonly provider: MemoryProvider
   readonly markers: Markers
-  /** For what no record keeps. */
+  /** Markers of data that is in no record. */
   readonly unkept: Markers
   readonly webhookUrl: string
-  /** The command line. */
+  /** Runs the command line. */
   run(...words: string[]): Promise<Json>
 }
 
@@ -86,7 +86,7 @@ const created = (reply: { status: number; text: string; body: Json }): Json => {
   return reply.body.data
 }
 
-/** A company that knows persons from every interface, whose every personal field is marked. */
+/** Company with persons from every interface, with a marker in every personal field. */
 export async function openMarkedShop({
   api,
   provider,
@@ -100,7 +100,7 @@ export async function openMarkedShop({
   created(await company.post('/webhooks', { url: webhookUrl, events: ['*'] }))
   const counter = await openCounter(company)
 
-  // The API: a POST with a key, one that changes, one that is deleted, a batch.
+  // API: a POST with a key, a changed, a deleted and a batch record.
   const body = person(markers)
   const key = { 'Idempotency-Key': 'um-cliente' }
   const customer = created(await company.post('/customers', body, key))
@@ -124,7 +124,7 @@ export async function openMarkedShop({
     ),
   )
 
-  // Sales and accounts that name them.
+  // Sales and accounts of these persons.
   await counter.sell({ customer_id: customer.id, external_id: 'venda-1' })
   const receivable = { description: 'Fiado', amount: '10.00', due_date: '2030-01-10' }
   created(
@@ -136,7 +136,7 @@ export async function openMarkedShop({
   )
   created(await company.post('/finance/payables', { ...receivable, supplier_id: supplier.id }))
 
-  // A till: sales of a customer, recorded and refused, with what else the till knows.
+  // Till: recorded and refused sales of a customer, with the other data that a till sends.
   const cashier = await createTestUser(company)
   const till = await openTill(api.url, company, cashier)
   const unpaid = { total: 11, customer_id: inBatch.id, customer_name: word('caixa'), cpf: word('cpf') }
@@ -157,7 +157,7 @@ export async function openMarkedShop({
     true,
   )
 
-  // Orders of a stranger and of a customer, paid, with what the provider tells.
+  // Orders of a guest and of a customer, paid, with notifications of the provider.
   const alias = `loja-${company.id}`
   await company.run(createStore, { alias, commission_percentage: '5', sandbox: true, access_token: 'TEST-token' })
   const items = [{ description: 'Cesta', quantity: '1', unit_price: '46.30' }]
@@ -189,7 +189,7 @@ export async function openMarkedShop({
     await send(`${api.url}/webhook/paymentprovider/${alias}/${id}`, 'POST', told)
   }
 
-  // The panel: a customer, an invitation. The command line: a user, who logs in and asks for a new password.
+  // Panel: a customer, an invitation. Command line: a user, who logs in and requests a new password.
   const owner = await panelUser(api, company)
   const { address, person_type, ...fields } = person(markers)
   const flat = Object.fromEntries(Object.entries(address).map(([name, value]) => [`address.${name}`, value]))
@@ -228,7 +228,7 @@ export async function openMarkedShop({
   }
 }
 
-/** The letter is on its way when the link is kept. */
+/** The e-mail is sent once the link is stored. */
 function askForPassword({ core: { pool, writer } }: TestApi, email: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const send = async (): Promise<string[]> => {

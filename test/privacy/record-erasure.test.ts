@@ -33,7 +33,7 @@ const PAYABLE = { id: 9, supplier_id: 9, supplier_name: 'Ana' }
 
 const both = (...subjects: string[]): ErasedPerson => ({ subjects, parts: ['identity', 'contact'] })
 
-/** What is left of a record, as it stands in an answer. */
+/** Rest of a record in a response after the erasure. */
 function left(record: object, forgotten: ErasedPerson): unknown {
   const { needles, redact } = textErasureOf(forgotten)
   const text = JSON.stringify(record)

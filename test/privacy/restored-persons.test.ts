@@ -32,7 +32,7 @@ describe('a restored backup', () => {
     await rm(dataDir, { recursive: true })
   })
 
-  /** Three customers, a copy of Postgres's files, then two of them are forgotten, one but for the identity. */
+  /** Creates three customers, copies the files of Postgres, then erases two, one of them only contact data. */
   async function forgetAfterBackup(store?: FaultyStore): Promise<TestCompany> {
     const where = store ? { store } : {}
     let api: TestApi = await startApi(database.url, where)
@@ -58,12 +58,12 @@ describe('a restored backup', () => {
     return company
   }
 
-  it('brings back no person on the erasure list: all are erased again before the service is ready [PRIV-40] [PRIV-41]', async () => {
+  it('erases all persons on the erasure list again before the service is ready [PRIV-40] [PRIV-41]', async () => {
     const company = await forgetAfterBackup()
     const file = join(dataDir, 'seals', 'forgotten.jsonl')
     const listed = await readFile(file, 'utf8')
     expect(listed).not.to.match(/zoraide|beatriz/i)
-    // A crash has cut a line.
+    // Simulates a line truncated by a crash.
     await appendFile(file, '{"company_id":1,"subj')
 
     const DATABASE_URL = onDatabase(database.url, backup)
@@ -73,7 +73,7 @@ describe('a restored backup', () => {
       const { data } = (await send(`${service.url}/api/v1/customers`, 'GET', undefined, key)).body
       const [ana, bia, caio] = data
       expect(ana).to.include({ name: null, phone: null }).and.to.have.property('forgotten_at').that.is.a('string')
-      // In the backup nothing needs her any more.
+      // In the backup no record needs this person any more.
       expect(bia).to.include({ phone: null })
       expect(caio).to.include({ ...CAIO, forgotten_at: null })
       const { data: events } = (
@@ -87,13 +87,13 @@ describe('a restored backup', () => {
     } finally {
       expect(await service.stop()).to.equal(0)
     }
-    // The file goes on, each key in it once.
+    // The file continues, with each key once.
     const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line.endsWith('}'))
     expect(new Set(lines).size).to.equal(lines.length)
     expect(lines.join('\n')).to.include(listed.trim())
   })
 
-  it('catches up with outside ledgers, even with an empty list [PRIV-42]', async () => {
+  it('catches up with external ledgers, even with an empty list [PRIV-42]', async () => {
     const store = createOutsideStore()
     const company = await forgetAfterBackup(store)
     const core = await openCore({

@@ -10,7 +10,7 @@ const email = 'ana@loja.example'
 const ana = userCreated({ id: 3, email })
 
 describe('users of a company and their persons', () => {
-  it('tell whose token has ended, also by a new password in another company [KEY-21]', async () => {
+  it('are live only while their token is valid and their password unchanged, in other companies too [KEY-21]', async () => {
     const hash = Buffer.alloc(32, 7)
     const caller = { userId: 3, generation: 0, email, personGeneration: 0 }
     for (const [table, of] of [

@@ -42,7 +42,7 @@ describe('query plan of a page', () => {
     ['the first', ORDER_BY_ID, 'first', [], 'customers_pkey'],
     ['a later one', ORDER_BY_ID, 'after', [10_000], 'customers_pkey'],
     [
-      'what has changed',
+      'changed records',
       ORDER_BY_CHANGE,
       'since',
       ['2020-01-01T00:00:00Z'],

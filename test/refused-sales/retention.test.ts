@@ -5,7 +5,7 @@ import { useCompanyPerTest } from '../support/use-api.ts'
 describe('retention of refused sales', () => {
   const { api, company } = useCompanyPerTest()
 
-  /** A sale that was last sent, and settled, so many days ago; null: it is open. */
+  /** Sale with these ages, in days, of its last upload and its settlement; open if null. */
   const refused = (offlineId: string, sent: number, settled: number | null) =>
     api.core.pool.query(
       `insert into ops.refused_sales (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, settled_at)

@@ -1,4 +1,4 @@
-/** Of a server that vouches for itself only: no client should believe it. Used nowhere else; valid until 2126. */
+/** Self-signed certificate, which clients must reject. For these tests only; valid until 2126. */
 export const SELF_SIGNED = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQghMHC19Vs/V/SsZwC

@@ -22,7 +22,7 @@ describe('a killed dispatcher', () => {
   it('loses nothing: leased deliveries are sent again under the same id, the others once [HOOK-23]', async function () {
     this.timeout(90_000)
     const receiver = await tests.receiver()
-    // In the middle of its work some requests are open, and some answers unrecorded.
+    // The process is killed while requests are open and responses not yet recorded.
     receiver.answer = ({ headers }, response) => {
       if (receiver.received.length < 100 || headers['x-service-sequence'] === undefined) response.writeHead(204).end()
     }
@@ -40,7 +40,7 @@ describe('a killed dispatcher', () => {
     expect(before.length).to.be.below(300)
     expect(taken.length).to.be.above(0)
     receiver.answer = (_received, response) => response.writeHead(204).end()
-    // As it will be when the leases of the dead process are over.
+    // Simulates the expiry of the leases of the dead process.
     await tests.pool.query(`update webhook_deliveries set leased_until = null where status = 'pending'`)
     tests.dispatcher()
     const remaining = `select 1 from webhook_deliveries where status <> 'delivered' limit 1`

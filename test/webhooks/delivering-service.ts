@@ -5,14 +5,14 @@ import { startWebhooks, type WebhookOptions } from '#webhooks/start.ts'
 import { startApi, type TestApi, type TestApiOptions, type TestCompany } from '../support/api.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
-/** An endpoint registered through API v1, with its secret. */
+/** Endpoint registered through API v1, with its secret. */
 export interface Registered {
   readonly id: number
   readonly secret: string
   readonly path: string
 }
 
-/** A service that delivers, with a company of its own and a receiver. */
+/** Service that delivers, with its own company and receiver. */
 export interface DeliveringService {
   readonly api: TestApi
   readonly company: TestCompany
@@ -22,7 +22,7 @@ export interface DeliveringService {
   close(): Promise<void>
 }
 
-/** Starts API and delivery as `src/main.ts` puts them together, in this process. */
+/** Starts API and delivery in this process, composed like `src/main.ts`. */
 export async function startDelivering(
   databaseUrl: string,
   options: Partial<WebhookOptions> = {},

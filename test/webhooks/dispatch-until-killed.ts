@@ -5,7 +5,7 @@ import { startWebhooks } from '#webhooks/start.ts'
 
 const keys = configuredMasterKeys([Buffer.from(process.env.MASTER_KEY ?? '', 'base64')], 'MASTER_KEY')
 
-/** Delivers what waits in the database DATABASE_URL until somebody ends the process. */
+/** Delivers pending webhooks of DATABASE_URL until the process is killed. */
 startWebhooks({
   databaseUrl: process.env.DATABASE_URL ?? '',
   vault: createVault(keys),
@@ -19,5 +19,5 @@ startWebhooks({
   log: (message, error) => console.error(message, error),
 })
 
-// So that it ends by itself should whoever started it be gone.
+// Ends the process if its parent ends.
 process.stdin.resume().on('end', () => process.exit())

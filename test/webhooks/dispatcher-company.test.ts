@@ -20,7 +20,7 @@ describe('the dispatcher with several endpoints and processes', () => {
     tests.dispatcher()
     await until(() => receiver.received.length === 300)
     expect(idsOf(receiver.received)).to.have.members(ids)
-    // Two of each endpoint that nothing is known of yet.
+    // At most two for each endpoint of unknown health.
     expect(dead.received.length).to.be.at.most(80)
     await dead.close()
   })
@@ -113,7 +113,7 @@ describe('the dispatcher with several endpoints and processes', () => {
   })
 })
 
-/** Counts the deliveries that are taken through a pool. */
+/** Counts the deliveries leased through a pool. */
 function countClaims(pool: Pool): () => number {
   let claims = 0
   const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<{ rows: { id: string | null }[] }>
@@ -127,7 +127,7 @@ function countClaims(pool: Pool): () => number {
   return () => claims
 }
 
-/** A pool that behaves as if Postgres were away. */
+/** Pool that can simulate an unreachable Postgres. */
 function breakable(pool: Pool): { pool: Pool; broken: boolean } {
   const outage = {
     broken: false,

@@ -46,7 +46,7 @@ describe('the dispatcher', () => {
     tests.dispatcher()
     const [delivery] = await tests.attempted(1)
     const wait_ms = Date.parse(delivery!.next_attempt_at ?? '') - Date.parse(delivery!.attempts[0]!.at)
-    // The test's randomness is in the middle: half of a tenth.
+    // The test's random value is 0.5: half of the tenth.
     expect(wait_ms).to.be.within(63_000, 73_000)
     expect(delivery).to.include({ status: 'pending', tries: 1 })
     const health = await tests.healthOf(endpoint)
@@ -88,7 +88,7 @@ describe('the dispatcher', () => {
     dispatcher.wake()
     await until(async () => receiver.received.length === 4)
     await tests.allAre('failed')
-    // Since the first time, not since the last one.
+    // Since the first failure, not the last one.
     expect(await tests.healthOf(endpoint)).to.deep.equal(before)
     receiver.answer = (_received, response) => response.writeHead(200).end()
     await queue(tests.pool, endpoint)

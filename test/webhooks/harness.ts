@@ -11,7 +11,7 @@ import { type Answer, type Receiver, startReceiver } from './receiver.ts'
 export const failing: Answer = (_received, response) => response.writeHead(500).end()
 export const silent: Answer = () => {}
 
-/** A dispatcher of this process, to be told when to look. */
+/** Dispatcher of this process, with a method to start a round. */
 export interface TestDispatcher extends Dispatcher {
   readonly gone: LeasedDelivery[]
   readonly errors: unknown[]
@@ -20,7 +20,7 @@ export interface TestDispatcher extends Dispatcher {
 export interface TestDispatcherOptions {
   readonly timeout_ms?: number
   readonly retrySeconds?: readonly number[]
-  /** In the place of a pool of its own. */
+  /** Replaces the dispatcher's own pool. */
   readonly pool?: Pool
 }
 
@@ -33,10 +33,10 @@ interface Hour {
   readonly last_failure: object | null
 }
 
-/** The ids of deliveries as an endpoint has received them. */
+/** Delivery ids received by an endpoint. */
 export const idsOf = (received: Receiver['received']) => received.map(({ headers }) => headers['x-service-delivery'])
 
-/** Dispatchers and receivers of a test file; all that is open at its end is closed. */
+/** Dispatchers and receivers of a test file, closed at its end. */
 export function useDispatchers(database: { readonly url: string }) {
   const stops: (() => Promise<unknown>)[] = []
   let pool: Pool
@@ -63,7 +63,7 @@ export function useDispatchers(database: { readonly url: string }) {
       await until(done, { what: `${statuses} for all deliveries`, timeout_ms: 18_000 })
       return storedDeliveries(pool)
     },
-    /** Waits until each delivery was attempted so many times. */
+    /** Waits until each delivery has this number of attempts. */
     attempted: (count: number): Promise<StoredDelivery[]> =>
       until(async () => {
         const deliveries = await storedDeliveries(pool)
@@ -80,7 +80,7 @@ export function useDispatchers(database: { readonly url: string }) {
       const { rows } = await pool.query<Hour>('select * from webhook_hours where webhook_id = $1', [id])
       return rows
     },
-    /** After the dispatchers of the test have stopped. */
+    /** Registers a cleanup that runs after the dispatchers of the test have stopped. */
     closeLater(close: () => Promise<unknown>): void {
       stops.unshift(close)
     },

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type AttemptOutcome, EndpointLanes } from '#webhooks/lanes.ts'
 
 describe('endpoint concurrency limit', () => {
-  /** Attempts that end when they are told to; what has begun, and what was given up, by number. */
+  /** Attempts that end on demand, with lists of started and cancelled ones by number. */
   const attempting = () => {
     const lanes = new EndpointLanes()
     const ends = new Map<number, (outcome: AttemptOutcome) => void>()

@@ -3,14 +3,14 @@ import { v7 as uuidv7 } from 'uuid'
 import { sealJson } from '#crypto/sealed-json.ts'
 import { vault } from '../support/master-key.ts'
 
-/** An endpoint as dispatchers see it. */
+/** Endpoint as dispatchers read it. */
 export interface TestEndpoint {
   readonly companyId: number
   readonly id: number
   readonly url: string
 }
 
-/** A delivery as it is stored. */
+/** Stored delivery. */
 export interface StoredDelivery {
   readonly id: string
   readonly status: 'pending' | 'delivered' | 'failed' | 'cancelled'
@@ -27,7 +27,7 @@ export interface StoredDelivery {
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** What a ledger's projections would have made: only the columns that dispatchers read. */
+/** Projected tables with only the columns that dispatchers read. */
 export async function createEndpoints(pool: Pool): Promise<void> {
   await pool.query(`create schema if not exists read; create sequence read.test_revisions`)
   await pool.query(`create table read.webhooks (company_id bigint not null, id bigint not null, url text not null,
@@ -38,7 +38,7 @@ export async function createEndpoints(pool: Pool): Promise<void> {
     expires_at timestamptz, doc json not null, primary key (company_id, id))`)
 }
 
-/** Registers an endpoint; of company 1 unless told otherwise. */
+/** Registers an endpoint, by default of company 1. */
 export async function addEndpoint(pool: Pool, url: string, companyId = 1): Promise<TestEndpoint> {
   const { rows: ids } = await pool.query<{ id: number }>(
     'select coalesce(max(id), 0) + 1 as id from read.webhooks where company_id = $1',
@@ -58,7 +58,7 @@ export async function addEndpoint(pool: Pool, url: string, companyId = 1): Promi
   return { companyId, id, url }
 }
 
-/** Queues `count` deliveries that are due, each with a message of its own, as one event after the other would. Returns their ids. */
+/** Queues `count` due deliveries with different messages, like consecutive events. Returns their ids. */
 export async function queue(
   pool: Pool,
   { companyId, id }: TestEndpoint,
@@ -81,7 +81,7 @@ export async function queue(
   return ids
 }
 
-/** Deliveries in the order in which they were made. */
+/** Deliveries in order of creation. */
 export async function storedDeliveries(pool: Pool): Promise<StoredDelivery[]> {
   const { rows } = await pool.query<StoredDelivery>(
     `select id, status, tries, attempts, next_attempt_at from webhook_deliveries order by created_at, id`,

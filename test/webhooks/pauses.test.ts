@@ -13,7 +13,7 @@ describe('endpoints of API keys', () => {
     await set(`insert into read.api_keys values (1, 7, null, null, '{"scopes":["sales:read"]}')`)
   })
 
-  /** An endpoint of key 7, with a delivery that waits. */
+  /** Endpoint of key 7, with a pending delivery. */
   async function ofKey(url: string) {
     const endpoint = await addEndpoint(used.pool, url)
     await set('update read.webhooks set api_key_id = 7 where id = $1', endpoint.id)
@@ -21,7 +21,7 @@ describe('endpoints of API keys', () => {
     return endpoint
   }
 
-  /** Nothing was sent though a dispatcher has looked: it has sent what was queued later for another endpoint. */
+  /** Waits for a later delivery to another endpoint, then checks that nothing was sent to this one. */
   async function passedOver(receiver: { url: string; received: readonly unknown[] }): Promise<void> {
     const other = await used.receiver()
     await set(`insert into read.companies values (2, 'api') on conflict do nothing`)

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
-/** A request as it came. */
+/** Received request. */
 export interface Received {
   readonly method: string
   readonly path: string
@@ -10,19 +10,19 @@ export interface Received {
   readonly body: string
 }
 
-/** Answers a request, or leaves it without an answer. */
+/** Responds to a request, or leaves it without a response. */
 export type Answer = (received: Received, response: ServerResponse, request: IncomingMessage) => unknown
 
-/** An integrator's server on a port of its own. */
+/** Server of an integrator, on its own port. */
 export interface Receiver {
   readonly url: string
   readonly received: Received[]
-  /** How the next requests are answered; 204 at first. */
+  /** Response to the next requests, 204 by default. */
   answer: Answer
   close(): Promise<void>
 }
 
-/** Starts a receiver on this machine; with `tls`, one that speaks https with that certificate. */
+/** Starts a receiver on localhost; with `tls`, over https with that certificate. */
 export async function startReceiver(tls?: { key: string; cert: string }): Promise<Receiver> {
   const received: Received[] = []
   const listener: RequestListener = async (request, response) => {

@@ -24,7 +24,7 @@ describe('one attempt', () => {
     closing.push(() => receiver.close())
     return receiver
   }
-  /** A server that treats connections as it is told, below HTTP. */
+  /** TCP server with scripted handling of connections. */
   const tcpServer = async (onRequest: (socket: Socket) => void): Promise<string> => {
     const sockets = new Set<Socket>()
     const server: Server = createTcpServer((socket) => {
@@ -224,7 +224,7 @@ describe('one attempt', () => {
       const sender = senderOf({
         allowPrivate: false,
         timeout_ms: 300,
-        // Reserved for documentation: nobody answers there.
+        // An address reserved for documentation, without a server.
         resolve: async (name) => (asked.push(name) === 1 ? ['2001:4860:4860::8888'] : ['127.0.0.1']),
       })
       const outcomes = [

@@ -24,7 +24,7 @@ const signed = (secret: string, body: string) =>
     .update(`${Math.floor(NOW / 1000)}.${body}`)
     .digest('hex')}`
 
-describe('the headers of a delivery', () => {
+describe('headers of a delivery', () => {
   it('are specific to the service, and keyed with the whole text of the secret [HOOK-12, HOOK-13]', () => {
     expect(deliveryHeaders(delivery, single, NOW)).to.include({
       'X-Service-Event': 'sale.completed',

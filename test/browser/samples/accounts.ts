@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
 
-/** Where the pages are, and where the API makes what they show. */
+/** Paths of the pages, and of the API resources they show. */
 const SIDES = [
   {
     path: '/contas-a-receber',
@@ -30,7 +30,7 @@ async function make({ company }: TestPanel, path: string, fields: object): Promi
   return reply.body.data.id
 }
 
-/** Due on a day that has passed or on one that has not. */
+/** Account with a due date in the past or in the future. */
 export async function accountOf(
   panel: TestPanel,
   { resource, parties, party }: Side,
@@ -49,7 +49,7 @@ async function accountsOf(panel: TestPanel, side: Side): Promise<string> {
   return side.path
 }
 
-/** Somebody with an open account. */
+/** Party with an open account. */
 async function debtorOf(panel: TestPanel, { resource, parties, party }: Side): Promise<number> {
   const id = await make(panel, parties, { name: `Mercado Nossa Senhora ${++made}` })
   await make(panel, resource, { description: `Nota ${made}`, amount: '15.00', due_date: '2020-01-31', [party]: id })

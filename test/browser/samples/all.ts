@@ -10,7 +10,7 @@ import type { Samples } from './sample.ts'
 import { settingsSamples } from './settings.ts'
 import { storeSamples } from './store.ts'
 
-/** Every page of the panel that one can look at, by the path of its route. */
+/** Samples of all pages of the panel, by route path. */
 export const SAMPLES: Samples = {
   '/': async () => '',
   ...personSamples,
@@ -24,7 +24,7 @@ export const SAMPLES: Samples = {
   ...saleSamples,
 }
 
-/** An address for a route of a form: as the page that knows all the records it names, which is above it or the page itself. */
+/** Address for a form route: derived from the page that has all its parameters. */
 export async function addressOf(panel: TestPanel, route: string): Promise<string> {
   const above = route.split('/').map((_, at, parts) => parts.slice(0, parts.length - at).join('/') || '/')
   const page = above.find((path) => Object.hasOwn(SAMPLES, path)) ?? '/'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
 
-/** Of every sample; no other amount is like it. */
+/** Cost of every sample item; no other amount has these digits. */
 export const SAMPLE_COST = '871.93'
 
 const HOME = '/catalogo'
@@ -25,7 +25,7 @@ async function itemOf(panel: TestPanel, fields: object = {}): Promise<number> {
   return make(panel, '/catalog/items', { name, price: '1234.50', cost: SAMPLE_COST, category_id, ...codes, ...fields })
 }
 
-/** Stock of every kind: some, none, and none that is counted. */
+/** Items with stock, without stock, and without a stock count. */
 async function catalogPath(panel: TestPanel): Promise<string> {
   for (const stock of ['1234.5', '0', null]) await itemOf(panel, { stock })
   return HOME

@@ -4,7 +4,7 @@ import type { Samples } from './sample.ts'
 
 const HOME = '/integracoes'
 
-/** A company may have few of them, so the pages share one. */
+/** Shared by the pages: the number of webhooks of a company is limited. */
 async function webhookOf({ company }: TestPanel): Promise<number> {
   const [existing] = (await company.get('/webhooks')).body.data
   if (existing) return existing.id
@@ -29,7 +29,7 @@ async function deliveryOf(panel: TestPanel): Promise<string> {
 
 const keyOf = async ({ company }: TestPanel): Promise<number> => (await company.get('/me')).body.data.key.id
 
-/** A refused one has the most to show. */
+/** A refused request, since its page shows the most. */
 async function callOf({ company }: TestPanel): Promise<string> {
   const refused = await company.post('/customers', { nome: 'João', customer_id: 7 })
   await company.get('/requests')

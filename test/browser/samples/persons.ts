@@ -19,7 +19,7 @@ const PERSON = {
   notes: 'Prefere receber pela manhã.',
 }
 
-/** Where the pages are, and where the API makes what they show. */
+/** Paths of the pages, and of the API resources they show. */
 const SIDES = [
   { path: '/clientes', resource: '/customers' },
   { path: '/fornecedores', resource: '/suppliers' },

@@ -6,10 +6,10 @@ import type { Samples } from './sample.ts'
 
 let made = 0
 
-/** A counter of a product that is hard to fit in a column, with little of it left. */
+/** Counter with a product with a long name and low stock. */
 const counterOf = ({ company }: TestPanel): Promise<Counter> => openCounter(company, `${++made}`)
 
-/** A sale to a customer, with several items and payments. */
+/** Sale to a customer, with several items and payments. */
 async function saleOf(panel: TestPanel): Promise<number> {
   const counter = await counterOf(panel)
   const number = ++made
@@ -28,7 +28,7 @@ async function saleOf(panel: TestPanel): Promise<number> {
   return sale.id
 }
 
-/** A sale that a till has uploaded, with a receivable and warnings. */
+/** Uploaded sale with a receivable and warnings. */
 async function uploadedSaleOf(panel: TestPanel): Promise<number> {
   const counter = await counterOf(panel)
   const number = ++made
@@ -45,7 +45,7 @@ async function uploadedSaleOf(panel: TestPanel): Promise<number> {
   return results[0].sale_id
 }
 
-/** A sale that a till has uploaded in vain. */
+/** Uploaded sale that was refused. */
 async function refusedSaleOf(panel: TestPanel): Promise<number> {
   const counter = await counterOf(panel)
   const till = await openTill(panel.api.url, panel.company, panel.clerk)

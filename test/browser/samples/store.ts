@@ -19,7 +19,10 @@ async function storeOf({ company }: TestPanel): Promise<{ id: number; alias: str
 
 const orderOf = async (panel: TestPanel): Promise<number> => alarmedOrder(panel.company, (await storeOf(panel)).alias)
 
-/** Of goods with stock, paid three times; one alarm was seen to, a part is being given back, and one payment is disputed. */
+/**
+ * Order of goods with stock and three payments: one alarm is acknowledged, a partial refund is pending, one payment is
+ * disputed.
+ */
 async function eventfulOrder(panel: TestPanel): Promise<number> {
   const { company } = panel
   const { alias } = await storeOf(panel)

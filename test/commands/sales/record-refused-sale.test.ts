@@ -15,7 +15,7 @@ const recording = (fields: Partial<RefusedSaleRecording> = {}): RefusedSaleRecor
 })
 const remark = warning('recorded_as_is', { found: 'O cliente pagou assim.' })
 
-describe('record a refused sale as it is', () => {
+describe('record a refused sale unchanged', () => {
   it('records the uploaded amounts with the reason, and moves stock [UP-17]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(recordRefusedSale, recording(), 'pdv')

@@ -17,14 +17,14 @@ describe('update user', () => {
     expect(await scenario.show('user/2')).to.include({ name: 'Beatriz', role: 'owner', updated_at: minute(3) })
   })
 
-  it('records nothing where nothing differs', async () => {
+  it('records nothing for equal values', async () => {
     const scenario = await given(companyRegistered(), clerk(2))
     for (const fields of [{}, { role: 'clerk' as const }]) {
       ;(await scenario.when(updateUser, { id: 2, ...fields })).accepts('unchanged')
     }
   })
 
-  it('refuses to make the last owner a clerk, but renames her', async () => {
+  it('refuses to make the last owner a clerk, but accepts a new name', async () => {
     const scenario = await given(companyRegistered(), owner(1), clerk(2))
     ;(await scenario.when(updateUser, { id: 1, role: 'clerk', name: 'Alba' })).refuses('last_owner')
     ;(await scenario.when(updateUser, { id: 1, name: 'Alba' })).accepts(

@@ -71,7 +71,7 @@ describe('webhooks of a key', () => {
     described.accepts('updated', event('WebhookUpdated', { id: 1, changes: { description: 'ERP' } }))
   })
 
-  it('cannot request events that their owning key may not read, whatever key changes them [HOOK-52]', async () => {
+  it('cannot request events unreadable for their owning key, even when a person changes them [HOOK-52]', async () => {
     const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['*'] })))
     const events = ['sale.completed']
     const decided = await scenario.when(updateWebhook, { id: 1, events }, 'pdv', PERSON)
@@ -107,23 +107,23 @@ describe('webhooks of a key', () => {
   })
 })
 
-describe('webhooks that name `*`', () => {
+describe('transfer of webhooks with `*`', () => {
   const refusal = ['insufficient_scope', { missing_scope: 'catalog:read' }] as const
 
-  it('are not taken over by a key that reads less than their owner [HOOK-82]', async () => {
+  it('is refused to a key that reads less than the owning key [HOOK-82]', async () => {
     const scenario = await given(...shop, by(WIDE, webhookRegistered({ id: 1, events: ['*'] })))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
     taken.refuses(...refusal)
     expect(await shownBy(scenario, 1)).to.include({ api_key_id: 1 })
   })
 
-  it('are not taken over from the company by a key that reads less than all basic events [HOOK-82]', async () => {
+  it('is refused from the company to a key that reads less than all basic events [HOOK-82]', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['*'] }))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
     taken.refuses(...refusal)
   })
 
-  it('are not taken over from a key that was revoked by one that reads less than it did [HOOK-82]', async () => {
+  it('is refused from a revoked key to a key that reads less [HOOK-82]', async () => {
     const scenario = await given(
       ...shop,
       by(WIDE, webhookRegistered({ id: 1, events: ['*'] })),
@@ -133,13 +133,13 @@ describe('webhooks that name `*`', () => {
     taken.refuses(...refusal)
   })
 
-  it('are taken over by a key that reads all that they are told of, however little that is [HOOK-82]', async () => {
+  it('is accepted by a key that reads all events of the webhook [HOOK-82]', async () => {
     const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['*'] })))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', WIDE)
     taken.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 1 }))
   })
 
-  it('are handed by an owner to a key that reads less [HOOK-82]', async () => {
+  it('is accepted from an owner in the panel to a key that reads less [HOOK-82]', async () => {
     const scenario = await given(...shop, by(WIDE, webhookRegistered({ id: 1, events: ['*'] })))
     const given2 = await scenario.when(handOverWebhook, { id: 1, api_key_id: 2 }, 'pdv', PERSON)
     given2.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 2 }))

@@ -22,14 +22,14 @@ describe('panel: start page', () => {
     return reply.body.data.id as number
   }
 
-  it('says of a new shop that there is nothing yet', async () => {
+  it('shows an empty state for a new company', async () => {
     expect(await shown())
       .to.include('Vendas de hoje R$ 0,00 0 vendas')
       .and.to.include('Nada foi vendido neste período.')
       .and.to.include('Nenhum produto em falta.')
   })
 
-  it('says of a restored database that nothing can be recorded, and of a copy that it is one [OPS-80] [OPS-86]', async () => {
+  it('states that a restored database is read-only, and that a copy is a copy [OPS-80] [OPS-86]', async () => {
     const { standing } = api.core
     const own = { ...standing }
     try {
@@ -47,7 +47,7 @@ describe('panel: start page', () => {
     expect(await shown()).not.to.include('cópia')
   })
 
-  it('adds up the day: sales, cancelled ones, open and overdue accounts [PANEL-19]', async () => {
+  it('totals the day: sales, cancelled ones, open and overdue accounts [PANEL-19]', async () => {
     await sale('10.00')
     await sale('20.50')
     await company.post(`/sales/${await sale('99.00')}/cancel`, { reason: 'engano' })
@@ -67,7 +67,7 @@ describe('panel: start page', () => {
     expect(html).to.match(/href="\/painel\/vendas\?sold_from=[-\d]{10}&amp;sold_to=[-\d]{10}&amp;status=completed"/)
   })
 
-  it('draws a period by hour or day, and tells it in numbers too; what is no period is told [PANEL-120] [PANEL-123]', async () => {
+  it('charts a period by hour or day, with a table of its numbers, and reports invalid periods [PANEL-120] [PANEL-123]', async () => {
     await sale('10.00')
     const { html } = await user.get('/painel?periodo=30')
     expect([...html.matchAll(/<rect /g)]).to.have.length(30)
@@ -85,7 +85,7 @@ describe('panel: start page', () => {
     expect(past).to.include('href="/painel/vendas?em=3"')
   })
 
-  it('refuses ranges that meet an end of the calendar or are too long, and goes on [PANEL-301]', async () => {
+  it('refuses ranges at the ends of the calendar and too long ones without failing [PANEL-301]', async () => {
     for (const range of [
       'de=9999-12-01&ate=9999-12-31',
       'de=9998-01-01&ate=9999-12-31',
@@ -101,7 +101,7 @@ describe('panel: start page', () => {
     expect([long.status, textIn(long.html).includes('o período pode ter até 366 dias')]).to.deep.equal([422, true])
   })
 
-  it('names products that are out of stock or nearly so [PANEL-19]', async () => {
+  it('lists products that are out of stock or low [PANEL-19]', async () => {
     await company.post('/catalog/items', { name: 'Café', price: '1.00', stock: '0' })
     await company.post('/catalog/items', { name: 'Chá', price: '1.00', stock: '2.5', unit: 'kg' })
     await company.post('/catalog/items', { name: 'Arroz', price: '1.00', stock: '80' })
@@ -112,7 +112,7 @@ describe('panel: start page', () => {
       .and.not.to.include('Arroz 80')
   })
 
-  it('says what waits for somebody: refused sales of tills, and orders that were paid twice, in the menu of every page too [PANEL-19] [PANEL-102]', async () => {
+  it('shows refused till sales and orders paid twice, and their counts in the menu of every page [PANEL-19] [PANEL-102]', async () => {
     expect(await shown())
       .not.to.include('recusadas')
       .and.not.to.include('com alarme')
@@ -127,7 +127,7 @@ describe('panel: start page', () => {
       .and.to.include('Pedidos da loja online com alarme: 1')
   })
 
-  it('shows the last events by the names of their records, and leads a clerk to no page of the audit [PANEL-113]', async () => {
+  it('shows recent events with record names, without audit links for clerks [PANEL-113]', async () => {
     await company.post('/customers', { name: 'Maria' })
     const clerk = await panelUser(api, company, 'clerk')
     const { html } = await clerk.get('/painel')
@@ -136,11 +136,11 @@ describe('panel: start page', () => {
     expect((await user.get('/painel')).html).to.include('/painel/auditoria/registros/')
   })
 
-  describe('live', () => {
+  describe('live stream', () => {
     const listen = (path: string) =>
       fetch(api.url + path, { headers: { cookie: user.cookie(), accept: 'text/event-stream' }, redirect: 'manual' })
 
-    /** What a stream has told so far. */
+    /** Text received from a stream so far. */
     function readInto(response: Response): { text: string; cancel(): Promise<void> } {
       const reader = (response.body as ReadableStream<Uint8Array>).getReader()
       const heard = { text: '', cancel: () => reader.cancel() }
@@ -155,7 +155,7 @@ describe('panel: start page', () => {
       return heard
     }
 
-    it('tells open pages that something happened in their company, and nothing of others [PANEL-17]', async () => {
+    it('notifies open pages of new events of their company only [PANEL-17]', async () => {
       const [, path, since] = /data-live="([^"]+)" data-since="(\d+)"/.exec((await user.get('/painel')).html) ?? []
       const response = await listen(`${path}?desde=${since}`)
       expect(response.headers.get('content-type')).to.match(/^text\/event-stream/)
@@ -169,14 +169,14 @@ describe('panel: start page', () => {
       await heard.cancel()
     })
 
-    it('tells at once what happened since the page was made [PANEL-17]', async () => {
+    it('notifies at once of events since the page was rendered [PANEL-17]', async () => {
       await company.post('/customers', { name: 'Maria' })
       const heard = readInto(await listen('/painel/ao-vivo?desde=0'))
       await until(() => heard.text.includes('event: mudou'))
       await heard.cancel()
     })
 
-    it('is for whoever is logged in', async () => {
+    it('requires a login', async () => {
       const response = await fetch(`${api.url}/painel/ao-vivo?desde=0`, { redirect: 'manual' })
       expect(response.status).to.equal(303)
       await response.body?.cancel()

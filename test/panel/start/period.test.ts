@@ -5,10 +5,10 @@ import { niceTop } from '#panel/ui/chart.tsx'
 const calendar = { timezone: 'America/Sao_Paulo', today: '2026-03-11' }
 const NOW = '2026-03-11T17:30:00.000Z'
 
-describe('periods of the start page', () => {
+describe('panel: periods of the start page', () => {
   const of = (asked: Record<string, string>) => periodOf(asked, calendar, NOW) as StartPeriod
 
-  it('are today by hour, against the same hours of a week before; yesterday against the whole day [PANEL-120]', () => {
+  it('show today by hour, compared with the same hours a week before, and yesterday with the whole day [PANEL-120]', () => {
     const today = of({})
     expect(today.before).to.deep.equal({ from: '2026-03-04T03:00:00.000Z', to: '2026-03-04T17:30:00.000Z' })
     expect(today.bars).to.have.length(24)
@@ -21,7 +21,7 @@ describe('periods of the start page', () => {
     expect(yesterday.before).to.deep.equal({ from: '2026-03-03T03:00:00.000Z', to: '2026-03-04T03:00:00.000Z' })
   })
 
-  it('of several days are compared with as many before, up to the same hour where they are not over [PANEL-120]', () => {
+  it('of several days are compared with as many days before, up to the same hour if unfinished [PANEL-120]', () => {
     const week = of({ periodo: '7' })
     expect([week.from, week.to, week.bar, week.bars.length]).to.deep.equal(['2026-03-05', '2026-03-11', 'dia', 7])
     expect(week.before).to.deep.equal({ from: '2026-02-26T03:00:00.000Z', to: '2026-03-04T17:30:00.000Z' })
@@ -36,7 +36,7 @@ describe('periods of the start page', () => {
     expect(year.bars.at(-1)).to.deep.equal({ label: '03/26', from: '2026-03-01', to: '2026-03-11' })
   })
 
-  it('of a month that is longer than the one before are compared with all of that [PANEL-120]', () => {
+  it('of a month are compared with all of a shorter month before [PANEL-120]', () => {
     const march = periodOf(
       { periodo: 'mes' },
       { ...calendar, today: '2026-03-31' },
@@ -45,7 +45,7 @@ describe('periods of the start page', () => {
     expect(march.before).to.deep.equal({ from: '2026-02-01T03:00:00.000Z', to: '2026-03-01T03:00:00.000Z' })
   })
 
-  it('are refused where a range is none, or is too long, with the field that is wrong [PANEL-120]', () => {
+  it('are refused for an invalid or too long range, with the field in error [PANEL-120]', () => {
     const field = (de: string, ate: string) => (of({ periodo: 'intervalo', de, ate }) as { field?: string }).field
     expect(field('', '2026-01-01')).to.equal('de')
     expect(field('2026-02-30', '2026-03-01')).to.equal('de')
@@ -64,7 +64,7 @@ describe('periods of the start page', () => {
     ['1900-01-01', '9999-12-31', 'de'],
     ['0001-01-01', '9999-12-31', 'de'],
   ] as const)
-    it(`are refused where they meet an end of the calendar: ${de} to ${ate} [PANEL-301]`, () => {
+    it(`are refused at the ends of the calendar: ${de} to ${ate} [PANEL-301]`, () => {
       expect(of({ periodo: 'intervalo', de, ate })).to.include({ field })
     })
 
@@ -74,7 +74,7 @@ describe('periods of the start page', () => {
     ['1902-01-01', '1902-12-31', 12],
     ['1902-01-01', '1902-01-01', 24],
   ] as const)
-    it(`are drawn up to the ends of what is taken: ${de} to ${ate} [PANEL-301]`, () => {
+    it(`are charted up to the accepted limits: ${de} to ${ate} [PANEL-301]`, () => {
       const period = of({ periodo: 'intervalo', de, ate })
       expect([period.bars.length, period.bars[0]?.from, period.bars.at(-1)?.to]).to.deep.equal([bars, de, ate])
       expect(period.bounds).to.deep.equal([...new Set(period.bounds)].sort())
@@ -83,7 +83,7 @@ describe('periods of the start page', () => {
 
   for (const today of ['9999-12-31', '1900-01-01'])
     for (const periodo of ['hoje', 'ontem', '7', '30', 'mes'])
-      it(`end on any day of the calendar: ${periodo} on ${today} [PANEL-301]`, () => {
+      it(`are valid on every day of the calendar: ${periodo} on ${today} [PANEL-301]`, () => {
         const period = periodOf(
           { periodo },
           { timezone: 'America/Sao_Paulo', today },
@@ -92,7 +92,7 @@ describe('periods of the start page', () => {
         expect(period.bars.length).to.be.within(0, 31)
       })
 
-  it('have an axis that ends at a round number, half of which is round as well', () => {
+  it('have an axis that ends at a round number with a round half', () => {
     expect([0, 1, 3, 41, 1000, 1001, 95000].map(niceTop)).to.deep.equal([2, 2, 4, 60, 1000, 2000, 100000])
   })
 })

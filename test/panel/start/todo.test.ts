@@ -16,8 +16,8 @@ const NOTHING = {
   stock: { out: 0, low: 3, items: [] },
 }
 
-describe('what is to be done on the start page', () => {
-  it('is nothing, or leads to each thing where it is done [PANEL-124]', () => {
+describe('panel: to-do list of the start page', () => {
+  it('is empty, or links each task to its page [PANEL-124]', () => {
     expect(renderToString(h(Todo, NOTHING))).to.equal('')
     const html = renderToString(
       h(Todo, {
@@ -46,7 +46,7 @@ describe('what is to be done on the start page', () => {
     ])
   })
 
-  it('is in a new company what leads to its first sale, and nothing once that is made [PANEL-125]', () => {
+  it('guides a new company to its first sale, and disappears after it [PANEL-125]', () => {
     const steps = { has_data: false, has_payment_type: true, has_item: false, has_seller: false, has_sale: false }
     const html = renderToString(h(FirstStepsOf, { steps }))
     expect(textIn(html)).to.include('Primeiros passos 1 de 5').and.to.include('Definir as formas de pagamento (feito)')

@@ -17,7 +17,7 @@ import { until } from '../../support/wait.ts'
 const CODE = '00020126580014br.gov.bcb.pix0136sandbox-15303986540571.525802BR6304ABCD'
 const PIX = { qr_code: CODE, qr_code_base64: 'aVZCT1I=', ticket_url: null }
 
-describe('the page for the buyer of an order', () => {
+describe('checkout page', () => {
   const { api, company, provider, logged, alias, pay, show, tell } = useCashier()
   const visitor = () => browser(api.url)
 
@@ -37,7 +37,7 @@ describe('the page for the buyer of an order', () => {
   const codeOf = async (path: string) =>
     /name="codigo" value="([^"]+)"/.exec((await visitor().get(path)).html)?.[1] ?? ''
 
-  it('shows what was ordered to whoever has the link, and nothing of the buyer [ORDER-30, ORDER-33]', async () => {
+  it('shows the order to anyone with the link, without data of the buyer [ORDER-30, ORDER-33]', async () => {
     const { path, payment_url, id } = await place()
     expect((await show(id)).payment_url).to.equal(payment_url)
     expect((await company.get(`/orders?store_alias=${alias()}`)).body.data[0].payment_url).to.equal(payment_url)
@@ -50,7 +50,7 @@ describe('the page for the buyer of an order', () => {
       expect(html).not.to.include(personal)
   })
 
-  it('is kept by no cache, listed by no search engine, told to no other site, and asks nothing of others [ORDER-37]', async () => {
+  it('forbids caching, indexing and referrers, and loads nothing from other hosts [ORDER-37]', async () => {
     const { headers, html } = await visitor().get((await place()).path)
     expect(headers.get('content-security-policy')).to.match(/^default-src 'none'; script-src 'self'; style-src 'self';/)
     expect(headers.get('content-security-policy')).not.to.include('unsafe')
@@ -61,7 +61,7 @@ describe('the page for the buyer of an order', () => {
     expect(html).not.to.match(/(?:src|href|action)="https?:/)
   })
 
-  it('is not there for a wrong token, another store’s or none, all alike [ORDER-32]', async () => {
+  it('responds alike for a wrong token, a token of another store, and none [ORDER-32]', async () => {
     const { path, id } = await place()
     const token = path.split('/').at(-1) ?? ''
     const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
@@ -85,7 +85,7 @@ describe('the page for the buyer of an order', () => {
     expect(logged).to.deep.equal([])
   })
 
-  it('makes one attempt of twelve equal forms at once, and shows its code as a picture and a text [PAY-40, ORDER-34]', async () => {
+  it('starts one attempt for twelve concurrent forms, and shows its code as QR code and text [PAY-40, ORDER-34]', async () => {
     const { path, id } = await place()
     withCode()
     const codigo = await codeOf(path)
@@ -101,12 +101,12 @@ describe('the page for the buyer of an order', () => {
     expect(html).to.include((await QRCode.toString(CODE, { type: 'svg', errorCorrectionLevel: 'M' })).trim())
     expect(html).to.match(new RegExp(`<textarea[^>]* readonly[^>]*>${CODE}</textarea>`, 'i'))
     expect(textIn(html)).to.include('faltam 30 minutos')
-    // Late, as from another tab: it goes on with what waits.
+    // A late form, as from another tab, shows the pending attempt.
     expect((await visitor().post(`${path}/pix`, { codigo })).status).to.equal(303)
     expect((await show(id)).payments).to.have.length(1)
   })
 
-  it('makes one attempt in several processes too [PAY-40]', async () => {
+  it('starts one attempt across several processes [PAY-40]', async () => {
     const { id } = await place()
     const order = await show(id)
     const processes = [1, 2, 3].map(() => createPayByPix({ ...api.core, provider, publicUrl: PUBLIC_URL }))
@@ -116,7 +116,7 @@ describe('the page for the buyer of an order', () => {
     expect((await show(id)).payments).to.have.length(1)
   })
 
-  it('begins nothing beside a boleto that waits, and shows its line [PAY-40, ORDER-34]', async () => {
+  it('starts nothing while a boleto is pending, and shows its digits [PAY-40, ORDER-34]', async () => {
     const { path, id } = await place()
     const codigo = await codeOf(path)
     const boleto = { barcode: '2379', digitable_line: '23790.00000 1', ticket_url: 'https://provider.example/b' }
@@ -137,7 +137,7 @@ describe('the page for the buyer of an order', () => {
     expect(html).to.include('https://provider.example/b').and.not.to.include('name="codigo"')
   })
 
-  it('tries again under the same attempt what was never answered, and after a refusal a new one [PAY-40, PAY-44]', async () => {
+  it('repeats an unanswered attempt under its key, and starts a new one after a refusal [PAY-40, PAY-44]', async () => {
     const { path, id } = await place()
     provider.twist(() => {
       throw new ProviderUnavailable('late')
@@ -162,7 +162,7 @@ describe('the page for the buyer of an order', () => {
     expect((await show(id)).payments.map(({ status }: Json) => status)).to.deep.equal(['failed', 'pending'])
   })
 
-  it('has keys of its own, which no caller of the API can take before [PAY-61]', async () => {
+  it('uses idempotency keys that API clients cannot occupy [PAY-61]', async () => {
     const { path, id } = await place()
     const { provider_reference } = await show(id)
     const key = `pagar:${provider_reference}:0`
@@ -176,7 +176,7 @@ describe('the page for the buyer of an order', () => {
     expect((await show(id)).payments.map(({ status }: Json) => status)).to.deep.equal(['pending'])
   })
 
-  it('shows that an order was paid meanwhile, instead of a refusal [PAY-62]', async () => {
+  it('shows that the order was paid meanwhile instead of an error [PAY-62]', async () => {
     const paid = await place()
     const codigo = await codeOf(paid.path)
     provider.status = 'approved'
@@ -186,7 +186,7 @@ describe('the page for the buyer of an order', () => {
     expect(textIn((await visitor().get(paid.path)).html)).to.include('Pagamento recebido')
   })
 
-  it('says that no code was made, whatever the reason [PAY-62]', async () => {
+  it('states that no code was created and nothing charged after a key conflict [PAY-62]', async () => {
     const { path, id } = await place()
     await api.core.pool.query(
       `insert into ops.idempotent_answers (company_id, key, request_hash, status, body, created_at)
@@ -198,7 +198,7 @@ describe('the page for the buyer of an order', () => {
     expect(textIn(html)).to.include('Não foi possível gerar o código Pix. Nada foi cobrado')
   })
 
-  it('says that the shop takes no payments where its credentials are wrong, and no more than that [PAY-44]', async () => {
+  it('states that the store accepts no payments if its credentials are rejected, without details [PAY-44]', async () => {
     const { path } = await place()
     provider.twist(() => {
       throw new ProviderMisconfigured('the token TEST-access-token was not accepted')
@@ -210,7 +210,7 @@ describe('the page for the buyer of an order', () => {
     expect(logged).to.have.length(1)
   })
 
-  it('refuses a form that another site sent, or nobody who has seen the page [PAY-41]', async () => {
+  it('refuses forms from other sites, and forms without the token of the page [PAY-41]', async () => {
     const { path, id } = await place()
     const codigo = await codeOf(path)
     const post = async (fields: Record<string, string | string[]>, headers = {}) =>
@@ -226,7 +226,7 @@ describe('the page for the buyer of an order', () => {
     expect(logged).to.deep.equal([])
   })
 
-  it('asks for an e-mail where the order has none, passes it on and keeps it nowhere [PAY-43]', async () => {
+  it('asks for an e-mail if the order has none, sends it to the provider, and does not store it [PAY-43]', async () => {
     const { path } = await place(null)
     expect((await press(path, { email: 'ana' })).status).to.equal(422)
     withCode()
@@ -239,7 +239,7 @@ describe('the page for the buyer of an order', () => {
     expect(rows).to.have.length(0)
   })
 
-  it('offers no Pix where the store is closed, its account takes none, or twenty attempts have failed [PAY-42]', async () => {
+  it('offers no Pix if the store is closed, its account does not support it, or twenty attempts failed [PAY-42]', async () => {
     const [{ path }, tried] = [await place(), await place()]
     expect(await codeOf(path)).to.not.equal('')
     provider.status = 'rejected'
@@ -251,7 +251,7 @@ describe('the page for the buyer of an order', () => {
     expect(textIn(html)).to.include('Combine o pagamento com a loja.')
   })
 
-  it('is told within 2 s of a payment that was heard of, and then no link is shown [ORDER-31, ORDER-35]', async () => {
+  it('updates within 2 s after a payment notification, and then shows no payment link [ORDER-31, ORDER-35]', async () => {
     const { path, id } = await place()
     withCode()
     await press(path)
@@ -279,7 +279,7 @@ describe('the page for the buyer of an order', () => {
     expect((await show(id)).payment_url).to.equal(null)
   })
 
-  it('is the same after the tables are made anew [ORDER-30]', async () => {
+  it('is unchanged after a rebuild of the read model [ORDER-30]', async () => {
     const { id, payment_url } = await place()
     await api.core.rebuild()
     await until(async () => (await show(id)).payment_url === payment_url)

@@ -5,7 +5,7 @@ import { createMemoryProvider } from '../../support/memory-provider.ts'
 import { browser } from '../../support/panel.ts'
 import { useCompany } from '../../support/use-api.ts'
 
-describe('limits of the page for buyers', () => {
+describe('checkout page: limits', () => {
   const provider = createMemoryProvider()
   const { api, company } = useCompany({ provider, trustProxy: true, checkoutsPerMinute: 100 })
 
@@ -23,7 +23,7 @@ describe('limits of the page for buyers', () => {
   const get = (path: string, address: string) =>
     fetch(api.url + path, { headers: { 'x-forwarded-for': address, 'x-forwarded-proto': 'https' } })
 
-  it('are of an address, whatever it asks for, and stop no other [ORDER-36]', async () => {
+  it('count requests per address over all paths, separately for each address [ORDER-36]', async () => {
     const path = await place()
     const guesses = Array.from({ length: 100 }, (_, n) => get(`/pagar/loja/${n + 1}-${'A'.repeat(44)}`, '198.51.100.1'))
     expect(new Set((await Promise.all(guesses)).map(({ status }) => status))).to.deep.equal(new Set([404]))
@@ -34,7 +34,7 @@ describe('limits of the page for buyers', () => {
     expect((await get(path, '198.51.100.2')).status).to.equal(200)
   })
 
-  it('are of an order’s form, from wherever it is sent, and the provider is asked once [PAY-42]', async () => {
+  it('count the forms of an order over all addresses, and call the provider once [PAY-42]', async () => {
     const path = await place()
     const { html } = await browser(api.url).get(path)
     const codigo = /name="codigo" value="([^"]+)"/.exec(html)?.[1] ?? ''
@@ -49,7 +49,7 @@ describe('limits of the page for buyers', () => {
     expect(provider.calls.length - before).to.equal(1)
   })
 
-  it('let nobody by over plain HTTP [ORDER-37]', async () => {
+  it('refuse plain HTTP [ORDER-37]', async () => {
     const path = await place()
     const reply = await fetch(api.url + path, {
       headers: { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'http' },

@@ -5,7 +5,7 @@ import type { LiveUpdates } from '#live/updates.ts'
 import { createOrderUpdates } from '#public-pages/checkout/live.ts'
 import { until } from '../../support/wait.ts'
 
-/** A ledger of which the test says how far it is, and the revisions of its orders. */
+/** Ledger with scripted revisions of the company and its orders. */
 function stage() {
   const revisions = new Map<number, number>()
   const subscribers = new Set<Parameters<LiveUpdates['subscribe']>[2]>()
@@ -38,8 +38,8 @@ function stage() {
   return { revisions, subscribers, follow, looks: () => looks }
 }
 
-describe('pages that follow an order', () => {
-  it('are told of its changes, and of no other’s, also of those before they came [ORDER-35]', async () => {
+describe('checkout page: live updates', () => {
+  it('notify of changes of the own order only, including those before the stream opened [ORDER-35]', async () => {
     const { revisions, subscribers, follow } = stage()
     revisions.set(1, 5).set(2, 5)
     const [late, other] = [follow(1, 4), follow(2, 5)]
@@ -51,7 +51,7 @@ describe('pages that follow an order', () => {
     expect(other.told).to.deep.equal([])
   })
 
-  it('follow a company once, however many they are, and however often it moves [ORDER-36]', async () => {
+  it('share one subscription per company for any number of pages, and merge frequent changes [ORDER-36]', async () => {
     const { revisions, subscribers, follow, looks } = stage()
     const pages = Array.from({ length: 30 }, (_, n) => follow(n + 1))
     expect(subscribers.size).to.equal(1)
@@ -63,7 +63,7 @@ describe('pages that follow an order', () => {
     expect(subscribers.size).to.equal(0)
   })
 
-  it('are ten of an order at most, and a company’s leave room for another’s [ORDER-36]', () => {
+  it('allow ten pages per order, and reserve capacity for other companies [ORDER-36]', () => {
     const { follow } = stage()
     const pages = Array.from({ length: 10 }, () => follow(1))
     expect(() => follow(1)).to.throw(Unavailable)
@@ -77,7 +77,7 @@ describe('pages that follow an order', () => {
     expect(() => follow(1, 0, 2)).to.not.throw()
   })
 
-  it('are ended when the process is [ORDER-35]', () => {
+  it('end with the process [ORDER-35]', () => {
     const { subscribers, follow } = stage()
     const page = follow(1)
     for (const { ended } of subscribers) ended()

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { createTakesPix } from '#public-pages/checkout/payment-methods.ts'
 
-describe('whether a store takes Pix', () => {
-  it('is asked once in five minutes, and again afterwards', async () => {
+describe('checkout page: Pix support of a store', () => {
+  it('is queried once in five minutes, and again afterwards', async () => {
     let now_ms = 1
     let asked = 0
     const takesPix = createTakesPix(() => now_ms)
@@ -18,7 +18,7 @@ describe('whether a store takes Pix', () => {
     expect(asked).to.equal(2)
   })
 
-  it('is assumed where the provider does not answer the question', async () => {
+  it('is assumed if the query fails', async () => {
     const takesPix = createTakesPix(() => 1)
     expect(await takesPix('loja', () => Promise.reject(new Error('down')))).to.equal(true)
   })

@@ -26,8 +26,8 @@ async function stateAfter(facts: NewEvent[], at = minute(30)) {
   return checkoutStateOf((await scenario.show('order/1')) as OrderObject, at)
 }
 
-describe('what a buyer sees of an order', () => {
-  it('is how it stands, whatever has come of it [ORDER-33]', async () => {
+describe('checkout page: state of an order', () => {
+  it('is the current state, for each outcome [ORDER-33]', async () => {
     const cases: [string, NewEvent[]][] = [
       ['unpaid', [orderPlaced()]],
       ['starting', [orderPlaced(), started]],
@@ -51,18 +51,18 @@ describe('what a buyer sees of an order', () => {
     for (const [is, facts] of cases) expect((await stateAfter(facts)).is).to.equal(is)
   })
 
-  it('says what is left of the time to pay, and offers nothing more when it is over [ORDER-34]', async () => {
+  it('shows the remaining time to pay, and offers no payment after it [ORDER-34]', async () => {
     expect(await stateAfter([orderPlaced(), ...waiting])).to.include({ is: 'pix', secondsLeft: 1_800 })
     expect(await stateAfter([orderPlaced(), ...waiting], minute(60))).to.deep.equal({ is: 'ending' })
   })
 
-  it('says how much went back of what was paid [ORDER-33]', async () => {
+  it('shows the refunded amount [ORDER-33]', async () => {
     expect(await stateAfter(orderPaid())).to.deep.equal({ is: 'paid', refunded: null })
     const part = paymentRecorded(1, { ...approved, refunded: '10.00' })
     expect(await stateAfter([...orderPaid(), part])).to.deep.equal({ is: 'paid', refunded: '10.00' })
   })
 
-  it('offers Pix where nothing waits, and says what became of the attempt before [PAY-40]', async () => {
+  it('offers Pix if no attempt is pending, and shows the outcome of the last one [PAY-40]', async () => {
     const previous = async (facts: NewEvent[], at?: string) => {
       const state = await stateAfter([orderPlaced(), ...facts], at)
       expect(mayAskForPix(state)).to.equal(true)

@@ -11,7 +11,7 @@ const signingKey = (): SigningKey => {
   return { ...key, keyId: keyIdOf(key.publicKey) }
 }
 
-/** A ring whose keys followed one another like this. */
+/** Key ring with these successions. */
 function ringOf(...successions: readonly Succession[]): { keys: SigningKey[]; entries: RingEntry[] } {
   const vkeys: string[] = []
   const keys = successions.map(signingKey)
@@ -32,8 +32,8 @@ function ringOf(...successions: readonly Succession[]): { keys: SigningKey[]; en
   return { keys, entries }
 }
 
-describe('the page that verifies receipts', () => {
-  it('runs and shows nothing but what is in it, also as a file [PROOF-48]', () => {
+describe('receipt verification page', () => {
+  it('contains all scripts and styles it uses, also as a saved file [PROOF-48]', () => {
     const { entries } = ringOf('first')
     const html = documentOf(trustedOf(INSTALLATION, entries))
     const [, inPage = ''] = /http-equiv="Content-Security-Policy" content="([^"]+)"/.exec(html) ?? []
@@ -50,7 +50,7 @@ describe('the page that verifies receipts', () => {
     expect(html.match(/(?:src|href)="[^"]*"/g)).to.deep.equal(['href="data:,"', 'href="/conferir"'])
   })
 
-  it('trusts the keys of the ring, and says of those that nobody has signed [PROOF-49]', () => {
+  it('trusts the keys of the ring, and marks keys without a signature of their predecessor [PROOF-49]', () => {
     const { entries, keys } = ringOf('first', 'signed', 'unsigned', 'signed')
     const trusted = trustedOf(INSTALLATION, entries)
     expect(trusted.keys.map(({ id }) => id)).to.deep.equal(keys.map(({ keyId }) => keyId))
@@ -64,7 +64,7 @@ describe('the page that verifies receipts', () => {
     expect(trustedOf(INSTALLATION, [])).to.deep.equal({ installation: INSTALLATION, keys: [] })
   })
 
-  it('trusts no key that somebody has put into the database with a note of another [PROOF-49]', () => {
+  it('rejects a key inserted into the database with the signature of another [PROOF-49]', () => {
     const { entries } = ringOf('first', 'signed', 'signed')
     const [first, second, third] = entries as [RingEntry, RingEntry, RingEntry]
     const forged = { ...second, public_key: newKey().publicKey }
@@ -72,7 +72,7 @@ describe('the page that verifies receipts', () => {
     expect(trustedOf(INSTALLATION, [first, third]).keys).to.have.length(1)
   })
 
-  it('ends no script in what it is told [PROOF-48]', () => {
+  it('escapes script ends in its data [PROOF-48]', () => {
     const html = documentOf({ installation: '</script><b>', keys: [] })
     expect(html).to.contain('"installation":"\\u003c/script>\\u003cb>"')
   })

@@ -22,7 +22,7 @@ const { verifyReceipt, readGiven } = await loadVerification()
 
 const NAME = 'Maria das Dores Oliveira'
 const KIBIBYTES_4 = 4_096
-/** No two alike, so that deflating helps no more than it does in a shop. */
+/** All lines differ, so that compression has a realistic effect. */
 const lineOf = (place: number) => ({
   description: `Pão de queijo ${(place * 2_654_435_761).toString(36)}`,
   quantity: '1',
@@ -34,7 +34,7 @@ describe('receipts of sales', () => {
   let sales: { plain: Json; known: Json; long: Json; cancelled: Json; atTill: Json }
   let customerId: number
 
-  before('make all sales, of which one checkpoint then covers all', async () => {
+  before('create all sales first, so that one checkpoint covers them', async () => {
     const counter = await openCounter(company)
     const customer = await company.post('/customers', { name: NAME, external_id: 'cliente-1' })
     customerId = customer.body.data.id
@@ -63,7 +63,7 @@ describe('receipts of sales', () => {
     return text
   }
 
-  /** What a page of the service makes of it. */
+  /** Receipt that passes the verification page. */
   async function provedReceipt(text: string): Promise<Receipt> {
     const verdict = await verifyReceipt(text, await trusted())
     if (verdict.outcome !== 'proved') throw new Error(`${verdict.outcome}: ${text}`)
@@ -78,16 +78,16 @@ describe('receipts of sales', () => {
     return rows[0]?.count ?? 0
   }
 
-  it('are proved by a checkpoint that is made when it is asked for, and serves all that it covers [PROOF-40, PROOF-41]', async () => {
+  it('are proved by a checkpoint made on request, which serves all sales it covers [PROOF-40, PROOF-41]', async () => {
     const texts = await Promise.all(Object.values(sales).map(receiptText))
     expect(await checkpoints()).to.equal(1)
     for (const [place, text] of texts.entries())
       expect((await provedReceipt(text)).event.data).to.include({ id: Object.values(sales)[place].id })
   })
 
-  it('are small: 4 KB for an ordinary sale, and as long as the sale where it has hundreds of items [PROOF-40]', async () => {
+  it('have at most 4 KB for an ordinary sale, and grow with its items [PROOF-40]', async () => {
     const text = await receiptText(sales.known)
-    // As it would be in a ledger of a million events, whose proofs have 20 hashes.
+    // Size in a ledger of a million events, with proofs of 20 hashes.
     const inLargest = text.length + 20 * 48
     expect(inLargest).to.be.at.most(KIBIBYTES_4)
     const long = await receiptText(sales.long)
@@ -95,7 +95,7 @@ describe('receipts of sales', () => {
     expect(digitsOf(JSON.parse(text))?.length).to.be.below(4_700)
   })
 
-  it('show what is stored, with personal fields sealed, and hold when the person is forgotten [PROOF-40]', async () => {
+  it('contain the stored event with sealed personal fields, and stay valid after the person is erased [PROOF-40]', async () => {
     const before = await receiptText(sales.known)
     expect(before).to.contain('"sealed":')
     expect(before).to.not.contain(NAME)
@@ -110,7 +110,7 @@ describe('receipts of sales', () => {
     expect(JSON.parse(since)).to.deep.equal(JSON.parse(before))
   })
 
-  it('of a cancelled sale carry its cancellation, whatever came after [PROOF-42]', async () => {
+  it('of a cancelled sale contain the cancellation, regardless of later events [PROOF-42]', async () => {
     const { event, cancellation } = await provedReceipt(await receiptText(sales.cancelled))
     expect(event.type).to.equal('SaleCompleted')
     expect(cancellation?.event).to.include({ type: 'SaleCancelled', subject: event.subject })
@@ -119,7 +119,7 @@ describe('receipts of sales', () => {
     expect(atTill).to.not.have.property('cancellation')
   })
 
-  it('are of sales of the company alone, for whom may read sales [PROOF-40]', async () => {
+  it('require sales:read and a sale of the company [PROOF-40]', async () => {
     const other = await api.company()
     for (const id of [sales.plain.id, 999_999, 'x'])
       expectProblem(await other.get(`/sales/${id}/receipt`), 404, 'not_found')
@@ -132,7 +132,7 @@ describe('receipts of sales', () => {
     )
   })
 
-  it('are proved by a tree that is made anew where somebody has changed what is kept of it [PROOF-41]', async () => {
+  it('rebuild the hash tree if its stored tiles were altered [PROOF-41]', async () => {
     const { pool } = api.core
     await pool.query(
       `update ops.tree_tiles set hashes = substring(hashes from 33) || substring(hashes for 32) where log = $1`,
@@ -141,7 +141,7 @@ describe('receipts of sales', () => {
     expect((await provedReceipt(await receiptText(sales.plain))).event.subject).to.equal(`sale/${sales.plain.id}`)
   })
 
-  it('are pages to print, and files, in the panel [PROOF-46, PROOF-47]', async () => {
+  it('can be printed and downloaded in the panel [PROOF-46, PROOF-47]', async () => {
     const user = await panelUser(api, company, 'clerk')
     const codeOf = async (sale: Json): Promise<string> => {
       const { html } = await user.get(`/painel/vendas/${sale.id}/recibo`)
@@ -164,7 +164,7 @@ describe('receipts of sales', () => {
       expect((await stranger.get(`/painel/vendas/${sales.plain.id}/${path}`)).status).to.equal(404)
   })
 
-  it('are verified on a page of the service that holds its keys, and all else that it needs [PROOF-48, PROOF-49]', async () => {
+  it('are verified on a self-contained page with the keys of the service [PROOF-48, PROOF-49]', async () => {
     const reply = await fetch(`${api.url}/conferir`)
     const html = await reply.text()
     expect(reply.status).to.equal(200)
@@ -175,7 +175,7 @@ describe('receipts of sales', () => {
     expect((await fetch(`${api.url}/conferir`, { method: 'POST' })).status).to.equal(405)
   })
 
-  it('are not made of events that were changed [PROOF-41]', async () => {
+  it('are refused for altered events [PROOF-41]', async () => {
     const { core } = api
     const changed = (change: (event: Envelope) => Partial<Envelope>): EventStore => ({
       ...core.store,
@@ -193,22 +193,22 @@ describe('receipts of sales', () => {
   })
 })
 
-describe('a checkpoint that a receipt needs', () => {
-  it('is waited for, but not for ever: whoever asks again finds it [PROOF-41]', async () => {
+describe('checkpoint for a receipt', () => {
+  it('is awaited for a limited time, then reported as unavailable [PROOF-41]', async () => {
     const never = { checkpointOf: () => new Promise<never>(() => {}) }
     expect(await covering(never, 7, 1, 1).catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
   })
 })
 
-describe('receipts while seals cannot be written', () => {
+describe('receipts while checkpoints cannot be written', () => {
   const logged: unknown[] = []
   const { api, company } = useCompany({ shards: '1', log: (_message, error) => logged.push(error) })
 
   for (const [how, instead] of [
-    ['the file of the company is none', (file: string) => mkdir(file)],
-    ['their folder is none', (_file: string, folder: string) => writeFile(folder, '')],
+    ['the file is a folder', (file: string) => mkdir(file)],
+    ['the folder is a file', (_file: string, folder: string) => writeFile(folder, '')],
   ] as const) {
-    it(`are 503 with what is missing where a new checkpoint is needed, and those before are answered: ${how} [PROOF-91]`, async () => {
+    it(`respond 503 with the reason if a new checkpoint is needed, and earlier receipts still work: ${how} [PROOF-91]`, async () => {
       const { directory } = sealsOf(api.databaseUrl)
       const file = checkpointFileOf(directory, company.id)
       const broken = how.startsWith('the file') ? file : directory
@@ -237,7 +237,7 @@ describe('receipts while seals cannot be written', () => {
     })
   }
 
-  it('tell errors of files, as of a full disk, from those of connections', () => {
+  it('distinguish file errors, such as a full disk, from connection errors', () => {
     const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {
       errno: -28,
       code: 'ENOSPC',

@@ -26,7 +26,7 @@ const [AT, CANCELLED_AT] = [11, 12]
 
 const RECEIPT: Receipt = { version: 1, ...prove(AT, KEY) }
 
-/** What becomes of a receipt, on a page that trusts two keys of its installation. */
+/** Verdict about a receipt on a page that trusts two keys of its installation. */
 async function verdictOf(receipt: unknown, trusted = TRUSTED): Promise<string> {
   const verdict = await verifyReceipt(typeof receipt === 'string' ? receipt : JSON.stringify(receipt), trusted)
   return verdict.outcome === 'false' ? verdict.fault : verdict.outcome
@@ -38,17 +38,17 @@ const changed = (change: (text: string) => string): Receipt => {
   return { ...RECEIPT, proof }
 }
 
-describe(`receipts, as browsers verify them (${TITLE})`, () => {
-  it('are proved by a key that the page trusts, whatever else their ledger holds [PROOF-43]', async () => {
+describe(`receipt verification in browsers (${TITLE})`, () => {
+  it('accepts a receipt signed by any trusted key, also of a rewritten ledger [PROOF-43]', async () => {
     expect(await verdictOf(RECEIPT)).to.equal('proved')
     expect(await verdictOf({ ...RECEIPT, ...prove(AT, OTHER_KEY) })).to.equal('proved')
     const single = ledgerOf(3, [SALE])
     expect(await verdictOf({ version: 1, ...single.prove(0, KEY) })).to.equal('proved')
     const rewritten = prove(AT, KEY, originOf(TRUSTED.installation, 7, 2))
-    expect(await verdictOf({ ...RECEIPT, ...rewritten }), 'a ledger that was written anew').to.equal('proved')
+    expect(await verdictOf({ ...RECEIPT, ...rewritten }), 'a rewritten ledger').to.equal('proved')
   })
 
-  it('prove nothing by a key, or an installation, that the page does not know [PROOF-44]', async () => {
+  it('rejects unknown keys and other installations [PROOF-44]', async () => {
     const unknown = { ...RECEIPT, ...prove(AT, newKey()) }
     expect(await verdictOf(unknown)).to.equal('unknown_key')
     expect(await verdictOf(RECEIPT, { ...TRUSTED, keys: [] })).to.equal('unknown_key')
@@ -56,7 +56,7 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
     expect(await verdictOf(RECEIPT, elsewhere)).to.equal('unknown_key')
   })
 
-  it('are refused with another event, proof, log or signature, and say why [PROOF-43]', async () => {
+  it('rejects another event, proof, log or signature, with the reason [PROOF-43]', async () => {
     const { event } = RECEIPT
     expect(await verdictOf({ ...RECEIPT, event: { ...event, data: saleData(981, 'Café') } })).to.equal('event_changed')
     expect(await verdictOf({ ...RECEIPT, event: { ...event, previous_hash: event.hash } })).to.equal('event_changed')
@@ -73,7 +73,7 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
     expect(await verdictOf({ version: 1, ...prove(AT - 1, KEY) }), 'an event that is no sale').to.equal('no_sale')
   })
 
-  it('are refused where a trusted key has signed something else beside a right signature [PROOF-43]', async () => {
+  it('rejects a receipt if a trusted key has also signed another checkpoint [PROOF-43]', async () => {
     const line = prove(AT, OTHER_KEY).proof.split('\n').at(-2) as string
     const origin = originOf(TRUSTED.installation, 7)
     expect(await verdictOf(changed((text) => `${text}${line}\n`))).to.equal('proved')
@@ -82,7 +82,7 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
     expect(await verdictOf(changed((text) => `${text}${other}\n`))).to.equal('wrong_signature')
   })
 
-  it('are told from texts that are cut, or something else [PROOF-43]', async () => {
+  it('detects truncated receipts and other texts [PROOF-43]', async () => {
     const whole = JSON.stringify(RECEIPT)
     const deep = whole.replace('"data":{', `"data":{"deep":${'['.repeat(100_000)}${']'.repeat(100_000)},`)
     const texts = [
@@ -102,7 +102,7 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
     }
   })
 
-  it('carry a cancellation as a second proof, of the same sale [PROOF-42]', async () => {
+  it('accepts a cancellation only with a proof for the same sale [PROOF-42]', async () => {
     const cancellation = prove(CANCELLED_AT, KEY)
     expect(await verdictOf({ ...RECEIPT, cancellation })).to.equal('proved')
     expect(await verdictOf({ ...RECEIPT, cancellation: prove(AT, KEY) })).to.equal('other_sale')
@@ -112,7 +112,7 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
     expect(await verdictOf({ ...RECEIPT, cancellation: elsewhere })).to.equal('other_sale')
   })
 
-  it('say so where the browser cannot verify signatures, and refuse what is wrong all the same [PROOF-45]', async () => {
+  it('reports a browser without signature support, and still rejects invalid receipts [PROOF-45]', async () => {
     const { importKey } = crypto.subtle
     crypto.subtle.importKey = () => Promise.reject(new DOMException('unrecognized algorithm', 'NotSupportedError'))
     try {
@@ -124,7 +124,7 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
     }
   })
 
-  it('are read from their text and from the digits of a code, alone or in an address [PROOF-46]', async () => {
+  it('reads receipts from text and from the digits of a code, alone or in an address [PROOF-46]', async () => {
     const text = JSON.stringify(RECEIPT)
     const digits = digitsOf(RECEIPT) as string
     for (const given of [text, ` ${text}\n`, digits, `#${digits}`, `https://loja.example/conferir#${digits}`])
@@ -134,13 +134,13 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
       expect(await readGiven(given), given.slice(0, 20)).to.be.oneOf(['', text.slice(0, -1)])
   })
 
-  it('have no digits if they exceed the capacity of a code, which is found without blocking the event loop [PROOF-46, HTTP-42]', async () => {
+  it('has no code digits for a receipt above the code capacity, detected without blocking the event loop [PROOF-46, HTTP-42]', async () => {
     const description = randomBytes(150_000).toString('base64')
     const long = { ...RECEIPT, event: { ...RECEIPT.event, data: { ...RECEIPT.event.data, description } } }
     await expectShortTurns(100, async () => expect(digitsOf(long)).to.equal(null))
   })
 
-  it('hash what the service hashes [PROOF-43]', () =>
+  it('hashes like the service [PROOF-43]', () =>
     explore(
       fc.property(fc.json(), (json) => {
         const value = { value: JSON.parse(json) }
