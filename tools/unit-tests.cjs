@@ -1,28 +1,26 @@
 /**
- * The tests that need no database, no browser and no other process, for `npm run test:unit`: those that import, themselves
- * or through other files of test/, none of the files that provide these. Should one slip through, `useDatabase()` refuses:
- * there is no server.
+ * Tests for `npm run test:unit`: they use no database, browser, process, socket or clock. Neither they nor the files of
+ * test/ that they import import a module that provides one. `useDatabase()` throws in a test that slips through.
  */
 const { readdirSync, readFileSync } = require('node:fs')
 const { join } = require('node:path')
 
-const PROVIDERS = ['database.ts', 'server.ts', 'program.ts', 'process.ts', 'browser/chromium.ts']
+const PROVIDERS = ['database.ts', 'server.ts', 'program.ts', 'process.ts', 'wait.ts', 'browser/chromium.ts']
+const MODULES = /from '(#postgres\/(embedded|postmaster|cluster)\.ts|pg|node:(child_process|http2?|https|net|tls|timers\/promises))'/
 const ROOT = join(__dirname, '..')
 const OUTSIDE = new Set(PROVIDERS.map((file) => join(ROOT, 'test/support', file)))
 
-/** Of a file, whether it reaches beyond its own process. */
+/** Whether each file imports a provider. */
 const known = new Map()
 
 function reachesOutside(file) {
   if (OUTSIDE.has(file)) return true
   const before = known.get(file)
   if (before !== undefined) return before
-  // Whoever comes back here on a circle is answered by the rest of it.
+  // Ends the recursion for files that import each other.
   known.set(file, false)
   const text = readFileSync(file, 'utf8')
-  const reaches =
-    /from '(#postgres\/(embedded|postmaster|cluster)\.ts|pg|node:child_process)'/.test(text) ||
-    importsOf(text, file).some(reachesOutside)
+  const reaches = MODULES.test(text) || importsOf(text, file).some(reachesOutside)
   known.set(file, reaches)
   return reaches
 }
