@@ -8,7 +8,7 @@ import { createService } from '#service/service.ts'
 
 /** Longest that an orderly end may take: the last calls, and the last deliveries, which wait for their receivers. */
 const STOP_TIMEOUT_MS = 45_000
-/** Ctrl+C reaches the process from the terminal and again from npm; whoever insists later wants it to end at once. */
+/** Ctrl+C reaches the process from the terminal and again from npm; a later second signal ends the process at once. */
 const SAME_SIGNAL_MS = 1_000
 
 lowerHeapGrowth()

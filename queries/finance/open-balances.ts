@@ -104,11 +104,11 @@ export async function listDebtors(
     companyId,
     page.flatMap(({ id }) => id ?? []),
   )
-  const named = page.map((owed) => ({ ...owed, ...(names.get(owed.id ?? 0) ?? NOBODY) }))
+  const named = page.map((owed) => ({ ...owed, ...(names.get(owed.id ?? 0) ?? NO_PARTY) }))
   return { total, parties, page: named, isPartial: total.count === MAX_OPEN_BALANCES }
 }
 
-const NOBODY = { name: null, is_deleted: false }
+const NO_PARTY = { name: null, is_deleted: false }
 
 async function namesOf(pool: Pool, side: BalanceSide, companyId: number, ids: readonly number[]) {
   const { rows } = await pool.query<{ id: number; name: string | null; is_deleted: boolean }>(

@@ -11,7 +11,7 @@ export const Password = z.string(expects('deve ser um texto')).min(8, EXPECTED).
 const COST: Options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** Verified for unknown e-mail addresses, so that the response takes the same time; no password matches it. */
-let nobody: Promise<string> | undefined
+let decoyHash: Promise<string> | undefined
 
 /** Hash of a password for storage. */
 export function hashPassword(password: string): Promise<string> {
@@ -21,8 +21,8 @@ export function hashPassword(password: string): Promise<string> {
 /** Verifies a password against a hash. Null for an unknown user takes the same time and returns false. */
 export async function verifyPassword(passwordHash: string | null, password: string): Promise<boolean> {
   if (passwordHash !== null) return verify(passwordHash, composed(password))
-  nobody ??= hashPassword('')
-  await verify(await nobody, composed(password))
+  decoyHash ??= hashPassword('')
+  await verify(await decoyHash, composed(password))
   return false
 }
 

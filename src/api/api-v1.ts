@@ -62,7 +62,7 @@ export interface ApiOptions extends RouteContext {
  * Answers contain personal and financial data (HTTP-18): shared caches must not store them; clients revalidate with the
  * ETag.
  */
-const keptByNobody: RequestHandler = (_request, response, next) => {
+const forbidCaching: RequestHandler = (_request, response, next) => {
   response.setHeader('Cache-Control', 'no-store')
   response.setHeader('Vary', 'Accept-Encoding')
   next()
@@ -74,7 +74,7 @@ const EXACT = { caseSensitive: true, strict: true }
 export function apiV1(options: ApiOptions): Router {
   const router = express.Router(EXACT)
   const limitAnonymous = limitUnauthenticatedBy(options.addresses)
-  router.use(keptByNobody)
+  router.use(forbidCaching)
   router.use(requireHttps(limitAnonymous))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
   router.use(logRequests(options.calls))

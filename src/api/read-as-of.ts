@@ -80,13 +80,13 @@ function queryOf(search: URLSearchParams): Record<string, string | string[]> {
 }
 
 /** Stub for dependencies outside the tables, which have no as-of state. */
-const askNobody = () => Promise.reject(new Error('this is answered as of now only'))
-const OF_NOBODY = {
+const rejectAsOf = () => Promise.reject(new Error('not available for a past state: not part of the ledger'))
+const UNAVAILABLE_AS_OF = {
   limits: { perMinute: 0, perDay: 0, bytesPerDay: 0 },
-  provider: { getPaymentMethods: askNobody, getCardOptions: askNobody },
-  verifier: { verify: askNobody },
-  proof: { checkpointOf: askNobody, newest: askNobody, placeOf: askNobody, keys: askNobody, attestors: askNobody },
-  prover: { inclusion: askNobody, consistency: askNobody },
+  provider: { getPaymentMethods: rejectAsOf, getCardOptions: rejectAsOf },
+  verifier: { verify: rejectAsOf },
+  proof: { checkpointOf: rejectAsOf, newest: rejectAsOf, placeOf: rejectAsOf, keys: rejectAsOf, attestors: rejectAsOf },
+  prover: { inclusion: rejectAsOf, consistency: rejectAsOf },
   calls: { flush: async () => {} },
 }
 
@@ -99,7 +99,7 @@ async function answerTo(
     throw new Error('secrets are what they are now')
   }
   const vault = { seal: secretsOfNow, open: secretsOfNow }
-  const reading = { ...OF_NOBODY, pool, vault, store, keys, paymentLinks, caller, params, query }
+  const reading = { ...UNAVAILABLE_AS_OF, pool, vault, store, keys, paymentLinks, caller, params, query }
   try {
     return (await route.read(reading)) ?? refuse('not_found')
   } catch (error) {

@@ -273,8 +273,7 @@ export const COMMANDS = {
     flags: { company: optional('ID'), all: toggle },
   },
   'ledger public-key': {
-    summary:
-      'prints the public keys that have signed checkpoints, for whoever has to trust them; the last one signs now',
+    summary: 'prints the public keys that have signed checkpoints, for verifiers; the last one signs now',
     flags: {},
   },
   'ledger attestors': {
@@ -328,7 +327,7 @@ export const COMMANDS = {
   },
   'projections rebuild': {
     summary:
-      'makes all tables of the read model anew from the ledgers; it works a quarter of the time, so that nobody who is served waits for it, or with --at-once all of it',
+      'rebuilds all tables of the read model from the ledgers; works a quarter of the time, so that requests do not wait for it, or with --at-once all of it',
     flags: { 'at-once': toggle },
   },
 

@@ -102,7 +102,7 @@ async function receive(options: NotificationOptions, request: Request, response:
   const body = await bodyOf(options.strangers.notifications, request, response)
   const sender =
     tooMany || body instanceof Problem
-      ? NOBODY
+      ? UNKNOWN_SENDER
       : await findSender(options, { storeAlias, payload: body, signature, providerRequestId })
   const { isSigned } = sender
   const refused = tooMany ?? (signature !== undefined && !isSigned ? await countAddress(options, request) : null)
@@ -124,7 +124,7 @@ async function receive(options: NotificationOptions, request: Request, response:
   else sendJson(response, answer.httpStatus, answer.response)
 }
 
-const NOBODY: NotificationSender = { store: null, isSigned: false, key: null }
+const UNKNOWN_SENDER: NotificationSender = { store: null, isSigned: false, key: null }
 
 type Answer = Omit<NotificationOutcomeRecord, 'durationMs'> & { readonly problem?: Problem }
 

@@ -52,7 +52,7 @@ export function createHealthProbe(url: string, onLost: () => void): HealthProbe 
     await fresh.connect()
     if (closings > closingsBefore) {
       leave(fresh)
-      throw new Error('nobody asks any more')
+      throw new Error('health probe: closed while it connected')
     }
     return fresh
   }

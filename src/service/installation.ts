@@ -38,7 +38,7 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
     }
   }
   const wasCopy = standing.isCopy()
-  if (wasCopy) logger.warn('this is a copy: it delivers, e-mails and asks nobody')
+  if (wasCopy) logger.warn('service: running as a copy; webhooks, e-mail and provider polling are off')
   metrics.gauge(
     'tillbook_installation_blocked',
     '1 while nothing is recorded, because database, DATA_DIR and event store do not belong together',

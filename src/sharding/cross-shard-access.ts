@@ -157,7 +157,7 @@ const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
 
 /**
  * From one shard to another. The directory takes the new session only while `main` has the person's generation of the old one, and forgets
- * it with the next password. Its token is handed out if the old one was alive until then; otherwise nobody ever has it.
+ * it with the next password. Its token is returned only if the old one was alive until then.
  */
 async function exchangeAcross(
   from: Sessions,

@@ -238,7 +238,7 @@ describe('follower of a store outside Postgres', () => {
       const own = ownStreams(store, pool, told({ 2: 'elsewhere' }))
       expect(await collect(own.streams())).to.deep.equal(['company-1', 'company-3'])
       const lost = await collect(ownStreams(store, pool, told({ 2: 'unknown' })).streams()).catch(String)
-      expect(lost).to.match(/^Unavailable: nobody can tell in which shard the company of company-2 lives/)
+      expect(lost).to.match(/^Unavailable: placement of the company of company-2 is unknown/)
     })
   })
 })

@@ -9,7 +9,7 @@ export interface ServiceClient {
 }
 
 export interface ServiceAnswer {
-  // biome-ignore lint/suspicious/noExplicitAny: whoever calls knows the shape by the contract
+  // biome-ignore lint/suspicious/noExplicitAny: the contract says the shape to the caller
   readonly data: any
   readonly revision: number
 }

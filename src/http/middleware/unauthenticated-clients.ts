@@ -5,7 +5,7 @@ import { Problem } from '../problems.ts'
 import { showBytes } from './body-bytes.ts'
 
 /** Bodies of unauthenticated requests are not read. */
-const NOBODYS_BYTES = { limit: 0, remaining: 0 }
+const NO_BYTES = { limit: 0, remaining: 0 }
 
 /** Bearer credential of a request; empty if the header has another scheme, null without the header. */
 export function bearer(request: Request): string | null {
@@ -21,7 +21,7 @@ export function limitUnauthenticatedBy(addresses: AddressLimit): LimitUnauthenti
   return async (request, response) => {
     const rate = await addresses.consume(request.ip ?? '')
     showRate(response, rate)
-    showBytes(response, NOBODYS_BYTES)
+    showBytes(response, NO_BYTES)
     if (rate.limited) throw limited(rate)
   }
 }

@@ -56,7 +56,8 @@ export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLive
     const found = await resolvePlacements(pool, ids, whereLives)
     for (const stream of streams) {
       const lives = found.get(companyIdOfStream(stream) ?? 0)?.lives
-      if (lives === 'unknown') throw new Unavailable(`nobody can tell in which shard the company of ${stream} lives`)
+      if (lives === 'unknown')
+        throw new Unavailable(`placement of the company of ${stream} is unknown: directory or shard unavailable`)
       if (lives === 'here' || lives === 'leaving') yield stream
     }
   }

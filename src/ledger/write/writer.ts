@@ -84,7 +84,7 @@ async function refuseTaken(
 ): Promise<void> {
   const isTaken = (position: number) => decided[position]?.privateRows.some((each) => each.row === row) ?? false
   const others = group.filter((_request, position) => !isTaken(position))
-  if (others.length === group.length) throw new Error('nobody of the group has the name that is taken')
+  if (others.length === group.length) throw new Error('writer: no command of the group has the taken name')
   for (const [position, request] of group.entries()) if (isTaken(position)) request.resolve(refusal)
   if (others.length > 0) await runGroup(options, others, attemptsLeft)
 }

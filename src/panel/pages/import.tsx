@@ -102,7 +102,7 @@ const keepingOf = ({ context: { poolOf, vault }, session: { companyId } }: PageC
   pause: createTimeSlicer(companyId),
 })
 
-/** Two columns for one field: nobody could tell which of them counts. */
+/** Refuses two columns for one field: the file does not say which one counts. */
 function twice(mapping: ImportMapping, fields: Fields): string | null {
   const names = [...mapping.values()]
   const name = names.find((one, at) => names.indexOf(one) !== at)

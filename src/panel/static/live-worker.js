@@ -47,7 +47,7 @@ function heard(port, told) {
   ports.add(port)
   address = told.address
   if (last > told.since) port.postMessage(last)
-  // What nobody has asked about yet begins with the first tab's.
+  // The first tab sets the start of the stream.
   if (!stream) last = Math.max(last, told.since)
   listen()
 }

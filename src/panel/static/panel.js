@@ -19,7 +19,7 @@ for (const button of document.querySelectorAll('[data-print]')) {
   button.addEventListener('click', () => print())
 }
 
-/** The address has told what was done; whoever keeps it or loads it anew was told already (PANEL-107). */
+/** Removes the shown confirmation from the address, so that a bookmark or reload does not repeat it (PANEL-107). */
 const here = new URL(location.href)
 if (here.searchParams.has('feito')) {
   here.searchParams.delete('feito')

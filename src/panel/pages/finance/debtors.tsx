@@ -13,7 +13,7 @@ const ROWS = 50
 const moneyIfAny = (amount: string): string => (amount === '0.00' ? '—' : formatMoney(amount))
 
 const columnsOf = ({ parties, words }: BalancePageSide): Column<Debtor>[] => [
-  { head: words.party, cell: (debtor) => <Name debtor={debtor} parties={parties} nobody={words.nobody} /> },
+  { head: words.party, cell: (debtor) => <Name debtor={debtor} parties={parties} noParty={words.noParty} /> },
   { head: 'Desde', cell: ({ since }) => since && formatDay(since) },
   { head: 'Contas', cell: ({ count }) => count, isNumber: true, isExtra: true },
   { head: AGE_NAMES.not_due, cell: ({ ages }) => moneyIfAny(ages.not_due), isNumber: true, isExtra: true },
@@ -27,12 +27,12 @@ const columnsOf = ({ parties, words }: BalancePageSide): Column<Debtor>[] => [
 interface NameProps {
   readonly debtor: Debtor
   readonly parties: string
-  readonly nobody: string
+  readonly noParty: string
 }
 
 /** A deleted party has no page. */
-const Name = ({ debtor: { id, name, is_deleted }, parties, nobody }: NameProps) => {
-  if (id === null) return <>{nobody}</>
+const Name = ({ debtor: { id, name, is_deleted }, parties, noParty }: NameProps) => {
+  if (id === null) return <>{noParty}</>
   return is_deleted ? formatPersonName(name) : <a href={link(`${parties}/${id}`)}>{formatPersonName(name)}</a>
 }
 

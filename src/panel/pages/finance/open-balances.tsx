@@ -30,7 +30,7 @@ export interface BalancePageSide {
     /** Title of the page and of its link. */
     readonly all: string
     /** Label of accounts without a party. */
-    readonly nobody: string
+    readonly noParty: string
     readonly party: string
   }
 }
@@ -45,7 +45,7 @@ export const RECEIVABLE: BalancePageSide = {
     none: 'Não deve nada.',
     settle: 'Receber',
     all: 'Quem deve',
-    nobody: 'Sem cliente',
+    noParty: 'Sem cliente',
     party: 'Cliente',
   },
 }
@@ -60,7 +60,7 @@ export const PAYABLE: BalancePageSide = {
     none: 'Não há nada a pagar.',
     settle: 'Pagar',
     all: 'A quem devemos',
-    nobody: 'Sem fornecedor',
+    noParty: 'Sem fornecedor',
     party: 'Fornecedor',
   },
 }

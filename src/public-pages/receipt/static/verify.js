@@ -49,7 +49,7 @@ export async function verifyReceipt(text, trusted) {
   try {
     return await verifyParsed(receipt, trusted)
   } catch {
-    // What nobody writes, as base64 with a digit too many, or lists in lists without end.
+    // Malformed input, such as invalid base64 or lists nested too deeply.
     return { outcome: 'false', fault: 'unreadable' }
   }
 }

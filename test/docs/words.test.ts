@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import { wordFaultsOf } from '../../tools/words.ts'
+
+const faultsOf = (...files: [path: string, text: string][]) => wordFaultsOf(new Map(files))
+
+describe('tools/words.ts', () => {
+  it('passes files without refused words and with unique exported names', () => {
+    const faults = faultsOf(
+      ['src/a.ts', '/** Refuses a retry. */\nexport const refuseRetry = () => {}\nconst rows = 1\n'],
+      ['src/b.ts', 'export type Rows = string\nconst rows = 2\nconst refuseRetry = null\n'],
+    )
+    expect(faults).to.deep.equal([])
+  })
+
+  it('reports a refused word in a comment, with file and line', () => {
+    const [fault, ...others] = faultsOf(['src/a.ts', 'const rows = 1\n// Whoever retries waits.\n'])
+    expect(fault).to.include('src/a.ts:2: "Whoever"')
+    expect(others).to.deep.equal([])
+  })
+
+  for (const name of ['askNobody', 'OF_NOBODY', 'Somebody']) {
+    it(`reports the refused word within the identifier ${name}`, () => {
+      expect(faultsOf(['src/a.ts', `const ${name} = 1\n`])).to.have.length(1)
+    })
+  }
+
+  for (const kind of ['type', 'interface', 'class', 'function', 'const', 'async function']) {
+    it(`reports an exported ${kind} under the name of an export of another file`, () => {
+      const faults = faultsOf(['src/a.ts', 'export interface Row {}\n'], ['queries/b.ts', `export ${kind} Row\n`])
+      expect(faults).to.deep.equal([
+        'queries/b.ts: exports Row, as src/a.ts does: exported names are unique (docs/style.md)',
+      ])
+    })
+  }
+
+  it('counts overloads of one function once', () => {
+    const text = 'export function read(id: number): string\nexport function read(id: string): string\n'
+    expect(faultsOf(['src/a.ts', text])).to.deep.equal([])
+  })
+
+  it('lets each file of a command line export its verbs', () => {
+    const text = 'export const verbs = {}\n'
+    expect(faultsOf(['src/cli/a.ts', text], ['src/cli/b.ts', text])).to.deep.equal([])
+  })
+})

@@ -1,0 +1,57 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const FOLDERS = ['src', 'commands', 'projections', 'queries']
+
+/** Words of docs/style.md that return most easily, also within an identifier such as `askNobody`. */
+const REFUSED = /nobody|whoever|somebody/i
+
+const EXPORTED = /^export (?:declare |abstract |async )*(?:type|interface|class|function\*?|const|enum) ([\w$]+)/gm
+
+/** Each file of `src/cli` exports its verbs under this name, and `src/cli/main.ts` loads the file that it needs. */
+const SHARED_NAMES = new Set(['verbs'])
+
+/** Refused words by line, and exported names that two files of TypeScript declare. Scripts of the browser stand alone. */
+export function wordFaultsOf(files: ReadonlyMap<string, string>): string[] {
+  const faults: string[] = []
+  const declaredIn = new Map<string, string>()
+  for (const [path, text] of files) {
+    for (const [index, line] of text.split('\n').entries()) {
+      const word = REFUSED.exec(line)?.[0]
+      if (word) faults.push(`${path}:${index + 1}: "${word}": name the thing of the system instead (docs/style.md)`)
+    }
+    if (!/\.tsx?$/.test(path)) continue
+    for (const name of exportedNames(text)) {
+      const other = declaredIn.get(name)
+      if (other) faults.push(`${path}: exports ${name}, as ${other} does: exported names are unique (docs/style.md)`)
+      else declaredIn.set(name, path)
+    }
+  }
+  return faults
+}
+
+/** Overloads of a function count once. */
+function exportedNames(text: string): Set<string> {
+  const names = Array.from(text.matchAll(EXPORTED), ([, name = '']) => name)
+  return new Set(names.filter((name) => !SHARED_NAMES.has(name)))
+}
+
+async function readSources(): Promise<Map<string, string>> {
+  const files = new Map<string, string>()
+  for (const folder of FOLDERS) {
+    const names = await readdir(folder, { recursive: true })
+    for (const name of names.filter((each) => /\.(?:tsx?|js|css|sql)$/.test(each)).sort()) {
+      const path = join(folder, name)
+      files.set(path, await readFile(path, 'utf8'))
+    }
+  }
+  return files
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const fault of wordFaultsOf(await readSources())) {
+    console.error(fault)
+    process.exitCode = 1
+  }
+}
