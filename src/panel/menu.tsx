@@ -23,7 +23,7 @@ const GROUPS: readonly MenuGroup[] = [
   {
     title: 'Vender',
     entries: [
-      { section: 'start', label: 'Início', path: '/', icon: 'shard' },
+      { section: 'start', label: 'Início', path: '/', icon: 'home' },
       { section: 'sales', label: 'Vendas', path: '/vendas', icon: 'sale' },
       { section: 'tills', label: 'Caixas', path: '/caixas', icon: 'till' },
       { section: 'store', label: 'Loja online', path: '/loja', icon: 'bag' },

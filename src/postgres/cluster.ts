@@ -34,21 +34,21 @@ export interface Cluster {
 /** Prepares `dataDir`, and creates the cluster if there is none. Safe for two concurrent processes. */
 export async function prepareCluster(dataDir: string, { sync }: { sync: boolean }): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true })
-  const shard = await realpath(dataDir)
-  const directory = join(shard, 'postgres')
+  const root = await realpath(dataDir)
+  const directory = join(root, 'postgres')
   const binaries = await findBinaries()
   const account = await accountFor(directory)
-  if (account) await assertReachable(account, shard, binaries.postgres)
+  if (account) await assertReachable(account, root, binaries.postgres)
   // PGPORT and similar variables of the caller must not configure the server.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))
   const options = { cwd: '/', env: { ...Object.fromEntries(own), LC_ALL: 'C', TZ: 'UTC' }, ...account }
-  const passwordFile = join(shard, 'postgres-password')
+  const passwordFile = join(root, 'postgres-password')
   if (!isInitialised(directory)) await initialise({ directory, binaries, options }, passwordFile, sync)
   // An interrupted start leaves a draft. A slower concurrent start works without its own.
-  const drafts = (await readdir(shard)).filter((name) => name.startsWith('postgres.init-'))
-  await Promise.allSettled(drafts.map((name) => rm(join(shard, name), { recursive: true, force: true })))
+  const drafts = (await readdir(root)).filter((name) => name.startsWith('postgres.init-'))
+  await Promise.allSettled(drafts.map((name) => rm(join(root, name), { recursive: true, force: true })))
   const password = (await readFile(passwordFile, 'utf8')).trim()
-  return { dataDir: shard, directory, password, binaries, options }
+  return { dataDir: root, directory, password, binaries, options }
 }
 
 const isInitialised = (directory: string): boolean => existsSync(join(directory, 'PG_VERSION'))
@@ -102,7 +102,7 @@ async function accountFor(directory: string): Promise<Account | null> {
   }
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
   const idOf = async (kind: '-u' | '-g') => Number((await run('id', [kind, 'postgres'])).stdout)
-  const create = ['--system', '--user-group', '--no-create-shard', '--shell', '/usr/sbin/nologin', 'postgres']
+  const create = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', 'postgres']
   await idOf('-u').catch(() => run('useradd', create))
   const account = { uid: await idOf('-u'), gid: await idOf('-g') }
   // A copy restored by root belongs to root, and Postgres requires a directory of its own account.

@@ -2,7 +2,7 @@ import { asset } from '../assets.ts'
 
 /** Symbols in static/icons.svg. */
 export type IconName =
-  | 'shard'
+  | 'home'
   | 'sale'
   | 'till'
   | 'bag'
