@@ -40,14 +40,14 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
   const programs = await findPrograms()
   if (!programs) return NOT_INSTALLED
   const owner = await accountForPostgres()
-  const shard = await mkdtemp(join(tmpdir(), 'tillbook-replicated-'))
-  if (owner) await chown(shard, owner.uid, owner.gid)
+  const root = await mkdtemp(join(tmpdir(), 'tillbook-replicated-'))
+  if (owner) await chown(root, owner.uid, owner.gid)
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
 
   const place = async (name: string): Promise<Server> => {
     const port = await freePort(null)
     const settings = `-p ${port} -k ${shard} -c listen_addresses=127.0.0.1 -c cluster_name=${name}`
-    return { name, folder: join(shard, name), url: `postgres://tillbook@127.0.0.1:${port}/postgres`, settings }
+    return { name, folder: join(root, name), url: `postgres://tillbook@127.0.0.1:${port}/postgres`, settings }
   }
   const start = ({ folder, settings }: Server) =>
     program('pg_ctl', '-D', folder, '-l', `${folder}.log`, '-o', settings, '-w', 'start')
@@ -92,7 +92,7 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
       await until(async () => (await processesOf(standby)).length === 0, { what: 'the end of the former primary' })
       // The process may still be known to the operating system, which nobody has asked what became of it.
       const port = new URL(standby.url).port
-      for (const lock of [join(standby.folder, 'postmaster.pid'), join(shard, `.s.PGSQL.${port}.lock`)])
+      for (const lock of [join(standby.folder, 'postmaster.pid'), join(root, `.s.PGSQL.${port}.lock`)])
         await rm(lock, { force: true })
       if (by === 'pg_basebackup') {
         await rm(standby.folder, { recursive: true })
@@ -107,7 +107,7 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
     },
     async stop() {
       for (const server of [primary, standby]) signal(await processesOf(server), 'SIGKILL')
-      await rm(shard, { recursive: true, force: true, maxRetries: 5 })
+      await rm(root, { recursive: true, force: true, maxRetries: 5 })
     },
   }
 }

@@ -28,20 +28,20 @@ export async function startSystemPostgres(): Promise<SystemPostgres | string> {
   const programs = await findPrograms()
   if (!programs) return NOT_INSTALLED
   const owner = await accountForPostgres()
-  const shard = await mkdtemp(join(tmpdir(), 'tillbook-system-postgres-'))
-  if (owner) await chown(shard, owner.uid, owner.gid)
-  const data = join(shard, 'data')
+  const root = await mkdtemp(join(tmpdir(), 'tillbook-system-postgres-'))
+  if (owner) await chown(root, owner.uid, owner.gid)
+  const data = join(root, 'data')
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
   const port = await freePort(null)
   await program('initdb', '-D', data, '-U', 'tillbook', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync')
   const settings = `-p ${port} -k ${shard} -c listen_addresses=127.0.0.1 -c fsync=off`
-  await program('pg_ctl', '-D', data, '-l', join(shard, 'log'), '-o', settings, '-w', 'start')
+  await program('pg_ctl', '-D', data, '-l', join(root, 'log'), '-o', settings, '-w', 'start')
   return {
     url: `postgres://tillbook@127.0.0.1:${port}/postgres`,
     programs,
     async stop() {
       await program('pg_ctl', '-D', data, '-m', 'fast', '-w', 'stop')
-      await rm(shard, { recursive: true })
+      await rm(root, { recursive: true })
     },
   }
 }

@@ -5,13 +5,13 @@ import { findPostmaster } from '#postgres/postmaster.ts'
 
 /** Owner's URL of the running embedded server on `dataDir`, or null; starts nothing. */
 export async function findEmbedded(dataDir: string): Promise<string | null> {
-  const shard = await realpath(dataDir).catch(() => null)
-  if (!shard) return null
-  const server = await findPostmaster(join(shard, 'postgres'))
+  const root = await realpath(dataDir).catch(() => null)
+  if (!root) return null
+  const server = await findPostmaster(join(root, 'postgres'))
   if (!server) return null
-  const lock = await readFile(join(shard, 'postgres', 'postmaster.pid'), 'utf8')
+  const lock = await readFile(join(root, 'postgres', 'postmaster.pid'), 'utf8')
   if (lock.split('\n')[7]?.trim() !== 'ready') return null
-  const password = (await readFile(join(shard, 'postgres-password'), 'utf8')).trim()
+  const password = (await readFile(join(root, 'postgres-password'), 'utf8')).trim()
   return `postgres://tillbook:${password}@127.0.0.1:${server.port}/tillbook`
 }
 

@@ -24,7 +24,7 @@ export async function startPgBouncer(databaseUrl: string, mode: 'session' | 'tra
   const program = await findProgram()
   if (program === null) return 'PgBouncer is not installed'
   const { hostname, port: serverPort, username, password, pathname } = new URL(databaseUrl)
-  const shard = await mkdtemp(join(tmpdir(), 'tillbook-pgbouncer-'))
+  const root = await mkdtemp(join(tmpdir(), 'tillbook-pgbouncer-'))
   const owner = await ordinaryUser()
   const port = await freePort(null)
   const target = `host=${hostname} port=${serverPort} user=${username} password=${decodeURIComponent(password)}`
@@ -39,20 +39,20 @@ export async function startPgBouncer(databaseUrl: string, mode: 'session' | 'tra
     `pool_mode = ${mode}`,
     'default_pool_size = 40',
   ]
-  const file = join(shard, 'pgbouncer.ini')
+  const file = join(root, 'pgbouncer.ini')
   await writeFile(file, `${settings.join('\n')}\n`)
-  if (owner) for (const path of [shard, file]) await chown(path, owner.uid, owner.gid)
+  if (owner) for (const path of [root, file]) await chown(path, owner.uid, owner.gid)
   const child = spawn(program, [file], { cwd: '/', stdio: 'ignore', ...owner })
   const url = `postgres://${username}@127.0.0.1:${port}${pathname}`
   await until(() => answers(url), { what: 'an answer of PgBouncer' })
-  return { url, stop: () => stop(child, shard) }
+  return { url, stop: () => stop(child, root) }
 }
 
 async function stop(child: ChildProcess, shard: string): Promise<void> {
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
   await ended
-  await rm(shard, { recursive: true })
+  await rm(root, { recursive: true })
 }
 
 async function answers(url: string): Promise<boolean> {

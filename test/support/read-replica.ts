@@ -37,10 +37,10 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
   const programs = await findPrograms()
   if (!programs) return NOT_INSTALLED
   const owner = await accountForPostgres()
-  const shard = await mkdtemp(join(tmpdir(), 'tillbook-followed-'))
-  if (owner) await chown(shard, owner.uid, owner.gid)
+  const root = await mkdtemp(join(tmpdir(), 'tillbook-followed-'))
+  if (owner) await chown(root, owner.uid, owner.gid)
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
-  const folder = (name: string) => join(shard, name)
+  const folder = (name: string) => join(root, name)
   const start = async (name: string, port: number): Promise<void> => {
     const settings = `-p ${port} -k ${shard} ${SETTINGS}`
     await program('pg_ctl', '-D', folder(name), '-l', folder(`${name}.log`), '-o', settings, '-w', 'start')
@@ -103,7 +103,7 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
     promote: async () => void (await program('pg_ctl', '-D', folder('standby'), '-w', 'promote')),
     async stop() {
       await Promise.all(['primary', 'standby'].map((name) => stop(name).catch(() => {})))
-      await rm(shard, { recursive: true, force: true })
+      await rm(root, { recursive: true, force: true })
     },
   }
 }

@@ -11,6 +11,6 @@ export function sealsOf(databaseUrl: string): { directory: string; keyFile: stri
     process.once('exit', () => rmSync(made, { recursive: true, force: true }))
     root = made
   }
-  const shard = join(root, new URL(databaseUrl).pathname)
-  return { directory: join(shard, 'seals'), keyFile: join(shard, 'seal-key.pem') }
+  const root = join(root, new URL(databaseUrl).pathname)
+  return { directory: join(root, 'seals'), keyFile: join(root, 'seal-key.pem') }
 }

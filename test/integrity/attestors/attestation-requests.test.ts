@@ -64,18 +64,18 @@ describe('attestation requests', () => {
 
   before(async () => {
     pool = createPool(database.url, { max: 8 })
-    shard = await mkdtemp(join(tmpdir(), 'tillbook-attestors-'))
+    root = await mkdtemp(join(tmpdir(), 'tillbook-attestors-'))
     sealing = {
       pool,
       store: createPostgresStore(pool),
-      directory: join(shard, 'seals'),
-      keyFile: join(shard, 'seal-key.pem'),
+      directory: join(root, 'seals'),
+      keyFile: join(root, 'seal-key.pem'),
       now: () => NOW,
       assertMaySeal: async () => {},
     }
     const { installationId, current } = await openKeyRing(sealing)
     witness = await openWitness({
-      file: join(shard, 'witness.json'),
+      file: join(root, 'witness.json'),
       name: 'witness.example/w1',
       logs: [verifierKey(`tillbook/${installationId}`, current.publicKey)],
       now: () => new Date(NOW),
@@ -85,7 +85,7 @@ describe('attestation requests', () => {
   after(async () => {
     await running.close()
     await pool.end()
-    await rm(shard, { recursive: true })
+    await rm(root, { recursive: true })
   })
   afterEach(async () => {
     await Promise.all(asking.map((each) => each.stop()))
@@ -114,7 +114,7 @@ describe('attestation requests', () => {
     SEAL_TSA_CA_FILE: undefined,
     SEAL_PUSH_URL: undefined,
     SEAL_PUSH_TOKEN: undefined,
-    SEAL_PUSH_FOLDER: join(shard, 'copies'),
+    SEAL_PUSH_FOLDER: join(root, 'copies'),
     ...given,
   })
   const configured = () => createAttestors(settings(), { pool, newNonce: () => Buffer.alloc(16, 1) })
@@ -156,7 +156,7 @@ describe('attestation requests', () => {
     )
     expect(openNote(note ?? '', [witness.key])?.text).to.equal(text)
     expect([stamp, text]).to.deep.equal(['token', formatCheckpoint(later)])
-    expect(await readFile(join(shard, 'copies', nameOfCopy(later)), 'utf8')).to.equal(later.note)
+    expect(await readFile(join(root, 'copies', nameOfCopy(later)), 'utf8')).to.equal(later.note)
     // Whoever asks for a company's place is shown who else has seen the log.
     const { proof } = (await logInclusionOf(pool, companyId)) ?? { proof: '' }
     expect(openNote(parseProof(proof)?.checkpoint ?? '', [witness.key])?.signedBy).to.have.length(1)
@@ -188,7 +188,7 @@ describe('attestation requests', () => {
       { source: away.source, kind: 'time_stamp', size: null, waiting: size, ...problem },
       { source: place.source, kind: 'copy', size: null, waiting: size, ...problem },
       { source: 'witness.example/w1', kind: 'cosignature', ...none },
-      { source: join(shard, 'copies'), kind: 'copy', ...none },
+      { source: join(root, 'copies'), kind: 'copy', ...none },
     ])
     expect(away.asked, 'not again at once').to.have.length(1)
     const { rows } = await pool.query(
@@ -324,7 +324,7 @@ describe('attestation requests', () => {
       createAttestors(settings(given), { pool, newNonce: () => Buffer.alloc(1) })
     const other = vkey.replace(/\+([0-9a-f]{8})\+/, '+00000000+')
     expect(() => create({ WITNESS_URLS: [{ url: running.url, vkey: other }] })).to.throw(WrongSetting, /WITNESS_URLS/)
-    const tsa = { SEAL_TSA_URL: 'https://tsa.example', SEAL_TSA_CA_FILE: join(shard, 'none.pem') }
+    const tsa = { SEAL_TSA_URL: 'https://tsa.example', SEAL_TSA_CA_FILE: join(root, 'none.pem') }
     expect(() => create(tsa)).to.throw(WrongSetting, /^SEAL_TSA_CA_FILE should be a readable file/)
     const all = {
       SEAL_TSA_URL: 'https://tsa.example',
@@ -335,7 +335,7 @@ describe('attestation requests', () => {
       'cosignature witness.example/w1',
       'time_stamp https://tsa.example',
       'copy https://keep.example',
-      `copy ${join(shard, 'copies')}`,
+      `copy ${join(root, 'copies')}`,
     ])
   })
 })

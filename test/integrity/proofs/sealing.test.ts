@@ -43,12 +43,12 @@ describe('sealing', () => {
   })
   after(() => pool.end())
   beforeEach(async () => {
-    const shard = await mkdtemp(join(tmpdir(), 'tillbook-sealing-'))
+    const root = await mkdtemp(join(tmpdir(), 'tillbook-sealing-'))
     sealing = {
       pool,
       store: createPostgresStore(pool),
-      directory: join(shard, 'seals'),
-      keyFile: join(shard, 'seal-key.pem'),
+      directory: join(root, 'seals'),
+      keyFile: join(root, 'seal-key.pem'),
       now: () => new Date(now).toISOString(),
       assertMaySeal: async () => {},
     }

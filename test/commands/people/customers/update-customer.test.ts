@@ -8,7 +8,7 @@ const CPF = '52998224725'
 const CNPJ = '11222333000181'
 const patch = (changes: object, id = 3) => UpdateCustomerInput.parse({ id, changes })
 const updated = (changes: object) => event('CustomerUpdated', { id: 3, changes })
-const shard = {
+const address = {
   zip: '01001000',
   street: 'Rua A',
   number: '1',
@@ -17,7 +17,7 @@ const shard = {
   city: 'São Paulo',
   state: 'SP',
 }
-const ana = customerCreated({ id: 3, external_id: 'a', document: CPF, phone: '11 5555-1234', address: shard })
+const ana = customerCreated({ id: 3, external_id: 'a', document: CPF, phone: '11 5555-1234', address })
 const bia = customerCreated({ id: 4, external_id: 'b', name: 'Bia' })
 
 describe('update customer', () => {
@@ -30,7 +30,7 @@ describe('update customer', () => {
 
   it('records nothing for {} and for equal values', async () => {
     const scenario = await given(companyRegistered(), ana)
-    for (const changes of [{}, { name: 'Ana', email: null, external_id: 'a' }, { address: shard }, { address: {} }]) {
+    for (const changes of [{}, { name: 'Ana', email: null, external_id: 'a' }, { address }, { address: {} }]) {
       const decided = await scenario.when(updateCustomer, patch(changes))
       decided.accepts('unchanged')
     }
@@ -39,13 +39,13 @@ describe('update customer', () => {
   it('changes the given parts of the address; null removes the whole address', async () => {
     const scenario = await given(companyRegistered(), ana)
     const moved = await scenario.when(updateCustomer, patch({ address: { number: '2', street: null } }))
-    moved.accepts('updated', updated({ address: { ...shard, number: '2', street: null } }))
+    moved.accepts('updated', updated({ address: { ...address, number: '2', street: null } }))
     const removed = await scenario.when(updateCustomer, patch({ address: null }))
     removed.accepts('updated', updated({ address: null }))
   })
 
   it('treats an address without remaining parts as absent', async () => {
-    const city = { ...shard, zip: null, street: null, number: null, state: null }
+    const city = { ...address, zip: null, street: null, number: null, state: null }
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, address: city }))
     const decided = await scenario.when(updateCustomer, patch({ address: { city: null } }))
     decided.accepts('updated', updated({ address: null }))
