@@ -46,7 +46,7 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
 
   const place = async (name: string): Promise<Server> => {
     const port = await freePort(null)
-    const settings = `-p ${port} -k ${shard} -c listen_addresses=127.0.0.1 -c cluster_name=${name}`
+    const settings = `-p ${port} -k ${root} -c listen_addresses=127.0.0.1 -c cluster_name=${name}`
     return { name, folder: join(root, name), url: `postgres://tillbook@127.0.0.1:${port}/postgres`, settings }
   }
   const start = ({ folder, settings }: Server) =>

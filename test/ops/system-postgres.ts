@@ -34,7 +34,7 @@ export async function startSystemPostgres(): Promise<SystemPostgres | string> {
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
   const port = await freePort(null)
   await program('initdb', '-D', data, '-U', 'tillbook', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync')
-  const settings = `-p ${port} -k ${shard} -c listen_addresses=127.0.0.1 -c fsync=off`
+  const settings = `-p ${port} -k ${root} -c listen_addresses=127.0.0.1 -c fsync=off`
   await program('pg_ctl', '-D', data, '-l', join(root, 'log'), '-o', settings, '-w', 'start')
   return {
     url: `postgres://tillbook@127.0.0.1:${port}/postgres`,

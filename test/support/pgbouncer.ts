@@ -48,7 +48,7 @@ export async function startPgBouncer(databaseUrl: string, mode: 'session' | 'tra
   return { url, stop: () => stop(child, root) }
 }
 
-async function stop(child: ChildProcess, shard: string): Promise<void> {
+async function stop(child: ChildProcess, root: string): Promise<void> {
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
   await ended

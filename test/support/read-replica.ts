@@ -42,7 +42,7 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
   const folder = (name: string) => join(root, name)
   const start = async (name: string, port: number): Promise<void> => {
-    const settings = `-p ${port} -k ${shard} ${SETTINGS}`
+    const settings = `-p ${port} -k ${root} ${SETTINGS}`
     await program('pg_ctl', '-D', folder(name), '-l', folder(`${name}.log`), '-o', settings, '-w', 'start')
   }
   const stop = (name: string) => program('pg_ctl', '-D', folder(name), '-m', 'immediate', '-w', 'stop')

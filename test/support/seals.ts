@@ -11,6 +11,6 @@ export function sealsOf(databaseUrl: string): { directory: string; keyFile: stri
     process.once('exit', () => rmSync(made, { recursive: true, force: true }))
     root = made
   }
-  const root = join(root, new URL(databaseUrl).pathname)
-  return { directory: join(root, 'seals'), keyFile: join(root, 'seal-key.pem') }
+  const folder = join(root, new URL(databaseUrl).pathname)
+  return { directory: join(folder, 'seals'), keyFile: join(folder, 'seal-key.pem') }
 }

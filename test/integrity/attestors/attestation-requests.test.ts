@@ -53,7 +53,7 @@ function createFake(source: string, kind: Attestor['kind'] = 'time_stamp') {
 describe('attestation requests', () => {
   const database = useDatabase()
   let pool: Pool
-  let shard: string
+  let root: string
   let sealing: Sealing
   let witness: Witness
   let running: Served
