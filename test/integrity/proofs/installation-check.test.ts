@@ -11,7 +11,7 @@ type Parts = {
     : InstallationView[P]
 }
 
-/** All three belong together, but for these. */
+/** All three match, except for these parts. */
 function sight({ database, store, ...rest }: Parts): InstallationView {
   const own = { id: OURS, event_store: null, shard: 'a/1/5', isRestoring: false, hasLedgers: true }
   const outside = { address: 'store:2113', id: OURS, isEmpty: false, missing: [] }
