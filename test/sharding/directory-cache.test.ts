@@ -4,7 +4,7 @@ import { createDirectoryCache, type LookUpResult } from '#sharding/directory-cac
 
 const HOUR_MS = 3_600_000
 
-/** A directory that is asked by statements; `answers` says what it knows. */
+/** Directory that answers statements from its entries, and records them. */
 function directory(kept = 10) {
   let time = 0
   const asked: (readonly string[])[] = []
