@@ -71,7 +71,10 @@ export interface TestBrowser {
 /** Per step; CI machines are busy. */
 const TIMEOUT_MS = 30_000
 
-/** Pages of whatever answers at `origin`, which is asked for when the first is opened. They are closed, and judged, after each test. */
+/**
+ * Pages of the server at `origin`, which is read when the first one is opened. They are closed and checked after each
+ * test.
+ */
 export function useBrowser(origin: () => string): TestBrowser {
   let opened: { context: BrowserContext; problems: string[]; mayDo: RegExp | undefined; kept: boolean }[] = []
 
@@ -114,7 +117,7 @@ export function useBrowser(origin: () => string): TestBrowser {
   }
 }
 
-/** The service on a database of its own, one company with an owner and a clerk, and a browser that looks at it. */
+/** Service on its own database, a company with an owner and a clerk, and a browser. */
 export interface TestPanel extends TestBrowser {
   readonly databaseUrl: string
   readonly api: TestApi
@@ -127,7 +130,7 @@ export interface TestPanel extends TestBrowser {
 
 interface Started extends Pick<TestPanel, 'api' | 'company' | 'owner' | 'clerk'> {}
 
-/** The result is usable in hooks and tests only. */
+/** Valid in hooks and tests only. */
 export function usePanel(options: TestApiOptions = {}): TestPanel {
   const database = useDatabase()
   let api: TestApi | undefined
