@@ -30,11 +30,9 @@ interface Cost {
 
 /**
  * Processor time of a sale (service and Postgres) of this checkout compared with that of the one in `--against
- * DIRECTORY`
- * (with installed packages): each on its own database of the same server, in short alternating rounds, compared round
- * by
- * round. On a busy machine a sale costs up to twice as much, for both alike. Postgres serves both, so only one sells at
- * a time.
+ * DIRECTORY` (with installed packages): each on its own database of the same server, in short alternating rounds,
+ * compared round by round. On a busy machine a sale costs up to twice as much, for both alike. Postgres serves both, so
+ * only one sells at a time.
  */
 export async function benchAgainst({ database, start }: Environment, options: Options): Promise<Line[]> {
   if (options.only !== NAME) return []

@@ -95,8 +95,7 @@ export function grown(before: Counts, after: Counts): Counts {
 
 /**
  * Processor time: the lower quartile of the rounds, because other load only adds to it. Memory: the maximum. All else:
- * the
- * median.
+ * the median.
  */
 export function middleOf(per: string, rounds: readonly Cost[]): CostLine | null {
   if (rounds.length === 0) return null

@@ -20,8 +20,7 @@ const COMPANIES = 500
 
 /**
  * Processor time of a look-up by API key (this process and Postgres), 32 at a time: of a cached key, of an uncached
- * one, and of
- * an unknown key, which is never cached.
+ * one, and of an unknown key, which is never cached.
  */
 export async function benchDirectory(environment: Environment, options: Options): Promise<Line[]> {
   if (!isNamed(options, DIRECTORY_BENCHMARKS)) return []

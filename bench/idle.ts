@@ -5,8 +5,7 @@ const LIVE = 'GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-a
 
 /**
  * Runs `work` while `count` idle keep-alive clients are connected, each after one request. Connections closed by the
- * server are
- * reopened, like those of a connection pool.
+ * server are reopened, like those of a connection pool.
  */
 export async function withIdleClients<T>(url: string, count: number, work: () => Promise<T>): Promise<T> {
   const sockets = new Set<Socket>()

@@ -21,8 +21,7 @@ export interface LoadResult {
 
 /**
  * Load generator on plain sockets. On two cores the generator competes with the server: this one costs 25 µs per
- * request,
- * autocannon 60 to 80. It also ends without aborting requests, so that every stored sale was acknowledged.
+ * request, autocannon 60 to 80. It also ends without aborting requests, so that every stored sale was acknowledged.
  */
 export async function generate(load: Load): Promise<LoadResult> {
   const started = performance.now()

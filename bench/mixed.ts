@@ -41,8 +41,7 @@ const WARM_UP_SECONDS = 8
 
 /**
  * 64 companies that read, sell, upload, follow pages and receive webhooks, at 60 % of the maximum rate: latency of each
- * kind of
- * call, alone and during a checkpoint, a vacuum, a rebuild and a dump.
+ * kind of call, alone and during a checkpoint, a vacuum, a rebuild and a dump.
  */
 export async function benchMixed(environment: Environment, options: Options): Promise<Line[]> {
   if (!isNamed(options, MIXED_BENCHMARKS)) return []

@@ -44,8 +44,7 @@ interface Heard {
 
 /**
  * POST /sales and GETs of company B, sequential, alone and then beside a company A that saturates the service: B is
- * never
- * refused, and waits at most three times as long as alone, or 150 ms longer (95th percentile).
+ * never refused, and waits at most three times as long as alone, or 150 ms longer (95th percentile).
  */
 export async function benchNeighbour(
   { database, start }: Environment,

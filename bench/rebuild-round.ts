@@ -6,8 +6,7 @@ import { withCore } from './shop.ts'
 
 /**
  * One round of the rebuild benchmark: a separate process, like an operator's, rebuilds all tables and reads the same
- * events
- * without applying them, in the given order. Prints the figures as JSON.
+ * events without applying them, in the given order. Prints the figures as JSON.
  */
 
 /** Input of a round, in the variable ROUND. */

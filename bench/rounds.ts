@@ -17,8 +17,7 @@ export const WARM_UP_ROUNDS = 4
 
 /**
  * Measures the sides alternately, in short rounds after a warm-up, so that other load affects all of them alike. Every
- * other
- * round is reversed, so that no side always follows the same one.
+ * other round is reversed, so that no side always follows the same one.
  */
 export async function measureInTurns(
   all: readonly Side[],

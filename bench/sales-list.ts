@@ -21,8 +21,7 @@ const FIRST_TARGET = 0.2
 
 /**
  * GET /sales?limit=200 of a company with 10,000 sales, compared with Express sending the same bytes from memory: a
- * repeated
- * page, as for pollers, and pages requested for the first time.
+ * repeated page, as for pollers, and pages requested for the first time.
  */
 export async function benchSalesList(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!SALES_LIST_BENCHMARKS.some((name) => isSelected(options, name))) return []

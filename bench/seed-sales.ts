@@ -16,8 +16,7 @@ const HASH = 'e'.repeat(64)
 
 /**
  * Creates `count` sales in a company without any, and returns their ids. The service's own command creates the first
- * one; Postgres
- * copies its event with valid hashes and chain; then the tables are rebuilt.
+ * one; Postgres copies its event with valid hashes and chain; then the tables are rebuilt.
  */
 export async function seedSales(
   core: Core,

@@ -38,10 +38,8 @@ const HEARD = '500 listen'
 
 /**
  * 500 listeners on one process, 50 for each of ten companies that sell: time from the response to a sale until its
- * event arrives
- * (p95); the same for one listener beside a company that sells 100 times a second, with 50 listeners or none; processor
- * time per
- * event and listener; and memory of all listeners.
+ * event arrives (p95); the same for one listener beside a company that sells 100 times a second, with 50 listeners or
+ * none; processor time per event and listener; and memory of all listeners.
  */
 export async function benchStream(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!isNamed(options, STREAM_BENCHMARKS)) return []

@@ -17,8 +17,7 @@ const TARGET = 8
 
 /**
  * POST /api/sync/sales with 1,000 offline sales of 3 items, compared with floor A, which registers one sale per request
- * on many
- * connections and over all companies, its fastest mode.
+ * on many connections and over all companies, its fastest mode.
  */
 export async function benchUpload(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!isSelected(options, UPLOAD_BENCHMARK)) return []

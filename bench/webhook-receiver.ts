@@ -2,8 +2,7 @@ import { createServer } from 'node:http'
 
 /**
  * Server of an integrator: /hooks/… answers 204 at once, /dead/… never; GET /taken returns the arrivals since the last
- * call,
- * GET /connections the maximum number of connections.
+ * call, GET /connections the maximum number of connections.
  */
 
 const { PORT = '0' } = process.env

@@ -55,8 +55,7 @@ let queued = 1_000_000_000
 
 /**
  * Queues `count` deliveries for each endpoint, as events would. They are invisible before `work` announces them, which
- * returns
- * the time of that, in milliseconds since 1970.
+ * returns the time of that, in milliseconds since 1970.
  */
 export async function queueDeliveries<T>(
   databaseUrl: string,

@@ -3,8 +3,7 @@ import { GCProfiler, getHeapStatistics } from 'node:v8'
 
 /**
  * Counts the work of a process from inside, since its start. A measured process loads this before its program; the
- * service
- * itself does not contain it. It costs about 2 µs per socket write, and as much per garbage collection.
+ * service itself does not contain it. It costs about 2 µs per socket write, and as much per garbage collection.
  */
 
 /** Counters that only grow. */

@@ -1,7 +1,6 @@
 /**
  * Daily work of companies, as the simulated day plays it and the model counts it. Pure; all figures that are not
- * derived
- * are assumptions, with their reasons in docs/scale.md.
+ * derived are assumptions, with their reasons in docs/scale.md.
  */
 
 /** Size class of companies. Shares add up to 1. */
@@ -19,9 +18,8 @@ export interface Size {
 
 /**
  * Shares from Sebrae's count of small businesses (2018: 7,678,661 MEI, 4,143,505 ME, 1,130,679 EPP), plus a few larger
- * ones.
- * Sales follow from the legal limits of turnover (R$ 81,000, 360,000 and 4,800,000 a year), at R$ 30 per sale on 300
- * days.
+ * ones. Sales follow from the legal limits of turnover (R$ 81,000, 360,000 and 4,800,000 a year), at R$ 30 per sale on
+ * 300 days.
  */
 export const SIZES: readonly Size[] = [
   { name: 'MEI', share: 0.59, salesADay: 8, tills: 1, integrators: 0.02, visitsADay: 0.3 },
@@ -34,8 +32,7 @@ export const SIZES: readonly Size[] = [
 export const CALLED = ['sale', 'upload', 'opening', 'poll', 'page', 'report'] as const
 /**
  * Calls and resulting work: deliveries, growth of ledger trees within a minute of a sale, and the daily check of a
- * company's
- * tables.
+ * company's tables.
  */
 export const KINDS = [...CALLED, 'delivery', 'growth', 'check'] as const
 export type Kind = (typeof KINDS)[number]
