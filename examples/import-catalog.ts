@@ -1,7 +1,6 @@
 /**
  * Imports the products of a CSV file into the catalog, by their external_id: `npm run -s import-catalog --
- * products.csv`. A repeated
- * import updates changed products. A column `stock` sets the stock each time.
+ * products.csv`. A repeated import updates changed products. A column `stock` sets the stock each time.
  */
 import { readFileSync } from 'node:fs'
 import { createClient, type Schema } from '@tillbook/client'

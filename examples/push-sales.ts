@@ -1,9 +1,7 @@
 /**
  * Registers the sales of a web shop: `npm run -s push-sales -- sales.jsonl`. The shop appends one line of JSON per
- * sale, the
- * body of `POST /sales` with its order number as `external_id`; the outcome of each is appended to `sales.jsonl.done`.
- * The program
- * may be killed and restarted at any time: no sale is registered twice.
+ * sale, the body of `POST /sales` with its order number as `external_id`; the outcome of each is appended to
+ * `sales.jsonl.done`. The program may be killed and restarted at any time: no sale is registered twice.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { createClient, type Schema } from '@tillbook/client'

@@ -61,8 +61,7 @@ export interface ChangesOptions {
   readonly since?: string | undefined
   /**
    * Read once at the beginning; receives the position of each processed batch. A crash in between repeats that batch:
-   * to see
-   * each batch once, store `position` with the data instead.
+   * to see each batch once, store `position` with the data instead.
    */
   readonly store?: PositionStore
   /** Default: all that the key may read. */
@@ -93,9 +92,8 @@ const PAGE = 200
 
 /**
  * Polls every resource for changes, in rounds. Changes may be added to an instant after it was listed, so each listing
- * begins
- * where the first page of the previous one ended, and records already returned are skipped: none is missed, none is
- * repeated.
+ * begins where the first page of the previous one ended, and records already returned are skipped: none is missed, none
+ * is repeated.
  */
 export async function* changesOf(calls: Calls, options: ChangesOptions = {}): AsyncGenerator<Changes> {
   const { since = BEGINNING, store, follow = false, everyMs = EVERY_MS, signal } = options

@@ -22,8 +22,7 @@ export type Fetch = (request: Request) => Promise<Response>
 
 /**
  * Retries lost and temporarily refused calls, after `Retry-After` or after growing pauses with a random part, so that
- * clients
- * disconnected together do not return together.
+ * clients disconnected together do not return together.
  */
 export function retrying(fetch: Fetch, { times, firstPauseMs, longestPauseMs }: Retries): Fetch {
   const pauseMs = (attempt: number) => Math.min(longestPauseMs, firstPauseMs * 2 ** attempt) * (0.5 + Math.random() / 2)
