@@ -82,7 +82,7 @@ describe('Idempotency-Key', () => {
     expectReplay(empty, await post(`/sales/${first.body.data.id}/cancel`, {}, 'vazio'))
   })
 
-  it('compares what has no canonical form by its bytes, and never fails [IDEM-2, HTTP-12]', async () => {
+  it('compares bodies without a canonical form by their bytes, and never fails [IDEM-2, HTTP-12]', async () => {
     const body = '{"items": [{"external_id": "a", "name": "Ana"}, 1e999]}'
     const long = `{"items": [{"external_id": "b", "name": "Bia"}, [${'1,'.repeat(20_000)}1e999]]}`
     for (const odd of [body, long]) {

@@ -2,8 +2,7 @@ import { connect, createServer, type Socket } from 'node:net'
 
 /**
  * Fate of a connection once it has carried a piece of a request. `cut`: closed before the piece gets through. `lose`:
- * the
- * server processes the request, its answer is lost. `half`: only half of the first piece of the answer arrives.
+ * the server processes the request, its answer is lost. `half`: only half of the first piece of the answer arrives.
  */
 export type Fate = 'pass' | 'cut' | 'lose' | 'half'
 

@@ -61,8 +61,7 @@ export type Moment = (answers: number) => Promise<void>
 
 /**
  * Starts clients, lets `faults` break things at chosen moments, and waits until every call is answered. Then compares
- * all
- * answers with ledger, tables and deliveries.
+ * all answers with ledger, tables and deliveries.
  */
 export async function play(drama: Drama, faults: (moment: Moment, load: Load) => Promise<void>): Promise<Load> {
   const { surroundings, databaseUrl, dice, baseUrl, directUrl = baseUrl } = drama

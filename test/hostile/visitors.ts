@@ -63,7 +63,7 @@ export async function secretsOf({ api, company }: TestPanel, visitors: readonly 
   ].filter(Boolean)
 }
 
-/** Routes with a form whose response shows a newly created secret, once. */
+/** Routes with a form that shows a newly created secret once. */
 const MAKING_SECRETS = [
   '/configuracoes/usuarios/novo',
   '/configuracoes/usuarios/:id/convidar',

@@ -35,8 +35,8 @@ describe('minimum pace of a client that reads a response', () => {
   const pace = { readerBytesPerSecond: 1_000_000, reader_ms: 30, look_ms: 1 }
 
   /**
-   * Connection with this many unsent bytes at any time, of which the client reads so many per second; returns whether
-   * it counts as late.
+   * Connection with `pending` unsent bytes at any time, of which the client reads `bytesPerSecond`; records whether it
+   * counts as late.
    */
   function watched({ pending, bytesPerSecond }: { pending: number; bytesPerSecond: number }) {
     const began = performance.now()

@@ -46,10 +46,10 @@ describe('crash windows of a store outside the transaction', () => {
 
   const windows: [string, { fault?: Fault; commit?: CommitFault }][] = [
     ['before the append', { fault: 'before' }],
-    ['after the append, whose answer was lost', { fault: 'after' }],
-    ['after some streams were appended to and others not', { fault: 'half' }],
-    ['at COMMIT, which never reached the server', { commit: 'lost' }],
-    ['at COMMIT, whose answer was lost', { commit: 'done' }],
+    ['after the append, with its answer lost', { fault: 'after' }],
+    ['after appends to some of the streams', { fault: 'half' }],
+    ['at a COMMIT that did not reach the server', { commit: 'lost' }],
+    ['at COMMIT, with its answer lost', { commit: 'done' }],
     ['after the append and again while settling', { fault: 'after', commit: 'lost' }],
   ]
 

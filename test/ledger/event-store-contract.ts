@@ -87,8 +87,8 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
     const wrong: [string, number, number][] = [
       ['lower than the last one', 3, 1],
       ['higher than the last one', 3, 5],
-      ['of an empty stream, though there are events', 3, -1],
-      ['of a stream that is empty', 0, 4],
+      ['of an empty stream for one with events', 3, -1],
+      ['above zero for an empty stream', 0, 4],
     ]
     for (const [which, length, expectedRevision] of wrong) {
       it(`refuses an expected revision ${which}, and appends nothing [LEDGER-1]`, async () => {

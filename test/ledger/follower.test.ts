@@ -200,7 +200,7 @@ describe('follower of a store outside Postgres', () => {
       expect([await revisionOf(2), follower.lag()]).to.deep.equal([undefined, 0])
     })
 
-    it('holds back companies whose shard is unknown, and the checkpoint before them, without blocking others [SHARD-90]', async () => {
+    it('holds back companies with an unknown shard, and the checkpoint before them, without blocking others [SHARD-90]', async () => {
       const answers: Record<number, Placement> = { 2: 'unknown' }
       await left(1, [added(1, 'r-1')])
       await left(2, [added(1, 'r-2')])

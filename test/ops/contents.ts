@@ -5,8 +5,7 @@ export type Contents = Readonly<Record<string, { readonly rows: number; readonly
 
 /**
  * Digests of all tables of the service: ledgers, underivable data and the read model; without the time of the last
- * table
- * check and without the request log, which the service writes by itself.
+ * table check and without the request log, which the service writes by itself.
  */
 export function contentsOf(databaseUrl: string): Promise<Contents> {
   return administer(databaseUrl, async (client) => {

@@ -30,8 +30,7 @@ import { until } from '../support/wait.ts'
 
 /**
  * All files with background or delayed work, and how each skips companies under migration (SHARD-44). A missing file
- * must be
- * reviewed: if it searches the database for work of companies, it needs `isNotMigrating`.
+ * must be reviewed: if it searches the database for work of companies, it needs `isNotMigrating`.
  */
 const BY_THEMSELVES: Readonly<
   Record<string, 'asks' | 'its parts ask' | 'is of no company' | 'ends by itself' | 'ends moves'>

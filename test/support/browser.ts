@@ -20,15 +20,15 @@ import { createTestUser, type TestUser } from './till.ts'
  *       })
  *     })
  *
- * Whether a page is accessible (browser/accessibility.ts) and can be used with the keyboard alone (browser/keyboard.ts) is
- * tested of every page of the panel in test/browser/every-page.test.ts, which needs a row in test/browser/samples/ for each.
+ * Accessibility (browser/accessibility.ts) and keyboard use (browser/keyboard.ts) of every panel page are tested in
+ * test/browser/every-page.test.ts, which needs a row in test/browser/samples/ for each.
  *
- * `panel.company` and `panel.api` put data in place. Every `open` has cookies of its own; go on in the same ones with
- * `page.goto('/painel/…')`. Tests wait with Playwright's locators and their `waitFor`. No page may do what browser/watch.ts
- * lists: what it did is told after the test, and fails it, unless the page was opened with `mayDo`. Pages of a test's own
- * come from browser/small-app.ts and `useBrowser`.
+ * `panel.company` and `panel.api` prepare data. Every `open` has its own cookies; continue with the same ones by
+ * `page.goto('/painel/…')`. Tests wait with Playwright's locators and their `waitFor`. The actions listed in
+ * browser/watch.ts are reported after the test and fail it, unless the page was opened with `mayDo`. Pages of a test's
+ * own come from browser/small-app.ts and `useBrowser`.
  *
- * Code that runs in the page is given to `evaluate` as text: tests know no types of the DOM, and the compiler changes functions.
+ * Code for the page is passed to `evaluate` as text: tests know no DOM types, and the compiler changes functions.
  */
 
 /** `describe` with a browser. Without one its tests are skipped, with one line of explanation, and fail in CI. */

@@ -6,8 +6,7 @@ const DAY_MS = 86_400_000
 
 /**
  * Moves all events of a company's ledger one day back. The chain is hashed again, so the ledger still verifies; tests
- * cannot
- * set the clock back, because commands use the clock of Postgres.
+ * cannot set the clock back, because commands use the clock of Postgres.
  */
 export async function moveToYesterday(pool: Pool, companyId: number): Promise<void> {
   const stream = streamOf(companyId)

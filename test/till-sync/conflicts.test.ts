@@ -130,17 +130,21 @@ describe('POST /api/sync/check-conflicts', () => {
 
   for (const [what, body, fields] of [
     ['no products', {}, ['products']],
-    ['products that are no list', { products: { id: 1 } }, ['products']],
+    ['products other than a list', { products: { id: 1 } }, ['products']],
     ['null', { products: null }, ['products']],
     ['a list', [], ['body']],
     ['texts', { products: ['1'] }, ['products[0]']],
     ['an empty product', { products: [{}] }, ['products[0].id', 'products[0].updated_at']],
-    ['an id that is a text', { products: [{ id: '1', updated_at: OLD }] }, ['products[0].id']],
+    ['a text as id', { products: [{ id: '1', updated_at: OLD }] }, ['products[0].id']],
     ['an id beyond integers', { products: [{ id: 1e300, updated_at: OLD }] }, ['products[0].id']],
     ['an id of 0', { products: [{ id: 0, updated_at: OLD }] }, ['products[0].id']],
     ['a fraction', { products: [{ id: 1.5, updated_at: OLD }] }, ['products[0].id']],
     ['a broken time', { products: [{ id: 1, updated_at: 'ontem' }] }, ['products[0].updated_at']],
-    ['a time of nobody', { products: [{ id: 1, updated_at: '99999-01-01T00:00:00Z' }] }, ['products[0].updated_at']],
+    [
+      'a year with five digits',
+      { products: [{ id: 1, updated_at: '99999-01-01T00:00:00Z' }] },
+      ['products[0].updated_at'],
+    ],
     ['no time', { products: [{ id: 1, updated_at: null }] }, ['products[0].updated_at']],
   ] as const) {
     it(`refuses ${what} with 422, naming ${fields.join(' and ')} [SYNC-14]`, async () => {

@@ -113,7 +113,7 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [service], deleted: [product] })
   })
 
-  it('never lists as deleted what was never a product [SYNC-12]', async () => {
+  it('never lists items as deleted that were never products [SYNC-12]', async () => {
     const service = await shelf.create({ name: 'Entrega', type: 'service' })
     const { data, deleted } = await shelf.changedBy(async () => {
       await shelf.patch(service, { price: '2.00' })

@@ -7,24 +7,24 @@ describe('HTTP server with invalid input', () => {
 
   describe('responds 400 with an id to anything but HTTP, and closes the connection [OPS-27]', () => {
     const odd: Record<string, string> = {
-      'no request at all': 'hello\r\n\r\n',
-      'a greeting for TLS': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+      'a line that is no request': 'hello\r\n\r\n',
+      'a TLS ClientHello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
       'HTTP/0.9': 'GET /\r\n\r\n',
-      'HTTP/2 without asking': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-      'a method that nobody knows': 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n',
+      'HTTP/2 without an upgrade': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      'an unknown method': 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n',
       'a path with a blank': 'GET /a b HTTP/1.1\r\nHost: x\r\n\r\n',
       'a header without a colon': 'GET / HTTP/1.1\r\nHost: x\r\nnothing\r\n\r\n',
       'a folded header': 'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n',
       'a blank before the colon': 'GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n',
       'a header with U+0000': 'GET / HTTP/1.1\r\nHost: x\r\nA: b\u0000c\r\n\r\n',
-      'lines that end with LF alone': 'GET / HTTP/1.1\nHost: x\n\n',
+      'line ends of LF only': 'GET / HTTP/1.1\nHost: x\n\n',
       'two lengths': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
-      'a length below nothing': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
+      'a negative length': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
       'a length that is no number': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0x10\r\n\r\n',
-      'a length beyond all measure': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n',
+      'a length beyond integers': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n',
       'a length and chunks':
         'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-      'chunks that are coded otherwise after':
+      'an encoding applied after chunked':
         'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n',
     }
     for (const [what, bytes] of Object.entries(odd)) {

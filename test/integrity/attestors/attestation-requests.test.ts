@@ -164,7 +164,7 @@ describe('attestation requests', () => {
     expect(parseProof((await logInclusionOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
-  it('continue with other attestors while one is down, report what is missing, and catch up later [PROOF-67, PROOF-68]', async () => {
+  it('continue with other attestors while one is down, report missing attestations, and catch up later [PROOF-67, PROOF-68]', async () => {
     const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
     const failing = async () => {
       throw new AttestorFailed('unreachable', 'no answer: it is away')

@@ -50,7 +50,7 @@ describe('verification of tables against ledgers', () => {
     const id = await item('10.00')
     const other = await api.company()
     await falsify(id)
-    // A company whose check fails must not stop the checks of others.
+    // A company with a failing check must not stop the checks of others.
     const broken = await api.company()
     await api.core.pool.query('update ops.ledgers set revision = 99 where company_id = $1', [broken.id])
     const metrics = createMetrics()

@@ -17,8 +17,7 @@ const PRESSES_PER_STOP = 8
 
 /**
  * Moves through the page, a part of it or the open dialog with the Tab key, from start to end. Fails unless every link,
- * button
- * and field is reached and shows a visible focus in the viewport. Returns the stops in order, as `link "text"`.
+ * button and field is reached and shows a visible focus in the viewport. Returns the stops in order, as `link "text"`.
  */
 export async function tabThrough(page: Page, part = 'body'): Promise<string[]> {
   await page.evaluate(IN_PAGE)

@@ -9,8 +9,7 @@ const STATUS_IN_CONSOLE =
 
 /**
  * Records forbidden actions of pages while the context is open: requests to other hosts, violations of the
- * Content-Security-Policy,
- * exceptions, console errors, and missing resources. Returns the growing list.
+ * Content-Security-Policy, exceptions, console errors, and missing resources. Returns the growing list.
  */
 export function watch(context: BrowserContext, origin: string): string[] {
   const problems: string[] = []
