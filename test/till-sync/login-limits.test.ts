@@ -48,7 +48,7 @@ describe('login limits', () => {
     }
   })
 
-  it('let a known network or a known device in despite failures of others [TOKEN-7, TOKEN-10]', async () => {
+  it('accept a known network or device despite failures from others [TOKEN-7, TOKEN-10]', async () => {
     const { token } = (await enter('203.0.113.5')).body.data
     for (let n = 0; n < 12; n++) await guess(`2001:db8:20${n}::1`)
     expectFailure(await enter('2001:db8:1ff::1'), 429)
