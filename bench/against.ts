@@ -17,22 +17,22 @@ import type { Shop } from './shop.ts'
 const NAME = 'sales-64-against'
 export const AGAINST_BENCHMARK = NAME
 
-/** One version may cost at most so many times what the other does. */
+/** Highest accepted ratio of the costs of two versions. */
 const TARGET = 1.03
 
-/** Microseconds of a sale. */
+/** Microseconds per sale. */
 interface Cost {
   readonly service_us: number
   readonly postgres_us: number
-  /** By the clock, with as many callers as the rate is measured with: its inverse is the rate. */
+  /** Wall time with the callers of the rate measurement: its inverse is the rate. */
   readonly clock_us: number
 }
 
 /**
- * Processor time of a sale, service and Postgres together, of this checkout against that of the one in `--against DIRECTORY`
- * (its packages installed): each with a database of its own on the same server, in short rounds by turns, compared round by
- * round. On a busy machine a sale costs up to twice as much, but both alike. Postgres runs for both, so neither is measured
- * while the other sells.
+ * Processor time of a sale (service and Postgres) of this checkout compared with that of the one in `--against
+ * DIRECTORY` (with installed packages): each on its own database of the same server, in short alternating rounds,
+ * compared round by round. On a busy machine a sale costs up to twice as much, for both alike. Postgres serves both, so
+ * only one sells at a time.
  */
 export async function benchAgainst({ database, start }: Environment, options: Options): Promise<Line[]> {
   if (options.only !== NAME) return []
@@ -113,7 +113,7 @@ function compared(pairs: readonly Pair[]): Line {
   }
 }
 
-/** Migrates and fills a database by the code of a checkout, which also compiles its service. */
+/** Migrates and fills a database with the code of a checkout, which also compiles its service. */
 async function createShopsBy(directory: string, url: string, ownerUrl: string): Promise<Shop[]> {
   const run = promisify(execFile)
   await run(process.execPath, ['tools/compiled.cjs'], { cwd: directory })

@@ -22,9 +22,9 @@ import { seedSales } from './seed-sales.ts'
 import { createShops, run, type Shop, withCore } from './shop.ts'
 
 const EVENTS = 1_000_000
-/** Of customers who owe and pay, before there is any sale. */
+/** Events of customers with accounts, before the first sale. */
 const EARLY_EVENTS = 40_000
-/** What happens in a week of a shop that has a million events in a year. */
+/** Events per week of a shop with a million events a year. */
 const WEEK_EVENTS = 20_000
 const BATCH = 400
 
@@ -33,13 +33,13 @@ const WEEK = 'as-of-week'
 const FIRST_DAY = 'as-of-first-day'
 export const AS_OF_BENCHMARKS: readonly string[] = [RECORD, WEEK, FIRST_DAY]
 
-/** Milliseconds, of the slowest kind of page. */
+/** Milliseconds, for the slowest kind of page. */
 const TARGETS = { [RECORD]: 100, [WEEK]: 500, [FIRST_DAY]: 5_000 } as const
 
-/** A company with 1,000,000 events. It takes minutes to fill it, so it has to be asked for by name. */
+/** As-of reads of a company with 1,000,000 events. Filling it takes minutes, so it must be named. */
 export async function benchAsOf({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isNamed(options, AS_OF_BENCHMARKS)) return []
-  // Alone there: all ledgers of a database are rebuilt together.
+  // A database of its own, because a rebuild covers all ledgers of a database.
   return withOwnDatabase(database, async (url, ownerUrl) => {
     const [shop] = await createShops(url, 1)
     if (!shop) throw new Error('there is no shop to look back at')
@@ -124,7 +124,7 @@ async function grow(core: Core, { url, ownerUrl }: Pick<BenchDatabase, 'url' | '
   )
 }
 
-/** What happens in the last week: most of it sales, and changes of what has been there for long. */
+/** Events of the last week: mostly sales, and changes of old records. */
 function lately(shop: Shop, n: number, sales: readonly number[], customers: readonly number[]): Invocation {
   const customer = customers[(n * 7) % customers.length] as number
   if (n % 20 === 1) return invoke(updateCustomer, { id: customer, changes: { name: `Cliente de hoje ${n}` } })
@@ -141,7 +141,7 @@ async function customersOf(core: Core, { companyId }: Shop): Promise<number[]> {
   return rows.map(({ id }) => id)
 }
 
-/** A record that has changed since. */
+/** Id of a record that has changed since. */
 async function idAt(core: Core, { companyId }: Shop, table: string, revision: number): Promise<number> {
   const { rows } = await core.pool.query<{ id: number }>(
     `select id from ${table} where company_id = $1 and revision > $2 and first_revision < $2 limit 1`,

@@ -8,13 +8,16 @@ import { measureInTurns, type Side } from './rounds.ts'
 import type { Shop } from './shop.ts'
 
 const CUSTOMERS = 500
-/** Customers of the handler that keeps no history. */
+/** Share of the rate of the handler without history. */
 const TARGET = 0.35
 export const BATCH_BENCHMARK = `batch-${CUSTOMERS}`
-/** Integrators that send batches at once, each for another company. */
+/** Concurrent integrators, each of another company. */
 const CONNECTIONS = 4
 
-/** POST /customers/batch with 500 new customers, against a hand-written handler that upserts them in one statement. */
+/**
+ * POST /customers/batch with 500 new customers, compared with a hand-written handler that upserts them in one
+ * statement.
+ */
 export async function benchBatch(environment: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isSelected(options, BATCH_BENCHMARK)) return []
   const { service, shops, database } = environment
@@ -32,7 +35,7 @@ function batchSide(name: string, url: string, costing: Costing, shops: readonly 
   return {
     name,
     isFloor: name !== 'service',
-    // A customer that was refused would make the answer a 207.
+    // A refused customer would make the response a 207.
     async measure(seconds) {
       const { perSecond } = await costing.round(
         () => generate({ url, connections: CONNECTIONS, seconds, status: 200, next }),
@@ -43,7 +46,7 @@ function batchSide(name: string, url: string, costing: Costing, shops: readonly 
   }
 }
 
-/** Batches of different companies by turns, as they go over the wire. */
+/** Batches of alternating companies, as raw HTTP requests. */
 function createBatches(shops: readonly Shop[]): () => string {
   const run = Date.now().toString(36)
   let count = 0

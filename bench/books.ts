@@ -3,7 +3,7 @@ import { administer } from './database.ts'
 import { LINES } from './sale-requests.ts'
 import { STOCK } from './shop.ts'
 
-/** What was acknowledged, by server; compared with what is stored when everything is over. */
+/** Acknowledged sales by server; compared with the stored ones at the end. */
 export class Books {
   readonly #sales = { service: 0, floor: 0 }
   #uploaded = 0
@@ -12,15 +12,15 @@ export class Books {
     this.#sales[server] += sales
   }
 
-  /** Sales that a till uploaded: they have no Idempotency-Key, and so no stored answer. */
+  /** Uploaded sales have no Idempotency-Key, and so no stored response. */
   acknowledgeUploaded(sales: number): void {
     this.acknowledge('service', sales)
     this.#uploaded += sales
   }
 
   /**
-   * @param outside - the ledgers are not in Postgres, so that events are not counted
-   * @throws when a sale is missing, stored twice, or has not moved its stock.
+   * @param outside - the ledgers are not in Postgres, so events are not counted
+   * @throws if a sale is missing, stored twice, or has not moved its stock
    */
   async check(database: BenchDatabase, { outside = false } = {}): Promise<void> {
     await administer(database.url, async (client) => {

@@ -6,17 +6,17 @@ import { LIMIT } from './sales-list.ts'
 import type { Shop } from './shop.ts'
 import { offlineSale } from './upload.ts'
 
-/** A request of a caller, complete but for the server's address. */
+/** Complete request, without the server's address. */
 export interface Call {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Status of the answer, unless it is refused. */
+  /** Status of a successful response. */
   readonly status: number
 }
 
-/** What calls are made with; the cookie is of a session of the panel. */
+/** Credentials and ids for calls; the cookie is that of a panel session. */
 export type Caller = Pick<Shop, 'key' | 'token' | 'cardId' | 'items'> & { readonly cookie: string }
 
 export type Asked = (typeof CALLED)[number]
@@ -24,7 +24,7 @@ export type Asked = (typeof CALLED)[number]
 const JSON_TYPE = { 'content-type': 'application/json' }
 const MONTH = 'from=2026-03-01&to=2026-03-31'
 
-/** The requests of a call of this kind, one after the other; `id` is used once. */
+/** Sequential requests of a call of this kind; `id` is used once. */
 export function callsOf(kind: Asked, caller: Caller, id: string, updatedSince: string): readonly Call[] {
   const key = { authorization: `Bearer ${caller.key}` }
   const token = { authorization: `Bearer ${caller.token}` }
@@ -55,15 +55,15 @@ export function callsOf(kind: Asked, caller: Caller, id: string, updatedSince: s
   }
 }
 
-/** What became of a request. */
+/** Outcome of a request. */
 export interface Outcome {
   readonly status: number
-  /** Of a refusal, as its problem says. */
+  /** Error code of a refusal. */
   readonly code: string | null
   readonly took_ms: number
 }
 
-/** Sends a request and reads its answer to the end. A connection that fails is status 0. */
+/** Sends a request and reads the whole response. A failed connection has status 0. */
 export async function send(url: string, call: Call, dispatcher: Agent): Promise<Outcome> {
   const began = performance.now()
   const { method, path, headers, body = null } = call
@@ -77,7 +77,7 @@ export async function send(url: string, call: Call, dispatcher: Agent): Promise<
   }
 }
 
-/** What a refusal says: API v1 its code, the sync interface a sentence. */
+/** Reason of a refusal: the code in API v1, a sentence in the till sync. */
 function codeOf(text: string): string {
   return /"code":"([a-z_]+)"/.exec(text)?.[1] ?? /"message":"([^"]+)"/.exec(text)?.[1] ?? text.slice(0, 80)
 }

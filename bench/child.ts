@@ -10,11 +10,11 @@ import type { Counts } from './cost/counts.ts'
 
 export const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
-/** A server in a process of its own. */
+/** Server in a separate process. */
 export interface Child {
   readonly url: string
   readonly pid: number
-  /** What it has done so far. @throws where it does not count */
+  /** Counters since its start. @throws if it does not count */
   counts(): Promise<Counts>
   stop(): Promise<void>
 }
@@ -23,17 +23,20 @@ const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 20_000
 const POLL_MS = 25
 
-/** Counts what the program does that is loaded after it. */
+/** Module that counts the work of the program loaded after it. */
 const PROBE = join(ROOT, 'dist/bench/cost/probe.js')
 
-/** Starts a compiled program that listens on PORT and waits until `ready` answers; one that has a database counts what it does. */
+/**
+ * Starts a compiled program that listens on PORT and waits until `ready` answers; programs with a database count their
+ * work.
+ */
 export async function startChild(
   program: string,
   options: { env: Record<string, string>; nodeOptions: readonly string[]; ready: string; cwd: string },
 ): Promise<Child> {
   const port = await freePort(null)
   const { PATH = '', HOME = '' } = process.env
-  // Of the database that it is started on, and of no other.
+  // A separate directory for its database.
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
   const { DATABASE_URL } = options.env
   const counting = DATABASE_URL ? [`--import=${PROBE}`] : []

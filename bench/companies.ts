@@ -16,23 +16,23 @@ import type { Core } from '#service/core.ts'
 import type { Caller } from './calls.ts'
 import { CARD_FEE, run, SCOPES_OF_BENCH, STOCK, TIME_ZONE } from './shop.ts'
 
-/** A company of many: all have the same items under the same ids, which each company counts by itself. */
+/** One of many companies: all have the same items under the same ids, because ids are per company. */
 export interface Company {
   readonly companyId: number
   readonly token: string
   readonly cookie: string
 }
 
-/** Enough for sales of three lines; a till's download is some 3 KB. */
+/** Enough for sales of three lines; a till's download is about 3 KB. */
 const ITEMS = Array.from({ length: 12 }, (_, index) => ({
   id: index + 1,
   name: `Produto ${index + 1}`,
   priceCents: 199 + 37 * index,
 }))
-/** Numbers that the first record of each kind has. */
+/** Id of the first record of each kind. */
 const FIRST_ID = 1
 
-/** Companies that are made at a time; their commits are shared. */
+/** Companies created at a time; their commits are shared. */
 const AT_ONCE = 48
 
 export const callerOf = ({ companyId, token, cookie }: Company): Caller => ({
@@ -43,21 +43,24 @@ export const callerOf = ({ companyId, token, cookie }: Company): Caller => ({
   items: ITEMS,
 })
 
-/** Not kept, because it can be made again. */
+/** Derived, so it is not stored. */
 export const keyOf = (companyId: number) => newKey(createHash('sha256').update(`bench ${companyId}`).digest(), 'test')
 
-/** Where companies are founded. */
+/** Target of new companies. */
 interface Founding {
   readonly core: Core
-  /** Of the shard that gives out the companies' ids. */
+  /** Shard that issues company ids. */
   readonly ids: Pool
   readonly sessions: Pick<Sessions, 'issue'>
   readonly tokens: Pick<Tokens, 'issue'>
-  /** Before a company's first event. */
+  /** Runs before a company's first event. */
   register(companyId: number): Promise<void>
 }
 
-/** Makes companies through the writer, each in one request; those of which `webhookOf` gives an address are told of their sales. */
+/**
+ * Creates companies through the writer, each in one request; those with a URL from `webhookOf` receive webhooks of
+ * their sales.
+ */
 export async function createCompanies(
   founding: Founding,
   count: number,

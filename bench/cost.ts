@@ -3,34 +3,34 @@ import { type Addresses, vacuum, walOf } from './database.ts'
 import { forgetPeak, meterOf, type ProcessorTime, peakOf } from './processor.ts'
 import { lowerQuartile, median, spread, WARM_UP_ROUNDS } from './rounds.ts'
 
-/** Of a sale, a page, a delivery …, whatever the rate at which they were made. */
+/** Cost of a sale, page, delivery …, at any rate. */
 export interface Cost extends ProcessorTime, Counts {
   readonly per: string
-  /** Written to the log of Postgres, pages that a checkpoint made it repeat among them. */
+  /** Bytes of write-ahead log, including full pages after a checkpoint. */
   readonly wal_bytes: number
-  /** Most memory that the process had meanwhile; not divided among what was done. */
+  /** Peak memory of the process; not divided by the count. */
   readonly peak_mib: number
 }
 
-/** A cost with what only the table shows. */
+/** Cost with fields for the table only. */
 export interface CostLine extends Cost {
-  /** How far the rounds lie apart: of the service's processor time and of Postgres's. */
+  /** Spread of the rounds: of the processor time of service and Postgres. */
   readonly spreads: readonly number[]
 }
 
-/** Something that counts what it does: a server, or this process. */
+/** Counting process: a server, or this process. */
 export interface Counting {
   readonly pid: number
   counts(): Promise<Counts>
 }
 
-/** This process, from now on. It counts nothing twice: to be called once. */
+/** Counts this process from now on. Call it once. */
 export function countOwn(databaseUrl: string): Counting {
   const counts = startCounting(Number(new URL(databaseUrl).port))
   return { pid: process.pid, counts: async () => counts() }
 }
 
-/** Runs `work` and tells what it took; null where processor time cannot be told. */
+/** Runs `work` and measures it; null if processor time is not available. */
 export type Gauge = <T>(work: () => Promise<T>) => Promise<{ readonly value: T; readonly spent: Spent | null }>
 
 export async function gaugeOf(counting: Counting, databaseUrl: string): Promise<Gauge> {
@@ -46,15 +46,15 @@ export async function gaugeOf(counting: Counting, databaseUrl: string): Promise<
   }
 }
 
-/** Prices what a server does, round by round; when it has warmed up, Postgres gets to know what the tables have become. */
+/** Measures the costs of a server by rounds; after the warm-up Postgres analyzes the tables. */
 export interface Costing {
-  /** Runs a round, which tells how many there were. */
+  /** Runs a round; `countOf` returns its number of operations. */
   round<T>(work: () => Promise<T>, countOf: (value: T) => number): Promise<T>
-  /** Of the rounds after the warm-up; null where nothing can be told, or nothing was done. */
+  /** Cost over the rounds after the warm-up; null without measurements or operations. */
   cost(): CostLine | null
 }
 
-/** @param per - what is counted, like `sale` */
+/** @param per - counted operation, like `sale` */
 export async function costingOf(counting: Counting, database: Addresses, per: string): Promise<Costing> {
   const gauge = await gaugeOf(counting, database.url)
   const rounds: Cost[] = []
@@ -83,7 +83,7 @@ type Figure = (typeof FIGURES)[number]
 
 export type Spent = Omit<Cost, 'per'>
 
-/** What each of `count` took of all that was spent. */
+/** Cost per operation. */
 export function costOf(per: string, count: number, spent: Spent): Cost {
   return { per, ...eachOf((figure) => spent[figure] / count), peak_mib: spent.peak_mib }
 }
@@ -94,8 +94,8 @@ export function grown(before: Counts, after: Counts): Counts {
 }
 
 /**
- * Of processor time the lower quartile of the rounds: whatever else the machine does adds to it, and never takes away.
- * Of memory the most, of all else the median.
+ * Processor time: the lower quartile of the rounds, because other load only adds to it. Memory: the maximum. All else:
+ * the median.
  */
 export function middleOf(per: string, rounds: readonly Cost[]): CostLine | null {
   if (rounds.length === 0) return null

@@ -11,13 +11,13 @@ import { median } from './rounds.ts'
 import { withCore } from './shop.ts'
 import type { Stage, StagedShard } from './stage.ts'
 
-/** Calls that are under way at once where a service has much to do. */
+/** Concurrent calls of a busy service. */
 export const CROWD = 32
 const IDLE_SECONDS = 6
-/** Until the compiler of V8 is done with the calls of a kind, in rounds. */
+/** Rounds until V8 has compiled the code of a kind of call. */
 const WARM_UP = 2
 
-/** A round of one kind, by the call. */
+/** Round of one kind, per call. */
 interface Round extends Time {
   readonly calls: number
   readonly perSecond: number
@@ -27,13 +27,13 @@ interface Round extends Time {
 export interface Running {
   readonly kind: Asked
   readonly seconds: number
-  /** Under way at a time, each as soon as the one before was answered; or at a steady rate, whatever is answered. */
+  /** Concurrent connections, each sending its next call after a response; or a steady rate, regardless of responses. */
   readonly pace: { readonly connections: number } | { readonly perSecond: number }
 }
 
 let runs = 0
 
-/** Calls of one kind for some seconds, of all companies in turn. @throws when one is refused. */
+/** Sends calls of one kind for some seconds, of all companies in turn. @throws if one is refused */
 export async function runCalls(
   stage: Stage,
   companies: readonly Company[],
@@ -95,23 +95,23 @@ async function walOfAll({ shards }: Stage): Promise<number> {
   return bytes.reduce((sum, each) => sum + each, 0)
 }
 
-/** Of one shard. */
+/** Stage with one shard. */
 interface Priced extends Stage {
-  /** Those that have a webhook, at `receiver`, and those that have none. */
+  /** Companies with a webhook at `receiver`, and those without. */
   readonly told: readonly Company[]
   readonly untold: readonly Company[]
   readonly receiver: Child
 }
 
-/** What each kind of call costs alone and in a crowd, and a second in which nobody calls: the model's input. */
+/** Costs of each kind of call alone and under load, and of an idle second: the input of the model. */
 export async function measureCosts(
   stage: Priced,
   { rounds, seconds, of }: { readonly rounds: number; readonly seconds: number; readonly of: string },
 ): Promise<Measured> {
   const [{ database }] = stage.shards as [StagedShard]
-  // Before anything has been done: afterwards Postgres tidies up for a while.
+  // First, because Postgres cleans up for a while after work.
   const quiet = await idle(stage)
-  // While ledgers are those of new companies: both grow with them.
+  // Early, because both grow with the ledgers, which are those of new companies.
   const background = await priceBackground(stage)
   const all = new Map<string, Round[]>()
   const sizes: Sizes[] = []
@@ -175,14 +175,17 @@ function remember(all: Map<string, Round[]>, name: string, round: Round): void {
   all.set(name, [...(all.get(name) ?? []), round])
 }
 
-/** What the projector does for a company, done by this process: its tree grown by one sale, and its tables compared. */
+/**
+ * Background work of the projector per company, done by this process: growth of its tree by one sale, and the check of
+ * its tables.
+ */
 async function priceBackground(stage: Priced): Promise<Record<'growth' | 'check', Cost>> {
   const [{ database }] = stage.shards as [StagedShard]
   return withCore(database.url, async (core) => {
     const growAll = () => each(stage.untold, ({ companyId }) => growTree(core.pool, ledgerLog(core.store, companyId)))
     const checkAll = () => each(stage.untold, ({ companyId }) => core.verifyTables(companyId))
     await Promise.all([growAll(), checkAll()])
-    // A sale of each: as many calls as there are companies.
+    // One sale per company: as many calls as companies.
     const perSecond = stage.untold.length
     await runCalls(stage, stage.untold, { kind: 'sale', seconds: 1, pace: { perSecond } })
     return { growth: await priced(stage, growAll), check: await priced(stage, checkAll) }
@@ -194,7 +197,7 @@ async function each(companies: readonly Company[], work: (company: Company) => P
   return companies.length
 }
 
-/** Postgres is the stage's; the rest is done by this process. */
+/** Postgres is that of the stage; the rest runs in this process. */
 async function priced({ meter }: Stage, work: () => Promise<number>): Promise<Cost> {
   const [began, own] = [performance.now(), process.cpuUsage()]
   const { value, postgres_us } = await meter.measure(work)
@@ -206,7 +209,7 @@ async function priced({ meter }: Stage, work: () => Promise<number>): Promise<Co
 
 const PATIENCE_MS = 60_000
 
-/** Sales that each are delivered, until all have been. */
+/** Sales with one delivery each, until all are delivered. */
 async function deliveries(stage: Priced, connections: number, seconds: number): Promise<Round> {
   const { service_us, postgres_us, value } = await stage.meter.measure(async () => {
     const round = await runCalls(stage, stage.told, { kind: 'sale', seconds, pace: { connections } })
@@ -226,7 +229,7 @@ async function idle({ meter }: Stage): Promise<Time> {
   return { service_us: Math.round(service_us / IDLE_SECONDS), postgres_us: Math.round(postgres_us / IDLE_SECONDS) }
 }
 
-/** Bytes of tables with their indexes. */
+/** Sizes of tables with their indexes, in bytes. */
 interface Sizes {
   readonly kept: number
   readonly passing: number

@@ -6,23 +6,25 @@ import { startEmbedded } from '#postgres/embedded.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 
-/** A database as the service reaches it, and as its owner does: the same where one role is given. */
+/** URLs of a database for the service and for its owner; equal with a single role. */
 export interface Addresses {
   readonly url: string
   readonly ownerUrl: string
 }
 
-/** The Postgres that everything is measured on. */
+/** Postgres of all measurements. */
 export interface BenchDatabase extends Addresses {
-  /** `fsync on, server_version 18.4, …, embedded`: what the figures depend on. */
+  /** `fsync on, server_version 18.4, …, embedded`: conditions of the figures. */
   readonly description: string
   stop(): Promise<void>
 }
 
-/** Room for the connections of the service, floor A and pgbench at once. */
+/** Enough for the connections of service, floor A and pgbench together. */
 const SETTINGS = { max_connections: '200' }
 
-/** An embedded server in a temporary directory, as durable as the service's own; or a new database on BENCH_DATABASE_URL. */
+/**
+ * Embedded server in a temporary directory, as durable as the service's own; or a new database on BENCH_DATABASE_URL.
+ */
 export async function startDatabase(settings: Record<string, string> = {}): Promise<BenchDatabase> {
   const own = process.env.BENCH_DATABASE_URL
   if (own) return createDatabase({ url: own, ownerUrl: own })
@@ -46,7 +48,7 @@ export async function startDatabase(settings: Record<string, string> = {}): Prom
   }
 }
 
-/** Migrated, and with privileges, so that the service need not know the owner. */
+/** Migrates and grants privileges, so that the service does not need the owner. */
 async function prepare({ url, ownerUrl }: Addresses): Promise<void> {
   await withPool(url, { max: 1, application_name: 'bench' }, async (pool) => {
     const owner = url === ownerUrl ? undefined : ownerUrl
@@ -54,7 +56,7 @@ async function prepare({ url, ownerUrl }: Addresses): Promise<void> {
   })
 }
 
-/** Of this run. */
+/** Number of databases created in this run. */
 let created = 0
 
 async function createDatabase(server: Addresses): Promise<BenchDatabase> {
@@ -75,7 +77,7 @@ async function createDatabase(server: Addresses): Promise<BenchDatabase> {
   }
 }
 
-/** A database of its own on the same server, where what is measured must be alone; it is dropped again. */
+/** Runs `work` on a new database of the same server, which is dropped afterwards. */
 export async function withOwnDatabase<T>(
   server: Addresses,
   work: (url: string, ownerUrl: string) => Promise<T>,
@@ -88,7 +90,7 @@ export async function withOwnDatabase<T>(
   }
 }
 
-/** The ratios mean nothing when a commit does not reach the disk, so the table's head says whether it does. */
+/** Settings that decide about durability: ratios mean nothing if commits do not reach the disk. */
 async function describe(url: string): Promise<string> {
   return administer(url, async (client) => {
     const { rows } = await client.query<{ name: string; setting: string }>(
@@ -99,7 +101,7 @@ async function describe(url: string): Promise<string> {
   })
 }
 
-/** Postgres knows its tables, and the projector has compared them: companies that are all new are not what is measured. */
+/** Runs analyze and the table checks, so that companies do not count as new. */
 export async function asAfterADay(database: Addresses): Promise<void> {
   await vacuum(database)
   await administer(database.ownerUrl, (client) =>
@@ -114,7 +116,7 @@ export async function vacuum({ ownerUrl }: Addresses): Promise<void> {
   await administer(ownerUrl, (client) => client.query('vacuum (analyze)'))
 }
 
-/** Bytes that a server has written to its log so far. */
+/** Position of a server's write-ahead log in bytes. */
 export async function walOf(url: string): Promise<number> {
   const { rows } = await administer(url, (client) =>
     client.query<{ bytes: string }>(`select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as bytes`),
@@ -122,7 +124,7 @@ export async function walOf(url: string): Promise<number> {
   return Number(rows[0]?.bytes)
 }
 
-/** Work on a connection of its own. */
+/** Runs `work` on a separate connection. */
 export async function administer<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, application_name: 'bench' })
   await client.connect()

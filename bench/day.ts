@@ -11,24 +11,25 @@ import { priceCalls } from './scale.ts'
 import { type Stage, withStage } from './stage.ts'
 
 const PROCESSOR = 'day-processor'
-/** What somebody waits for. */
+/** Kinds with a measured latency. */
 const HEARD = [...CALLED, 'delivery'] as const
 const nameOf = (kind: Kind): string => `day-${kind}`
 export const DAY_BENCHMARKS: readonly string[] = [...HEARD.map(nameOf), PROCESSOR]
 
 const SEED = 22
-/** Rounds of what calls cost, before the day and after it. */
+/** Rounds for the costs of calls, before and after the day. */
 const PRICED = { rounds: 2, seconds: 1 }
 
-/** Around the minute in which shops open, played with more and more until something breaks. */
+/** Around the opening of shops, repeated with growing load until something breaks. */
 const OPENING = { from: 8 * 60 + 50, to: 9 * 60 + 20 }
 const LONGEST_SALE_MS = 2_000
 const REFUSED_AT_MOST = 0.001
 const MOST_TIMES = 1_024
 
 /**
- * The last day of a month of many companies in some minutes. As time is compressed, so many calls are left out that all comes
- * `--times` as often as on a real day. It takes a quarter of an hour, so it has to be asked for by name.
+ * The last day of a month of many companies, compressed to some minutes. Calls are sampled so that the load is
+ * `--times` that
+ * of a real day. It takes a quarter of an hour, so it must be named.
  */
 export async function benchDay(environment: Environment, options: Options): Promise<Line[]> {
   if (!isNamed(options, DAY_BENCHMARKS)) return []
@@ -60,14 +61,14 @@ interface Players {
   readonly receiverUrl: string
 }
 
-/** What was heard, and processor time in seconds a second: of cores. */
+/** Latencies, and processor time in seconds per second (cores). */
 interface Played {
   readonly heard: Heard
   readonly seconds: number
   readonly service: number
   readonly postgres: number
   readonly generator: number
-  /** Whoever else is on this machine. */
+  /** Cores used by other processes. */
   readonly others: number
   readonly free: number
 }
@@ -136,7 +137,7 @@ function tellKinds({ tallies, unsent, followed }: Heard): void {
   console.log(`day: ${followed} pages were followed at a time; ${unsent} calls could not be made`)
 }
 
-/** Twice as much each time, until sales wait for too long, or calls are refused. */
+/** Doubles the load until sales take too long, or calls are refused. */
 async function untilItBreaks(players: Players): Promise<void> {
   for (let times = players.options.times; times <= MOST_TIMES; times *= 2) {
     const played = await playTimes(players, times, OPENING)
@@ -162,7 +163,7 @@ function brokenBy({ tallies, unsent }: Heard): string | null {
   return null
 }
 
-/** A process works on one core but for what its libraries do on threads; what is left free tells whether the machine is. */
+/** A process uses one core, plus library threads; free cores show whether the machine is the bottleneck. */
 function bottleneckOf({ service, free, others }: Played): string {
   if (service > 0.85) return 'the one core that a process can use'
   if (free < 0.1) return `the processor of the machine, of which others had ${others.toFixed(2)} cores`
@@ -183,7 +184,7 @@ function linesOf({ tallies }: Heard): Line[] {
   }))
 }
 
-/** The day's processor time, as measured and as the model says from what calls cost before and after it. */
+/** Processor time of the day: measured, and predicted by the model from the costs of calls. */
 function compared(played: Played, prices: readonly Measured[], options: Options): Line {
   const measured = (played.service + played.postgres) * played.seconds
   const predictions = prices.map((price) => predicted(price, options))
@@ -214,7 +215,7 @@ function predicted(price: Measured, { companies, shards, minutes, times }: Optio
   for (let minute = 0; minute < MINUTES_A_DAY; minute++) {
     const real = ratesAt(companies, { sizes: SIZES, habits: HABITS }, minute)
     const rates = perKind((kind) => {
-      // Comparisons come once a real day, and trees are grown once a real minute.
+      // Table checks run once per real day, and trees grow once per real minute.
       if (kind === 'check') return 0
       if (kind === 'growth') return (companies * grownInMinute(minute, times)) / 60
       return real[kind] * times
@@ -226,7 +227,7 @@ function predicted(price: Measured, { companies, shards, minutes, times }: Optio
   return sum
 }
 
-/** Of the companies, those with a sale in a minute that is as full as `times` of this one. */
+/** Companies with a sale in a minute of `times` this load. */
 const grownInMinute = (minute: number, times: number): number =>
   meanOf(SIZES, ({ salesADay }) => 1 - Math.exp(-salesADay * shareOfMinute('sale', minute) * times))
 

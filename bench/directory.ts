@@ -19,8 +19,8 @@ export const DIRECTORY_BENCHMARKS: readonly string[] = [KNOWN, ASKED, UNKNOWN]
 const COMPANIES = 500
 
 /**
- * Processor time of a look-up by API key, this process and Postgres together, 32 at a time: of a key whose shard is in memory, of
- * one that has to be asked for, and of one that nobody has, which is asked for each time.
+ * Processor time of a look-up by API key (this process and Postgres), 32 at a time: of a cached key, of an uncached
+ * one, and of an unknown key, which is never cached.
  */
 export async function benchDirectory(environment: Environment, options: Options): Promise<Line[]> {
   if (!isNamed(options, DIRECTORY_BENCHMARKS)) return []

@@ -20,18 +20,18 @@ const PROGRAMS = [
   'webhook-receiver',
 ].map((name) => `bench/${name}.ts`)
 
-/** Companies of the sales benchmarks; one more, for lists, comes after them. */
+/** Companies of the sales benchmarks; one more follows, for lists. */
 export const COMPANIES = 64
 
-/** All that the benchmarks run against: one Postgres, and each server in a process of its own. */
+/** Environment of the benchmarks: one Postgres, and each server in a separate process. */
 export interface Environment {
   readonly database: BenchDatabase
   readonly shops: readonly Shop[]
-  /** A shop that only the service has. */
+  /** Shop of the service only. */
   readonly listShop: Shop
   readonly service: Child
   readonly floorA: Child
-  /** Starts another floor; it is stopped with everything else. */
+  /** Starts another floor; it is stopped with the environment. */
   start(program: string, env: Record<string, string>, how?: Starting): Promise<Child>
 }
 
@@ -41,7 +41,7 @@ export const PANEL_QUOTAS = {
   PANEL_QUOTA_PER_COMPANY: '1000000',
 }
 
-/** No call is refused, and still every call is counted. */
+/** Quotas that refuse no call, but still count every call. */
 export const QUOTAS = {
   QUOTA_PER_MINUTE: '1000000',
   QUOTA_PER_DAY: '1000000000',
@@ -53,11 +53,11 @@ export const QUOTAS = {
 interface Watched {
   /** Directory for a profile of the service. */
   readonly profile: string | null
-  /** Of the embedded Postgres. */
+  /** Settings of the embedded Postgres. */
   readonly settings: Record<string, string>
 }
 
-/** Runs `work` in a complete environment and takes it down whatever happens; a signal ends it too. */
+/** Runs `work` in a complete environment, and stops it afterwards, also on failures and signals. */
 export async function withEnvironment(
   { profile, settings }: Watched,
   work: (environment: Environment) => Promise<void>,
@@ -107,13 +107,13 @@ async function prepare({ profile, settings }: Watched, stops: (() => Promise<voi
 
 interface Starting {
   readonly nodeOptions?: readonly string[]
-  /** Answers 200 from the moment on at which it may be measured. */
+  /** Path that answers 200 once the server may be measured. */
   readonly ready?: string
-  /** Another checkout, whose program is to run. */
+  /** Directory of another checkout to run. */
   readonly cwd?: string
 }
 
-/** Compiled as `npm start` does it: what tsx adds for debugging would cost both sides, but not the same. */
+/** Compiled like `npm start`: the debugging code of tsx would distort the comparison. */
 function build(): void {
   compiled.build()
   compiled.compile(PROGRAMS)

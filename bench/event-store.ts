@@ -14,10 +14,10 @@ import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { createShops, withCore } from './shop.ts'
 import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
 
-/** Of floor A, which keeps its events in Postgres. */
+/** Relative to floor A, which stores its events in Postgres. */
 const TARGETS: Readonly<Record<string, number>> = { 'sales-64': 2 }
 const SUFFIX = '-eventstoredb'
-/** Events that a rebuild reads besides the sales, and companies that have them. */
+/** Events that a rebuild reads besides the sales, and their companies. */
 const EVENTS = 20_000
 const FILLED = 4
 const REBUILD = `rebuild${SUFFIX}`
@@ -32,10 +32,11 @@ export const EVENT_STORE_BENCHMARKS: readonly string[] = [
 ]
 
 /**
- * The same with ledgers in the EventStoreDB of EVENTSTORE_URL, on a database of its own: what a sale, an upload and a batch take,
- * and all tables anew from what they left there. The processor time of that server is not told.
+ * The same with ledgers in the EventStoreDB of EVENTSTORE_URL, on a separate database: cost of a sale, an upload and a
+ * batch, and
+ * a rebuild of their events. The processor time of EventStoreDB is not measured.
  *
- * @throws where it has ledgers already: what is measured would be added to them
+ * @throws if the store already contains ledgers, which would distort the figures
  */
 export async function benchEventStore(environment: Environment, options: Options): Promise<Line[]> {
   const { EVENTSTORE_URL } = process.env
@@ -80,7 +81,7 @@ export async function benchEventStore(environment: Environment, options: Options
   })
 }
 
-/** As the benchmarks of Postgres know it. */
+/** Name of the benchmark as for Postgres. */
 const onlyOf = ({ only }: Options): string | null => only?.replace(SUFFIX, '') ?? null
 
 async function assertEmpty(url: string): Promise<void> {

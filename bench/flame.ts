@@ -9,15 +9,15 @@ import { profiledAreas } from './flame/service.ts'
 const SHOWN = 14
 const SHOWN_CHARACTERS = 110
 
-/** Watches both processes while benchmarks run, and tells where their time went; the service's part when it has been stopped. */
+/** Profiles both processes during the benchmarks; the service's part is available after its stop. */
 export interface Flame {
-  /** Where the service leaves its profile. */
+  /** Directory of the service's profile. */
   readonly directory: string
   watch(database: BenchDatabase): Promise<() => Promise<void>>
   tellService(): Promise<void>
 }
 
-/** @param kept - a directory to leave the profiles in; without one they are removed */
+/** @param kept - directory for the profiles; without one they are deleted */
 export async function startFlame(kept: string | null): Promise<Flame> {
   const directory = kept ?? (await mkdtemp(join(tmpdir(), 'tillbook-profile-')))
   return {

@@ -9,12 +9,12 @@ import { Refused, SaleBody } from './floor-a/sale.ts'
 
 /**
  * Floor A: POST /sales as a competent engineer would write it by hand with Express, zod and pg: prepared statements, a
- * pool, one transaction a request with the company's row locked. It runs in a process of its own, like the service.
+ * pool, one transaction per request with the company's row locked. It runs in a separate process, like the service.
  */
 
 const canonicalize = canonicalizeModule as unknown as (value: unknown) => string
 
-/** Tried from 8 to 48 on two cores: more only makes transactions wait for each other inside Postgres. */
+/** Best of 8 to 48 on two cores: more connections only wait for each other inside Postgres. */
 const CONNECTIONS = 16
 
 const { DATABASE_URL, PORT = '0', QUOTA_PER_MINUTE = '120', QUOTA_PER_DAY = '50000', POOL = CONNECTIONS } = process.env

@@ -9,17 +9,17 @@ import { ITEMS, type Shop, TIME_ZONE } from './shop.ts'
 
 const execute = promisify(execFile)
 
-/** Each run opens its connections anew: prepared statements and caches are not there yet in its first seconds. */
+/** Each run opens new connections: prepared statements and caches are missing in its first seconds. */
 const WARM_UP_SECONDS = 2
 
-/** Floor B: pgbench runs floor A's statements as a script, so without JavaScript, HTTP, JSON and hashing. */
+/** Floor B: pgbench runs floor A's statements as a script, without JavaScript, HTTP, JSON and hashing. */
 export interface FloorB {
   /** @returns transactions, and transactions per second. */
   run(connections: number, seconds: number): Promise<{ done: number; perSecond: number }>
   stop(): Promise<void>
 }
 
-/** `pgbench (PostgreSQL) 15.18`, or null when the program is not there. */
+/** `pgbench (PostgreSQL) 15.18`, or null if it is not installed. */
 export async function findPgbench(): Promise<string | null> {
   return execute('pgbench', ['--version']).then(
     ({ stdout }) => stdout.trim(),
@@ -27,7 +27,7 @@ export async function findPgbench(): Promise<string | null> {
   )
 }
 
-/** `event` and `sale` are texts like those that floor A writes, so that the same bytes travel. */
+/** `event` and `sale` are texts like those of floor A, for the same number of bytes. */
 export async function prepareFloorB(
   databaseUrl: string,
   shops: readonly Shop[],
@@ -63,7 +63,10 @@ export async function prepareFloorB(
   }
 }
 
-/** pgbench can compute with integers only, so companies are computed from a shop's place, records have the same ids in each, and texts are made by Postgres. */
+/**
+ * pgbench computes with integers only: companies are derived from a shop's position, records have equal ids in each,
+ * and texts are made by Postgres.
+ */
 function scriptOf(shops: readonly Shop[]): string {
   const [first] = shops as [Shop]
   assertRegular(shops, first)
@@ -95,7 +98,7 @@ const REVISION = '(:revision)::bigint + 1'
 const ITEM_IDS = `array[${Array.from({ length: LINES }, (_, line) => `(:item)::bigint + ${line}`).join(', ')}]`
 const ones = (): string => Array.from({ length: LINES }, () => '1.000').join(', ')
 
-/** A statement's text with expressions in place of its parameters. */
+/** Replaces the parameters of a statement by expressions. */
 function fill({ text }: sql.Statement, ...expressions: string[]): string {
   return text.replace(/\$(\d)(::\w+\[\])?/g, (_, number) => expressions[Number(number) - 1] as string)
 }

@@ -3,7 +3,10 @@ import express, { type Request, type Response } from 'express'
 import pg from 'pg'
 import { z } from 'zod'
 
-/** The floor of batches: a hand-written handler that knows the key, validates the customers and upserts them in one statement. */
+/**
+ * Floor of batches: a hand-written handler that checks the key, validates the customers and upserts them in one
+ * statement.
+ */
 
 const { PORT = '0', DATABASE_URL } = process.env
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)

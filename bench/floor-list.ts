@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import express from 'express'
 
-/** The floor of lists: Express answers the bytes of the file BODY from memory. */
+/** Floor of lists: Express sends the bytes of the file BODY from memory. */
 
 const { PORT = '0', BODY = '' } = process.env
 const body = readFileSync(BODY)

@@ -1,7 +1,7 @@
 import express from 'express'
 import pg from 'pg'
 
-/** The floor of downloads: a hand-written handler that selects the products of COMPANY and sends them as JSON. */
+/** Floor of downloads: a hand-written handler that selects the products of COMPANY and sends them as JSON. */
 
 const { PORT = '0', DATABASE_URL, COMPANY = '' } = process.env
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 8, options: '-c search_path=floor -c TimeZone=UTC' })

@@ -22,23 +22,23 @@ const PAGES = 'growth-late-pages'
 const MEMORY = 'growth-memory'
 export const GROWTH_BENCHMARKS: readonly string[] = [SALES, PAGES, MEMORY]
 
-/** Times the figure of the small company, and MiB of the service. */
+/** Ratio to the figure of the small company, and MiB of the service. */
 const TARGET = 1.25
 const MEMORY_TARGET_MIB = 200
 
-/** A company and the ids of the sales that it has. */
+/** Company with the ids of its sales. */
 interface Grown {
   readonly name: string
   readonly shop: Shop
   readonly ids: readonly number[]
 }
 
-/** A company with 1,000,000 sales against one with 10,000. It takes minutes to fill them, so it has to be asked for by name. */
+/** A company with 1,000,000 sales compared with one with 10,000. Filling them takes minutes, so it must be named. */
 export async function benchGrowth(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!isNamed(options, GROWTH_BENCHMARKS)) return []
   const { service, database } = environment
   const companies = await grow(database.url, books)
-  // What autovacuum would do within a few minutes, and to both while they are measured.
+  // Autovacuum would do this within minutes, and disturb the measurement.
   await administer(database.ownerUrl, async (client) => {
     await client.query('vacuum (analyze) read.sales, ledger.events')
     await client.query('checkpoint')
@@ -71,7 +71,7 @@ async function grow(databaseUrl: string, books: Books): Promise<Grown[]> {
 
 type Loading = Pick<Load, 'url' | 'status' | 'next'> & { readonly acknowledge?: (answered: number) => void }
 
-/** Time per request, in microseconds, at full load. */
+/** Time per request at full load, in microseconds. */
 async function compareTimes(
   name: string,
   companies: readonly Grown[],
@@ -107,7 +107,7 @@ const sellingLoad = (url: string, shop: Shop, books: Books): Loading => ({
   acknowledge: (answered) => books.acknowledge('service', answered),
 })
 
-/** Pages of the last sales, each another one: none of them can have been kept. */
+/** Pages of the last sales, all different, so that none is cached. */
 function pagingLoad(url: string, { shop, ids }: Grown): Loading {
   let count = 0
   return {

@@ -5,10 +5,10 @@ import { streamOf } from '#ledger/envelope.ts'
 import type { Core } from '#service/core.ts'
 import { run } from './shop.ts'
 
-/** Commands of one request, as many as a batch may have. */
+/** Commands per request, the maximum of a batch. */
 const BATCH = 500
 
-/** Customers who owe, and pay: a ledger of `events` events or a few more. Returns the revision of the last one. */
+/** Fills a ledger with about `events` events of customers with accounts. Returns the last revision. */
 export async function fill(core: Core, companyId: number, events: number): Promise<number> {
   let revision = -1
   for (let count = 0; revision < events; count += BATCH) {
@@ -38,7 +38,7 @@ export async function fill(core: Core, companyId: number, events: number): Promi
   return revision
 }
 
-/** Reads a ledger to its end, and does nothing with it. */
+/** Reads a ledger to its end without processing it. */
 export async function readAll(core: Core, companyId: number, revision: number): Promise<void> {
   let last = -1
   for await (const event of core.store.read(streamOf(companyId), 0)) last = event.revision

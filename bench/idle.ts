@@ -4,8 +4,8 @@ import { createReceiver, open } from './load.ts'
 const LIVE = 'GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n\r\n'
 
 /**
- * Runs `work` while `count` keep-alive clients wait: each has asked once and holds its connection. One that the server
- * gives up comes back, as a client with a connection pool does.
+ * Runs `work` while `count` idle keep-alive clients are connected, each after one request. Connections closed by the
+ * server are reopened, like those of a connection pool.
  */
 export async function withIdleClients<T>(url: string, count: number, work: () => Promise<T>): Promise<T> {
   const sockets = new Set<Socket>()
@@ -19,7 +19,7 @@ export async function withIdleClients<T>(url: string, count: number, work: () =>
     sockets.add(socket)
     socket.once('close', () => {
       sockets.delete(socket)
-      // When the server is gone the measurement itself fails.
+      // Without a server the measurement itself fails.
       if (!done) void enter().catch(() => {})
     })
   }
@@ -32,7 +32,7 @@ export async function withIdleClients<T>(url: string, count: number, work: () =>
   }
 }
 
-/** A connection on which one request was answered. */
+/** Opens a connection and waits for one response. */
 async function ask(url: string): Promise<Socket> {
   const socket = await open(url)
   return new Promise((resolve, reject) => {

@@ -12,13 +12,13 @@ import { LIMIT, requestsForOtherPages } from './sales-list.ts'
 
 export const LIST_WHILE_WRITTEN_BENCHMARK = 'list-while-written'
 
-/** What the list has before. */
+/** Sales in the list at the start. */
 const SALES = 1_000
 const WRITES_PER_SECOND = 100
 const READS_PER_SECOND = 20
 const TARGET_MS = 30
 
-/** GET /sales?limit=200 of a company that sells 100 times a second, so that no kept page is of its present moment: p95. */
+/** GET /sales?limit=200 of a company that sells 100 times a second, so that no cached page is current: p95. */
 export async function benchListWhileWritten(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!isSelected(options, LIST_WHILE_WRITTEN_BENCHMARK)) return []
   const { service, listShop, database } = environment

@@ -1,28 +1,27 @@
 import { connect, type Socket } from 'node:net'
 
-/** Requests to send over a number of keep-alive connections, one at a time on each, as fast as they are answered. */
+/** Requests to send over keep-alive connections, one at a time on each, as fast as possible. */
 export interface Load {
   readonly url: string
   readonly connections: number
   readonly seconds: number
-  /** Status that every answer must have. */
+  /** Expected status of every response. */
   readonly status: number
-  /** The next request, complete as it goes over the wire. */
+  /** Next raw HTTP request. */
   readonly next: () => string
-  /** Stop earlier, after so many requests. */
+  /** Stops after this number of requests. */
   readonly requests?: number
 }
 
 export interface LoadResult {
-  /** Requests answered as they must be. Every one that was sent is among them. */
+  /** Number of responses with the expected status. Every sent request got one. */
   readonly answered: number
   readonly perSecond: number
 }
 
 /**
- * Generates load from plain sockets. On two cores the generator takes its share from what is measured: this one costs
- * 25 µs a request where autocannon costs 60 to 80. It also ends without cutting off requests under way, so that whatever
- * the service has stored was acknowledged to someone.
+ * Load generator on plain sockets. On two cores the generator competes with the server: this one costs 25 µs per
+ * request, autocannon 60 to 80. It also ends without aborting requests, so that every stored sale was acknowledged.
  */
 export async function generate(load: Load): Promise<LoadResult> {
   const started = performance.now()
@@ -66,7 +65,7 @@ async function runConnection(load: Load, run: Run): Promise<void> {
   })
 }
 
-/** A connection to the server of a URL, without delay for small writes. */
+/** Connects to the server of a URL, without delay for small writes. */
 export function open(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
@@ -79,10 +78,10 @@ export function open(url: string): Promise<Socket> {
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n')
-/** Enough of an unexpected answer to understand it. */
+/** Printed part of an unexpected response. */
 const SHOWN_CHARACTERS = 500
 
-/** Finds the end of each answer by its Content-Length; bodies are counted, not kept, once the head is known. */
+/** Finds the end of each response by its Content-Length; bodies are counted, not stored, once the header is known. */
 export function createReceiver(
   onAnswer: (status: number, text: () => string) => void,
   onError: (error: Error) => void,

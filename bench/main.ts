@@ -28,8 +28,8 @@ import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
 import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
 /**
- * `npm run bench`: figures of the service, each beside a floor that was measured in the same run on the same Postgres.
- * It fails when an answer is wrong or a sale is lost; a missed target is only shown, because machines differ.
+ * `npm run bench`: figures of the service, each beside a floor measured in the same run on the same Postgres.
+ * It fails if a response is wrong or a sale is lost; a missed target is only reported, because machines differ.
  */
 
 const NAMES = [

@@ -1,7 +1,7 @@
 const SAMPLE_MS = 250
 const MEBIBYTE = 1_048_576
 
-/** Runs `work` while the memory of a server is watched; also returns the most that it had, in MiB, as the system counts it. */
+/** Runs `work` and also returns the peak memory of a server, in MiB, as the system counts it. */
 export async function watchMemory<T>(url: string, work: () => Promise<T>): Promise<{ value: T; peak_mib: number }> {
   let peak_bytes = await residentBytes(url)
   let failure: unknown

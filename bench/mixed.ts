@@ -15,10 +15,10 @@ import { withCore } from './shop.ts'
 import { type Stage, type StagedShard, withStage } from './stage.ts'
 
 const COMPANIES = 64
-/** So that a rebuild and a dump have something to do. */
+/** Enough work for a rebuild and a dump. */
 const HISTORY = 40_000
 
-/** What is asked for, of the 99th percentile; while something disturbs, twice that. */
+/** Targets of the 99th percentile; doubled during disturbances. */
 const TARGETS_MS = { sale: 50, read: 30 } as const
 type Judged = keyof typeof TARGETS_MS
 const DISTURBED = 2
@@ -29,19 +29,19 @@ export const MIXED_BENCHMARKS: readonly string[] = PHASES.flatMap((phase) =>
   (Object.keys(TARGETS_MS) as Judged[]).map((kind) => nameOf(kind, phase)),
 )
 
-/** Of what the service can take. */
+/** Share of the maximum rate. */
 const LOADED = 0.6
 const RAMP = { from: 80, factor: 1.25, to: 4_000, seconds: 4 }
-/** A rate is too high when so much of it is not answered in time, or half of the sales take longer. */
+/** A rate is too high if less than this share is answered in time, or half of the sales take longer. */
 const KEPT_UP = 0.93
 const SLOW_MS = 50
-/** For some hundred sales in each phase. */
+/** Enough for some hundred sales per phase. */
 const PHASE_SECONDS = 15
 const WARM_UP_SECONDS = 8
 
 /**
- * 64 companies that read, sell, upload, open pages and follow them live, and are told of their sales, at 60 % of what the service can
- * take: how long each kind of call takes, and how long during a checkpoint, a vacuum, a rebuild and a dump.
+ * 64 companies that read, sell, upload, follow pages and receive webhooks, at 60 % of the maximum rate: latency of each
+ * kind of call, alone and during a checkpoint, a vacuum, a rebuild and a dump.
  */
 export async function benchMixed(environment: Environment, options: Options): Promise<Line[]> {
   if (!isNamed(options, MIXED_BENCHMARKS)) return []
@@ -70,7 +70,7 @@ function historian(companies: readonly Company[]) {
   return { ...callerOf(company), companyId: company.companyId }
 }
 
-/** The highest rate of a ramp at which the service keeps up. */
+/** Highest rate of a ramp with which the service keeps up. */
 async function mostOf({ service }: Stage, companies: readonly Company[]): Promise<number> {
   await sendMix(service.url, companies, { perSecond: RAMP.from, seconds: WARM_UP_SECONDS })
   let most = 0
@@ -123,7 +123,7 @@ function tell(what: string, { tallies }: Heard): void {
   }
 }
 
-/** @throws when a call was refused */
+/** @throws if a call was refused */
 function judged({ tallies }: Heard, phase: string, times: number): Line[] {
   const refusals = KINDS.flatMap((kind: Kind) => [...tallies[kind].refusals.keys()])
   if (refusals.length > 0) throw new Error(`mixed${phase}: calls were answered ${refusals.join(', ')}`)
@@ -144,7 +144,7 @@ function judged({ tallies }: Heard, phase: string, times: number): Line[] {
   })
 }
 
-/** An open page of the panel that hears when to look again. */
+/** Open page of the panel that receives update messages. */
 async function follow(url: string, { cookie }: Company): Promise<{ socket: Socket; heard: () => number }> {
   const socket = await open(url)
   let heard = 0

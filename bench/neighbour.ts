@@ -12,20 +12,20 @@ const WRITES = 'neighbour-writes'
 const READS = 'neighbour-reads'
 export const NEIGHBOUR_BENCHMARKS: readonly string[] = [WRITES, READS]
 
-/** What company A does, all at once and again as soon as it was answered. */
+/** Concurrent uploaders of company A, each without pauses. */
 const UPLOADERS = 10
 const SALES = 1_000
 const BATCHES = 14
 const CUSTOMERS = 500
 const AS_OF_READERS = 20
-/** Different uploads and batches; the others repeat them. */
+/** Different uploads and batches; the others are repetitions. */
 const BODIES = 20
 
-/** B may wait for three times as long as alone, or so much longer. */
+/** Highest accepted latency of B, as a multiple of that alone or in additional ms. */
 const TIMES_LONGER = 3
 const LONGER_MS = 150
 
-/** Until A's ledger is long enough for looking back to cost something, and the compiler of V8 is done. */
+/** Until A's ledger is long enough for costly as-of reads, and V8 has compiled the code. */
 const WARM_UP_SECONDS = 10
 const SECONDS = 20
 
@@ -36,15 +36,15 @@ interface Call {
   readonly body?: Buffer<ArrayBuffer>
 }
 
-/** Answers by status, and how long each took (ms). */
+/** Responses by status, and their latencies (ms). */
 interface Heard {
   readonly statuses: Map<number, number>
   readonly times_ms: number[]
 }
 
 /**
- * POST /sales and GETs of company B, one after another, alone and then beside a company A that does all it can to fill the
- * service: B is never refused, and waits for three times as long as alone, or 150 ms longer, at most (95th percentile).
+ * POST /sales and GETs of company B, sequential, alone and then beside a company A that saturates the service: B is
+ * never refused, and waits at most three times as long as alone, or 150 ms longer (95th percentile).
  */
 export async function benchNeighbour(
   { database, start }: Environment,
@@ -80,7 +80,7 @@ const QUOTAS = {
 }
 const READY = { ready: '/health/ready' }
 
-/** A session of the company's user, as the cookie of the panel. */
+/** Session cookie of the company's user for the panel. */
 async function logIn(url: string, { companyId }: Shop): Promise<string> {
   const [user] = await administer(url, async (client) => {
     const { rows } = await client.query<{ id: string }>('select id from read.users where company_id = $1', [companyId])
@@ -100,7 +100,7 @@ async function logIn(url: string, { companyId }: Shop): Promise<string> {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** What B asks for in turns. */
+/** Calls of B, in turn. */
 function callsOf(shop: Shop): () => Call {
   const authorization = `Bearer ${shop.key}`
   let count = 0
@@ -116,7 +116,7 @@ function callsOf(shop: Shop): () => Call {
   }
 }
 
-/** Calls one after another for some seconds. */
+/** Sends sequential calls for some seconds. */
 async function listen(url: string, next: () => Call, seconds: number): Promise<Record<Call['method'], Heard>> {
   const heard = { GET: heardNothing(), POST: heardNothing() }
   const end = performance.now() + seconds * 1000
@@ -132,7 +132,7 @@ interface Attack {
   stop(): Promise<void>
 }
 
-/** Everything that company A does, until it is stopped. */
+/** All load of company A, until it is stopped. */
 function attackBy(url: string, shop: Shop, cookie: string): Attack {
   const heard = new Map<string, Heard>()
   let isOver = false
@@ -198,7 +198,7 @@ function told(heard: Heard): string {
   return `${statuses}; p50 ${Math.round(percentile(heard, 0.5))} ms, p95 ${Math.round(percentile(heard, 0.95))} ms`
 }
 
-/** @throws when B was refused. */
+/** @throws if B was refused */
 function lineOf(name: string, alone: Heard, beside: Heard): Line {
   const refused = [...beside.statuses.keys()].filter((status) => status >= 400)
   if (refused.length > 0) throw new Error(`${name}: the neighbour was answered ${refused.join(', ')}`)

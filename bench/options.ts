@@ -1,23 +1,23 @@
 import { parseArgs } from 'node:util'
 
-/** What `npm run bench -- …` was asked for. */
+/** Options of `npm run bench -- …`. */
 export interface Options {
-  /** File that the results are also written to, as JSON. */
+  /** File for the results as JSON. */
   readonly json: string | null
-  /** Only benchmarks whose name is this or begins with it and a dash; those of growth run only when they are named. */
+  /** Only benchmarks with this name, or this name and a dash as prefix; long ones run only if they are named. */
   readonly only: string | null
   /** Length of one round. */
   readonly seconds: number
   readonly rounds: number
-  /** Without the floors: what it costs, in a third of the time. */
+  /** Without the floors: costs only, in a third of the time. */
   readonly alone: boolean
-  /** Tell where both processes spend their time. The costs are then somewhat higher. */
+  /** Profiles both processes. The costs are then somewhat higher. */
   readonly flame: boolean
   /** Directory for a CPU profile of the service. */
   readonly profile: string | null
-  /** Another checkout to compare with. */
+  /** Directory of another checkout to compare with. */
   readonly against: string | null
-  /** Of the simulated day: companies, shards, minutes that it takes, and how many times as much as on a real day is done at once. */
+  /** Simulated day: companies, shards, duration in minutes, and load relative to a real day. */
   readonly companies: number
   readonly shards: number
   readonly minutes: number
@@ -29,7 +29,7 @@ of the simulated day: [--companies N] [--shards N] [--minutes N] [--times N]
 BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.
 EVENTSTORE_URL names an empty EventStoreDB: sales, uploads, batches and a rebuild are then measured with ledgers there too.`
 
-/** Parses the command line. @throws with the usage when it is not understood. */
+/** Parses the command line. @throws with the usage if it is invalid */
 export function readOptions(args: string[]): Options {
   const text = { type: 'string' } as const
   try {
@@ -76,10 +76,10 @@ function positive(text: string | undefined, byDefault: number): number {
   return value
 }
 
-/** Whether `--only` lets a benchmark run: `sales-64` selects `sales-64-idle` too. */
+/** Whether `--only` selects a benchmark: `sales-64` selects `sales-64-idle` too. */
 export const isSelected = ({ only }: Options, name: string): boolean =>
   only === null || name === only || name.startsWith(`${only}-`)
 
-/** Whether one of them was asked for by name: those that take long are left out of a run of all. */
+/** Whether one of them is named: long benchmarks are not part of a run of all. */
 export const isNamed = (options: Options, names: readonly string[]): boolean =>
   options.only !== null && names.some((name) => isSelected(options, name))

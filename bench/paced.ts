@@ -2,17 +2,17 @@ import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createReceiver, open } from './load.ts'
 
-/** Requests sent at a steady rate, whether or not the ones before have been answered. */
+/** Requests at a steady rate, regardless of responses. */
 export interface Pace {
   readonly url: string
   readonly perSecond: number
   readonly seconds: number
-  /** Status that every answer must have. */
+  /** Expected status of every response. */
   readonly status: number
   readonly next: () => string
 }
 
-/** Sends all requests and returns when each was answered: milliseconds since 1970, by the request. */
+/** Sends all requests and returns the response times, in milliseconds since 1970, by request. */
 export async function sendPaced({ url, perSecond, seconds, status, next }: Pace): Promise<Map<string, number>> {
   const answeredAt = new Map<string, number>()
   const idle: Socket[] = []

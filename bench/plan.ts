@@ -3,7 +3,7 @@ import { MEASURED } from './model/measured.ts'
 import { type Plan, plan } from './model/model.ts'
 import { HABITS, SIZES } from './model/workload.ts'
 
-/** `npm run plan [-- COMPANIES…]`: what numbers of companies need, as docs/scale.md explains it. */
+/** `npm run plan [-- COMPANIES…]`: resources for numbers of companies, as docs/scale.md explains. */
 
 const COMPANIES = [1_000, 20_000, 100_000, 300_000, 1_000_000]
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { administer } from './database.ts'
 
-/** What Linux tells of whole machines, and of processes that have ended, is in hundredths of a second. */
+/** Unit of Linux for whole machines and ended processes: hundredths of a second. */
 const TICK_US = 10_000
 
 /** Microseconds of processor time. */
@@ -10,15 +10,15 @@ export interface ProcessorTime {
   readonly postgres_us: number
 }
 
-/** A service and the Postgres servers that it works on, on this machine. */
+/** A service and its Postgres servers on this machine. */
 export interface Meter {
-  /** Since they began. */
+  /** Since their start. */
   now(): ProcessorTime
-  /** Runs `work` and tells the processor time that it took, whatever else the machine did meanwhile. */
+  /** Runs `work` and returns its processor time, independent of other load. */
   measure<T>(work: () => Promise<T>): Promise<{ readonly value: T } & ProcessorTime>
 }
 
-/** Of processes and servers on this Linux; null where their processor time cannot be told. */
+/** Meter for processes and servers on this Linux; null if their processor time is not available. */
 export async function meterOf(
   services: readonly { readonly pid: number }[],
   databaseUrls: readonly string[],
@@ -45,7 +45,7 @@ export async function meterOf(
   }
 }
 
-/** Microseconds of all processors of this machine since it was started: at work, and without. */
+/** Busy and idle microseconds of all processors since boot. */
 export function machineTime(): { readonly busy_us: number; readonly idle_us: number } {
   const [, ...fields] = (readFileSync('/proc/stat', 'latin1').split('\n')[0] as string).split(/ +/).map(Number)
   const [user = 0, nice = 0, system = 0, idle = 0, waiting = 0, ...others] = fields
@@ -56,7 +56,7 @@ export function machineTime(): { readonly busy_us: number; readonly idle_us: num
   }
 }
 
-/** Parent of the process that answers there, if that is one of this machine. */
+/** Process id of the postmaster, if it runs on this machine. */
 async function postmasterOf(url: string): Promise<number | null> {
   return administer(url, async (client) => {
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -65,7 +65,7 @@ async function postmasterOf(url: string): Promise<number | null> {
   })
 }
 
-/** A process, those that it has started, but for `others`, and those of them that have ended. */
+/** Processor time of a process and its children (except `others`), ended ones included. */
 function ofTree(pid: number, others: ReadonlySet<number> = new Set()): number {
   const own = statOf(pid)
   if (!own) throw new Error(`process ${pid} is gone`)
@@ -81,16 +81,16 @@ interface Stat {
   readonly name: string
   readonly parent: number
   readonly own_us: number
-  /** Of children that have ended. */
+  /** Ended children. */
   readonly ended_us: number
 }
 
-/** What /proc tells of a process; null where there is none. */
+/** Parses /proc/<pid>/stat; null without such a process. */
 function statOf(pid: number): Stat | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
     const end = text.lastIndexOf(')')
-    // From the state on, which proc(5) numbers 3.
+    // Fields from the state on, number 3 in proc(5).
     const fields = text.slice(end + 2).split(' ')
     const field = (number: number) => Number(fields[number - 3])
     return {
@@ -104,16 +104,16 @@ function statOf(pid: number): Stat | null {
   }
 }
 
-/** The most memory that a process has had is from now on what it has. */
+/** Resets the peak memory of a process to its current memory. */
 export const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')
 
-/** The most memory that a process has had, in MiB. */
+/** Peak memory of a process, in MiB. */
 export function peakOf(pid: number): number {
   const [, kibibytes = ''] = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
   return Math.round(Number(kibibytes) / 1_024)
 }
 
-/** Of all threads of a process that live, to the nanosecond. @throws where there is no such process */
+/** Processor time of all live threads of a process, in nanosecond resolution. @throws if there is no such process */
 function runTimeOf(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`)
   return sum(

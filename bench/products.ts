@@ -10,11 +10,11 @@ import { createCatalog, STOCK } from './shop.ts'
 
 const PRODUCTS = 50_000
 export const PRODUCTS_BENCHMARK = `products-${PRODUCTS}`
-/** Tills that download at the same time. */
+/** Concurrent downloads. */
 const CONNECTIONS = 4
 const TARGET = 0.8
 
-/** GET /sync/products of a company with 50,000 products, against a hand-written handler of the same products. */
+/** GET /sync/products of a company with 50,000 products, compared with a hand-written handler of the same products. */
 export async function benchProducts(environment: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isSelected(options, PRODUCTS_BENCHMARK)) return []
   const { service, listShop, database } = environment
@@ -22,7 +22,7 @@ export async function benchProducts(environment: Environment, options: Options, 
   await createCatalog(database.url, listShop, PRODUCTS)
   await administer(database.url, async (client) => {
     await client.query(COPY_TO_FLOOR, [listShop.companyId, STOCK])
-    // The service's own table is left as it is: a catalog is often downloaded before Postgres has looked at it.
+    // The service's own table is not analyzed, because a catalog is often downloaded before autovacuum has done it.
     await client.query('analyze floor.catalog_items')
   })
   const floor = await environment.start('dist/bench/floor-products.js', {
@@ -41,7 +41,7 @@ export async function benchProducts(environment: Environment, options: Options, 
   return [{ ...compare(figures, { value: 'service', floor: 'handler' }, result), cost: costing.cost() }]
 }
 
-// With the stock that all began with: the floor has sold nothing of it, whatever the service has.
+// With the initial stock: the floor has sold none of it.
 const COPY_TO_FLOOR = `
   insert into floor.catalog_items (company_id, id, external_id, name, price, stock, stock_updated_at, revision, changed_at)
   select company_id, id, external_id, name, price, $2::numeric, changed_at, revision, changed_at

@@ -25,14 +25,14 @@ const CONSISTENCY = 'proof-consistency'
 const GROWTH = 'proof-growth'
 export const PROOF_BENCHMARKS: readonly string[] = [VERIFY, INCLUSION, CONSISTENCY, GROWTH]
 
-/** Events that are verified a second. */
+/** Verified events per second. */
 const VERIFIED_PER_SECOND = 30_000
 /** Milliseconds for one proof. */
 const LONGEST_PROOF_MS = 20
-/** Of the 1,300 µs that a sale takes (docs/performance.md), 3 %. */
+/** 3 % of the 1,300 µs of a sale (docs/performance.md). */
 const GROWTH_US_AN_EVENT = 40
 
-/** A ledger of 1,000,000 events. It takes minutes to write it, so it has to be asked for by name. */
+/** A ledger of 1,000,000 events. Writing it takes minutes, so it must be named. */
 export async function benchProof({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isNamed(options, PROOF_BENCHMARKS)) return []
   return withOwnDatabase(database, async (url, ownerUrl) => {
@@ -49,7 +49,7 @@ export async function benchProof({ database }: Environment, options: Options, _b
   })
 }
 
-/** Sales like one that was registered, written as the store keeps them. Tells how many events there are. */
+/** Copies of a registered sale, as the store stores them. Returns the number of events. */
 async function fill(core: Core, shop: Shop): Promise<number> {
   const stream = streamOf(shop.companyId)
   await run(core, shop.companyId, [invoke(registerSale, SaleInput.parse(saleBody(shop, 'venda-1')))])
@@ -78,7 +78,7 @@ async function fill(core: Core, shop: Shop): Promise<number> {
 
 interface Times {
   readonly wall_ms: number
-  /** Of this process; Postgres has its own. */
+  /** Of this process, without Postgres. */
   readonly processor_ms: number
 }
 
@@ -89,7 +89,7 @@ async function timed(work: () => Promise<unknown>): Promise<Times> {
   return { wall_ms: performance.now() - start, processor_ms: (user + system) / 1_000 }
 }
 
-/** From nothing, and then an event at a time, as in the minutes of a quiet shop: the last tile is written each time. */
+/** Growth from empty, then by single events as in a quiet shop: the last tile is written each time. */
 async function growth({ pool, store }: Core, { companyId }: Shop, size: number): Promise<Line> {
   const log = ledgerLog(store, companyId)
   const whole = await timed(() => growTree(pool, log))
@@ -116,7 +116,7 @@ async function proofs({ prover }: Core, { companyId }: Shop, size: number, name:
   const walls: number[] = []
   const all = await timed(async () => {
     for (let count = 0; count < PROOFS; count++) {
-      // Spread over the ledger, without any order.
+      // Spread over the ledger without an order.
       const place = (count * 7_919_993) % size
       const prove = () =>
         name === INCLUSION ? prover.inclusion(companyId, place, null) : prover.consistency(companyId, place, null)

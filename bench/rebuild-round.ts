@@ -5,26 +5,26 @@ import { readAll } from './history.ts'
 import { withCore } from './shop.ts'
 
 /**
- * One round of the benchmark of rebuilds: a process that does nothing else, as the one that an operator starts, rebuilds all tables and
- * reads the same events without applying them, in the order that is asked for. Prints the figures as JSON.
+ * One round of the rebuild benchmark: a separate process, like an operator's, rebuilds all tables and reads the same
+ * events without applying them, in the given order. Prints the figures as JSON.
  */
 
-/** What a round is told, in the variable ROUND. */
+/** Input of a round, in the variable ROUND. */
 export interface RoundOrder {
   readonly databaseUrl: string
-  /** Where the ledgers are, if they are not in Postgres. */
+  /** Store of the ledgers, if it is not Postgres. */
   readonly eventStoreUrl?: string
-  /** Revision of each company's last event. */
+  /** Last revision of each company. */
   readonly ends: readonly { readonly companyId: number; readonly revision: number }[]
   readonly first: 'rebuild' | 'reading'
 }
 
-/** Events a second, and the most memory that the process had while it rebuilt. */
+/** Events per second, and peak memory during the rebuild. */
 export interface RoundFigures {
   readonly rebuild: number
   readonly reading: number
   readonly peak_mib: number
-  /** By the rebuild, of all its events. */
+  /** Cost of the rebuild, for all its events. */
   readonly spent: Spent | null
   readonly events: number
 }

@@ -16,19 +16,22 @@ const execute = promisify(execFile)
 const COMPANIES = 4
 const EVENTS = 200_000
 export const REBUILD_BENCHMARK = `rebuild-${EVENTS}`
-/** Applying events may be so much slower than reading them. */
+/** Rate of applying events, relative to reading them. */
 const TARGET = 0.5
 
-/** All tables anew from 200,000 events of four companies, against reading the same events without applying them. */
+/**
+ * Rebuild of all tables from 200,000 events of four companies, compared with reading the same events without applying
+ * them.
+ */
 export async function benchRebuild({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isSelected(options, REBUILD_BENCHMARK)) return []
-  // Alone there: all ledgers of a database are rebuilt together.
+  // A database of its own, because a rebuild covers all ledgers of a database.
   return withOwnDatabase(database, async (databaseUrl) => [
     await measureRebuilds(REBUILD_BENCHMARK, { databaseUrl, ends: await fillLedgers(databaseUrl) }, options),
   ])
 }
 
-/** In rounds, each in a process of its own. */
+/** In rounds, each in a separate process. */
 export async function measureRebuilds(name: string, order: Omit<RoundOrder, 'first'>, options: Options): Promise<Line> {
   const rounds: RoundFigures[] = []
   for (let round = 0; round < options.rounds; round++) {
@@ -55,7 +58,7 @@ async function fillLedgers(databaseUrl: string): Promise<RoundOrder['ends']> {
   })
 }
 
-/** Each in a new process: one that has just written all those events would have the compiler's ideas, and the garbage, of a writer. */
+/** A new process, because the one that wrote the events has the compiled code and the garbage of a writer. */
 async function runRound(order: RoundOrder, profile: string | null): Promise<RoundFigures> {
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
   const { PATH = '', HOME = '' } = process.env

@@ -1,7 +1,7 @@
 import type { Cost, CostLine } from './cost.ts'
 import { type Figures, median, spread } from './rounds.ts'
 
-/** One line of the report; `floor` and `ratio` are null when the floor could not be measured here. */
+/** One line of the report; `floor` and `ratio` are null if the floor could not be measured. */
 export interface Result {
   readonly name: string
   readonly value: number
@@ -10,20 +10,20 @@ export interface Result {
   readonly ratio: number | null
   readonly target: number | null
   readonly higher_is_better: boolean
-  /** Of each sale, page … of the value's side, where it is priced. */
+  /** Cost per sale, page … of the service, if measured. */
   readonly cost: Cost | null
 }
 
-/** A result with what only the table shows. */
+/** Result with fields for the table only. */
 export interface Line extends Omit<Result, 'cost'> {
   readonly cost?: CostLine | null
-  /** What the floor is. */
+  /** Name of the floor. */
   readonly against: string
-  /** How far the rounds lie apart: of the value and of the floor. */
+  /** Spread of the rounds: of the value and of the floor. */
   readonly spreads: readonly number[]
 }
 
-/** Compares the figures of two sides; a floor that was not measured leaves the ratio empty. */
+/** Compares the figures of two sides; without a floor the ratio is null. */
 export function compare(
   figures: Figures,
   sides: { value: string; floor: string },
@@ -45,7 +45,7 @@ export function compare(
   }
 }
 
-/** The same for times: the smaller figure is the better one. */
+/** The same for times: lower is better. */
 export function lowerIsBetter(
   figures: Figures,
   sides: { value: string; floor: string },
@@ -56,7 +56,7 @@ export function lowerIsBetter(
   return { ...compare(figures, sides, result), ratio, higher_is_better: false }
 }
 
-/** Just the members that the JSON report promises. */
+/** Exactly the fields of the JSON report. */
 export function toResult({ name, value, unit, floor, ratio, target, higher_is_better, cost }: Line): Result {
   const told = cost ? costOnly(cost) : null
   return { name, value, unit, floor, ratio, target, higher_is_better, cost: told }
@@ -66,7 +66,7 @@ const costOnly = ({ spreads: _, ...cost }: CostLine): Cost => cost
 
 const COLUMNS = ['benchmark', 'value', 'unit', 'floor', 'ratio', 'target', '', 'floor is', 'rounds ±'] as const
 
-/** A table for people. */
+/** Text table. */
 export function tableOf(lines: readonly Line[]): string {
   const rows = lines.map((line) => [
     line.name,
@@ -97,7 +97,7 @@ const COST_COLUMNS = [
   'rounds ±',
 ] as const
 
-/** What each sale, page … took: rows for the lines that are priced; null where there are none. */
+/** Rows with the cost of each sale, page …; null if there are none. */
 export function costTableOf(lines: readonly Line[]): string | null {
   const rows = lines.flatMap(({ name, cost }) =>
     cost
@@ -131,7 +131,7 @@ function aligned(titles: readonly string[], rows: readonly (readonly string[])[]
 
 const told = (spreads: readonly number[]): string => spreads.map((each) => `${Math.round(each * 50)} %`).join(', ')
 
-/** Below ten, a figure without decimals tells too little. */
+/** Figures below ten need decimals. */
 const few = (value: number): string => (value < 10 ? value.toFixed(2) : figure(value))
 
 function verdict({ ratio, target, higher_is_better }: Line): string {

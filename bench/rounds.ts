@@ -1,9 +1,9 @@
 import type { Options } from './options.ts'
 
-/** One of the things that are compared, measured for some seconds at a time. */
+/** One of the compared sides, measured for some seconds at a time. */
 export interface Side {
   readonly name: string
-  /** Left out where the service is measured alone. */
+  /** Skipped if the service is measured alone. */
   readonly isFloor?: boolean
   /** @returns the figure, per second. */
   measure(seconds: number): Promise<number>
@@ -12,12 +12,12 @@ export interface Side {
 /** Figures of the sides, round by round. */
 export type Figures = ReadonlyMap<string, readonly number[]>
 
-/** The compiler of V8 needs some ten thousand requests until it is done. */
+/** V8 needs some ten thousand requests to compile the code. */
 export const WARM_UP_ROUNDS = 4
 
 /**
- * Measures the sides in turns, in several short rounds after a warm-up: whatever else the machine does meanwhile meets
- * all of them alike. Every other round goes backwards, so that none always follows the same one.
+ * Measures the sides alternately, in short rounds after a warm-up, so that other load affects all of them alike. Every
+ * other round is reversed, so that no side always follows the same one.
  */
 export async function measureInTurns(
   all: readonly Side[],

@@ -3,7 +3,7 @@ import { CUSTOMERS, type Shop } from './shop.ts'
 /** Lines of each sale, all of tracked items. */
 export const LINES = 3
 
-/** Some items of a shop that lie beside each other, and what one of each costs. */
+/** Adjacent items of a shop, and the price of one of each. */
 export function pickItems({ items }: Pick<Shop, 'items'>): { items: Shop['items']; cents: number } {
   const first = Math.floor(Math.random() * (items.length - LINES + 1))
   const picked = items.slice(first, first + LINES)
@@ -21,10 +21,10 @@ export function saleBody(shop: Pick<Shop, 'items' | 'cardId'>, external_id: stri
   }
 }
 
-/** One of so many names its customer. */
+/** One in this number of sales has a customer. */
 const SALES_OF_A_CUSTOMER = 3
 
-/** Makes POST /sales requests, each with keys of its own, as they go over the wire. */
+/** Creates raw POST /sales requests, each with its own keys. */
 export function createSaleRequests(shops: readonly Shop[]): () => string {
   const run = Date.now().toString(36)
   let count = 0

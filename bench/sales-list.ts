@@ -20,8 +20,8 @@ const TARGET = 0.5
 const FIRST_TARGET = 0.2
 
 /**
- * GET /sales?limit=200 of a company with 10,000 sales, against Express answering the same bytes from memory: a page that was
- * asked for before, as pollers do, and pages that nobody has asked for yet.
+ * GET /sales?limit=200 of a company with 10,000 sales, compared with Express sending the same bytes from memory: a
+ * repeated page, as for pollers, and pages requested for the first time.
  */
 export async function benchSalesList(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!SALES_LIST_BENCHMARKS.some((name) => isSelected(options, name))) return []
@@ -73,12 +73,12 @@ async function firstPage(url: string, key: string): Promise<Buffer> {
   return bytes
 }
 
-/** GET of a full page, as it goes over the wire. */
+/** Raw GET request for a full page. */
 export const listRequest = (key: string, parameters?: string): string =>
   `GET /api/v1/sales?limit=${LIMIT}${parameters ? `&${parameters}` : ''} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
   `Connection: keep-alive\r\nAuthorization: Bearer ${key}\r\n\r\n`
 
-/** The same sales for another question each time: since a time before all of them. */
+/** The same sales with another parameter each time: since a time before all of them. */
 export function requestsForOtherPages(key: string): () => string {
   const before = Date.parse('2020-01-01T00:00:00Z')
   let count = 0

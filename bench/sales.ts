@@ -13,12 +13,12 @@ import { measureInTurns, type Side } from './rounds.ts'
 import { createSaleRequests } from './sale-requests.ts'
 import type { Shop } from './shop.ts'
 
-/** Each waits for its answer before it sends the next sale. */
+/** Each connection waits for its response before the next sale. */
 export const CONNECTIONS = 32
 const IDLE_CLIENTS = 200
 const UNIT = 'sales/s'
 
-/** Each name, how many companies, whether idle clients are connected, and what is asked for; idle clients may take 5 %. */
+/** Name, number of companies, whether idle clients are connected, and target; idle clients may cost 5 %. */
 const CASES = [
   { name: 'sales-64', companies: 64, idle: false, target: 3.2, targetOfB: 1.2 },
   { name: 'sales-64-idle', companies: 64, idle: true, target: 3.04, targetOfB: null },
@@ -29,10 +29,14 @@ type Case = (typeof CASES)[number]
 
 export const SALES_BENCHMARKS: readonly string[] = CASES.map(({ name }) => name)
 
-/** Processor time of a sale, service and Postgres together: holds on a busy machine too. Its cost line is the floor's. */
+/**
+ * Processor time of a sale (service and Postgres), which is valid on a busy machine too. Its cost line is the floor's.
+ */
 const processorOf = ({ name }: Case) => `${name}-processor`
 
-/** POST /sales against a hand-written handler (floor A) and against pgbench with the same statements (floor B). */
+/**
+ * POST /sales compared with a hand-written handler (floor A) and with pgbench running the same statements (floor B).
+ */
 export async function benchSales(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   const selected = CASES.filter(({ name }) => isSelected(options, name))
   const lines: Line[] = []
@@ -129,7 +133,7 @@ async function startFloorB({ database }: Environment, shops: readonly Shop[]): P
     console.log('pgbench is not in PATH (Debian: postgresql-contrib), so floor B is left out')
     return null
   }
-  // The sale that was made to compare the answers is the pattern of what pgbench writes.
+  // The sale of the response comparison is the pattern for pgbench.
   const { rows } = await administer(database.url, (client) =>
     client.query<{ event: string; sale: string }>(
       `select e.envelope::text as event, s.doc::text as sale
@@ -140,7 +144,7 @@ async function startFloorB({ database }: Environment, shops: readonly Shop[]): P
   return prepareFloorB(database.url, shops, event, sale)
 }
 
-/** Whoever does less is faster: service and floor A must answer the same sale with the same record. */
+/** Asserts that service and floor A answer the same sale with the same record, so that the comparison is fair. */
 async function assertSameAnswers({ service, floorA, shops }: Environment, books: Books): Promise<void> {
   const [head = '', body = ''] = createSaleRequests(shops)().split('\r\n\r\n')
   const headers = head

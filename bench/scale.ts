@@ -16,19 +16,19 @@ const OTHERS = SHARDS.slice(1).flatMap((shards) => [SALES, READS, FULL].map((nam
 export const SCALE_BENCHMARKS: readonly string[] = [...OTHERS, COSTS]
 
 const COMPANIES_OF_SHARD = 64
-/** What the projector does by itself is priced apart. */
+/** Without the projector, which is measured separately. */
 const CALLED_ROLES = 'api,dispatcher'
-/** Of each shard: what a day of 100,000 companies has in its busiest minute. */
+/** Calls per shard: the busiest minute of a day of 100,000 companies. */
 const PER_SECOND = 40
-/** Callers of each shard that call again as soon as they were answered. */
+/** Connections per shard that send the next call after each response. */
 const CONNECTIONS_OF_SHARD = 16
-/** A sale or read may cost at most so many times what it costs with one shard. */
+/** Highest cost of a sale or read, relative to one shard. */
 const TARGET = 1.1
 
 /**
- * Processor time of a sale and of a read, service and Postgres together, with one shard and with several that each have as many
- * calls a second; and `full`, with as many callers at each as wait for a busy process. It takes minutes, so it has to be asked
- * for by name.
+ * Processor time of a sale and of a read (service and Postgres), with one shard and with several at the same rate per
+ * shard; and
+ * `full`, at the maximum load of a process. It takes minutes, so it must be named.
  */
 export async function benchScale(environment: Environment, options: Options): Promise<Line[]> {
   const lines: Line[] = []
@@ -72,7 +72,7 @@ async function compareStages(stages: readonly Stage[], options: Options): Promis
     })
 }
 
-/** The same with one shard. */
+/** The same benchmark with one shard. */
 const floorOf = (name: string): string => name.replace(/\d+$/, '1')
 
 function side(
@@ -81,7 +81,7 @@ function side(
   running: Pick<Running, 'kind' | 'pace'>,
   groups: Map<string, number[]>,
 ): Side {
-  // Shards in turns, so that calls that follow each other go to different ones.
+  // Alternates between shards, so that consecutive calls go to different ones.
   const companies = Array.from({ length: COMPANIES_OF_SHARD }, (_, place) => place).flatMap((place) =>
     stage.shards.flatMap(({ companies }) => companies[place] ?? []),
   )
@@ -100,7 +100,7 @@ function side(
   }
 }
 
-/** Groups that the writers of all shards have committed. */
+/** Committed groups of the writers of all shards. */
 async function groupsOf(url: string): Promise<{ readonly commands: number; readonly groups: number }> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const sumOf = (what: 'sum' | 'count') =>
@@ -111,7 +111,7 @@ async function groupsOf(url: string): Promise<{ readonly commands: number; reado
   return { commands: sumOf('sum'), groups: sumOf('count') }
 }
 
-/** A service of one shard, half of whose companies have a webhook, and what its calls cost. */
+/** Measures the costs of calls on a service of one shard, in which half of the companies have a webhook. */
 export async function priceCalls<T>(
   environment: Environment,
   options: Options,
@@ -132,7 +132,7 @@ export async function priceCalls<T>(
   )
 }
 
-/** As bench/model/measured.ts has them. */
+/** Prints the content of bench/model/measured.ts. */
 function printInputs(measured: Measured): void {
   for (const kind of KINDS) {
     const { alone, crowded, alone_ms } = measured.costs[kind]

@@ -7,7 +7,7 @@ import { administer } from './database.ts'
 import { saleBody } from './sale-requests.ts'
 import { run, type Shop } from './shop.ts'
 
-/** What stands in a pattern for what is each event's own; digits where JSON has a number. */
+/** Placeholders in the pattern for values of each event; digits where JSON has a number. */
 const REVISION = 8_000_000_000_000_001
 const SALE = 8_000_000_000_000_002
 const EVENT = '00000000-0000-7000-8000-000000000000'
@@ -15,8 +15,8 @@ const PREVIOUS = 'f'.repeat(64)
 const HASH = 'e'.repeat(64)
 
 /**
- * Gives a company without sales `count` of them and returns their ids. The first is made by the service's own command; Postgres
- * repeats its event, hashed and chained as ever; then the tables are made anew.
+ * Creates `count` sales in a company without any, and returns their ids. The service's own command creates the first
+ * one; Postgres copies its event with valid hashes and chain; then the tables are rebuilt.
  */
 export async function seedSales(
   core: Core,
@@ -66,7 +66,7 @@ begin
 end $$`
 
 async function repeatEvents(client: pg.Client, event: Envelope, from: number, count: number): Promise<void> {
-  // As it is stored: rows take their members in the order in which an event has them, not in the canonical one.
+  // In the member order of stored events, because rows copy it, not in the canonical one.
   const stored: Envelope = {
     ...event,
     id: EVENT,

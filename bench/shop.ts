@@ -14,39 +14,41 @@ import { asSystem, runCommands } from '#ledger/write/run.ts'
 import { type Core, type CoreOptions, openCore } from '#service/core.ts'
 import { masterKeys } from '../test/support/master-key.ts'
 
-/** A company as floors and load generator need to know it. */
+/** Company data for floors and load generators. */
 export interface Shop {
   readonly companyId: number
   readonly name: string
   readonly key: string
   readonly keyHash: Buffer
-  /** Of a till that is logged in. */
+  /** Token of a logged-in till. */
   readonly token: string
   readonly cardId: number
-  /** Called as their external ids are. */
+  /** Named like their external ids. */
   readonly customers: readonly { readonly id: number; readonly name: string }[]
   readonly items: readonly { readonly id: number; readonly name: string; readonly priceCents: number }[]
 }
 
-/** Items of each shop; a sale takes a few of them. */
+/** Items per shop; a sale has a few of them. */
 export const ITEMS = 50
 
 /** More than any run can sell. */
 export const STOCK = '900000000'
 
-/** Price of a card payment's fee, so that each payment has a surcharge to extract. */
+/** Fee of card payments, so that each has a surcharge to extract. */
 export const CARD_FEE = '2.50'
 
 export const TIME_ZONE = 'America/Sao_Paulo'
 
 export const CUSTOMERS = 20
 const CATEGORIES = 10
-/** Of each shop's key. */
+/** Scopes of each shop's key. */
 export const SCOPES_OF_BENCH = ['sales:read', 'sales:write', 'customers:write', 'finance:read'] as const
-/** Commands of one request, as many as a batch may have. */
+/** Commands per request, the maximum of a batch. */
 const BATCH = 500
 
-/** Prepares the database and creates shops through the service's own commands, one after another, so that ids are in order. */
+/**
+ * Prepares the database and creates shops through the service's own commands, sequentially, so that ids are in order.
+ */
 export function createShops(databaseUrl: string, count: number, eventStoreUrl?: string): Promise<Shop[]> {
   const create = async (core: Core) => {
     const shops: Shop[] = []
@@ -85,7 +87,7 @@ export function createCatalog(databaseUrl: string, { companyId }: Shop, count: n
   })
 }
 
-/** @param eventStoreUrl - where the ledgers are, if they are not in Postgres */
+/** @param eventStoreUrl - store of the ledgers, if it is not Postgres */
 export async function withCore<T>(
   databaseUrl: string,
   work: (core: Core) => Promise<T>,
@@ -95,7 +97,7 @@ export async function withCore<T>(
   return work(core).finally(() => core.close())
 }
 
-/** `reserve` where there are several shards. */
+/** `reserve`: for several shards. */
 export const openBenchCore = (
   databaseUrl: string,
   { reserve, eventStoreUrl }: Pick<CoreOptions, 'reserve' | 'eventStoreUrl'> = {},

@@ -16,34 +16,34 @@ import { type Environment, QUOTAS } from './environment.ts'
 import { type Meter, meterOf } from './processor.ts'
 import { openBenchCore, withCore } from './shop.ts'
 
-/** A shard, and the companies that live there. */
+/** Shard with its companies. */
 export interface StagedShard {
   readonly name: string
   readonly database: BenchDatabase
   readonly companies: readonly Company[]
 }
 
-/** A service over one shard or several, each on a Postgres server of its own; all are on this machine. */
+/** Service over one or several shards, each on its own Postgres server, all on this machine. */
 export interface Stage {
   readonly service: Child
   readonly shards: readonly StagedShard[]
-  /** Of the service and all its Postgres servers. */
+  /** Meter of the service and all its Postgres servers. */
   readonly meter: Meter
 }
 
 interface StageOptions {
-  /** One: a service that knows of no others. */
+  /** With one shard the service knows of no others. */
   readonly shards: number
   readonly companiesOfShard: number
-  /** Of a company, by its place among all, shard after shard: where it is told of its sales, if it is. */
+  /** Webhook URL of a company by its position (shard after shard); null for none. */
   readonly webhookOf?: (place: number) => string | null
-  /** Of the service; all where none are named. */
+  /** Roles of the service; default: all. */
   readonly roles?: string
 }
 
 const log = (message: string, error: unknown) => console.error(message, error)
 
-/** Prepares it all for `work`, and takes the servers down afterwards. The service is stopped with its environment. */
+/** Prepares everything for `work`, and stops the servers afterwards. The service is stopped with its environment. */
 export async function withStage<T>(
   { start }: Pick<Environment, 'start'>,
   options: StageOptions,
@@ -83,7 +83,7 @@ export async function withStage<T>(
 
 const nameOf = (place: number): string => (place === 0 ? DEFAULT_SHARD : `shard-${place}`)
 
-/** Makes databases the shards of one installation, as `tillbook shard add` does, and founds companies in them. */
+/** Makes databases the shards of one installation, like `tillbook shard add`, and creates companies in them. */
 async function settle(
   named: readonly { readonly name: string; readonly database: BenchDatabase }[],
   { companiesOfShard, webhookOf = () => null }: StageOptions,

@@ -28,7 +28,10 @@ const PERIODS = {
 const nameOf = (period: string) => `start-page-${period}`
 export const START_PAGE_BENCHMARKS: readonly string[] = Object.keys(PERIODS).map(nameOf)
 
-/** The panel's start page of a company that has made a million sales in a year, each of three of 2,000 products: the whole page, per period. */
+/**
+ * Start page of the panel for a company with a million sales in a year, each of three of 2,000 products: the whole
+ * page, per period.
+ */
 export async function benchStartPage(environment: Environment, options: Options): Promise<Line[]> {
   if (!isNamed(options, START_PAGE_BENCHMARKS)) return []
   return withStage(environment, { shards: 1, companiesOfShard: 1 }, async ({ service, shards, meter }) => {
@@ -78,7 +81,7 @@ function lineOf(name: string, times: readonly number[]): Line {
   return { name, value, unit: 'ms', ...judged, spreads: [spread(times)], cost: null }
 }
 
-/** The one sale again and again, at other times and of other products: rows alone, because no page of now reads events. */
+/** Copies one sale with other times and products: rows only, because current pages read no events. */
 async function repeatSale({ ownerUrl }: BenchDatabase): Promise<void> {
   await administer(ownerUrl, async (client) => {
     await client.query(`set search_path to read; create temporary table pattern as select * from sales limit 1;

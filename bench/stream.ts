@@ -18,17 +18,17 @@ const PROCESSOR = 'stream-processor'
 const MEMORY = 'stream-memory'
 export const STREAM_BENCHMARKS: readonly string[] = [LATENCY, FAIR, PROCESSOR, MEMORY]
 
-/** As many as one process lets a company have. */
+/** Maximum per company and process. */
 const LISTENERS_OF_COMPANY = 50
 const COMPANIES = 10
-/** What the issue asks for: ms from commit to client, and MiB that 500 listeners may take. */
+/** Targets: ms from commit to client, and MiB for 500 listeners. */
 const LATENCY_TARGET_MS = 100
 const MEMORY_TARGET_MIB = 100
-/** Of all companies that are listened to, and of a busy one. */
+/** Sales per second: of all followed companies, and of a busy one. */
 const SALES_PER_SECOND = 20
 const SALES_OF_BUSY = 100
 
-/** For what was sold last to come. */
+/** Waits for the last events. */
 const SETTLING_MS = 500
 
 const UNHEARD_BUSY = 'nobody listens to the busy one'
@@ -37,9 +37,9 @@ const UNHEARD = 'nobody listens'
 const HEARD = '500 listen'
 
 /**
- * 500 listeners on one process, 50 each of ten companies that sell: how long after the answer that tells of its commit a sale has
- * come to its listeners (p95); the same of one listener beside a company that sells 100 times a second, with 50 listeners or none;
- * processor time of an event for each listener; and the memory that all of them take.
+ * 500 listeners on one process, 50 for each of ten companies that sell: time from the response to a sale until its
+ * event arrives (p95); the same for one listener beside a company that sells 100 times a second, with 50 listeners or
+ * none; processor time per event and listener; and memory of all listeners.
  */
 export async function benchStream(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!isNamed(options, STREAM_BENCHMARKS)) return []
@@ -64,10 +64,10 @@ export async function benchStream(environment: Environment, options: Options, bo
   const { peak_mib: without } = await watchMemory(service.url, () => sellAll(options.seconds))
   const { peak_mib: withAll } = await watchMemory(service.url, () => hearAll(options.seconds))
 
-  /** Microseconds of an event for each listener, beyond those of the sales. */
+  /** Microseconds per event and listener, without the cost of the sales. */
   const costs: number[] = []
   const perRound_us: number[] = []
-  /** One listener, beside a company that sells so much and may be listened to as well. */
+  /** One listener beside a busy company, which may have listeners too. */
   const besideSide = (name: string, listening: <T>(work: () => Promise<T>) => Promise<T>): Side => ({
     name,
     async measure(seconds) {
@@ -128,25 +128,25 @@ const linesOf = (figures: Figures): Line[] => [
   lowerIsBetter(figures, { value: MEMORY, floor: MEMORY_FLOOR }, { name: MEMORY, unit: 'MiB', target: 1 }),
 ]
 
-/** Milliseconds from the answer to the arrival, which may also be the earlier of the two. */
+/** Milliseconds from the response to the arrival; negative if the event arrives first. */
 function p95(arrivals: readonly Arrival[], answeredAt: ReadonlyMap<string, number>): number {
   const delays = arrivals.map(([sale, at]) => at - (answeredAt.get(sale) as number))
   if (delays.length === 0) throw new Error('no listener was told of a sale')
   return delays.toSorted((a, b) => a - b)[Math.ceil(delays.length * 0.95) - 1] as number
 }
 
-/** A sale, and when a listener was told of it, in milliseconds since 1970. */
+/** Sale, and arrival of its event at a listener, in milliseconds since 1970. */
 type Arrival = readonly [sale: string, at: number]
 
 interface Heard<T> {
   readonly value: T
-  /** Of all listeners. */
+  /** Arrivals at all listeners. */
   readonly arrivals: readonly Arrival[]
-  /** That have come to listeners, each time that one has come to one. */
+  /** Events received by all listeners, one per event and listener. */
   readonly events: number
 }
 
-/** Does something while so many listeners of each shop are told of it. @throws where one is told less than another */
+/** Runs `work` with listeners for each shop. @throws if listeners receive different events */
 async function withListeners<T>(
   url: string,
   shops: readonly Shop[],
@@ -189,7 +189,7 @@ interface Told {
   readonly arrivals: Arrival[]
 }
 
-/** A listener that looks for sales and counts the rest. */
+/** Listener that parses sales and counts other events. */
 async function listen(url: string, key: string, after: number): Promise<{ socket: Socket; told: Told }> {
   const socket = await open(url)
   const told: Told = { events: 0, arrivals: [] }

@@ -11,13 +11,13 @@ import type { Shop } from './shop.ts'
 
 export const UPLOAD_BENCHMARK = 'upload-1000'
 const SALES = 1_000
-/** Tills that upload at once, each of another company. */
+/** Concurrent uploads, each of another company. */
 const TILLS = 2
 const TARGET = 8
 
 /**
- * POST /api/sync/sales with 1,000 offline sales of 3 items, against floor A, which takes one sale a request on many
- * connections and over all companies: that is when it is fastest.
+ * POST /api/sync/sales with 1,000 offline sales of 3 items, compared with floor A, which registers one sale per request
+ * on many connections and over all companies, its fastest mode.
  */
 export async function benchUpload(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!isSelected(options, UPLOAD_BENCHMARK)) return []
@@ -34,7 +34,7 @@ export async function benchUpload(environment: Environment, options: Options, bo
           () => generate(load),
           ({ answered }) => answered * SALES,
         )
-        // A sale that was refused would be missing when the books are checked.
+        // The check of the books finds refused sales.
         books.acknowledgeUploaded(answered * SALES)
         return perSecond * SALES
       },
@@ -55,7 +55,7 @@ export async function benchUpload(environment: Environment, options: Options, bo
   return [{ ...compare(figures, { value: 'service', floor: 'floor A' }, result), cost: costing.cost() }]
 }
 
-/** Uploads of different companies by turns, as they go over the wire. */
+/** Uploads of alternating companies, as raw HTTP requests. */
 function createUploads(shops: readonly Shop[]): () => string {
   const run = Date.now().toString(36)
   let count = 0
@@ -71,7 +71,7 @@ function createUploads(shops: readonly Shop[]): () => string {
   }
 }
 
-/** A sale of a few items, paid by card, as a till sends it. */
+/** Sale of a few items, paid by card, in the till's format. */
 export function offlineSale(shop: Pick<Shop, 'items' | 'cardId'>, offline_id: string) {
   const { items, cents } = pickItems(shop)
   const total = cents / 100

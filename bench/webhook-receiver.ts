@@ -1,13 +1,13 @@
 import { createServer } from 'node:http'
 
 /**
- * An integrator's server: /hooks/… answers 204 at once, /dead/… never; GET /taken tells what came since it was last asked,
- * GET /connections how many there were at most at a time.
+ * Server of an integrator: /hooks/… answers 204 at once, /dead/… never; GET /taken returns the arrivals since the last
+ * call, GET /connections the maximum number of connections.
  */
 
 const { PORT = '0' } = process.env
 
-/** Those since the last time: the sale that a body is about, and when it arrived, in milliseconds since 1970. */
+/** Arrivals since the last call: the sale of a body, and its time in milliseconds since 1970. */
 let arrivals: [sale: string, at: number][] = []
 
 const EXTERNAL_ID = /"external_id":"([^"]+)"/
@@ -40,7 +40,7 @@ server.on('connection', (socket) => {
     connections -= 1
   })
 })
-// All of 127.0.0.0/8, each address a server of its own to whoever calls.
+// All of 127.0.0.0/8: each address is a different server for clients.
 server.listen(Number(PORT), '0.0.0.0')
 
 process.once('SIGTERM', () => {

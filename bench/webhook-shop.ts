@@ -6,7 +6,7 @@ import { invoke } from '#ledger/command.ts'
 import { administer } from './database.ts'
 import { createShops, run, type Shop, withCore } from './shop.ts'
 
-/** A shop with addresses that every sale is told to. */
+/** Shop with endpoints for every sale. */
 export interface WebhookShop extends Shop {
   readonly webhookIds: readonly number[]
 }
@@ -36,7 +36,7 @@ export async function createWebhookShops(
   })
 }
 
-/** Switches the addresses off, so that what waits for them does not burden the next benchmark. */
+/** Disables the endpoints, so that pending deliveries do not burden the next benchmark. */
 export async function closeWebhookShops(databaseUrl: string, shops: readonly WebhookShop[]): Promise<void> {
   await withCore(databaseUrl, async (core) => {
     for (const { companyId, webhookIds } of shops) {
@@ -50,12 +50,12 @@ export async function closeWebhookShops(databaseUrl: string, shops: readonly Web
   })
 }
 
-/** The revision of the last one; far above those of the ledger's own events. */
+/** Last used revision; far above those of the ledger's own events. */
 let queued = 1_000_000_000
 
 /**
- * Queues `count` deliveries for each address as events would have left them; nobody sees them before `work` announces them, which
- * answers when that was, in milliseconds since 1970.
+ * Queues `count` deliveries for each endpoint, as events would. They are invisible before `work` announces them, which
+ * returns the time of that, in milliseconds since 1970.
  */
 export async function queueDeliveries<T>(
   databaseUrl: string,
@@ -86,7 +86,7 @@ export async function queueDeliveries<T>(
   })
 }
 
-/** Waits until nothing of a shop is under way any more: what has arrived is recorded somewhat later. */
+/** Waits until no delivery of a shop is under way: results are recorded after arrivals. */
 export async function untilRecorded(databaseUrl: string, { companyId }: Shop): Promise<void> {
   await administer(databaseUrl, async (client) => {
     const isPending = async () =>

@@ -35,33 +35,38 @@ export const WEBHOOK_BENCHMARKS: readonly string[] = [
   HANGING_SOCKETS,
 ]
 
-/** What is asked for: of what the client alone posts, milliseconds, and times the figure without a dead address. */
+/**
+ * Targets: share of the rate of the HTTP client alone, milliseconds, and ratio to the figure without a dead endpoint.
+ */
 const THROUGHPUT_TARGET = 0.3
 const LATENCY_TARGET_MS = 10
 const DEAD_TARGET = 2
 
 const P95 = { unit: 'ms (p95)', target: null }
 
-/** Deliveries for each second that a round should take. */
+/** Deliveries per second of a round. */
 const BACKLOG_PER_SECOND = 2_000
-/** As many requests at a time as the service sends to one address. */
+/** Concurrent requests of the service to one endpoint. */
 const POSTERS = 32
 const EVENTS_PER_SECOND = 100
-/** With ten addresses each: 200 deliveries a second. */
+/** With ten endpoints each: 200 deliveries a second. */
 const EVENTS_PER_SECOND_OF_TEN = 20
-/** 1,000 addresses, each a server of its own, of which 100 never answer; 200 deliveries a second. */
+/** 1,000 endpoints, each on its own server, of which 100 never answer; 200 deliveries a second. */
 const SHOPS = 20
 const ANSWERING_OF_SHOP = 45
 const HANGING_OF_SHOP = 5
 const EVENTS_PER_SECOND_OF_SHOPS = 4
-/** MiB that the service may have meanwhile, and connections to receivers: 512 that are kept, and as many attempts. */
+/** MiB of the service, and connections to receivers: 512 idle ones, and as many attempts. */
 const MEMORY_TARGET_MIB = 200
 const SOCKETS_TARGET = 1_024
 
-/** What the receiver got: the sale, and when, in milliseconds since 1970. */
+/** Received sale, and its time in milliseconds since 1970. */
 type Arrival = readonly [sale: string, at: number]
 
-/** Deliveries of webhooks, against the HTTP client posting the same bodies to the same receiver with no database. */
+/**
+ * Deliveries of webhooks, compared with the HTTP client posting the same bodies to the same receiver without a
+ * database.
+ */
 export async function benchWebhooks(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!WEBHOOK_BENCHMARKS.some((name) => isSelected(options, name))) return []
   const receiver = await environment.start('dist/bench/webhook-receiver.js', {})
@@ -83,7 +88,7 @@ interface Bench {
   readonly options: Options
   readonly books: Books
   readonly receiver: Child
-  /** Of a sale, as it is delivered. */
+  /** Body of a delivery of a sale. */
   readonly body: string
 }
 
@@ -131,7 +136,7 @@ async function benchThroughput({ environment, options, receiver, body }: Bench):
   })
 }
 
-/** From the answer that tells of the commit to the receipt, which may also be the earlier of the two. */
+/** From the response to the arrival; negative if the delivery arrives first. */
 async function benchLatency(bench: Bench): Promise<Line> {
   const { environment, options, receiver, body } = bench
   const url = `${receiver.url}/hooks/1`
@@ -152,7 +157,7 @@ async function benchLatency(bench: Bench): Promise<Line> {
   })
 }
 
-/** Ten addresses that answer, against nine of them and one that never does. */
+/** Ten responding endpoints, compared with nine of them and a dead one. */
 async function benchDead(bench: Bench): Promise<Line> {
   const { environment, options, receiver } = bench
   const healthy = (count: number) => Array.from({ length: count }, (_, index) => `${receiver.url}/hooks/${index + 1}`)
@@ -174,7 +179,7 @@ async function benchDead(bench: Bench): Promise<Line> {
   )
 }
 
-/** 900 addresses that answer beside 100 that never do, against the 900 alone. */
+/** 900 responding endpoints beside 100 dead ones, compared with the 900 alone. */
 async function benchHanging(bench: Bench): Promise<Line[]> {
   const { environment, options, receiver } = bench
   const { port } = new URL(receiver.url)
@@ -236,7 +241,7 @@ interface Selling {
   readonly isFloor?: boolean
 }
 
-/** Sells at a steady rate and measures how long after the sale the `receivers` addresses that answer heard of it. */
+/** Sells at a steady rate and measures the delivery times at the responding endpoints. */
 function sellingSide(
   name: string,
   bench: Bench,
@@ -288,7 +293,7 @@ const withShop = <T>(
   work: (shop: WebhookShop) => Promise<T>,
 ): Promise<T> => withShops(environment, [urls], ([shop]) => work(shop as WebhookShop))
 
-/** Shops with the addresses of each. */
+/** Shops with the given endpoints. */
 async function withShops<T>(
   { database }: Environment,
   urls: readonly (readonly string[])[],
@@ -302,7 +307,7 @@ async function withShops<T>(
   }
 }
 
-/** Posts as an address would be posted to: so many at a time, or at a steady rate. Returns when each sale was posted. */
+/** Posts like deliveries to one endpoint: concurrently, or at a steady rate. Returns the time of each post. */
 async function post(url: string, body: string, count: number, perSecond?: number): Promise<Map<string, number>> {
   const agent = new Agent({ pipelining: 1 })
   const { origin, pathname: path } = new URL(url)
@@ -330,7 +335,7 @@ const saleOf = (text: string): string => /"external_id":"([^"]+)"/.exec(text)?.[
 const PATIENCE_MS = 60_000
 const POLL_MS = 20
 
-/** Waits until the receiver has had so many requests since it was last asked. */
+/** Waits until the receiver has this number of requests since the last call. */
 async function untilTaken(receiver: Child, count: number): Promise<Arrival[]> {
   const arrivals: Arrival[] = []
   const deadline = performance.now() + PATIENCE_MS
@@ -345,12 +350,12 @@ async function untilTaken(receiver: Child, count: number): Promise<Arrival[]> {
 
 const lastOf = (arrivals: readonly Arrival[]): number => Math.max(...arrivals.map(([, at]) => at))
 
-/** 95 of 100 deliveries took no longer than this, in milliseconds. */
+/** 95th percentile of the delivery times, in milliseconds. */
 function p95(arrivals: readonly Arrival[], beganAt: ReadonlyMap<string, number>): number {
   const delays = arrivals.map(([sale, at]) => Math.max(0, at - (beganAt.get(sale) ?? Number.NaN))).sort((a, b) => a - b)
   return delays[Math.ceil(delays.length * 0.95) - 1] as number
 }
 
-/** An absolute target as the ratio at which it is met: targets are compared with ratios. */
+/** Converts an absolute target to a ratio, because targets are compared with ratios. */
 const shareOf = (target: number, { floor }: Line): number | null =>
   floor ? Math.round((target / floor) * 1000) / 1000 : null

@@ -1,6 +1,6 @@
 /**
- * Writes the products of a CSV file into the catalog, by their external_id: `npm run -s import-catalog -- products.csv`. It can be
- * repeated, and changed lines change their products. A column `stock` sets the stock each time.
+ * Imports the products of a CSV file into the catalog, by their external_id: `npm run -s import-catalog --
+ * products.csv`. A repeated import updates changed products. A column `stock` sets the stock each time.
  */
 import { readFileSync } from 'node:fs'
 import { createClient, type Schema } from '@tillbook/client'
@@ -10,7 +10,7 @@ const { BASE = 'http://127.0.0.1:3000', KEY = '' } = process.env
 const [file = 'products.csv'] = process.argv.slice(2)
 const tillbook = createClient({ baseUrl: BASE, key: KEY })
 
-/** As many as go into one call. */
+/** Items per request. */
 const BATCH = 500
 const FIELDS = ['external_id', 'name', 'sku', 'barcode', 'unit', 'gtin', 'ncm', 'cest'] as const
 const NUMBERS = ['price', 'cost', 'stock'] as const
@@ -22,7 +22,7 @@ interface Line {
 
 const categories = new Map<string, number>()
 
-/** The category of a name, made where there is none. */
+/** Category with a name, created if it does not exist. */
 async function categoryOf(name: string): Promise<number> {
   const known = categories.get(name)
   if (known !== undefined) return known
@@ -30,23 +30,23 @@ async function categoryOf(name: string): Promise<number> {
     params: { path: { external_id: name } },
     body: { name },
   })
-  // Somebody has made it under another external_id.
+  // It exists under another external_id.
   const id = error?.error.code === 'duplicate_resource' ? error.error.details?.conflicting_id : data?.data.id
   if (id === undefined) throw new Error(`category ${name}: ${error?.error.message}`)
   categories.set(name, id)
   return id
 }
 
-/** `1.234,5` of a Brazilian spreadsheet is `1234.5`. */
+/** Converts `1.234,5` of a Brazilian spreadsheet to `1234.5`. */
 const decimal = (text: string) => (text.includes(',') ? text.replaceAll('.', '').replace(',', '.') : text)
 
-/** An empty cell is a field that is not given. */
+/** An empty cell is an absent field. */
 async function itemOf(cells: Readonly<Record<string, string>>): Promise<Line['item']> {
   const texts = FIELDS.map((name) => [name, cells[name]] as const)
   const numbers = NUMBERS.map((name) => [name, cells[name] && decimal(cells[name])] as const)
   const given = Object.fromEntries([...texts, ...numbers].filter(([, value]) => value))
   const category = cells.category && { category_id: await categoryOf(cells.category) }
-  // What a line lacks or has wrong is told by the service.
+  // The service reports missing and invalid fields of a line.
   return { ...given, ...category } as Line['item']
 }
 
@@ -64,7 +64,7 @@ async function write(lines: readonly Line[]): Promise<void> {
 }
 
 const text = readFileSync(file, 'utf8')
-/** Spreadsheets of those who write 18,90 put semicolons between cells. */
+/** Brazilian spreadsheets write 18,90, and separate cells by semicolons. */
 const delimiter = text.slice(0, text.indexOf('\n')).includes(';') ? ';' : ','
 const rows: { record: Record<string, string>; info: Info }[] = parse(text, {
   bom: true,

@@ -1,4 +1,4 @@
-/** Copies a company into an SQLite file, and keeps it so until it is stopped: `npm run -s mirror -- mirror.sqlite`. */
+/** Copies a company into an SQLite file, and updates it until it is stopped: `npm run -s mirror -- mirror.sqlite`. */
 import { createClient } from '@tillbook/client'
 import { openRecords } from './records.ts'
 

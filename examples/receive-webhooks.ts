@@ -1,6 +1,6 @@
 /**
- * Receives webhooks at /hook, and keeps the company's records in an SQLite file by them; what they did not tell is found by
- * asking once an hour: `SECRET=whsec_… npm run -s receive-webhooks -- webhooks.sqlite`.
+ * Receives webhooks at /hook, and updates the company's records in an SQLite file; an hourly poll finds missed changes:
+ * `SECRET=whsec_… npm run -s receive-webhooks -- webhooks.sqlite`.
  */
 import { createServer } from 'node:http'
 import { createClient, type Resource } from '@tillbook/client'
@@ -9,7 +9,7 @@ import { openRecords, type Shown } from './records.ts'
 
 const { BASE = 'http://127.0.0.1:3000', KEY = '', SECRET = '', PORT = '4000' } = process.env
 const HOUR_MS = 3_600_000
-/** For as long as the service may deliver again. */
+/** The service may redeliver for this long. */
 const KEPT_MS = 40 * 24 * HOUR_MS
 
 const RESOURCES: Readonly<Record<string, Resource>> = {
@@ -23,7 +23,7 @@ const RESOURCES: Readonly<Record<string, Resource>> = {
   order: '/orders',
 }
 
-/** A delivery that has not been dealt with; `data` is JSON. */
+/** Unprocessed delivery; `data` is JSON. */
 interface Waiting {
   readonly id: string
   readonly event: string
@@ -32,7 +32,7 @@ interface Waiting {
 
 const records = openRecords(process.argv[2] ?? 'webhooks.sqlite')
 const { database } = records
-// What has been dealt with stays by its id alone: bodies have data about people.
+// Only the id of a processed delivery stays: bodies contain personal data.
 database.exec(
   'create table if not exists deliveries (id text primary key, received_at integer not null, event text not null, data text)',
 )
@@ -42,7 +42,7 @@ const waiting = database.prepare(
 )
 const finish = database.prepare('update deliveries set data = null where id = ?')
 
-/** Puts a delivery on record, and no more: it is acknowledged at once, and dealt with afterwards. */
+/** Stores a delivery only: it is acknowledged at once, and processed afterwards. */
 function receive({ id, payload: { event, data } }: Delivery): void {
   const isNew = keep.run(id, Date.now(), event, JSON.stringify(data)).changes > 0
   if (isNew) setImmediate(work)
@@ -52,12 +52,12 @@ function receive({ id, payload: { event, data } }: Delivery): void {
 const deal = database.transaction(({ id, event, data }: Waiting) => {
   const [kind = '', what] = event.split('.')
   const resource = RESOURCES[kind]
-  // Of who is forgotten `updated` tells as well.
+  // An erased person is also in an `updated` event.
   if (resource && what !== 'forgotten') records.put(resource, JSON.parse(data) as Shown)
   finish.run(id)
 })
 
-/** Also what a kill has left. */
+/** Also processes deliveries left by a kill. */
 function work(): void {
   for (const delivery of waiting.all() as Waiting[]) {
     deal(delivery)
@@ -65,7 +65,7 @@ function work(): void {
   }
 }
 
-/** Finds what webhooks did not tell. The service may be away: the next hour finds the same. */
+/** Polls for missed changes. During an outage the next hour finds the same. */
 async function reconcile(): Promise<void> {
   try {
     for await (const changes of tillbook.changes({ since: records.position() }))

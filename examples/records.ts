@@ -1,7 +1,7 @@
 import type { Changes, Resource } from '@tillbook/client'
 import Database from 'libsql'
 
-/** What a record says of itself and of its last change. */
+/** Fields of every record: its id and last change. */
 export interface Shown {
   readonly id: number
   readonly updated_at?: string
@@ -10,14 +10,14 @@ export interface Shown {
   readonly forgotten_at?: string | null
 }
 
-/** Records of a company in an SQLite file, and how far they have been read: both change in one transaction or not at all. */
+/** Records of a company in an SQLite file, and the read position: both change in one transaction. */
 export interface Records {
   readonly database: Database.Database
   /** `since` for the client's `changes`; undefined at first. */
   position(): string | undefined
-  /** Keeps a batch of changes with its position. Answers what was not known before, as `/customers/7`. */
+  /** Stores a batch of changes with its position. Returns the changed records, as `/customers/7`. */
   take(changes: Changes): string[]
-  /** Keeps a record that was told of, unless what is known of it is as new. */
+  /** Stores a record from a webhook, unless the stored one is as new. */
   put(resource: Resource, record: Shown): void
 }
 
@@ -27,13 +27,13 @@ const TABLES = `
   ) without rowid;
   create table if not exists position (only integer primary key check (only = 1), value text not null);`
 
-/** A deleted record stays without `data`, so that news of before do not bring it back. */
+/** A deleted record stays without `data`, so that older webhooks do not restore it. */
 const PUT = `
   insert into records (resource, id, changed_at, data) values (?, ?, ?, ?)
   on conflict do update set changed_at = excluded.changed_at, data = excluded.data
   where excluded.changed_at > records.changed_at or (? and excluded.data is not records.data)`
 
-/** Where the name of a person stands beside the person: who is forgotten by the service is forgotten here. */
+/** Fields with a person's name outside the person's own record, which an erasure must clear too. */
 const NAMES: Partial<Record<Resource, readonly string[]>> = {
   '/customers': [
     `update records set data = json_set(data, '$.customer.name', null) where resource = '/sales' and data->>'$.customer.id' = ?`,
@@ -46,14 +46,14 @@ const NAMES: Partial<Record<Resource, readonly string[]>> = {
 
 export function openRecords(file: string): Records {
   const database = new Database(file)
-  // A commit is on the disk before it is answered; who is killed has either all of a transaction or nothing.
+  // A commit is on disk before the response; a kill leaves a whole transaction or nothing.
   database.exec('pragma journal_mode = wal; pragma synchronous = full;')
   database.exec(TABLES)
   const put = database.prepare(PUT)
   const empty = database.prepare('update records set data = null where resource = ?')
   const keep = database.prepare('insert or replace into position values (1, ?)')
 
-  /** What is listed holds also against what was told in the same millisecond. */
+  /** A listed record replaces one from a webhook of the same millisecond. */
   function putOne(resource: Resource, record: Shown, isListed: boolean): boolean {
     const { id, updated_at, stock_updated_at, deleted_at, forgotten_at } = record
     const changedAt = Math.max(...[updated_at, stock_updated_at, deleted_at].map((at) => (at ? Date.parse(at) : 0)))
@@ -67,7 +67,7 @@ export function openRecords(file: string): Records {
     database,
     position: () => (database.prepare('select value from position').get() as { value: string } | undefined)?.value,
     take: database.transaction(({ resource, records, deleted, erased, position }: Changes) => {
-      // A test company was emptied: what was known of it is gone.
+      // A test company was erased: delete its records.
       if (erased) empty.run(resource)
       const unknown = [...records, ...deleted].filter((record) => putOne(resource, record, true))
       keep.run(position)

@@ -2,30 +2,32 @@ import { Socket } from 'node:net'
 import { GCProfiler, getHeapStatistics } from 'node:v8'
 
 /**
- * Counts what a process does, from inside it and since it began. A process that is measured loads this before its program;
- * nothing of it is in the service itself. It costs some 2 µs for each write to a socket, and as much for each collection of garbage.
+ * Counts the work of a process from inside, since its start. A measured process loads this before its program; the
+ * service itself does not contain it. It costs about 2 µs per socket write, and as much per garbage collection.
  */
 
-/** All of them only grow. */
+/** Counters that only grow. */
 export interface Counts {
-  /** Times that a connection to Postgres sent something after it had heard something: each is at least one wait. */
+  /**
+   * Number of times a connection to Postgres sent something after it had received something: each is at least one wait.
+   */
   readonly round_trips: number
-  /** Told to be executed, whether or not anybody waited for the one before. */
+  /** Executed statements, pipelined or not. */
   readonly statements: number
-  /** System calls that write: to Postgres, and to all other sockets. */
+  /** Write system calls: to Postgres, and to all other sockets. */
   readonly postgres_writes: number
   readonly other_writes: number
-  /** Put on the heap of this thread, by the sizes before and after each collection. */
+  /** Allocated on the heap of this thread, from the sizes before and after each collection. */
   readonly allocated_bytes: number
 }
 
 interface Chunk {
   readonly chunk: Buffer | string
 }
-/** What Node calls for each system call that writes. */
+/** Node's function for each write system call. */
 type Write = (this: Socket, several: boolean, data: Buffer | string | readonly Chunk[], ...others: unknown[]) => unknown
 
-/** A connection to Postgres, when it last wrote. */
+/** Connection to Postgres with its last write. */
 interface Spoken {
   bytesRead: number
 }
@@ -35,7 +37,7 @@ const EXECUTE = 0x45
 
 const totals = { round_trips: 0, statements: 0, postgres_writes: 0, other_writes: 0 }
 
-/** Counts from now on; `port` is that of Postgres. */
+/** Starts counting; `port` is that of Postgres. */
 export function startCounting(port: number): () => Counts {
   const spoken = new WeakMap<Socket, Spoken>()
   const hooked = Socket.prototype as unknown as { _writeGeneric: Write }
@@ -56,11 +58,11 @@ function countSent(socket: Socket, spoken: WeakMap<Socket, Spoken>, chunks: read
   if (last?.bytesRead !== bytesRead) totals.round_trips += 1
   if (last) last.bytesRead = bytesRead
   else spoken.set(socket, { bytesRead })
-  // The first message of a connection has no type; its first byte is that of a length, and so 0.
+  // The first message of a connection has no type; its first byte belongs to a length, and is 0.
   for (const { chunk } of chunks) if (typeof chunk !== 'string') totals.statements += statementsIn(chunk)
 }
 
-/** Messages begin with their type and their length without it; a chunk holds whole ones. */
+/** Messages begin with their type and length (without the type); a chunk contains whole messages. */
 function statementsIn(chunk: Buffer): number {
   let statements = 0
   for (let at = 0; at + 5 <= chunk.length; at += 1 + chunk.readUInt32BE(at + 1)) {
@@ -71,7 +73,7 @@ function statementsIn(chunk: Buffer): number {
   return statements
 }
 
-/** Collections are looked at in portions, because they are kept until they are looked at. */
+/** Read in portions, because entries are buffered until they are read. */
 function countAllocations(): () => number {
   let profiler = new GCProfiler()
   let before = getHeapStatistics().used_heap_size

@@ -6,7 +6,7 @@ import { HABITS, KINDS, type Kind } from '../model/workload.ts'
 import { callsOfMinute, type Day, placesOfSizes } from './schedule.ts'
 import { Tally } from './tally.ts'
 
-/** A part of a day, as it is played. */
+/** Part of a simulated day. */
 export interface Play {
   readonly url: string
   readonly companies: readonly Company[]
@@ -14,31 +14,31 @@ export interface Play {
   /** Minutes of the day: the first, and the one after the last. */
   readonly from: number
   readonly to: number
-  /** Seconds that a minute of the day takes. */
+  /** Real seconds per simulated minute. */
   readonly minute_seconds: number
-  /** Of the server that is told of sales. */
+  /** URL of the webhook receiver. */
   readonly receiverUrl: string
 }
 
-/** What was heard, by kind; of deliveries how long after the sale was sent they came. */
+/** Response times by kind; for deliveries the time since the sale was sent. */
 export interface Heard {
   readonly tallies: Readonly<Record<Kind, Tally>>
-  /** Calls that were not made, because too many were under way. */
+  /** Skipped calls, because too many were under way. */
   readonly unsent: number
-  /** Most pages that were open and followed at a time. */
+  /** Maximum number of concurrently followed pages. */
   readonly followed: number
 }
 
-/** So many calls under way at most: a service that has stopped answering is not called more and more. */
+/** Limit of concurrent calls, for a service that has stopped responding. */
 const UNDER_WAY = 2_000
 const CONNECTIONS = 400
 const TAKE_MS = 1_000
-/** No delivery takes longer than a day that is played. */
+/** Longer than any delivery of a simulated day. */
 const LONGEST_MS = 3_600_000
-/** Between two looks of an open page, as a browser takes to show one. */
+/** Pause between two refreshes of an open page, like a browser's. */
 const LOOK_MS = 1_000
 
-/** Plays minutes of a day; calls come when their time has come, whatever became of those before. */
+/** Plays minutes of a day; calls are sent at their time, regardless of earlier ones. */
 export async function play(options: Play): Promise<Heard> {
   const tallies = Object.fromEntries(KINDS.map((kind) => [kind, new Tally()])) as Record<Kind, Tally>
   const agent = new Agent({ connections: CONNECTIONS, pipelining: 1 })
@@ -69,7 +69,7 @@ export async function play(options: Play): Promise<Heard> {
       }
     }
     await Promise.all(underWay)
-    // What was sold last is still to be delivered.
+    // Waits for the deliveries of the last sales.
     await pause(2 * TAKE_MS)
     return { tallies, unsent, followed: followers.most() }
   } finally {
@@ -86,7 +86,7 @@ interface Making {
   readonly tally: Tally
 }
 
-/** The requests of a call, one after the other, as long as they are answered; how long each took. */
+/** Sends the requests of a call sequentially until one fails, and records their times. */
 async function make(url: string, kind: Asked, company: Company, { id, agent, tally }: Making): Promise<void> {
   const since = new Date(Date.now() - 60_000).toISOString()
   for (const call of callsOf(kind, callerOf(company), id, since)) {
@@ -101,7 +101,7 @@ function note(tally: Tally, { status, code, took_ms }: Outcome, expected: number
   else tally.refused(`${status} ${code}`)
 }
 
-/** Pages that stay open and are fetched anew when the ledger has moved. */
+/** Open pages that are fetched again when the ledger changes. */
 function createFollowers({ url }: Play, agent: Agent, tally: Tally) {
   const streams = new Agent({ connections: null, pipelining: 1, bodyTimeout: 0, headersTimeout: 60_000 })
   const open = new Set<AbortController>()
@@ -140,14 +140,14 @@ function createFollowers({ url }: Play, agent: Agent, tally: Tally) {
   }
 }
 
-/** Counts deliveries as they come; a sale's id begins with when it was sent. */
+/** Counts deliveries; a sale's id begins with its send time. */
 async function takeDeliveries(url: string, tally: Tally, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const arrivals = (await (await fetch(`${url}/taken`)).json()) as [sale: string, at: number][]
     for (const [sale, at] of arrivals) {
       const sentAt = Number.parseInt(sale.split('-')[0] ?? '', 36)
       const took_ms = at - sentAt
-      // Of a till's sale nothing but that it came.
+      // Till sales have no send time.
       tally.answered(took_ms >= 0 && took_ms < LONGEST_MS ? took_ms : null)
     }
     await pause(TAKE_MS, undefined, { signal }).catch(() => {})

@@ -1,19 +1,19 @@
 import type { Asked } from '../calls.ts'
 import { CALLED, callsADay, HABITS, meanOf, SIZES, shareOfMinute } from '../model/workload.ts'
 
-/** A day of many companies, minute by minute; pure, and the same for the same seed. */
+/** Simulated day of many companies, minute by minute; pure, and equal for equal seeds. */
 
-/** A call of a company, and where in its minute it comes (0 to 1). */
+/** Call of a company with its position in the minute (0 to 1). */
 export interface Scheduled {
   readonly at: number
   readonly kind: Asked
-  /** Place of the company among all. */
+  /** Position of the company among all. */
   readonly company: number
 }
 
 export interface Day {
   readonly companies: number
-  /** Of the calls that companies make; 0.5 leaves every other out. */
+  /** Share of the calls that are played; 0.5 skips every other one. */
   readonly share: number
   readonly seed: number
 }
@@ -21,7 +21,7 @@ export interface Day {
 const GOLDEN = 0.618_033_988_749_895
 const SILVER = 0.414_213_562_373_095
 
-/** The class of a company by its place: in each stretch of places all classes are there by their shares. */
+/** Size class of a company by its position: every range of positions contains all classes by their shares. */
 export function sizeOf(place: number): number {
   let left = ((place + 1) * GOLDEN) % 1
   for (const [index, { share }] of SIZES.entries()) {
@@ -31,18 +31,18 @@ export function sizeOf(place: number): number {
   return SIZES.length - 1
 }
 
-/** Whether a company is told of its sales. */
+/** Whether a company receives webhooks of its sales. */
 export const isTold = (place: number): boolean =>
   ((place + 1) * SILVER) % 1 < Math.min(1, SIZES[sizeOf(place)]?.integrators ?? 0)
 
-/** Which companies of each class there are. */
+/** Companies of each class. */
 export function placesOfSizes(companies: number): readonly (readonly number[])[] {
   const places: number[][] = SIZES.map(() => [])
   for (let place = 0; place < companies; place++) places[sizeOf(place)]?.push(place)
   return places
 }
 
-/** The calls of a minute (0 to 1439), in the order in which they come. */
+/** Calls of a minute (0 to 1439), in order. */
 export function callsOfMinute(
   { companies, share, seed }: Day,
   places: readonly (readonly number[])[],
@@ -63,7 +63,7 @@ export function callsOfMinute(
   return calls.sort((a, b) => a.at - b.at)
 }
 
-/** By what the classes together make of such calls. */
+/** Draws a class, weighted by the calls of the whole class. */
 function classOf(kind: Asked, random: number): number {
   let left = random * meanOf(SIZES, (size) => callsADay(size, HABITS)[kind])
   for (const [index, size] of SIZES.entries()) {
@@ -73,7 +73,7 @@ function classOf(kind: Asked, random: number): number {
   return SIZES.length - 1
 }
 
-/** Numbers from 0 to below 1 (mulberry32). */
+/** Random numbers from 0 to below 1 (mulberry32). */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -1,17 +1,17 @@
-/** Times in classes that are 5 % wide each: percentiles of any number of them in 2 KB. */
+/** Histogram with classes 5 % wide: percentiles of any number of times in 2 KB. */
 const WIDTH = Math.log(1.05)
-/** From 0.1 ms to some 20 minutes. */
+/** From 0.1 ms to about 20 minutes. */
 const CLASSES = 340
 const SMALLEST_MS = 0.1
 
-/** What became of calls of one kind. */
+/** Outcomes of calls of one kind. */
 export class Tally {
   readonly #times = new Uint32Array(CLASSES)
   readonly #refused = new Map<string, number>()
   #answered = 0
   #timed = 0
 
-  /** Null where nobody knows how long it took. */
+  /** Null if the duration is unknown. */
   answered(took_ms: number | null): void {
     this.#answered += 1
     if (took_ms === null) return
@@ -21,7 +21,7 @@ export class Tally {
     this.#timed += 1
   }
 
-  /** By status and code. */
+  /** Counts a refusal by status and code. */
   refused(why: string): void {
     this.#refused.set(why, (this.#refused.get(why) ?? 0) + 1)
   }
@@ -38,7 +38,7 @@ export class Tally {
     return this.#refused
   }
 
-  /** Upper end of the class in which it lies, in ms; not a number where nothing was answered. */
+  /** Upper end of the percentile's class, in ms; NaN without responses. */
   percentile(share: number): number {
     let left = Math.ceil(this.#timed * share)
     for (const [index, count] of this.#times.entries()) {

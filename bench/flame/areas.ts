@@ -1,7 +1,7 @@
-/** A CPU profile as `--cpu-prof` writes it, as far as it is read. */
+/** CPU profile written by `--cpu-prof`, as far as it is read. */
 export interface Profile {
   readonly nodes: readonly ProfileNode[]
-  /** Of each sample, the function that ran, and the microseconds since the sample before. */
+  /** For each sample, the running function, and the microseconds since the previous sample. */
   readonly samples: readonly number[]
   readonly timeDeltas: readonly number[]
 }
@@ -17,13 +17,13 @@ export interface ProfileNode {
   readonly children?: readonly number[]
 }
 
-/** A share of the time that a process was at work. */
+/** Share of the busy time of a process. */
 export interface Share {
   readonly name: string
   readonly share: number
 }
 
-/** What the engine itself does, by the name that the profiler gives it. */
+/** Work of the engine itself, by its name in the profile. */
 const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/^\(idle\)$/, 'idle'],
   [/^\(garbage collector\)$/, 'garbage collection'],
@@ -31,7 +31,7 @@ const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/^(writev|write(Utf8String|Latin1String|AsciiString|Buffer))$/, 'system calls that write'],
 ]
 
-/** By the source file; the first that fits. */
+/** Areas by source file; the first match counts. */
 const BY_SOURCE: readonly (readonly [RegExp, string])[] = [
   [/node_modules\/pg/, 'Postgres driver'],
   [/node_modules\/(express|router|path-to-regexp|body-parser|finalhandler|helmet|qs|accepts|type-is)\//, 'Express'],
@@ -53,9 +53,10 @@ const BY_SOURCE: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Time at work by area, the largest share first. What has no file of its own, as `JSON.parse`, counts for whoever called it.
+ * Busy time by area, the largest share first. Functions without a file, such as `JSON.parse`, are charged to their
+ * caller.
  *
- * @param sourceOf - the file in which a function was written, from the root of the project
+ * @param sourceOf - source file of a function, relative to the project root
  */
 export function areasOf({ nodes, samples, timeDeltas }: Profile, sourceOf: (node: ProfileNode) => string): Share[] {
   const byId = new Map(nodes.map((node) => [node.id, node]))
@@ -86,7 +87,7 @@ function areaOf(node: ProfileNode, sourceOf: (node: ProfileNode) => string, abov
 const folderOf = (source: string): string =>
   source.startsWith('node:') ? 'Node' : source.split('/').slice(0, 2).join('/')
 
-/** Of their sum, the largest first. */
+/** Shares of the sum, the largest first. */
 export function sharesOf(figures: ReadonlyMap<string, number>): Share[] {
   const sum = [...figures.values()].reduce((total, each) => total + each, 0)
   return [...figures].map(([name, figure]) => ({ name, share: figure / sum })).sort((a, b) => b.share - a.share)

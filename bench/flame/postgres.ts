@@ -8,16 +8,16 @@ import pg from 'pg'
 import { administer, type BenchDatabase } from '../database.ts'
 import { type Share, sharesOf } from './areas.ts'
 
-/** What a server has to load to tell its statements' times. */
+/** Server setting required for statement times. */
 export const STATEMENT_TIMES = { shared_preload_libraries: 'pg_stat_statements' }
 
-/** What Postgres did, as far as it can be told here. */
+/** Work of Postgres, as far as it can be measured. */
 export interface PostgresFlame {
-  /** Backends that had something to do: at work, or what they waited for. */
+  /** Active backends: running, or their wait events. */
   readonly waits: readonly Share[]
-  /** Null where the server cannot tell. */
+  /** Null if the server does not provide them. */
   readonly statements: readonly StatementTime[] | null
-  /** Of the processor time of all its processes; null without `perf`. */
+  /** Shares of the processor time of all its processes; null without `perf`. */
   readonly functions: readonly Share[] | null
 }
 
@@ -31,7 +31,7 @@ interface StatementTime {
 const SAMPLE_MS = 20
 const PERF_HZ = 499
 
-/** Watches from now on until it is stopped. */
+/** Samples until it is stopped. */
 export async function watchPostgres({ url, ownerUrl }: BenchDatabase): Promise<{ stop(): Promise<PostgresFlame> }> {
   const tells = await administer(ownerUrl, async (client) => {
     await client.query('create extension if not exists pg_stat_statements')
@@ -92,7 +92,7 @@ async function statementsOf(ownerUrl: string, url: string): Promise<StatementTim
   return rows.map((row) => ({ ...row, calls: Number(row.calls), wal_bytes: Number(row.wal_bytes) }))
 }
 
-/** All of the machine, because backends come and go. */
+/** Samples the whole machine, because backends come and go. */
 async function recordFunctions(): Promise<{ stop(): Promise<Share[] | null> }> {
   const directory = await mkdtemp(join(tmpdir(), 'tillbook-perf-'))
   const file = join(directory, 'perf.data')
@@ -121,7 +121,7 @@ async function functionsOf(recorder: ChildProcess, ended: Promise<unknown>, file
   return functionsIn(stdout)
 }
 
-/** Lines like `12.34%  postgres  [.] heap_insert`; all of the kernel's are one. */
+/** Parses lines like `12.34%  postgres  [.] heap_insert`; all kernel functions are one entry. */
 export function functionsIn(report: string): Share[] {
   const figures = new Map<string, number>()
   for (const line of report.split('\n')) {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { ROOT } from '../child.ts'
 import { areasOf, type Profile, type ProfileNode, type Share } from './areas.ts'
 
-/** Where the processes spent their time that left their profiles in a directory. */
+/** Busy time by area, from the profiles in a directory. */
 export async function profiledAreas(directory: string): Promise<Share[]> {
   const files = (await readdir(directory)).filter((name) => name.endsWith('.cpuprofile'))
   const profiles = await Promise.all(files.map((name) => readFile(join(directory, name), 'utf8')))
@@ -14,7 +14,7 @@ export async function profiledAreas(directory: string): Promise<Share[]> {
   return largest === undefined ? [] : areasOf(JSON.parse(largest) as Profile, createLocator())
 }
 
-/** Finds the source of what was compiled, by the maps beside it. */
+/** Finds the source of compiled code by its source maps. */
 function createLocator(): (node: ProfileNode) => string {
   const maps = new Map<string, SourceMap | null>()
   return ({ callFrame: { url, lineNumber, columnNumber } }) => {

@@ -4,7 +4,7 @@ const HOUR_MS = 3_600_000
 const formats = new Map<string, Intl.DateTimeFormat>()
 const offsets = new Map<string, number>()
 
-/** `2026-03-10T11:30:00.000-03:00`: a moment on the clock of a zone. Offsets are kept by the hour, as Intl is slow. */
+/** Instant in a time zone, as `2026-03-10T11:30:00.000-03:00`. Offsets are cached by the hour, because Intl is slow. */
 export function inZone(at: Date, zone: string): string {
   const hour = `${zone} ${Math.floor(at.getTime() / HOUR_MS)}`
   let offset = offsets.get(hour)

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { administer } from '../database.ts'
 import { CARD_FEE, type Shop, STOCK, TIME_ZONE } from '../shop.ts'
 
-/** Creates the schema `floor` with the shops that the service has, under the same ids and keys. */
+/** Creates the schema `floor` with the service's shops, under the same ids and keys. */
 export async function installFloor(databaseUrl: string, shops: readonly Shop[]): Promise<void> {
   const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8')
   await administer(databaseUrl, async (client) => {
@@ -13,7 +13,7 @@ export async function installFloor(databaseUrl: string, shops: readonly Shop[]):
         shop.name,
         TIME_ZONE,
       ])
-      // Floor B cannot know a secret by heart, so it uses the company's number as one.
+      // Floor B cannot know a secret, so it uses the company's number as one.
       await client.query(
         `insert into api_keys (company_id, hash, scopes)
          select $1, hash, '{sales:read,sales:write}' from (values ($2::bytea), (sha256($1::bigint::text::bytea))) as v(hash)`,

@@ -48,7 +48,7 @@ interface Ledger {
   sale_id: number
 }
 
-/** Registers a sale: one transaction for the request, with the company's ledger row locked. */
+/** Registers a sale in one transaction, with the company's ledger row locked. */
 export async function registerSale(pool: Pool, limits: Limits, request: SaleRequest): Promise<Answer> {
   const client = await pool.connect()
   try {
@@ -146,7 +146,7 @@ interface Decided {
   readonly taken: ReadonlyMap<number, number>
 }
 
-/** Event, sale, stock, answer and ledger. */
+/** Writes event, sale, stock, answer and ledger. */
 async function store(client: PoolClient, request: SaleRequest, decided: Decided): Promise<void> {
   const { caller, ledger, sale, now, text, totalCents, taken } = decided
   const { company_id: companyId } = caller

@@ -34,7 +34,7 @@ export const SaleBody = z.strictObject({
 })
 export type SaleBody = z.infer<typeof SaleBody>
 
-/** Rows as Postgres gives them: bigint as number, numeric as text. */
+/** Rows with the types of Postgres: bigint as number, numeric as text. */
 export interface ItemRow {
   id: number
   external_id: string | null
@@ -51,7 +51,7 @@ export interface PaymentTypeRow {
   accepts_api: boolean
 }
 
-/** A refusal with its HTTP status. */
+/** Refusal with its HTTP status. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -65,7 +65,7 @@ export class Refused extends Error {
 const cents = (text: string): number => Math.round(Number(text) * 100)
 const money = (value: number): string => (value / 100).toFixed(2)
 
-/** Prices the items, takes the payments, checks the stock. */
+/** Prices the items, checks payments and stock. */
 export function priceSale(body: SaleBody, rows: readonly ItemRow[], types: readonly PaymentTypeRow[]) {
   const items = body.items.map((item) => priceItem(item, rows))
   const subtotal = items.reduce((sum, item) => sum + cents(item.total), 0)

@@ -1,4 +1,4 @@
-/** A prepared statement of floor A. Floor B runs the same texts with pgbench's variables in place of the parameters. */
+/** Prepared statement of floor A. Floor B runs the same text with pgbench variables instead of parameters. */
 export interface Statement {
   readonly name: string
   readonly text: string

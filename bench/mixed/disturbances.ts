@@ -5,13 +5,13 @@ import { MASTER_KEY } from '../../test/support/master-key.ts'
 import { ROOT } from '../child.ts'
 import { administer, type BenchDatabase } from '../database.ts'
 
-/** What goes on beside the calls. */
+/** Background work beside the calls. */
 export interface Disturbance {
   readonly name: string
   once(database: BenchDatabase): Promise<void>
 }
 
-/** Oftener than any of them comes by itself. */
+/** Shorter than the interval of any of them in production. */
 const PAUSE_MS = 3_000
 
 const HOT = 'ledger.events, ops.ledgers, ops.idempotent_answers, read.sales, read.catalog_items, read.receivables'
@@ -19,7 +19,7 @@ const HOT = 'ledger.events, ops.ledgers, ops.idempotent_answers, read.sales, rea
 export const DISTURBANCES: readonly Disturbance[] = [
   {
     name: 'checkpoint',
-    // At once; one that comes by time is spread over minutes.
+    // Immediate; a scheduled checkpoint is spread over minutes.
     once: ({ ownerUrl }) =>
       administer(ownerUrl, async (client) => {
         await client.query('checkpoint')
@@ -27,7 +27,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
   },
   {
     name: 'vacuum',
-    // At the pace of autovacuum.
+    // With the cost limits of autovacuum.
     once: ({ ownerUrl }) =>
       administer(ownerUrl, async (client) => {
         await client.query('set vacuum_cost_delay = 2')
@@ -45,8 +45,9 @@ export const DISTURBANCES: readonly Disturbance[] = [
   },
   {
     name: 'dump',
-    // As pg_dump reads and compresses at the lowest priority, the way operators are told to; pg_dump itself refuses servers that
-    // are newer than it is, and the embedded one has none.
+    // Like pg_dump at the lowest priority, as documented for operators; pg_dump itself refuses newer servers, and the
+    // embedded
+    // server has none.
     async once({ ownerUrl }) {
       const tables = await administer(ownerUrl, async (client) => {
         const { rows } = await client.query<{ name: string }>(
@@ -63,7 +64,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
   },
 ]
 
-/** Does it beside `work`, and again some seconds after it has ended; returns how many times. @throws where it fails */
+/** Repeats it beside `work`, some seconds after each end; returns the number of runs. @throws if it fails */
 export async function disturb<T>(
   disturbance: Disturbance,
   database: BenchDatabase,
@@ -87,7 +88,7 @@ export async function disturb<T>(
   return { value, times }
 }
 
-/** @throws with what it said where it fails */
+/** @throws with its output if it fails */
 async function done(program: string, args: readonly string[], env: Record<string, string>): Promise<void> {
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(program, args, { cwd: ROOT, env: { PATH, HOME, ...env }, stdio: ['ignore', 'ignore', 'pipe'] })

@@ -3,16 +3,16 @@ import { type Company, callerOf } from '../companies.ts'
 import { saleBody } from '../sale-requests.ts'
 import { offlineSale } from '../upload.ts'
 
-/** What many companies ask for at a time, in shares of all requests. */
+/** Shares of all requests of many companies, in percent. */
 export const SHARES = { read: 70, sale: 20, bulk: 5, page: 5 } as const
 export type Kind = keyof typeof SHARES
 export const KINDS = Object.keys(SHARES) as Kind[]
 
-/** Sales of an upload, customers of a batch: what a till or an integrator has collected for some minutes. */
+/** Sales per upload and customers per batch: what a till or an integrator collects in some minutes. */
 const BULK = 20
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Kinds in an order in which each hundred has its shares, spread as evenly as they go. */
+/** Kinds in an order that has the shares in each hundred, spread evenly. */
 export function kindsInOrder(): readonly Kind[] {
   const places = KINDS.flatMap((kind) =>
     Array.from({ length: SHARES[kind] }, (_, number) => ({ kind, at: (number + 0.5) / SHARES[kind] })),
@@ -20,7 +20,7 @@ export function kindsInOrder(): readonly Kind[] {
   return places.sort((a, b) => a.at - b.at).map(({ kind }) => kind)
 }
 
-/** The request of this kind with this number; numbers are used once. Companies come in turns. */
+/** Request of this kind with this number; numbers are used once. Companies take turns. */
 export function callOf(kind: Kind, companies: readonly Company[], number: number, run: string): Call {
   const caller = callerOf(companies[(number * 7) % companies.length] as Company)
   const id = `${run}-${number}`

@@ -7,10 +7,10 @@ import { callOf, KINDS, type Kind, kindsInOrder } from './mix.ts'
 
 export type Tallies = Readonly<Record<Kind, Tally>>
 
-/** What was heard at a steady rate. */
+/** Results at a steady rate. */
 export interface Heard {
   readonly tallies: Tallies
-  /** Answers a second, until the last one came. */
+  /** Responses per second until the last one. */
   readonly perSecond: number
 }
 
@@ -19,7 +19,7 @@ const ORDER = kindsInOrder()
 
 let runs = 0
 
-/** Sends so many requests a second, whether or not those before have been answered. */
+/** Sends requests at a fixed rate, regardless of responses. */
 export async function sendMix(
   url: string,
   companies: readonly Company[],

@@ -1,6 +1,6 @@
 import type { Assumptions } from './model.ts'
 
-/** What nobody can measure here; docs/scale.md gives the reasons. Change them to what you pay and need. */
+/** Inputs that cannot be measured here; docs/scale.md gives the reasons. Change them to your costs and needs. */
 export const ASSUMPTIONS: Assumptions = {
   utilisation: 0.5,
   coresOfShard: 8,

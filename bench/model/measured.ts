@@ -1,6 +1,6 @@
 import type { Measured } from './model.ts'
 
-/** As `npm run bench -- --only scale-costs` printed it. */
+/** Output of `npm run bench -- --only scale-costs`. */
 export const MEASURED: Measured = {
   of: '2026-11-23, Postgres 18.4 (fsync on) and Node 20.20 on two cores of their own',
   costs: {

@@ -12,7 +12,7 @@ import {
   shareOfMinute,
 } from './workload.ts'
 
-/** What a number of companies needs, from what calls were measured to cost. Pure. */
+/** Resources required by a number of companies, from the measured costs of calls. Pure. */
 
 /** Microseconds of processor time. */
 export interface Time {
@@ -20,49 +20,49 @@ export interface Time {
   readonly postgres_us: number
 }
 
-/** One call, or delivery, of a kind; a call alone pays for its statements alone, those under way together share them. */
+/** One call or delivery of a kind; a call alone pays for its statements, concurrent ones share them. */
 export interface Cost {
   readonly alone: Time
-  /** Of a call among `crowd` that are under way at once. */
+  /** Cost per call among `crowd` concurrent ones. */
   readonly crowded: Time
   readonly crowd: number
-  /** How long one takes that is alone. */
+  /** Duration of a call alone. */
   readonly alone_ms: number
 }
 
 export interface Measured {
-  /** When, and on what. */
+  /** Date and machine of the measurement. */
   readonly of: string
   readonly costs: PerKind<Cost>
-  /** In a second in which nobody calls, for each process and shard. */
+  /** Cost of an idle second, for each process and shard. */
   readonly idle: Time
-  /** Of a sale with its indexes: ledger and read model, which stay. */
+  /** Permanent bytes of a sale with its indexes: ledger and read model. */
   readonly bytesASale: number
-  /** Of a sale in `ops`, for a day (answers) to a month (deliveries). */
+  /** Temporary bytes of a sale in `ops`, kept from a day (answers) to a month (deliveries). */
   readonly passingBytesASale: number
   readonly walBytesASale: number
 }
 
 /** Editable; docs/scale.md gives the reasons. */
 export interface Assumptions {
-  /** Of a machine's processor in the busiest minute; the rest is for rebuilds, backups, and a process that dies. */
+  /** Highest share of a machine's processor in the busiest minute; the rest is for rebuilds, backups and failover. */
   readonly utilisation: number
-  /** Of a machine that Postgres of a shard runs on. */
+  /** Cores of a machine for the Postgres of a shard. */
   readonly coresOfShard: number
-  /** Of a machine with service processes, each of which uses one core. */
+  /** Cores of a machine for service processes, each of which uses one core. */
   readonly coresOfServices: number
   readonly processesAtLeast: number
-  /** That a process may hold to the Postgres of a shard. */
+  /** Connections of a process to the Postgres of a shard. */
   readonly connections: number
   /** Servers of a shard: a primary and its replicas. */
   readonly serversOfShard: number
-  /** Ledgers are never deleted: room for so many days, in the primary and each standby. */
+  /** Days of ledgers to store, in the primary and each replica; ledgers are never deleted. */
   readonly days: number
-  /** Archived write-ahead log, for restores to a moment. */
+  /** Days of archived write-ahead log, for point-in-time restores. */
   readonly walDays: number
-  /** A day's sales, of those of the last day of a month. */
+  /** Sales of a usual day, relative to the last day of a month. */
   readonly usualDay: number
-  /** How much faster than the one measured on a core is. */
+  /** Speed of a core, relative to the measured one. */
   readonly coreSpeed: number
   readonly prices: Prices
 }
@@ -85,34 +85,34 @@ export interface Plan {
   readonly processes: number
   readonly shards: number
   readonly machines: number
-  /** At each shard's Postgres. */
+  /** Per shard. */
   readonly connections: number
   readonly diskGigabytes: number
   readonly walGigabytesADay: number
   readonly dollarsAMonth: number
 }
 
-/** Cost of a call of which so many come in a second: the more are under way at once, the more share a statement. */
+/** Cost of a call at a rate: the more are concurrent, the more share a statement. */
 export function costAt({ alone, crowded, crowd, alone_ms }: Cost, perSecond: number): Time {
-  // Of cost = own + shared / n, measured at n = 1 and n = crowd.
+  // cost = own + shared / n, measured at n = 1 and n = crowd.
   const together = Math.min(crowd, Math.max(1, (perSecond * alone_ms) / 1_000))
   const weight = crowd === 1 ? 1 : (1 / together - 1 / crowd) / (1 - 1 / crowd)
   const between = (of: (time: Time) => number) => of(crowded) + Math.max(0, of(alone) - of(crowded)) * weight
   return { service_us: between((time) => time.service_us), postgres_us: between((time) => time.postgres_us) }
 }
 
-/** Over what calls are spread. */
+/** Number of shards and processes that share the calls. */
 export interface Spread {
   readonly shards: number
   readonly processes: number
 }
 
-/** Processor time in a second of calls that come at these rates, per second. */
+/** Processor time per second of calls at these rates (per second). */
 export function timeOf(measured: Measured, perSecond: PerKind<number>, { shards, processes }: Spread): Time {
   let service_us = measured.idle.service_us * shards * processes
   let postgres_us = measured.idle.postgres_us * shards * processes
   for (const kind of KINDS) {
-    // A group, and what calls share, is of one process and one shard.
+    // Groups form within one process and one shard.
     const cost = costAt(measured.costs[kind], perSecond[kind] / shards / processes)
     service_us += cost.service_us * perSecond[kind]
     postgres_us += cost.postgres_us * perSecond[kind]
@@ -120,7 +120,7 @@ export function timeOf(measured: Measured, perSecond: PerKind<number>, { shards,
   return { service_us, postgres_us }
 }
 
-/** Calls a second of each kind, of so many companies, in a minute of the day. */
+/** Calls per second of each kind, for a number of companies, in a minute of the day. */
 export function ratesAt(
   companies: number,
   { sizes, habits }: { readonly sizes: readonly Size[]; readonly habits: Habits },
@@ -129,11 +129,11 @@ export function ratesAt(
   return perKind((kind) => (callsOf(companies, sizes, habits, kind) * shareOfMinute(kind, minute)) / 60)
 }
 
-/** Calls of a kind on a day. */
+/** Calls of a kind per day. */
 const callsOf = (companies: number, sizes: readonly Size[], habits: Habits, kind: Kind): number =>
   companies * meanOf(sizes, (size) => callsADay(size, habits)[kind])
 
-/** What `companies` need, sized for the busiest minute of the last day of a month. */
+/** Resources for `companies`, sized for the busiest minute of the last day of a month. */
 export function plan(
   companies: number,
   workload: { readonly sizes: readonly Size[]; readonly habits: Habits },

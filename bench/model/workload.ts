@@ -1,24 +1,25 @@
 /**
- * What companies do on a day, as the simulated day plays it and the model counts it. Pure; all figures that are not derived
- * are assumptions, told with their reasons in docs/scale.md.
+ * Daily work of companies, as the simulated day plays it and the model counts it. Pure; all figures that are not
+ * derived are assumptions, with their reasons in docs/scale.md.
  */
 
-/** A class of companies. Shares add up to 1. */
+/** Size class of companies. Shares add up to 1. */
 export interface Size {
   readonly name: string
-  /** Of all companies. */
+  /** Share of all companies. */
   readonly share: number
   readonly salesADay: number
   readonly tills: number
-  /** Programs that poll for changes, and get a webhook for each sale. */
+  /** Programs that poll for changes and receive a webhook for each sale. */
   readonly integrators: number
-  /** Of the panel. */
+  /** Visits to the panel. */
   readonly visitsADay: number
 }
 
 /**
- * Shares as Sebrae counted small businesses (2018: 7,678,661 MEI, 4,143,505 ME, 1,130,679 EPP), and a few that are larger. Sales
- * are what the legal bounds of turnover leave room for (R$ 81,000, 360,000 and 4,800,000 a year), at R$ 30 a sale on 300 days.
+ * Shares from Sebrae's count of small businesses (2018: 7,678,661 MEI, 4,143,505 ME, 1,130,679 EPP), plus a few larger
+ * ones. Sales follow from the legal limits of turnover (R$ 81,000, 360,000 and 4,800,000 a year), at R$ 30 per sale on
+ * 300 days.
  */
 export const SIZES: readonly Size[] = [
   { name: 'MEI', share: 0.59, salesADay: 8, tills: 1, integrators: 0.02, visitsADay: 0.3 },
@@ -27,11 +28,11 @@ export const SIZES: readonly Size[] = [
   { name: 'larger', share: 0.005, salesADay: 2_000, tills: 12, integrators: 2, visitsADay: 15 },
 ]
 
-/** Calls of a caller; an opening is three requests, a report two. */
+/** Calls of clients; an opening is three requests, a report two. */
 export const CALLED = ['sale', 'upload', 'opening', 'poll', 'page', 'report'] as const
 /**
- * And what follows by itself: deliveries, trees of ledgers that are grown within a minute of a sale, and the daily comparison
- * of a company's tables with its ledger.
+ * Calls and resulting work: deliveries, growth of ledger trees within a minute of a sale, and the daily check of a
+ * company's tables.
  */
 export const KINDS = [...CALLED, 'delivery', 'growth', 'check'] as const
 export type Kind = (typeof KINDS)[number]
@@ -40,18 +41,18 @@ export type PerKind<T> = Readonly<Record<Kind, T>>
 export const perKind = <T>(of: (kind: Kind) => T): PerKind<T> =>
   Object.fromEntries(KINDS.map((kind) => [kind, of(kind)])) as PerKind<T>
 
-/** How companies work, beside their size. */
+/** Behaviour of companies, independent of their size. */
 export interface Habits {
-  /** Of the sales: by an integrator's `POST /sales`, each at once; the others are uploaded by tills. */
+  /** Share of sales by `POST /sales` of an integrator; the others are uploaded by tills. */
   readonly soldByApi: number
-  /** Sales of one upload of a till. */
+  /** Sales per upload of a till. */
   readonly uploadedAtOnce: number
-  /** Minutes from one poll of an integrator to the next, day and night. */
+  /** Minutes between two polls of an integrator, day and night. */
   readonly pollMinutes: number
   readonly pagesAVisit: number
-  /** How long the last page of a visit stays open and follows. */
+  /** Minutes that the last page of a visit stays open and follows changes. */
   readonly followedMinutes: number
-  /** Reports and pages of 200 sales that an integrator reads on the last day of a month. */
+  /** Reports and pages of 200 sales read by an integrator on the last day of a month. */
   readonly reportsAtMonthEnd: number
 }
 
@@ -68,7 +69,7 @@ export const HABITS: Habits = {
 export const meanOf = (sizes: readonly Size[], of: (size: Size) => number): number =>
   sizes.reduce((sum, size) => sum + size.share * of(size), 0)
 
-/** Calls of each kind that a company of this size makes on the last day of a month, its busiest. */
+/** Calls of each kind by a company of this size on the last day of a month, its busiest. */
 export function callsADay(size: Size, habits: Habits): PerKind<number> {
   const { salesADay, tills, integrators, visitsADay } = size
   return {
@@ -78,9 +79,9 @@ export function callsADay(size: Size, habits: Habits): PerKind<number> {
     poll: (integrators * MINUTES_A_DAY) / habits.pollMinutes,
     page: visitsADay * habits.pagesAVisit,
     report: integrators * habits.reportsAtMonthEnd,
-    // Of companies with one integrator or several each sale is delivered once; of ten with 0.2 each, by two.
+    // With one integrator or more each sale is delivered once per company; with 0.2, in one of five companies.
     delivery: salesADay * Math.min(1, integrators),
-    // Minutes with a sale, of those that a shop is open.
+    // Minutes with a sale, of the opening minutes of a shop.
     growth: OPEN_MINUTES * (1 - Math.exp(-salesADay / OPEN_MINUTES)),
     check: 1,
   }
@@ -91,10 +92,10 @@ const OPEN_MINUTES = 600
 
 /** Shares of a day's calls by hour of the day; they add up to 100. */
 const SHOP_HOURS = [0, 0, 0, 0, 0, 0, 1, 3, 5, 7, 9, 11, 12, 8, 7, 6, 6, 8, 9, 5, 2, 1, 0, 0]
-/** Tills are switched on when shops open, most at nine. */
+/** Tills start when shops open, most at nine. */
 const OPENING_HOURS = [0, 0, 0, 0, 0, 2, 4, 10, 26, 40, 15, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
 const PANEL_HOURS = [0, 0, 0, 0, 0, 0, 1, 3, 7, 10, 10, 8, 6, 6, 7, 8, 8, 8, 7, 5, 3, 2, 1, 0]
-/** The month is closed when shops are, or by programs at the turn of the day. */
+/** Monthly reports run after closing time, or by programs at midnight. */
 const MONTH_END_HOURS = [18, 4, 2, 2, 2, 2, 2, 2, 3, 4, 3, 2, 2, 2, 2, 3, 4, 6, 8, 8, 7, 5, 4, 3]
 
 const HOURS: PerKind<readonly number[]> = {
@@ -109,16 +110,16 @@ const HOURS: PerKind<readonly number[]> = {
   report: MONTH_END_HOURS,
 }
 
-/** Of an hour's calls of these kinds that come in its first minutes: shops open, and programs are started, by the clock. */
+/** Share of an hour's calls in its first minutes: shops open, and programs start, on the hour. */
 const BURSTS: Partial<PerKind<{ readonly minutes: number; readonly share: number }>> = {
   opening: { minutes: 5, share: 0.7 },
   report: { minutes: 5, share: 0.5 },
 }
-/** Of the polls at the minutes that can be divided by five; others began at any. */
+/** Share of polls at minutes divisible by five; others start at any minute. */
 const POLLS_BY_THE_CLOCK = 0.5
 const POLL_CLOCK_MINUTES = 5
 
-/** Share of a day's calls of a kind that falls on a minute (0 to 1439); those of a day add up to 1. */
+/** Share of a day's calls of a kind in a minute (0 to 1439); those of a day add up to 1. */
 export function shareOfMinute(kind: Kind, minute: number): number {
   const ofHour = ((HOURS[kind][Math.floor(minute / 60)] ?? 0) / 100) as number
   const inHour = minute % 60

@@ -17,17 +17,22 @@ export async function tellOrder(narrator: Narrator, store: { alias: string }, sa
     items: [{ description: 'Cesta de café da manhã', quantity: '1', unit_price: '89.90' }],
     delivery_fee: '10.00',
   }
-  const placed = await post('An order of the online store: payment_url is the page for its buyer', '/orders', order, {
-    show: ({ body: { data } }) => ({
-      id: data.id,
-      status: data.status,
-      total: data.total,
-      payment_url: data.payment_url,
-    }),
-  })
+  const placed = await post(
+    'Create an order of the online store: payment_url is the page of the buyer',
+    '/orders',
+    order,
+    {
+      show: ({ body: { data } }) => ({
+        id: data.id,
+        status: data.status,
+        total: data.total,
+        payment_url: data.payment_url,
+      }),
+    },
+  )
   const path = `/orders/${placed.body.data.id}`
   const paying = await post(
-    'Ask for a Pix, as the button of that page does',
+    'Create a Pix payment, like the button of that page',
     `${path}/payments`,
     { method: 'pix' },
     {
@@ -41,7 +46,7 @@ export async function tellOrder(narrator: Narrator, store: { alias: string }, sa
     return
   }
   const approve = `/sandbox/payments/${paying.body.data.payment.provider_payment_id}/approve`
-  say('The buyer pays at the bank; the provider notifies the service, which asks it whether that is true')
+  say('The buyer pays at the bank; the provider notifies the service, which verifies it at the provider')
   print(`  POST ${sandbox.url}${approve}\n`)
   const answer = await fetch(sandbox.url + approve, { method: 'POST', signal: AbortSignal.timeout(TIMEOUT_MS) })
   const { notification } = (await answer.json()) as { notification: { sent: { status: number; answer: object }[] } }
@@ -53,7 +58,7 @@ export async function tellOrder(narrator: Narrator, store: { alias: string }, sa
     payment_url: data.payment_url,
   }))
   await post(
-    'Give a part back',
+    'Refund a part',
     `${path}/refunds`,
     { amount: '30.00' },
     {

@@ -32,22 +32,22 @@ export async function tellWebhook(
     })
     const sale = await offlineSale(login.body.data.token, postAsTill)
     await postAsTill(
-      'It uploads a sale that it made while it was offline',
+      'The till uploads a sale that it made offline',
       '/sync/sales',
       { sales: [sale] },
       {
         token: login.body.data.token,
       },
     )
-    say('The integrator receives it, and checks who sent it')
+    say('The integrator receives the webhook, and verifies its signature')
     print(await describe(await inbox.next(), secret))
     // The delivery result is recorded shortly after the response.
     await delay(RECORDED_AFTER_MS)
-    await get('The delivery, as the service remembers it', `/webhooks/${id}/deliveries?limit=1`, ({ body }) => {
+    await get('Show the recorded delivery', `/webhooks/${id}/deliveries?limit=1`, ({ body }) => {
       const [{ event, sequence, status, attempts }] = body.data
       return { event, sequence, status, attempts }
     })
-    await remove('Nobody listens any more: the endpoint goes', `/webhooks/${id}`)
+    await remove('Delete the webhook endpoint', `/webhooks/${id}`)
   } finally {
     inbox.close()
   }
@@ -55,7 +55,7 @@ export async function tellWebhook(
 
 /** Sale of one piece of the catalog's first product, paid in cash. */
 async function offlineSale(token: string, call: Narrator['postAsTill']): Promise<object> {
-  const config = await call('It knows products and payment types', '/sync/config', undefined, {
+  const config = await call('The till downloads products and payment types', '/sync/config', undefined, {
     token,
     show: ({ body }) => ({ company: body.data.company.name, payment_types: body.data.payment_types.length }),
   })

@@ -22,7 +22,7 @@ const TSX = import.meta.resolve('tsx')
 interface Program {
   readonly child: ChildProcess
   output(): string
-  /** Its exit code; null after a kill. */
+  /** Exit code; null after a kill. */
   ended(): Promise<number | null>
   kill(): Promise<unknown>
 }
@@ -42,7 +42,7 @@ describe('the examples', () => {
     await rm(folder, { recursive: true })
   })
 
-  /** As its command in package.json does. */
+  /** Runs an example like its script in package.json. */
   async function start(name: string, file: string, more: Record<string, string> = {}): Promise<Program> {
     const { scripts } = JSON.parse(await readFile(join(FOLDER, 'package.json'), 'utf8'))
     const [tsx, program] = scripts[name].split(' ')
@@ -96,7 +96,7 @@ describe('the examples', () => {
     await compiled.catch(({ stdout }) => expect.fail(stdout))
   })
 
-  it('mirror: has all and nothing else in the end, whenever it is killed, and has its position where its rows are [KIT-2]', async () => {
+  it('mirror: has exactly all records in the end, for kills at any time, with its position in the same transaction [KIT-2]', async () => {
     const { company, api } = service
     const write = (from: number) =>
       company.post('/customers/batch', {
@@ -112,7 +112,7 @@ describe('the examples', () => {
       const records = openRecords(join(folder, 'mirror.sqlite'))
       const has = known('mirror.sqlite')
       const client = createClient({ baseUrl: api.url, key: company.key })
-      // Nothing that it has is told to it again.
+      // Nothing is returned again.
       for await (const changes of client.changes({ since: records.position() }))
         for (const record of changes.records)
           expect(has.get(`${changes.resource}/${record.id}`)).to.not.deep.equal(record)
@@ -125,7 +125,7 @@ describe('the examples', () => {
     expect(await mirror.ended()).to.equal(0)
   })
 
-  it('mirror: forgets who is forgotten beside sales too, and what a test company was emptied of [KIT-2]', () => {
+  it('mirror: clears erased persons in sales too, and empties an erased test company [KIT-2]', () => {
     const { database, take, position } = openRecords(':memory:')
     const shown = { updated_at: '2026-11-21T09:00:00-03:00', deleted: [] }
     const told = (resource: string, record: object, more = {}) =>
@@ -149,7 +149,7 @@ describe('the examples', () => {
     database.close()
   })
 
-  it('import-catalog: writes a spreadsheet, tells the lines that are refused, and doubles nothing [KIT-2]', async () => {
+  it('import-catalog: imports a spreadsheet, reports refused lines, and duplicates nothing [KIT-2]', async () => {
     const lines = [
       'external_id;name;price;stock;category',
       'CAFE-500;Café torrado 500 g;18,90;24;Mercearia',
@@ -177,7 +177,7 @@ describe('the examples', () => {
     expect((await service.company.get('/catalog/categories')).body.data).to.have.length(1)
   })
 
-  it('push-sales: registers each sale once, whatever is lost and wherever it was killed [KIT-2]', async () => {
+  it('push-sales: registers each sale once, for lost responses and kills at any time [KIT-2]', async () => {
     const { company } = service
     const payment_type_id = await company.paymentType('cash')
     const sale = (external_id: string, quantity = '1') => ({
@@ -185,7 +185,7 @@ describe('the examples', () => {
       items: [{ description: 'Café', quantity, unit_price: '5.00' }],
       payments: [{ payment_type_id, amount: '5.00' }],
     })
-    // As one that was pushed so long ago that its Idempotency-Key is forgotten.
+    // Like a sale pushed long ago, after its Idempotency-Key expired.
     const old = (await company.post('/sales', sale('W-1'))).body.data.id
     const queue = [sale('W-1'), sale('W-2'), sale('W-3', '2'), sale('W-4')].map((one) => JSON.stringify(one))
     await writeFile(join(folder, 'sales.jsonl'), `${queue.join('\n')}\n{"external_id":"W-5","ite`)
@@ -217,7 +217,7 @@ describe('the examples', () => {
         `W-4: sale ${old + 2}`,
       ])
       expect(lost).to.be.above(1)
-      // A kill may come between the sale and the note of it, and within a note.
+      // A kill may come between the sale and its outcome line, and within that line.
       const noted = await readFile(done, 'utf8')
       await writeFile(done, noted.slice(0, -12))
       await appendFile(join(folder, 'sales.jsonl'), 'ms":[]}\n')
@@ -229,7 +229,7 @@ describe('the examples', () => {
     expect((await company.get('/sales')).body.data).to.have.length(3)
   })
 
-  it('receive-webhooks: takes each delivery once, refuses what is forged, and finds what it was not told [KIT-2]', async () => {
+  it('receive-webhooks: processes each delivery once, refuses forgeries, and finds missed changes [KIT-2]', async () => {
     const { company } = service
     const port = await freePort(null)
     const url = `http://127.0.0.1:${port}/hook`
@@ -255,7 +255,7 @@ describe('the examples', () => {
     expect((await post(body, `${secret}x`)).status).to.equal(401)
     for (const _ of [1, 2]) expect((await post(body, secret)).status).to.equal(204)
     await until(() => receiver.output().includes('customer.updated came again'))
-    // What was overtaken changes nothing.
+    // An outdated webhook changes nothing.
     expect(known('webhooks.sqlite').get(`/customers/${told}`)).to.deep.include({ name: 'Maria' })
 
     await receiver.kill()

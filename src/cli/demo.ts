@@ -14,7 +14,7 @@ export const verbs: Verbs<'demo'> = {
       const base = url ?? context.config.PUBLIC_URL
       const known = key === undefined ? await demoCompany(context.config) : null
       const narrator = createNarrator(base, key ?? known?.api_key ?? '', process.stdout)
-      const me = await narrator.get('Who am I?', '/me', whoLine)
+      const me = await narrator.get('Show the company and limits of the API key', '/me', whoLine)
       await tellSale(narrator)
       if (known) await tellWebhook(narrator, known.user)
       const store = known?.store
@@ -58,7 +58,7 @@ async function tellSale({ get, post }: Narrator): Promise<void> {
   const coffee = `cafe-${run}`
   const fresh = { external_id: coffee, name: `Café torrado 500 g (${run})`, price: '18.90', stock: '10' }
   const item = await post('Create an item with a stock of 10', '/catalog/items', fresh, { show: itemLine })
-  const types = await get('Which payment types are there?', '/sales/payment-types', shortList)
+  const types = await get('List the payment types', '/sales/payment-types', shortList)
   const cash = (types.body.data as { id: number; is_cash: boolean }[]).find((type) => type.is_cash)?.id
   const saleOf = (quantity: string, amount: string) => ({
     items: [{ catalog_item_external_id: coffee, quantity }],
@@ -70,12 +70,12 @@ async function tellSale({ get, post }: Narrator): Promise<void> {
     key,
   })
   const again = { key, show: replayLine }
-  await post('The answer was lost? Send it again: the same sale, not another one', '/sales', sale, again)
-  await post('Sell more than the stock: refused, and nothing is debited', '/sales', saleOf('9', '170.10'))
+  await post('Repeat the request after a lost response: the same sale, not a second one', '/sales', sale, again)
+  await post('Sell more than the stock: refused, without a debit', '/sales', saleOf('9', '170.10'))
   const cancel = `/sales/${sold.body.data.id}/cancel`
   await post('Cancel the sale: the stock goes back', cancel, { reason: 'Cliente desistiu' }, { show: stateLine })
-  await get('The item has its stock again', `/catalog/items/${item.body.data.id}`, stockLine)
-  await get('Poll what changed since the demo began', `/sales?updated_since=${since}`, shortList)
+  await get('Show the item: its stock is back', `/catalog/items/${item.body.data.id}`, stockLine)
+  await get('Poll the changes since the start of the demo', `/sales?updated_since=${since}`, shortList)
 }
 
 const whoLine = ({ body: { data } }: Answer) => ({ company: data.company, key: data.key.prefix, limits: data.limits })

@@ -111,7 +111,7 @@ describe('event feed', () => {
       expect(users).not.to.deep.equal([])
     })
 
-    it('shows a key the kinds of persons that it may read, in histories too [LEDGER-43]', async () => {
+    it('shows a key the kinds of persons in its scopes, in histories too [LEDGER-43]', async () => {
       const shop = await api.company({ scopes: ['audit:read', 'customers:write', 'suppliers:write', 'suppliers:read'] })
       const { id } = (await shop.post('/customers', { name: 'Tina' })).body.data
       const supplier = (await shop.post('/suppliers', { name: 'Moinho' })).body.data

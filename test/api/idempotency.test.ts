@@ -82,7 +82,7 @@ describe('Idempotency-Key', () => {
     expectReplay(empty, await post(`/sales/${first.body.data.id}/cancel`, {}, 'vazio'))
   })
 
-  it('compares what has no canonical form by its bytes, and never fails [IDEM-2, HTTP-12]', async () => {
+  it('compares bodies without a canonical form by their bytes, and never fails [IDEM-2, HTTP-12]', async () => {
     const body = '{"items": [{"external_id": "a", "name": "Ana"}, 1e999]}'
     const long = `{"items": [{"external_id": "b", "name": "Bia"}, [${'1,'.repeat(20_000)}1e999]]}`
     for (const odd of [body, long]) {
@@ -262,7 +262,7 @@ describe('Idempotency-Key', () => {
     const item = async (stock = '10') =>
       (await company.post('/catalog/items', { name: 'Café', price: '10.00', stock })).body.data.id as number
 
-    it('adjusts stock once, whatever was lost [IDEM-11]', async () => {
+    it('adjusts stock once, for any lost response [IDEM-11]', async () => {
       const id = await item()
       const adjust = () => call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '-3' }, 'k')
       const first = await adjust()
@@ -275,7 +275,7 @@ describe('Idempotency-Key', () => {
       expect(next.body.data.stock).to.equal('4.000')
     })
 
-    it('adjusts stock once where copies come at once, in several processes [IDEM-6, IDEM-11]', async () => {
+    it('adjusts stock once for concurrent copies in several processes [IDEM-6, IDEM-11]', async () => {
       const id = await item()
       const another = await startApi(database.url)
       try {
@@ -297,7 +297,7 @@ describe('Idempotency-Key', () => {
       }
     })
 
-    it('answers a PUT as it was answered, 201 too, whatever has become of the record [IDEM-2, IDEM-11]', async () => {
+    it('replays the original response of a PUT, 201 included, despite later changes [IDEM-2, IDEM-11]', async () => {
       const put = (name: string, key: string) => call('PUT', '/customers/by-external/a', { name }, key)
       const created = await put('Ana', 'a')
       expect(created.status).to.equal(201)
@@ -308,14 +308,14 @@ describe('Idempotency-Key', () => {
       expect((await company.get(`/customers/${created.body.data.id}`)).body.data.name).to.equal('Bia')
     })
 
-    it('answers a PATCH that changed nothing again, without a second look [IDEM-11]', async () => {
+    it('replays a PATCH without changes, without deciding again [IDEM-11]', async () => {
       const id = await item()
       const first = await call('PATCH', `/catalog/items/${id}`, { name: 'Café' }, 'k')
       await company.call('PATCH', `/catalog/items/${id}`, { name: 'Chá' })
       expectReplay(first, await call('PATCH', `/catalog/items/${id}`, { name: 'Café' }, 'k'))
     })
 
-    it('answers a DELETE with 204 again; without the key the record is gone [IDEM-13]', async () => {
+    it('replays the 204 of a DELETE; without the key the record is 404 [IDEM-13]', async () => {
       const id = await item()
       const first = await call('DELETE', `/catalog/items/${id}`, undefined, 'k')
       expect(first.status).to.equal(204)
@@ -325,7 +325,7 @@ describe('Idempotency-Key', () => {
       expectProblem(await company.call('DELETE', `/catalog/items/${id}`), 404, 'not_found')
     })
 
-    it('is another method’s, path’s or body’s: 409, and nothing is done [IDEM-3]', async () => {
+    it('with another method, path or body is 409, without changes [IDEM-3]', async () => {
       const id = await item()
       const path = `/catalog/items/${id}`
       await call('PATCH', path, { stock_adjustment: '-3' }, 'k')
@@ -340,7 +340,7 @@ describe('Idempotency-Key', () => {
       expect(Number(await revision())).to.equal(Number(before) + 1)
     })
 
-    it('is free again after a refusal [IDEM-4]', async () => {
+    it('can be reused after a refusal [IDEM-4]', async () => {
       const id = await item()
       const path = `/catalog/items/${id}`
       expectProblem(await call('PATCH', path, { stock_adjustment: '-30' }, 'k'), 422, 'insufficient_stock')
@@ -354,7 +354,7 @@ describe('Idempotency-Key', () => {
       expectInvalid(await call('PUT', '/customers/by-external/a', { name: 'Ana' }, ''), ['Idempotency-Key'])
     })
 
-    it('is all that has an answer stored: calls without one leave none [IDEM-14]', async () => {
+    it('is required to store a response [IDEM-14]', async () => {
       const id = await item()
       await company.call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '1' })
       await company.call('PUT', '/customers/by-external/a', { name: 'Ana' })
@@ -395,7 +395,7 @@ describe('Idempotency-Key on a store outside Postgres', () => {
   })
   after(() => api.close())
 
-  /** The process dies between the append and its COMMIT: nobody is told anything. */
+  /** The process dies between the append and its COMMIT: the client gets no response. */
   async function lost(call: () => Promise<Reply>): Promise<void> {
     const append = store.append
     store.append = async (...args) => {
@@ -419,7 +419,7 @@ describe('Idempotency-Key on a store outside Postgres', () => {
       { stock: '7.000', price: '12.00' },
     ],
   ] as const)
-    it(`has ${what} done once where its answer was lost in a crash [IDEM-7, IDEM-11]`, async () => {
+    it(`makes ${what} happen once if the response was lost in a crash [IDEM-7, IDEM-11]`, async () => {
       const path = `/catalog/items/${await item()}`
       const adjust = () => company.call('PATCH', path, body, { 'idempotency-key': 'k' })
       await lost(adjust)
@@ -430,7 +430,7 @@ describe('Idempotency-Key on a store outside Postgres', () => {
       expect((await company.get(path)).text).to.equal(again.text)
     })
 
-  it('has a PUT answered 201 by whoever catches up after a crash [IDEM-7, IDEM-11]', async () => {
+  it('makes catch-up after a crash store the 201 of a PUT [IDEM-7, IDEM-11]', async () => {
     const put = () => company.call('PUT', '/customers/by-external/a', { name: 'Ana' }, { 'idempotency-key': 'k' })
     await lost(put)
     const again = await put()
@@ -438,7 +438,7 @@ describe('Idempotency-Key on a store outside Postgres', () => {
     expect((await company.get('/customers')).body.data).to.deep.equal([again.body.data])
   })
 
-  it('has a DELETE answered 204 by whoever catches up after a crash [IDEM-7, IDEM-13]', async () => {
+  it('makes catch-up after a crash store the 204 of a DELETE [IDEM-7, IDEM-13]', async () => {
     const path = `/catalog/items/${await item()}`
     const remove = () => company.call('DELETE', path, undefined, { 'idempotency-key': 'k' })
     await lost(remove)

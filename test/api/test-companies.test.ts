@@ -136,7 +136,7 @@ describe('test company', () => {
     expect([...asked, store?.accessToken]).to.deep.equal(['sandbox', 'provider', `TEST-${input.alias}`])
   })
 
-  it('tells a till to delete every product that it may have, and no new one [KIT-39]', async () => {
+  it('makes a till delete every product that it may have, and no new one [KIT-39]', async () => {
     for (const name of ['Pão', 'Café']) await made('/catalog/items', { name, price: '1.00' })
     await tester.post('/test/reset')
     await made('/catalog/items', { name: 'Bolo', price: '1.00' })

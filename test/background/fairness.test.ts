@@ -17,7 +17,7 @@ import { until } from '../support/wait.ts'
 describe('background work of all companies', () => {
   const api = useApi({ log: () => {} })
   const pool = () => api.core.pool
-  /** Registered first, and so the first in every order by id. */
+  /** Registered first, and therefore first in every order by id. */
   let first: TestCompany
   let other: TestCompany
 
@@ -26,12 +26,12 @@ describe('background work of all companies', () => {
     other = await api.company()
   })
 
-  /** Of the two, in the order of a statement. */
+  /** Companies in the result of a statement, in its order. */
   async function companiesOf(text: string): Promise<number[]> {
     const { rows } = await pool().query<{ company_id: number }>(text)
     return rows.map(({ company_id }) => company_id).filter((id) => id === first.id || id === other.id)
   }
-  /** A writer that records nothing of a company, and tells which companies it was asked about. */
+  /** Writer that refuses one company, and records the requested companies. */
   const refusing = (companyId: number, asked: number[] = []): Writer => ({
     ...api.core.writer,
     async run(request) {

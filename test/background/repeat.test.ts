@@ -2,7 +2,7 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import { expect } from 'chai'
 import { coalesce, type Repetition, repeat } from '#background/repeat.ts'
 
-/** Work that ends when it is told to. */
+/** Work that ends on command. */
 function steps() {
   let runs = 0
   const ends: (() => void)[] = []

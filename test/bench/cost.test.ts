@@ -18,7 +18,7 @@ const spent = (service_us: number): Spent => ({
 })
 
 describe('costs of a benchmark', () => {
-  it('are of each thing that was done: processor time of the calm rounds, all else of the middle one', () => {
+  it('are per operation: processor time of the calm rounds, everything else of the median round', () => {
     const rounds = [9_000, 1_000, 1_200, 1_100, 5_000].map((us, place) =>
       costOf('sale', place < 4 ? 10 : 20, spent(us)),
     )
@@ -35,7 +35,7 @@ describe('costs of a benchmark', () => {
     expect(middleOf('sale', [])).to.equal(null)
   })
 
-  it('are what was counted meanwhile', () => {
+  it('are the differences of counters', () => {
     const { service_us: _, postgres_us: __, wal_bytes: ___, peak_mib: ____, ...counts } = spent(0)
     const later = { ...counts, statements: counts.statements + 7 }
     expect(grown(counts, later)).to.deep.equal({
@@ -47,7 +47,7 @@ describe('costs of a benchmark', () => {
     })
   })
 
-  it('are a table of the lines that are priced', () => {
+  it('are printed as a table of the priced operations', () => {
     const line: Line = {
       name: 'sales-64',
       value: 1,
@@ -80,8 +80,8 @@ describe('costs of a benchmark', () => {
   })
 })
 
-describe('the flame summary', () => {
-  it('gives what has no file to its caller, and leaves out idle time', () => {
+describe('flame summary', () => {
+  it('charges frames without a file to their caller, and excludes idle time', () => {
     const node = (id: number, functionName: string, url: string, children: number[] = []) => ({
       id,
       callFrame: { functionName, url, lineNumber: 0, columnNumber: 0 },
@@ -106,7 +106,7 @@ describe('the flame summary', () => {
     ])
   })
 
-  it("reads perf's report, the kernel as one", () => {
+  it("parses perf's report, with the kernel as one entry", () => {
     const report =
       '    30.00%  postgres  [.] heap_insert\n\n     6.00%  [kernel.kallsyms]  [k] fsync\n 4.00%  [vdso] [k] clock\n'
     expect(functionsIn(report)).to.deep.equal([
@@ -116,10 +116,10 @@ describe('the flame summary', () => {
   })
 })
 
-describe('the mix of calls', () => {
+describe('mix of calls', () => {
   const order = kindsInOrder()
 
-  it('has each kind by its share, and sales in every stretch of ten', () => {
+  it('contains each kind by its share, and sales in every ten calls', () => {
     expect(order).to.have.length(100)
     for (const kind of KINDS) expect(order.filter((each) => each === kind)).to.have.length(SHARES[kind])
     for (let from = 0; from < 100; from += 10) expect(order.slice(from, from + 10)).to.include('sale')

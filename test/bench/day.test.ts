@@ -8,13 +8,13 @@ const places = placesOfSizes(day.companies)
 const dayOf = (options: typeof day) =>
   Array.from({ length: 24 }, (_, hour) => callsOfMinute(options, places, hour * 60 + 30)).flat()
 
-describe('the simulated day', () => {
-  it('is the same for the same seed, and another for another', () => {
+describe('simulated day', () => {
+  it('is equal for equal seeds, and differs for others', () => {
     expect(dayOf(day)).to.deep.equal(dayOf(day))
     expect(dayOf({ ...day, seed: 23 })).to.not.deep.equal(dayOf(day))
   })
 
-  it('comes in order, to companies that there are', () => {
+  it('is in order of time, with calls to existing companies only', () => {
     for (let minute = 0; minute < 1_440; minute += 97) {
       const calls = callsOfMinute(day, places, minute)
       expect(calls.map(({ at }) => at)).to.deep.equal(calls.map(({ at }) => at).sort((a, b) => a - b))
@@ -22,7 +22,7 @@ describe('the simulated day', () => {
     }
   })
 
-  it('has as many calls as the model counts, and a share of them when asked for', () => {
+  it('has as many calls as the model counts, or the requested share of them', () => {
     const sales = (share: number) => {
       let count = 0
       for (let minute = 0; minute < 1_440; minute++)
@@ -34,7 +34,7 @@ describe('the simulated day', () => {
     expect(sales(0.1)).to.be.closeTo(expected * 0.1, expected * 0.01)
   })
 
-  it('has companies of all sizes by their shares, and those told of sales by theirs', () => {
+  it('has companies of all sizes by their shares, and their shares of webhook subscribers', () => {
     for (const [index, { share, integrators }] of SIZES.entries()) {
       const own = Array.from({ length: 20_000 }, (_, place) => place).filter((place) => sizeOf(place) === index)
       expect(own.length / 20_000, SIZES[index]?.name).to.be.closeTo(share, 0.002)
@@ -42,14 +42,14 @@ describe('the simulated day', () => {
     }
   })
 
-  it('draws numbers evenly', () => {
+  it('draws numbers uniformly', () => {
     const random = randomOf(1)
     const numbers = Array.from({ length: 10_000 }, random)
     expect(numbers.reduce((sum, each) => sum + each, 0) / 10_000).to.be.closeTo(0.5, 0.02)
     expect(numbers.every((each) => each >= 0 && each < 1)).to.equal(true)
   })
 
-  it('tells percentiles to within 5 %, and refusals by their reason', () => {
+  it('reports percentiles within 5 %, and refusals by reason', () => {
     const tally = new Tally()
     for (let ms = 1; ms <= 1_000; ms++) tally.answered(ms)
     tally.answered(null)

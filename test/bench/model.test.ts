@@ -16,7 +16,7 @@ import {
 } from '../../bench/model/workload.ts'
 
 const WORKLOAD = { sizes: SIZES, habits: HABITS }
-/** One sale a day and company, by a till. */
+/** One sale per day and company, from a till. */
 const ONE_SALE: Size = { name: 'one', share: 1, salesADay: 1, tills: 0, integrators: 0, visitsADay: 0 }
 const ONLY_SALES = { sizes: [ONE_SALE], habits: { ...HABITS, soldByApi: 1 } }
 
@@ -51,8 +51,8 @@ const assumptions: Assumptions = {
   prices: { asOf: '2026-11-22', core: 10, gigabyteOfDisk: 1, gigabyteOfArchive: 1 },
 }
 
-describe('the model of what growth costs', () => {
-  it('spreads a day over its minutes: shares of sizes and of minutes add up to 1', () => {
+describe('capacity model', () => {
+  it('distributes a day over its minutes: shares of sizes and of minutes add up to 1', () => {
     expect(meanOf(SIZES, () => 1)).to.be.closeTo(1, 1e-9)
     for (const kind of KINDS) {
       const minutes = Array.from({ length: MINUTES_A_DAY }, (_, minute) => shareOfMinute(kind, minute))
@@ -64,7 +64,7 @@ describe('the model of what growth costs', () => {
     }
   })
 
-  it('counts what a company does on a day', () => {
+  it('counts the operations of a company per day', () => {
     const size = { name: '', share: 1, salesADay: 100, tills: 2, integrators: 0.5, visitsADay: 3 }
     expect(
       callsADay(size, { ...HABITS, soldByApi: 0.25, uploadedAtOnce: 5, pollMinutes: 10, pagesAVisit: 4 }),
@@ -76,13 +76,13 @@ describe('the model of what growth costs', () => {
       page: 12,
       report: 0.5 * HABITS.reportsAtMonthEnd,
       delivery: 50,
-      // Of 600 minutes of opening: 600 × (1 − e^(−100/600)).
+      // 600 minutes of opening: 600 × (1 − e^(−100/600)).
       growth: 600 * (1 - Math.exp(-1 / 6)),
       check: 1,
     })
   })
 
-  it('prices a call alone as it was measured alone, and in a crowd as in a crowd', () => {
+  it('uses the cost measured alone for single calls, and that measured under load for concurrent ones', () => {
     const cost: Cost = {
       alone: { service_us: 4_000, postgres_us: 3_000 },
       crowded: { service_us: 1_000, postgres_us: 600 },
@@ -90,16 +90,16 @@ describe('the model of what growth costs', () => {
       alone_ms: 10,
     }
     expect(costAt(cost, 0)).to.deep.equal(cost.alone)
-    // A hundred a second that take 10 ms are one at a time; 3,200 are 32.
+    // 100 calls a second of 10 ms are one at a time; 3,200 are 32.
     expect(costAt(cost, 100)).to.deep.equal(cost.alone)
     expect(costAt(cost, 3_200)).to.deep.equal(cost.crowded)
     expect(costAt(cost, 1e9)).to.deep.equal(cost.crowded)
-    // Two at a time share half of what can be shared: 1000 - s/32 … with own + shared / n.
+    // Two at a time share half of the shareable cost: 1000 - s/32 … with own + shared / n.
     const shared = (4_000 - 1_000) / (1 - 1 / 32)
     expect(costAt(cost, 200).service_us).to.be.closeTo(4_000 - shared / 2, 1e-6)
   })
 
-  it('needs no less for more: companies, sales, shards and processes that idle', () => {
+  it('never needs less for more companies, sales, shards or idle processes', () => {
     const rates = (companies: number) => ratesAt(companies, WORKLOAD, 9 * 60)
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1_000_000 }), fc.integer({ min: 0, max: 100_000 }), (companies, more) => {
@@ -129,13 +129,13 @@ describe('the model of what growth costs', () => {
     }
   })
 
-  it('sizes a case that can be reckoned by hand, in its units', () => {
-    // 12 % of a day's sales come in the busiest hour: 1,080,000 × 0.12 / 3,600 s = 36 a second, of 50 ms + 100 ms each.
+  it('matches a case computed by hand, with units', () => {
+    // The busiest hour has 12 % of a day's sales: 1,080,000 × 0.12 / 3,600 s = 36 a second, of 50 ms + 100 ms each.
     const sized = plan(1_080_000, ONLY_SALES, measuredWith(steady(50_000, 100_000)), assumptions)
     expect(sized.salesADay).to.equal(1_080_000)
     expect(sized.callsASecond).to.be.closeTo(36, 1e-9)
     expect(sized.busiest).to.equal('12:00')
-    // 1.8 and 3.6 cores at work, twice as many where half may be used.
+    // 1.8 and 3.6 busy cores, doubled for a utilisation of one half.
     expect(sized.serviceCores).to.be.closeTo(3.6, 1e-9)
     expect(sized.postgresCores).to.be.closeTo(7.2, 1e-9)
     expect(sized).to.include({ processes: 4, shards: 1, connections: 4 * 18 })
@@ -145,7 +145,7 @@ describe('the model of what growth costs', () => {
     expect(sized.dollarsAMonth).to.be.closeTo(servers * 10 + 108 + 21.6, 1e-6)
   })
 
-  it('adds a shard where Postgres needs more cores than a machine has, and machines for replicas', () => {
+  it('adds a shard if Postgres needs more cores than a machine has, and machines for replicas', () => {
     const costly = measuredWith(steady(1_000, 100_000))
     const one = plan(1_080_000, ONLY_SALES, costly, assumptions)
     const two = plan(1_080_000, ONLY_SALES, costly, { ...assumptions, coresOfShard: 4 })

@@ -18,13 +18,13 @@ const misunderstood = (line: string): WrongUsage => {
 }
 
 describe('command line', () => {
-  it('takes flags as --flag value and as --flag=value', () => {
+  it('accepts flags as --flag value and as --flag=value', () => {
     const { name, values } = understand([...words('company create --cnpj=11222333000181 --name'), 'Loja  Azul'])
     expect(name).to.equal('company create')
     expect(values).to.deep.equal({ cnpj: '11222333000181', name: 'Loja  Azul' })
   })
 
-  it('takes a value that is empty or has an equals sign', () => {
+  it('accepts an empty value, and a value with an equals sign', () => {
     expect(understand(words('company update 3 --logo-url= --name=a=b')).values).to.deep.equal({
       company: '3',
       'logo-url': '',
@@ -32,14 +32,14 @@ describe('command line', () => {
     })
   })
 
-  it('takes a flag that is just there, and no value for it', () => {
+  it('accepts a boolean flag without a value', () => {
     const line = 'store create --company 3 --sandbox --alias loja --commission 5'
     expect(understand(words(line)).values).to.include({ sandbox: 'true', alias: 'loja' })
     expect(understand(words(line.replace(' --sandbox', ''))).values).to.not.have.property('sandbox')
     expect(misunderstood(line.replace('--sandbox', '--sandbox=yes')).usage).to.include('[--sandbox]')
   })
 
-  it('takes what a verb is about with or without its flag', () => {
+  it('accepts the subject of a verb with or without its flag', () => {
     expect(understand(words('company update 3 --plan api')).values).to.deep.equal({ company: '3', plan: 'api' })
     expect(understand(words('company update --plan api --company 3')).values).to.deep.equal({
       company: '3',
@@ -62,12 +62,12 @@ describe('command line', () => {
     ['company create --name Loja', /--cnpj/],
     ['company create --name', /--name/],
   ] as const) {
-    it(`does not understand "${line}" [OPS-14]`, () => {
+    it(`refuses "${line}" [OPS-14]`, () => {
       expect(misunderstood(line).message).to.match(message)
     })
   }
 
-  it('shows the verbs of the group, or the verb alone, that was not understood', () => {
+  it('shows the verbs of the group, or the usage of the refused verb', () => {
     expect(misunderstood('key destroy').usage)
       .to.include('key revoke --company ID KEY_ID')
       .and.not.to.include('company create')
@@ -75,13 +75,13 @@ describe('command line', () => {
     expect(usageFor(['company', 'update'])).to.include('company update ID [--name NAME]')
   })
 
-  it('tells the plans, kinds and roles that there are', () => {
+  it('lists the valid plans, kinds and roles', () => {
     expect(usageFor(['company', 'create'])).to.include(`[--plan ${PLANS.join('|')}]`)
     expect(usageFor(['payment-type', 'create'])).to.include(`--kind ${PAYMENT_KINDS.join('|')} `)
     expect(usageFor(['user', 'create'])).to.include(`--role ${ROLES.join('|')}\n`)
   })
 
-  it('finds every verb that it offers, and its code', async () => {
+  it('finds every listed verb and its code', async () => {
     const all = find([])
     const offered = 'candidates' in all ? all.candidates : []
     expect(offered).to.deep.equal(Object.keys(COMMANDS))

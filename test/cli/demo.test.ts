@@ -33,7 +33,7 @@ describe('demo', function () {
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('tells the main job with real answers, twice, and leaves nothing behind but its sales [OPS-18]', async () => {
+  it('runs the main job with real responses, twice, and leaves only its sales behind [OPS-18]', async () => {
     for (let run = 0; run < 2; run++) {
       const { code, stdout, stderr } = await tillbook(env, 'demo', '--url', service.url)
       expect(stderr).to.equal('')
@@ -57,7 +57,7 @@ describe('demo', function () {
     }
   })
 
-  it('says whose DATA_DIR it needs where there are no demonstration companies', async () => {
+  it('asks for the DATA_DIR of the service if there are no demonstration companies', async () => {
     const { code, stderr } = await tillbook({ DATA_DIR: join(folder, 'another') }, 'demo', '--url', service.url)
     expect(stderr).to.match(/^DATA_DIR should be .* \(wrong_setting\)$/m)
     expect(code).to.equal(1)

@@ -28,7 +28,7 @@ for (const [name, open] of [
   ['Postgres', () => undefined],
   ['a store outside', createOutsideStore],
 ] as const) {
-  describe(`a ledger in ${name} whose last event lies ahead of the clock`, () => {
+  describe(`ledger in ${name} with a last event ahead of the clock`, () => {
     const database = useDatabase(name === 'Postgres' ? 'withReadModel' : 'withoutReadModel')
     let api: TestApi
     let store: EventStore
@@ -54,7 +54,7 @@ for (const [name, open] of [
     const eventsOf = () => collect(store.read(streamOf(company.id), 0))
     const now = () => new Date().toISOString()
 
-    /** What a clock that ran ten years ahead has recorded, applied as a writer would have. */
+    /** Appends events of a clock ten years ahead, applied as by a writer. */
     async function recordAhead(): Promise<void> {
       const { pool, model, keys } = api.core
       const last = (await eventsOf()).at(-1)
@@ -83,7 +83,7 @@ for (const [name, open] of [
       return verb.run(contextOf(api.core), values as Parameters<typeof verb.run>[1])
     }
 
-    it('takes no writes, and says why; others in the same group are recorded [LEDGER-20]', async () => {
+    it('refuses writes with the reason; other companies of the group are recorded [LEDGER-20]', async () => {
       const [reply, ...others] = await Promise.all([
         company.post('/customers', { name: 'Bia' }),
         other.post('/customers', { name: 'Bia' }),
@@ -98,19 +98,19 @@ for (const [name, open] of [
       expect(batch.status).to.equal(503)
     })
 
-    it('answers reads, and again what it has answered before [LEDGER-20]', async () => {
+    it('serves reads and stored responses [LEDGER-20]', async () => {
       expect((await company.get(`/customers/${stored.data.id}`)).status).to.equal(200)
       const again = await company.post('/customers', { name: 'Ana' }, { 'idempotency-key': 'before' })
       expect(again.body).to.deep.equal(stored)
     })
 
-    it('is counted, for health and metrics [LEDGER-20]', async () => {
+    it('is counted in health and metrics [LEDGER-20]', async () => {
       expect(await api.core.ledgersAhead()).to.equal(1)
       const health = await (await fetch(`${api.url}/health/ready`)).json()
       expect(health).to.deep.include({ status: 'ready', ledgers_ahead_of_clock: 1 })
     })
 
-    it('makes deliveries that are due by the clock all the same [LEDGER-22]', async () => {
+    it('makes deliveries due by the real clock [LEDGER-22]', async () => {
       const { rows } = await api.core.pool.query(
         `select count(*) as count, max(next_attempt_at) <= clock_timestamp() as due, max(created_at) <= clock_timestamp() as made
          from webhook_deliveries where company_id = $1`,
@@ -119,7 +119,7 @@ for (const [name, open] of [
       expect(rows).to.deep.equal([{ count: 1, due: true, made: true }])
     })
 
-    it('goes on by the clock as it is, when an operator has recorded that it ran ahead [LEDGER-21]', async () => {
+    it('follows the real clock once an operator has recorded the clock error [LEDGER-21]', async () => {
       await api.core.pool.query(
         `update webhook_deliveries set next_attempt_at = now() + interval '10 years', created_at = now() + interval '10 years'
          where company_id = $1`,
@@ -140,12 +140,12 @@ for (const [name, open] of [
       expect(rows).to.deep.equal([])
     })
 
-    it('verifies with its correction, and not without one [LEDGER-21]', async () => {
+    it('verifies with its correction only [LEDGER-21]', async () => {
       const { valid, checked } = await verifyLedger(api.core, company.id, {})
       expect({ valid, checked }).to.deep.equal({ valid: true, checked: (await eventsOf()).length })
     })
 
-    it('is shown as it was at a time, whatever its events say of theirs [LEDGER-21]', async () => {
+    it('has as-of reads by real time, regardless of the times of its events [LEDGER-21]', async () => {
       const revisionAt = (time: string) =>
         withCompanyAsOf(api.core, company.id, { time }, async ({ revision }) => revision)
       const events = await eventsOf()
@@ -162,7 +162,7 @@ for (const [name, open] of [
         .and.have.length(4)
     })
 
-    it('is not corrected where there is nothing to correct [LEDGER-21]', async () => {
+    it('is not corrected if there is nothing to correct [LEDGER-21]', async () => {
       const error = await correct().catch((reason: unknown) => reason)
       expect((error as Refused).refusal.refused).to.equal('validation_failed')
       expect(error).to.be.instanceOf(Refused)

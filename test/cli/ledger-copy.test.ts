@@ -33,7 +33,7 @@ describe('tillbook ledger copy', function () {
   const copy = (to = server.url) => tillbook({ DATABASE_URL: database.url }, 'ledger', 'copy', '--to', to, '--json')
   const problemOf = (stderr: string): Json => JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error
 
-  it('moves the ledgers unchanged, tells how far it is, ends by itself, and finishes what has come since [LEDGER-15]', async () => {
+  it('copies the ledgers unchanged, reports progress, ends by itself, and adds later events when repeated [LEDGER-15]', async () => {
     const events = await collect(api.core.store.read(streamOf(company.id), 0))
     const first = await copy()
     expect(first.code, first.stderr).to.equal(0)
@@ -47,7 +47,7 @@ describe('tillbook ledger copy', function () {
     expect(JSON.parse(again.stdout)).to.deep.equal({ streams: 1, events: events.length + 1, known: events.length })
   })
 
-  it('refuses a target that holds something else, and leaves it as it is [LEDGER-15]', async () => {
+  it('refuses a target with other events, and leaves it unchanged [LEDGER-15]', async () => {
     for (const stream of [streamOf(company.id), streamOf(987_654)]) {
       const target = createEventStoreDb(server.url)
       await target.append([appendOf(sealedAfter(stream, null, ordinary(2)))], NO_TRANSACTION)
@@ -62,7 +62,7 @@ describe('tillbook ledger copy', function () {
     }
   })
 
-  it('says that a target cannot be reached, or is no address, without repeating its password', async () => {
+  it('reports an unreachable or malformed target without its password', async () => {
     await server.kill()
     const unreachable = await copy()
     expect(unreachable.code).to.equal(1)

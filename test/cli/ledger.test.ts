@@ -63,7 +63,7 @@ describe('ledger commands', () => {
     return path
   }
 
-  it('verify one ledger or all, and end badly only when something is wrong [AUDIT-3]', async () => {
+  it('verify one ledger or all, and exit with 1 only if something is wrong [AUDIT-3]', async () => {
     const one = await run('ledger', 'verify', '--company', id())
     expect(one).to.include({
       company_id: company.id,
@@ -86,20 +86,20 @@ describe('ledger commands', () => {
     return fileOf('public.pem', keys.map(({ pem }: Json) => pem).join(''))
   }
 
-  /** What a verb prints for people. */
+  /** Text output of a verb. */
   async function printed(...words: string[]): Promise<string> {
     const { show } = await load(understand(words).name)
     return `${show?.(await run(...words))}\n`
   }
 
-  /** A checkpoint of a ledger that the service never had, by the service's own key. */
+  /** Checkpoint of a ledger that the service never had, signed with the service's own key. */
   const forgedOf = async (size: number, companyId = company.id) => {
     const { privateKey } = await makeSigningKey(join(directory, 'seal-key.pem'))
     const origin = originOf(await installationIdOf(api.core.pool), companyId)
     return signNote(formatCheckpoint({ origin, size, root: Buffer.alloc(32, 1) }), [{ name: origin, privateKey }])
   }
 
-  it('make checkpoints, which verify holds ledgers against, with the keys that are trusted [AUDIT-4]', async () => {
+  it('create checkpoints, against which verify compares ledgers, with the trusted keys [AUDIT-4]', async () => {
     const made = await run('ledger', 'seal', '--company', id())
     expect(made.origin).to.match(new RegExp(`^tillbook/[0-9a-f-]{36}/company-${id()}$`))
     const stranger = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
@@ -126,7 +126,7 @@ describe('ledger commands', () => {
     expect(await verify(made.note, '--public-key', keys[1])).to.deep.equal(['checkpoint'])
   })
 
-  it('list who vouches for checkpoints, and end badly where somebody does not [PROOF-68]', async () => {
+  it('list the attestors of checkpoints, and exit with 1 if an attestation is missing [PROOF-68]', async () => {
     expect(await run('ledger', 'attestors')).to.deep.equal([])
     const { isBad, show } = await load('ledger attestors')
     const state = { source: 'witness.example', kind: 'cosignature', size: 7, problem: null, detail: null, waiting: 1 }
@@ -135,7 +135,7 @@ describe('ledger commands', () => {
     expect(show?.([state])).to.match(/^source .*\nwitness\.example +cosignature +7 /)
   })
 
-  it('turn the key of seals, and take a new one for a lost one only [PROOF-21] [PROOF-23] [PROOF-30]', async () => {
+  it('rotate the signing key, and replace a key only if it was lost [PROOF-21] [PROOF-23] [PROOF-30]', async () => {
     const made = await run('ledger', 'seal', '--company', id())
     const [first] = await run('ledger', 'public-key')
     const next = await run('seal-key', 'rotate')
@@ -152,7 +152,7 @@ describe('ledger commands', () => {
     expect(((await keys.json()) as Json).keys.map(({ vkey }: Json) => vkey)).to.deep.equal([first.vkey, next.vkey])
   })
 
-  it('tell of a company whose events and row are gone [PROOF-25]', async () => {
+  it('report a company with missing events and row [PROOF-25]', async () => {
     const victim = await api.company()
     const { size } = await run('ledger', 'seal', '--company', String(victim.id))
     const { pool } = api.core
@@ -162,12 +162,12 @@ describe('ledger commands', () => {
     expect(found).to.deep.include({ valid: false, first_error: { revision: 0, reason: 'truncated' } })
     expect(size).to.equal(2)
     expect(fieldsOf(await refused('ledger', 'seal', '--all'))).to.deep.equal(['company'])
-    // The others are to be verified by other tests.
+    // Other tests verify the other companies.
     await tamperBy(pool, 'delete from ops.ledger_checkpoints where company_id = $1', [victim.id])
     await rm(join(directory, 'seals', `company-${victim.id}.checkpoints`))
   })
 
-  it('find what a checkpoint shows: a ledger that is shorter, other, or gone [AUDIT-5]', async () => {
+  it('find a ledger that is shorter than its checkpoint, differs from it, or is missing [AUDIT-5]', async () => {
     for (const [size, reason] of [
       [2, 'other_root'],
       [5_000, 'truncated'],
@@ -184,7 +184,7 @@ describe('ledger commands', () => {
     })
   })
 
-  it('refuse files and keys that cannot be read [AUDIT-4]', async () => {
+  it('refuse unreadable files and keys [AUDIT-4]', async () => {
     const checkpoint = await fileOf('checkpoint.txt', await printed('ledger', 'seal', '--company', id()))
     const verify = async (...words: string[]) => fieldsOf(await refused('ledger', 'verify', ...words))
     const missing = join(directory, 'missing')
@@ -195,7 +195,7 @@ describe('ledger commands', () => {
     expect(await verify('--public-key', await keyFile())).to.deep.equal(['public-key'])
   })
 
-  it('do not seal a ledger that was altered [AUDIT-6]', async () => {
+  it('do not seal an altered ledger [AUDIT-6]', async () => {
     const victim = await api.company()
     await tamperBy(
       api.core.pool,
@@ -210,7 +210,7 @@ describe('ledger commands', () => {
     ])
   })
 
-  it('list the history of a record, also of a deleted one, and know none that never was', async () => {
+  it('list the history of a record, deleted records included, and refuse a record that never existed', async () => {
     const events = await run('ledger', 'history', '--company', id(), '--subject', `customer/${customer}`)
     expect(events.map(({ type }: Json) => type)).to.deep.equal([
       'CustomerCreated',
@@ -229,7 +229,7 @@ describe('ledger commands', () => {
     expect(fieldsOf(wrong)).to.deep.equal(['subject'])
   })
 
-  it('export a ledger that verifies without the service, against a seal too; and end with 1 when it does not [AUDIT-8]', async function () {
+  it('export a ledger that verifies without the service, against a seal too, with exit code 1 on failure [AUDIT-8]', async function () {
     this.timeout(60_000)
     const env = { DATABASE_URL: database.url, DATA_DIR: directory }
     const exported = await tillbook(env, 'ledger', 'export', '--company', id())
@@ -241,7 +241,7 @@ describe('ledger commands', () => {
     const file = await fileOf('export.jsonl', exported.stdout)
     const sealed = await tillbook(env, 'ledger', 'seal', '--company', id())
     const checkpoint = ['--checkpoint', await fileOf('one.txt', sealed.stdout), '--public-key', await keyFile()]
-    // No database anywhere near.
+    // No reachable database.
     const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: directory }
     const good = await tillbook(nowhere, 'ledger', 'verify', '--file', file, ...checkpoint, '--json')
     expect(good.code, good.stderr).to.equal(0)
@@ -261,7 +261,7 @@ describe('ledger commands', () => {
     )
   })
 
-  it('take an export of the company that is meant only', async () => {
+  it('refuse an export of another company', async () => {
     const path = await fileOf('theirs.jsonl', `${JSON.stringify((await other.get('/events')).body.data[0])}\n`)
     const held = await run('ledger', 'verify', '--file', path, '--company', String(other.id))
     expect(held).to.include({ company_id: other.id, valid: true, checked: 1 })
@@ -269,7 +269,7 @@ describe('ledger commands', () => {
     expect(fieldsOf(await refused('ledger', 'export', '--company', id(), '--from', 'x'))).to.deep.equal(['from'])
   })
 
-  it('answer a GET as of a revision or a time, and refuse what is neither [ASOF-1]', async () => {
+  it('read as of a revision or a time, and refuse anything else [ASOF-1]', async () => {
     const events = (await company.get(`/customers/${customer}/history`)).body.data
     const asOf = (at: string, get: string) => ['ledger', 'as-of', '--company', id(), '--at', at, '--get', get]
     const path = `/customers/${customer}`

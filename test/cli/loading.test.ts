@@ -7,7 +7,7 @@ import { tillbook } from './tillbook.ts'
 
 const ROOT = join(fileURLToPath(import.meta.url), '../../..')
 
-/** What a file was compiled from; of a package that is not compiled, itself. */
+/** Source files of a compiled file; of a package without source map, the file itself. */
 async function sourcesOf(url: string): Promise<string[]> {
   const path = fileURLToPath(url)
   if (!path.startsWith(join(ROOT, 'dist'))) return [path]
@@ -17,7 +17,7 @@ async function sourcesOf(url: string): Promise<string[]> {
     .map((source) => source.replace(/^node_modules/, '/node_modules'))
 }
 
-describe('what the command line loads', () => {
+describe('modules loaded by the command line', () => {
   let directory: string
 
   beforeEach(async () => {
@@ -25,7 +25,7 @@ describe('what the command line loads', () => {
   })
   afterEach(() => rm(directory, { recursive: true }))
 
-  /** Files of the product, as `cli/main`, and packages that a command line has made node load. */
+  /** Product files such as `cli/main`, and packages, loaded by a command line. */
   async function loadedBy(...words: string[]): Promise<string[]> {
     await tillbook({ NODE_V8_COVERAGE: directory, DATA_DIR: directory }, ...words)
     const [report] = (await readdir(directory)).filter((name) => name.startsWith('coverage-'))
@@ -42,11 +42,11 @@ describe('what the command line loads', () => {
   }
 
   for (const words of [['--help'], ['ledger', '--help'], ['company', 'destroy'], ['key', 'revoke']])
-    it(`for "${words.join(' ')}" is its usage, and nothing else`, async () => {
+    it(`for "${words.join(' ')}" are those of its usage only`, async () => {
       expect(await loadedBy(...words)).to.deep.equal(['cli/arguments', 'cli/commands', 'cli/main'])
     })
 
-  it('for a verb that needs no server is neither Postgres nor an interface of the service', async () => {
+  it('for a verb without a server include neither Postgres nor an interface of the service', async () => {
     const loaded = await loadedBy('ledger', 'verify', '--file', 'package.json')
     expect(loaded).to.include('cli/ledger-verify').and.to.include('zod')
     expect(loaded).to.not.include.members(['cli/companies'])

@@ -22,7 +22,7 @@ const CREATE = ['company', 'create', '--name', 'Loja Azul', '--cnpj', '112223330
 describe('tillbook', () => {
   const database = useDatabase()
 
-  it('prints exactly one JSON document, and nothing else [OPS-14]', async () => {
+  it('prints exactly one JSON document with --json [OPS-14]', async () => {
     const { code, stdout, stderr } = await tillbook({ DATABASE_URL: database.url }, ...CREATE)
     expect(stderr).to.equal('')
     expect(code).to.equal(0)
@@ -30,7 +30,7 @@ describe('tillbook', () => {
     expect(JSON.parse(stdout)).to.include({ name: 'Loja Azul', plan: 'basic' })
   })
 
-  it('tells of a refusal on stderr, as JSON when asked to, and ends with 1 [OPS-14]', async () => {
+  it('reports a refusal on stderr, as JSON with --json, and exits with 1 [OPS-14]', async () => {
     const { code, stdout, stderr } = await tillbook(
       { DATABASE_URL: database.url },
       ...['key', 'list', '--company', '999', '--json'],
@@ -41,13 +41,13 @@ describe('tillbook', () => {
     })
   })
 
-  it('shows its usage when it does not understand, and ends with 2 [OPS-14]', async () => {
+  it('shows its usage for an unknown command, and exits with 2 [OPS-14]', async () => {
     const { code, stdout, stderr } = await tillbook({}, 'company', 'destroy')
     expect({ code, stdout }).to.deep.equal({ code: 2, stdout: '' })
     expect(stderr).to.include('company create --name NAME --cnpj CNPJ')
   })
 
-  it('says which setting is wrong [OPS-2]', async () => {
+  it('names an invalid setting [OPS-2]', async () => {
     const { code, stderr } = await tillbook({ DATABASE_URL: 'localhost' }, 'company', 'list')
     expect(code).to.equal(1)
     expect(stderr).to.include('DATABASE_URL should be')
@@ -62,7 +62,7 @@ describe('tillbook', () => {
     })
     after(() => rm(dataDir, { recursive: true, force: true }))
 
-    it('works beside a running service, whose server it leaves running; alone it starts one and stops it [OPS-14] [OPS-152]', async () => {
+    it('uses the server of a running service and leaves it running; otherwise starts and stops one [OPS-14] [OPS-152]', async () => {
       const service = await startEmbedded({ dataDir, settings: FAST })
       const beside = await tillbook({ DATA_DIR: dataDir }, ...CREATE)
       expect(beside.code, beside.stderr).to.equal(0)
@@ -74,7 +74,7 @@ describe('tillbook', () => {
       expect(await findEmbedded(dataDir)).to.equal(null)
     })
 
-    it('takes the server that it owns with it on Ctrl-C [OPS-152]', async () => {
+    it('stops its own server on Ctrl-C [OPS-152]', async () => {
       const killed = spawn(process.execPath, ['--import', 'tsx', HOLDER, dataDir], { stdio: 'ignore' })
       const url = await until(() => findEmbedded(dataDir), { timeout_ms: 60_000, what: 'the server' })
       killed.kill('SIGKILL')

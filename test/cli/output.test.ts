@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { forPeople } from '#cli/output.ts'
 
-describe('output for people', () => {
+describe('text output', () => {
   it('shows a record with one line per member', () => {
     const record = { id: 1, scopes: ['a:read', 'b:read'], expires_at: null, nested: { a: 1 } }
     expect(forPeople(record)).to.equal('id          1\nscopes      a:read,b:read\nexpires_at  -\nnested      {"a":1}')
   })
 
-  it('shows a list as columns, also of members that only some records have', () => {
+  it('shows a list in columns, including members that only some records have', () => {
     const list = [
       { id: 1, name: 'Pix' },
       { id: 12, name: 'Crediário', reason: 'a prazo' },
@@ -15,7 +15,7 @@ describe('output for people', () => {
     expect(forPeople(list)).to.equal('id  name       reason\n1   Pix        -\n12  Crediário  a prazo')
   })
 
-  it('says when a list is empty', () => {
+  it('reports an empty list', () => {
     expect(forPeople([])).to.equal('(none)')
   })
 })

@@ -14,7 +14,7 @@ describe('tillbook person export', function () {
 
   after(() => workplace?.close())
 
-  it('writes both files as docs/privacy.md says, for their owner’s eyes only [PRIV-50]', async () => {
+  it('writes both files as docs/privacy.md describes, readable by their owner only [PRIV-50]', async () => {
     const { body } = await company.post('/customers', { name: 'Ana', notes: 'prefere de manhã' })
     const settings = { COMPANY: String(company.id), SUBJECT: `customer/${body.data.id}`, FOLDER: 'dados' }
     workplace = await openWorkplace({ ...settings, DATABASE_URL: api.databaseUrl, HOME: process.env.HOME ?? '' })
@@ -29,7 +29,7 @@ describe('tillbook person export', function () {
     for (const ending of ['json', 'html']) expect((await stat(`${path}.${ending}`)).mode & 0o777).to.equal(0o600)
   })
 
-  it('refuses what names nobody [PRIV-50]', async () => {
+  it('refuses a selector that matches no person [PRIV-50]', async () => {
     const asked = (subject: string) =>
       tillbook(
         { DATABASE_URL: api.databaseUrl },

@@ -11,14 +11,14 @@ describe('secrets of the command line', () => {
     return withSecrets(COMMANDS[name].flags, values, Readable.from([input]))
   }
 
-  it('are read from standard input where a dash stands for them [OPS-16]', async () => {
+  it('are read from standard input for a value of - [OPS-16]', async () => {
     for (const input of ['s3cret, with spaces ', 's3cret, with spaces \n', 's3cret, with spaces \r\nand more\n']) {
       const values = await given('user set-password --company 3 --email a@b.co --password -', input)
       expect(values).to.deep.equal({ company: '3', email: 'a@b.co', password: 's3cret, with spaces ' })
     }
   })
 
-  it('are read line by line, in the order of usage [OPS-16]', async () => {
+  it('are read line by line, in the order of the usage [OPS-16]', async () => {
     expect(usageFor(['store', 'update'])).to.match(/--access-token TOKEN\|-\] \[--notification-secret SECRET\|-/)
     const values = await given('store update loja --notification-secret - --access-token -', 'token\nsecret\n')
     expect(values).to.deep.equal({ alias: 'loja', 'access-token': 'token', 'notification-secret': 'secret' })
@@ -26,7 +26,7 @@ describe('secrets of the command line', () => {
     expect(one).to.include({ 'access-token': 'token', 'notification-secret': 'secret' })
   })
 
-  it('are refused when the input ends before', async () => {
+  it('are refused if the input ends too early', async () => {
     for (const input of ['', 'token\n']) {
       const error = await given('store update loja --access-token - --notification-secret -', input).catch((e) => e)
       expect(error).to.be.instanceOf(Refused)
@@ -35,7 +35,7 @@ describe('secrets of the command line', () => {
     }
   })
 
-  it('leave the input alone where none is to be read', async () => {
+  it('leave standard input unread if no value is -', async () => {
     const { name, values } = understand('company update 3 --name -'.split(' '))
     const input = Readable.from(['Loja\n'])
     expect(await withSecrets(COMMANDS[name].flags, values, input)).to.deep.equal({ company: '3', name: '-' })

@@ -12,15 +12,15 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** The command line in a process of its own, as an operator calls it. */
+/** Runs the command line in a separate process, like an operator. */
 export const tillbook = (env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> =>
   run(programOf('src/cli/main.ts', ...words), env)
 
-/** That of another version, compiled to another folder. */
+/** Runs the command line of another version, compiled to another folder. */
 export const tillbookIn = (folder: string, env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> =>
   run(programIn(folder, 'src/cli/main.ts', ...words), env)
 
-/** The same, killed as soon as it has said something, or after so many milliseconds. */
+/** Runs the command line, and kills it at its first output or after the given milliseconds. */
 export async function killedAfter(
   env: Readonly<Record<string, string>>,
   after: string | number,
@@ -34,7 +34,7 @@ export async function killedAfter(
   await ended
 }
 
-/** The same, killed as soon as something is so. @throws Error where it ends before */
+/** Runs the command line, and kills it once a condition is met. @throws Error if it ends earlier */
 export async function killedOnce(
   env: Readonly<Record<string, string>>,
   isSo: () => Promise<boolean>,

@@ -3,15 +3,15 @@ import type { Caller } from './caller.ts'
 import type { Dice } from './dice.ts'
 import type { Shop } from './shop.ts'
 
-/** What an act works with. */
+/** Context of an act. */
 export interface Stage {
   readonly shop: Shop
   readonly book: Book
   readonly caller: Caller
   readonly dice: Dice
-  /** A number that no other act of the run gets. */
+  /** Returns a number that is unique in the run. */
   readonly next: () => number
 }
 
-/** Something that a client does, and notes in the shop's book once it was answered. */
+/** A client action; records its answer in the book of the shop. */
 export type Act = (stage: Stage) => Promise<void>

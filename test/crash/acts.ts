@@ -4,7 +4,7 @@ import { offlineSaleOf } from '../support/offline-sales.ts'
 import type { Act, Stage } from './act.ts'
 import { SIDES } from './book.ts'
 
-/** A POST under a key of its own, until it is answered. */
+/** Sends a POST under its own idempotency key and retries until it is answered. */
 async function post({ shop, book, caller, next }: Stage, path: string, body: object): Promise<Reply> {
   const headers = { authorization: `Bearer ${shop.key}`, 'idempotency-key': `${path} ${next()}` }
   const call = { method: 'POST', path: `/api/v1${path}`, body, headers }
@@ -102,7 +102,7 @@ const uploadOffline: Act = async ({ shop, book, caller, dice, next }) => {
   }
 }
 
-/** A company may have fifty; nobody listens there. */
+/** A company may register 50 endpoints. No receiver listens at this address. */
 const register: Act = async (stage) => {
   if (stage.book.webhooks.size >= 5) return sell(stage)
   const { id } = await made(stage, '/webhooks', { url: 'http://127.0.0.1:9/', events: ['payable.settled'] })
@@ -119,11 +119,11 @@ const order: Act = async (stage) => {
   book.paid.set(placed.id, placed.provider_reference)
 }
 
-/** Every kind of write of programs and tills, the frequent ones several times. */
+/** Every kind of write by programs and tills; frequent kinds are listed several times. */
 export const ACTS: readonly Act[] = [
   ...[sell, sell, sell, sell, sell],
   cancel,
-  // The only ones without a key, so that nothing but the writer keeps them from being made twice.
+  // The only writes without an idempotency key: the writer alone prevents duplicates.
   ...[adjust, adjust, adjust],
   batchOf('/customers/batch', {}, 'customers'),
   batchOf('/catalog/items/batch', { price: '1.00', stock: '3' }, 'items'),

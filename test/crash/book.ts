@@ -1,45 +1,45 @@
 import type { Reply } from '../support/api.ts'
 import type { Call } from './caller.ts'
 
-/** A call that was answered in the end. */
+/** Call with its final answer. */
 export interface Answered {
   readonly call: Call
   readonly reply: Reply
 }
 
-/** An adjustment of stock, in thousandths that no other adjustment of the shop has; it has no key, and is sent once. */
+/** Stock adjustment, in thousandths, unique within the shop. It has no idempotency key and is sent once. */
 export interface Adjustment {
   readonly product: number
   readonly thousandths: number
   readonly outcome: 'done' | 'refused' | 'unknown'
 }
 
-/** What a shop was told about its own doings: the model that its ledger and tables are held against. */
+/** Acknowledged writes of a shop: the model that its ledger and tables are compared with. */
 export interface Book {
   /** POSTs under an Idempotency-Key. */
   readonly answered: Answered[]
-  /** Forms of the panel, each with a key of its own. */
+  /** Panel forms, each with its own key. */
   readonly submitted: Answered[]
-  /** Sale → product of which one was sold. */
+  /** Sale → product of its single unit. */
   readonly sales: Map<number, number>
   readonly cancelled: Set<number>
   /** Offline sale → sale and product. */
   readonly offline: Map<string, { readonly sale: number; readonly product: number }>
   readonly adjustments: Adjustment[]
-  /** External ids that batches have created. */
+  /** External ids created by batches. */
   readonly customers: Set<string>
   readonly items: Set<string>
-  /** Customers that were registered in the panel: id → external id; and each name that one was given later. */
+  /** Customers registered in the panel: id → external id; and every later name. */
   readonly registered: Map<number, string>
   readonly renamings: { readonly id: number; readonly name: string }[]
   /** Account → cents, by path. */
   readonly accounts: Readonly<Record<Side, Map<number, number>>>
-  /** Those that were left to the panel to settle, and are not settled yet. */
+  /** Accounts left for the panel to settle, not settled yet. */
   readonly open: Readonly<Record<Side, Set<number>>>
   readonly settled: Readonly<Record<Side, Set<number>>>
   readonly webhooks: Set<number>
   readonly orders: Set<number>
-  /** Order → provider's reference, of those whose payment was made. */
+  /** Order → reference at the provider, for paid orders. */
   readonly paid: Map<number, string>
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Reply, send } from '../support/api.ts'
 
-/** One request; a path below the service's address. */
+/** One request; the path is relative to the service's address. */
 export interface Call {
   readonly method: string
   readonly path: string
@@ -9,24 +9,24 @@ export interface Call {
   readonly headers: Record<string, string>
 }
 
-/** Calls a service that may die, and come back on the same address, at any moment. */
+/** Calls a service that may crash and restart on the same address at any moment. */
 export interface Caller {
-  /** Sends until there is an answer, as an integrator does: the same call, after every lost connection and every 503. */
+  /** Retries the same call until it is answered: after every lost connection and every 503. */
   insist(call: Call): Promise<Reply>
-  /** Sends once; null when nobody knows what became of it. */
+  /** Sends once; null if the outcome is unknown. */
   tell(call: Call): Promise<Reply | null>
-  /** Answers so far, and attempts that were left without one. */
+  /** Number of answers, and of attempts without one. */
   answers(): number
   unknown(): number
-  /** Answers that nobody should ever get, whatever breaks. */
+  /** Answers that are wrong under any fault. */
   readonly strange: readonly string[]
 }
 
-/** A connection that says nothing for so long is given up; how it should have ended is not for the clock to judge. */
+/** Silence after which a connection is given up. The test does not judge how the call should have ended. */
 const SILENCE_MS = 60_000
-/** An integrator would wait as long as Retry-After says; here it is about how much happens, not about politeness. */
+/** Retry pause. Shorter than Retry-After, because the load matters here. */
 const AGAIN_MS = 100
-/** Nothing stays away for so long. */
+/** No outage lasts this long. */
 const PATIENCE_MS = 180_000
 
 export function createCaller(baseUrl: () => string): Caller {

@@ -10,7 +10,7 @@ import type { Dice } from './dice.ts'
 import { scenario } from './scenario.ts'
 import { type Drama, play, type Surroundings, startSurroundings } from './stage.ts'
 
-/** As many as each part of a process may have open at a time, by application name. */
+/** Maximum number of open connections per part of a process, by application name. */
 const NORMAL: Readonly<Record<string, number>> = {
   tillbook: 8 + 3,
   'tillbook gate': 1,
@@ -20,10 +20,10 @@ const NORMAL: Readonly<Record<string, number>> = {
 }
 
 const CUTS = 20
-/** The statement as the protocol sends it, whichever of its two ways is taken. */
+/** The COMMIT bytes of both the simple and the extended protocol. */
 const COMMIT = 'commit\0'
 
-describe('connections that are cut [OPS-8]', function () {
+describe('cut connections [OPS-8]', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let surroundings: Surroundings
@@ -65,7 +65,7 @@ describe('connections that are cut [OPS-8]', function () {
   const fateful = (dice: Dice, probability: number, fates: readonly Fate[]): Fate =>
     dice.chance(probability) ? dice.pick(fates) : 'pass'
 
-  /** None is left behind by a cut: neither open at Postgres nor lent out for ever by a pool. */
+  /** A cut leaks no connection, neither at Postgres nor in a pool. */
   async function expectNormalConnections(): Promise<void> {
     const url = service?.url ?? ''
     await until(
@@ -91,7 +91,7 @@ describe('connections that are cut [OPS-8]', function () {
     )
   }
 
-  scenario('to Postgres, all at once and again and again: nothing is lost or left open', async (dice) => {
+  scenario('to Postgres, repeatedly and all at once: no write is lost and no connection is leaked', async (dice) => {
     const before = toPostgres.cuts()
     await play(drama(dice), async (moment) => {
       for (let cut = 0; cut < CUTS; cut++) {
@@ -103,7 +103,7 @@ describe('connections that are cut [OPS-8]', function () {
     await expectNormalConnections()
   })
 
-  scenario('to Postgres, around COMMIT: what became of it is found out', async (dice) => {
+  scenario('to Postgres, around COMMIT: the outcome is settled', async (dice) => {
     const faults = dice.fork()
     let commits = 0
     await play(drama(dice), async (moment) => {
@@ -119,7 +119,7 @@ describe('connections that are cut [OPS-8]', function () {
     await expectNormalConnections()
   })
 
-  scenario('to callers, before and after the service has done what they asked for', async (dice) => {
+  scenario('to clients, before and after the work of a request: retries repeat nothing', async (dice) => {
     const faults = dice.fork()
     const { caller } = await play(drama(dice), async (moment) => {
       toService.fateOf = () => fateful(faults, 0.2, ['cut', 'lose', 'half'])

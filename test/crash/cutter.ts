@@ -1,21 +1,21 @@
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
- * What becomes of a connection once it has carried a piece of a request: nothing; it is cut before the piece gets through;
- * its answer is lost, though the server has done everything; only half of the answer's first piece arrives.
+ * Fate of a connection once it has carried a piece of a request. `cut`: closed before the piece gets through. `lose`:
+ * the server processes the request, its answer is lost. `half`: only half of the first piece of the answer arrives.
  */
 export type Fate = 'pass' | 'cut' | 'lose' | 'half'
 
 /** A TCP proxy that breaks connections. */
 export interface Cutter {
   readonly port: number
-  /** Decides for every piece that a client sends; lets everything pass at first. */
+  /** Decides for every piece that a client sends; passes everything by default. */
   fateOf: (piece: Buffer) => Fate
-  /** Nothing gets through in either direction, and nobody is told: as where a cable is cut. It ends with `cutAll`. */
+  /** Drops all bytes in both directions without closing, like an unplugged cable. Ends with `cutAll`. */
   isSilent: boolean
   /** Breaks all connections at once, in both directions. */
   cutAll(): void
-  /** How many connections were broken so far. */
+  /** Number of broken connections. */
   cuts(): number
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export async function startCutter(host: string, port: number): Promise<Cutter> {
       leave()
       upstream.destroy()
     }
-    /** The client hears nothing any more; the server gets, and does, everything that was sent. */
+    /** The client receives nothing more; the server still gets and processes everything that was sent. */
     const lose = () => {
       cuts += 1
       leave()

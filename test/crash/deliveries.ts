@@ -13,7 +13,7 @@ interface Address {
   readonly last: number
 }
 
-/** One delivery for each outbound event and address, numbered without gaps in the ledger's order; and all of them are made. */
+/** Asserts one delivery per outbound event and endpoint, numbered without gaps in ledger order, all delivered. */
 export async function expectDeliveries(core: Core, shop: Shop, received: readonly Received[]): Promise<void> {
   const addresses = await addressesOf(core, shop)
   for (const { sequences, revisions, last } of addresses) {
@@ -21,7 +21,7 @@ export async function expectDeliveries(core: Core, shop: Shop, received: readonl
     expect(revisions).to.deep.equal([...new Set(revisions)].sort((a, b) => a - b))
   }
   const own = addresses.find(({ webhook_id }) => webhook_id === shop.webhook)
-  // It wants every event that `*` stands for.
+  // Subscribed to every event of `*`.
   expect(own?.revisions).to.deep.equal(await toldRevisions(core, shop))
   await allDelivered(core, shop)
   const arrived = new Set(received.map(({ headers }) => headers['x-service-delivery']))
@@ -48,9 +48,9 @@ async function toldRevisions({ pool }: Core, { companyId }: Shop): Promise<numbe
   return rows.map(({ revision }) => revision)
 }
 
-/** By dispatchers that were never told that what they need is back. */
+/** Waits for dispatchers, which are not notified of the recovery. */
 async function allDelivered({ pool }: Core, { companyId, webhook }: Shop): Promise<void> {
-  // Nobody has to wait for the end of the leases that the dead have left.
+  // Expires the leases of dead dispatchers to shorten the test.
   const own = `company_id = $1 and webhook_id = $2 and status <> 'delivered'`
   await pool.query(
     `update ops.webhook_deliveries set next_attempt_at = now(), leased_until = null where ${own} and status = 'pending'`,

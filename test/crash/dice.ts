@@ -1,4 +1,4 @@
-/** Random choices that a seed decides, so that a run can be repeated. */
+/** Random choices from a seed, so that a run can be repeated. */
 export interface Dice {
   /** 0 up to but excluding `n`. */
   below(n: number): number
@@ -6,11 +6,11 @@ export interface Dice {
   between(from: number, to: number): number
   chance(probability: number): boolean
   pick<T>(list: readonly T[]): T
-  /** Others, which depend on these alone: for whoever throws at moments that no seed decides. */
+  /** Independent dice derived from these, for choices at times that the seed does not determine. */
   fork(): Dice
 }
 
-/** mulberry32: small, and good enough to choose what happens next. */
+/** mulberry32: small, and random enough for tests. */
 export function diceOf(seed: number): Dice {
   let state = seed >>> 0
   const next = (): number => {

@@ -13,10 +13,10 @@ import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 import { play, type Surroundings, startSurroundings } from './stage.ts'
 
 const PATIENCE = { timeout_ms: 60_000 }
-/** They share one disk. */
+/** Number of runs; they share one disk. */
 const SCENARIOS = 2
 
-describe('a disk of the embedded Postgres that is full [OPS-8]', function () {
+describe('full disk of the embedded Postgres [OPS-8]', function () {
   this.timeout(120_000)
   let dataDir: string
   let disk: SmallDisk | string
@@ -57,12 +57,12 @@ describe('a disk of the embedded Postgres that is full [OPS-8]', function () {
       await moment(dice.between(20, 60))
     })
     await ready()
-    // What the log has grown to is given back, or many runs would fill the disk by themselves.
+    // Shrinks the log, so that many runs do not fill the disk.
     await administer(databaseUrl, (client) => client.query('checkpoint'))
   }
 
-  scenario('makes writes wait, and loses none', (dice) => fill(dice, async () => {}))
-  scenario('costs the server its life, which comes back when there is room', (dice) =>
+  scenario('delays writes and loses none', (dice) => fill(dice, async () => {}))
+  scenario('ends the server, which restarts once there is space', (dice) =>
     fill(dice, async () => {
       const { databaseUrl, notReady } = own as OwnPostgres
       await fillLog(databaseUrl)
@@ -71,7 +71,7 @@ describe('a disk of the embedded Postgres that is full [OPS-8]', function () {
   )
 })
 
-/** Where Postgres finds no room for its log, it ends, and cannot come back before there is some. */
+/** Postgres ends if it cannot write its log, and cannot restart before there is space. */
 async function fillLog(databaseUrl: string): Promise<void> {
   await until(() => administer(databaseUrl, endLog).then(() => false, isGone), {
     ...PATIENCE,
@@ -81,10 +81,10 @@ async function fillLog(databaseUrl: string): Promise<void> {
 
 async function endLog(client: Client): Promise<void> {
   client.on('error', () => {})
-  // Writes to the log and nowhere else.
+  // Writes to the log only.
   await client.query(`select pg_logical_emit_message(false, 'crash', 'full')`)
   await client.query('select pg_switch_wal()')
 }
 
-/** Other than a statement that found no room. */
+/** Not an error about missing space. */
 const isGone = (error: { code?: string }): boolean => !error.code?.startsWith('53')

@@ -13,7 +13,7 @@ import { until } from '../support/wait.ts'
 
 const STOCK = 500
 
-/** What callers of the service see of an event store that fails: refusals that promise nothing, and afterwards the truth. */
+/** Behaviour of the service while the event store fails: refusals promise nothing, and later answers are correct. */
 describe('service during outages of EventStoreDB', function () {
   this.timeout(120_000)
   allowNoStrayRejections()
@@ -58,7 +58,7 @@ describe('service during outages of EventStoreDB', function () {
   const recovered = () =>
     until(async () => (await api.core.health()).event_store === 'up', { timeout_ms: 30_000, what: 'the recovery' })
 
-  /** Each key has made one sale, which is the one that was answered first; stock, ledger and a replay of it agree. */
+  /** Each key has one sale, the one answered first; stock, ledger and a replay agree. */
   async function expectEachOnce(first: ReadonlyMap<string, Reply>): Promise<void> {
     for (const [key, reply] of first) {
       const again = await sell(key)
@@ -85,7 +85,7 @@ describe('service during outages of EventStoreDB', function () {
     expect(revision).to.equal(events.length - 1)
   }
 
-  it('answers every sale once, whether its append was acknowledged, cut off, or never answered', async () => {
+  it('answers every sale once if its append is acknowledged, cut off or never answered', async () => {
     server.faults.push('cut', 'none', 'silence', 'cut', 'cut', 'none', 'cut')
     const replies = new Map<string, Reply>()
     for (let round = 0; server.faults.length > 0; round++) {
@@ -98,7 +98,7 @@ describe('service during outages of EventStoreDB', function () {
     await expectEachOnce(replies)
   })
 
-  it('refuses writes while the server is gone, reads on, and goes on by itself when it is back [OPS-8]', async () => {
+  it('refuses writes and serves reads while the server is down, and recovers by itself [OPS-8]', async () => {
     const replies = new Map<string, Reply>()
     const selling = keys(60).map(async (key) => replies.set(key, await sell(key)))
     const length = server.all.length
@@ -115,7 +115,7 @@ describe('service during outages of EventStoreDB', function () {
     await expectEachOnce(replies)
   })
 
-  it('refuses writes of a server that accepts and never answers, and holds no ledger locked', async () => {
+  it('refuses writes if the server accepts connections but never answers, and locks no ledger', async () => {
     server.freeze()
     const refused = await Promise.all(keys(40).map(sell))
     for (const reply of refused) expectUnavailable(reply)
@@ -129,7 +129,7 @@ describe('service during outages of EventStoreDB', function () {
     await expectEachOnce(new Map(keys(40).map((key, place) => [key, refused[place] as Reply])))
   })
 
-  describe('with another read model that follows', () => {
+  describe('with a second read model that follows', () => {
     const other = useDatabase()
     let follower: CatchUpSubscription | null = null
     let reader: TestApi
@@ -143,7 +143,7 @@ describe('service during outages of EventStoreDB', function () {
       await reader.close()
     })
 
-    it('follows again after its subscription was cut, frozen or refused, and has the same tables', async () => {
+    it('resumes after its subscription was cut, frozen or refused, with equal tables', async () => {
       const same = () =>
         until(
           async () => {

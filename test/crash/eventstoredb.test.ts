@@ -17,8 +17,8 @@ const ROUNDS = 2
 const SALES = 40
 const STOCK = 1000
 
-/** The service as a process of its own, killed while it sells, with its ledgers in EventStoreDB. */
-describe('service on EventStoreDB that is killed', function () {
+/** The service as a separate process with its ledgers in EventStoreDB, killed while it sells. */
+describe('killed service on EventStoreDB', function () {
   this.timeout(240_000)
   const database = useDatabase()
   const lost = useDatabase('withoutReadModel')
@@ -55,7 +55,7 @@ describe('service on EventStoreDB that is killed', function () {
   const call = (method: string, path: string, body?: Json, headers: Record<string, string> = {}): Promise<Reply> =>
     send(`${service?.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
 
-  it('has made every sale once, acknowledged or not, after it was killed in the middle of many [OPS-5]', async () => {
+  it('records every sale once, acknowledged or not, after a kill under load [OPS-5]', async () => {
     await start()
     key = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')).companies[0].api_key
     const { body: types } = await call('GET', '/sales/payment-types')
@@ -75,7 +75,7 @@ describe('service on EventStoreDB that is killed', function () {
       )
     for (let round = 0; round < ROUNDS; round++) {
       const acknowledged = new Map<number, Reply>()
-      // An append has landed, and the service does not know it: it dies before it can find out.
+      // The append succeeds, and the service is killed before it learns the outcome.
       server.faults.push(...Array.from({ length: round }, () => 'none' as const), 'silence')
       const selling = Promise.allSettled(
         Array.from({ length: SALES }, async (_, n) => {
@@ -102,12 +102,12 @@ describe('service on EventStoreDB that is killed', function () {
     expect(verified.data ?? verified).to.include({ valid: true, first_error: null })
   })
 
-  it('stops in order, also after it was asked for its readiness', async () => {
+  it('shuts down cleanly, also after a readiness check', async () => {
     await until(async () => (await fetch(`${service?.url}/health/ready`)).ok)
     expect(await service?.stop()).to.equal(0)
   })
 
-  it('does not begin on an empty Postgres without its event store, and with it and the keys of persons finds everything', async () => {
+  it('refuses to start on an empty Postgres without its event store, and restores everything with it and the keys of persons', async () => {
     await server.kill()
     const failure = await startService(settings(lost.url)).catch((error: Error) => error)
     expect(failure).to.be.instanceOf(Error).with.property('message').that.includes('the event store cannot be reached')

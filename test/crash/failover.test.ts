@@ -14,21 +14,21 @@ import { type Cutter, startCutter } from './cutter.ts'
 import { type ReplicatedPostgres, startReplicated } from './replicated-postgres.ts'
 
 const WRITERS = 24
-/** Deeper runs than usual fail over as often as they are deep; the others once, and once more without load. */
+/** Number of failovers in deep runs; other runs fail over once, and once more without load. */
 const FAILOVERS = DEPTH > 10 ? DEPTH : 1
-/** Answers before and after each of them. */
+/** Number of answers before and after each failover. */
 const ANSWERS = 200
 const PATIENCE = { timeout_ms: 60_000 }
 
-/** What may happen to a primary: it stands still, cannot be reached though it lives, or is killed. */
+/** Faults of a primary. */
 const FAULTS = ['frozen', 'cut off', 'killed'] as const
 
-describe('a failover to a synchronous standby', function () {
+describe('failover to a synchronous replica', function () {
   this.timeout(60_000 + FAILOVERS * 30_000)
   let postgres: ReplicatedPostgres
   let service: Service | undefined
   let company: TestCompany
-  /** By the URL of the server behind them. */
+  /** Proxies by the URL of the server behind them. */
   const ways = new Map<string, Cutter>()
 
   before(async function () {
@@ -43,11 +43,11 @@ describe('a failover to a synchronous standby', function () {
     const office = await startApi(postgres.primary)
     company = await office.company()
     await office.close()
-    // The standby comes first: which one takes writes is found out.
+    // The replica comes first: the service must find the primary itself.
     const hosts = [postgres.standby, postgres.primary].map((url) => `127.0.0.1:${ways.get(url)?.port}`)
     service = await startService({
       DATABASE_URL: `postgres://tillbook@${hosts}/postgres?target_session_attrs=read-write`,
-      // Both are as durable as any.
+      // Both servers commit durably.
       ALLOW_UNDURABLE_POSTGRES: 'false',
       QUOTA_PER_MINUTE: '1000000',
       QUOTA_PER_DAY: '1000000',
@@ -71,7 +71,7 @@ describe('a failover to a synchronous standby', function () {
     else (ways.get(postgres.primary) as Cutter).isSilent = true
   }
 
-  /** The former primary can be reached again, takes writes, and waits for nobody. */
+  /** The former primary is reachable again, accepts writes, and waits for no replica. */
   async function returnAsPrimary(): Promise<void> {
     const former = postgres.standby
     await administer(former, async (client) => {
@@ -83,7 +83,7 @@ describe('a failover to a synchronous standby', function () {
     way.cutAll()
   }
 
-  it(`loses no write that was acknowledged, does none twice, and goes on by itself with 24 writers under way [OPS-39] [OPS-113]`, async () => {
+  it(`keeps every acknowledged write, repeats none, and resumes by itself under 24 writers [OPS-39] [OPS-113]`, async () => {
     const load = startWriters(create)
     const refused: { fault: string; since_fault_ms: number; since_promotion_ms: number }[] = []
     for (const n of times(FAILOVERS, (each) => each)) {
@@ -110,7 +110,7 @@ describe('a failover to a synchronous standby', function () {
     await expectAllKept(load.acknowledged)
   })
 
-  it('is not gone back on: a former primary that returns is not written to, though the other one is away [OPS-114]', async () => {
+  it('never writes to a former primary that returns, even if the new one is down [OPS-114]', async () => {
     await strike('cut off')
     await postgres.promote()
     await until(async () => (await create('Depois', randomUUID())).status === 201, PATIENCE)
@@ -133,7 +133,7 @@ describe('a failover to a synchronous standby', function () {
     await postgres.rejoin('pg_rewind')
   })
 
-  it('has nothing acknowledged that no standby has, not even when Postgres is told to wait no longer, or to the same request again [OPS-110] [OPS-111]', async () => {
+  it('acknowledges nothing that no replica has, even if the wait in Postgres is cancelled or the request is repeated [OPS-110] [OPS-111]', async () => {
     const former = randomUUID()
     expect((await create('Antes', former)).status).to.equal(201)
     await postgres.freeze('standby')
@@ -142,7 +142,7 @@ describe('a failover to a synchronous standby', function () {
     const writing = create('Esperando', key).then(({ status }) => (answered = status))
     const cancel = await until(() => waitingAtCommit('tillbook'), { what: 'a COMMIT that waits' })
     await administer(postgres.primary, (client) => client.query('select pg_cancel_backend($1)', [cancel]))
-    // It is found in the ledger, and waited for again.
+    // The retry finds it in the ledger and waits again.
     const isOther = async () => ((await waitingAtCommit('tillbook')) ?? cancel) !== cancel
     await until(isOther, { what: 'a COMMIT that waits for what the first one wrote' })
     const { rows } = await administer(postgres.primary, (client) =>
@@ -163,7 +163,7 @@ describe('a failover to a synchronous standby', function () {
     expect(rowCount).to.equal(1)
   })
 
-  /** The process of a session that waits for the standby. */
+  /** Backend process id of a session that waits for the replica. */
   const waitingAtCommit = (application: string): Promise<number | undefined> =>
     administer(postgres.primary, async (client) => {
       const { rows } = await client.query(
@@ -213,11 +213,11 @@ function report(refused: readonly { fault: string; since_fault_ms: number; since
   }
 }
 
-/** Callers who repeat what was not answered under its Idempotency-Key. */
+/** Clients that repeat unanswered requests under their Idempotency-Key. */
 function startWriters(create: (name: string, key: string) => ReturnType<typeof send>) {
   const acknowledged = new Map<number, string>()
   let running = true
-  /** When the last answer came to a request, and when that was sent. */
+  /** Time of the last answer, and of its request. */
   let newest = { sent: 0, at: 0 }
 
   async function write(writer: number): Promise<void> {
@@ -242,7 +242,7 @@ function startWriters(create: (name: string, key: string) => ReturnType<typeof s
   working.catch(() => {})
   return {
     acknowledged,
-    /** When the first write after a moment was acknowledged. */
+    /** Time of the first acknowledged write after a given time. */
     async nextAfter(moment: number): Promise<number> {
       await Promise.race([
         working,

@@ -9,10 +9,10 @@ import type { Json } from '../support/api.ts'
 import { type Book, SIDES } from './book.ts'
 import type { Shop } from './shop.ts'
 
-/** What the ledger of a shop says, type by type. */
+/** Facts of a shop's ledger by event type. */
 type Facts = (type: EventName) => readonly { readonly id: number; readonly data: Json }[]
 
-/** The ledger holds all that was acknowledged, each exactly once, and nothing else; stock adds up. */
+/** Asserts that the ledger contains every acknowledged write exactly once, and nothing else, and that stock adds up. */
 export async function expectLedger(core: Core, shop: Shop, book: Book): Promise<void> {
   const facts = await factsOf(core, shop)
   const ids = (type: EventName) => facts(type).map(({ id }) => id)
@@ -35,7 +35,7 @@ export async function expectLedger(core: Core, shop: Shop, book: Book): Promise<
     expect(ids(`${name}Created`), side).to.have.members([...book.accounts[side].keys()])
     expect(ids(`${name}Settled`), `settled ${side}`).to.have.members([...book.settled[side]])
   }
-  // The first one was there before.
+  // The first one is older than the run.
   expect(ids('WebhookRegistered').slice(1), 'addresses').to.have.members([...book.webhooks])
   expect(ids('OrderPlaced'), 'orders').to.have.members([...book.orders])
   for (const type of ['PaymentStarted', 'OrderPaid', 'CommissionSplit'] as const)
@@ -56,7 +56,9 @@ async function factsOf(core: Core, { companyId }: Shop): Promise<Facts> {
     (byType.get(type) ?? []).map(({ subject, data }) => ({ id: parseSubject(subject).id, data: data as Json }))
 }
 
-/** Thousandths that adjustments have added to each product: those that were acknowledged, and perhaps some of the unknown ones. */
+/**
+ * Thousandths added to each product by adjustments: all acknowledged ones, and possibly some with an unknown outcome.
+ */
 function adjustmentsOf(facts: Facts, { adjustments }: Book): Map<number, number> {
   const moved = new Map<number, number>()
   const seen: number[] = []

@@ -7,7 +7,7 @@ import { DEPTH } from '../support/random.ts'
 import { until } from '../support/wait.ts'
 import type { Shop } from './shop.ts'
 
-/** Those of `@tillbook/client`, which has its own compiler: only what it says of events is known here. */
+/** Types of `@tillbook/client`, which is compiled separately; only its events matter here. */
 interface ClientEvents {
   eventsOf(
     open: (path: string, signal: AbortSignal, headers: Readonly<Record<string, string>>) => Promise<Response>,
@@ -19,13 +19,13 @@ interface ClientEvents {
 const CLIENT = new URL('../../clients/typescript/src/events.ts', import.meta.url).href
 const RETRIES = { times: 4, firstPauseMs: 20, longestPauseMs: 200 }
 
-/** Who follows some shops while their service dies and comes back. */
+/** Event stream readers of several shops during crashes of the service. */
 export interface Listeners {
-  /** Each was told of all that there is by now, once and in order. */
+  /** Asserts that each reader received all current events, once and in order. */
   expectNothingMissed(): Promise<void>
 }
 
-/** For each shop one that uses the client's `events()`, and in deeper runs a listener as `tillbook listen` has it. */
+/** Starts a reader per shop with the client's `events()`, and in deep runs also a `tillbook listen` listener. */
 export async function startListeners(url: string, shops: readonly Shop[]): Promise<Listeners> {
   const { eventsOf } = (await import(CLIENT)) as ClientEvents
   const stop = new AbortController()
@@ -92,5 +92,5 @@ interface Stored {
 
 const HEAD = 'select revision from ops.ledgers where company_id = $1'
 
-/** What the shop's address was told of, from its registration on. */
+/** Webhook messages of a shop since the registration of its endpoint. */
 const STORED = 'select revision, event, body from ops.webhook_messages where company_id = $1 order by revision'

@@ -6,13 +6,13 @@ import type { Dice } from './dice.ts'
 import { PANEL_ACTS } from './panel-acts.ts'
 import type { Shop } from './shop.ts'
 
-/** Clients of several shops that go on until they are told to stop. */
+/** Clients of several shops that run until they are stopped. */
 export interface Load {
   readonly caller: Caller
   readonly books: ReadonlyMap<Shop, Book>
-  /** Resolves when every client has the answer to its last call. Rejects when something was answered that is wrong. */
+  /** Resolves once every client has its last answer. Rejects if an answer was wrong. */
   stop(): Promise<void>
-  /** Whether a client has found something wrong; then there is nothing to wait for. */
+  /** Whether a client has found a wrong answer; waiting is then pointless. */
   hasFailed(): boolean
 }
 
@@ -20,7 +20,7 @@ const CLIENTS_OF_A_SHOP = 6
 
 const ALL_ACTS = [...ACTS, ...PANEL_ACTS]
 
-/** Starts clients that call a service which may die and come back. */
+/** Starts clients for a service that may crash and restart. */
 export function startLoad(baseUrl: () => string, shops: readonly Shop[], dice: Dice): Load {
   const caller = createCaller(baseUrl)
   const books = new Map(shops.map((shop) => [shop, createBook()]))

@@ -16,16 +16,16 @@ import { DEPTH } from '../support/random.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 
-/** Accepts whatever it is told. */
+/** Records any events without a check. */
 const recordEvents = command<readonly NewEvent[]>({
   needs: () => [],
   decide: (_rows, events) => accept('created', events[0]?.subject ?? '', events),
 })
 
-/** Sellers that call at once. */
+/** Number of concurrent sellers. */
 const SELLERS = 4
 
-describe('a company that moves while it sells', () => {
+describe('migration of a company under load', () => {
   const shards = useTwoShards({ log: () => {} })
   let receiver: Receiver
   let dispatchers: ReturnType<typeof startWebhooks>[] = []
@@ -39,7 +39,7 @@ describe('a company that moves while it sells', () => {
     await receiver.close()
   })
 
-  it('loses and doubles nothing: sales, deliveries, what pollers see [SHARD-50, SHARD-54]', async () => {
+  it('loses and duplicates no sale, delivery or polled change [SHARD-50, SHARD-54]', async () => {
     const company = await shards.main.company()
     await shards.register(company.id)
     const cash = await company.paymentType('cash')
@@ -64,7 +64,7 @@ describe('a company that moves while it sells', () => {
     await expectDelivered(company.id, webhook)
   })
 
-  /** Making them takes longer than everything else. */
+  /** Creating the events takes most of the test's time. */
   const EVENTS = Number(process.env.MOVE_EVENTS ?? (DEPTH === 1 ? 1_000 : 20_000))
 
   it(`refuses writes no longer for ${EVENTS} events [SHARD-54]`, async () => {
@@ -116,7 +116,10 @@ describe('a company that moves while it sells', () => {
     expect(arrived.sort()).to.deep.equal(rows.map(({ id }) => id).sort())
   }
 
-  /** Sellers and a poller, who go where the company is, as those whom a front leads there; writes are repeated under their keys. */
+  /**
+   * Sellers and a poller that follow the company like clients behind a shard router; writes are retried under their
+   * keys.
+   */
   function openMarket({ id, key }: TestCompany, cash: number) {
     const sold: number[] = []
     const seen = new Set<number>()
@@ -135,13 +138,13 @@ describe('a company that moves while it sells', () => {
       for (let refused = 0; ; refused += 1) {
         let shard = await find()
         let reply = await ask(shard)
-        // A front believes a shard that has just been left once (SHARD-7).
+        // A shard router trusts a shard that was just left once (SHARD-7).
         if (method === 'GET' && reply.status === 503 && (await find()) !== shard) {
           shard = await find()
           reply = await ask(shard)
         }
         if (reply.status < 500) return reply
-        // Where a company arrives it is opened just after the directory was told: a read may come in between, once (SHARD-55).
+        // The new shard opens the company just after the directory update: one read may come in between (SHARD-55).
         const isOpening = shard === shards.south && refused === 0
         if (reply.status !== 503 || (method === 'GET' && !isOpening)) errors.push(`${method} ${path}: ${reply.text}`)
         await delay(20)

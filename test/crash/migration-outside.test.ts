@@ -6,14 +6,14 @@ import { send } from '../support/api.ts'
 import { rowsOf, tracesOf, useTwoShards } from '../support/migrating.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 
-describe('a company that moves whose ledger is outside of Postgres', () => {
+describe('migration of a company with its ledger outside Postgres', () => {
   const store: FaultyStore = createOutsideStore()
   const shards = useTwoShards({ store, log: () => {} })
   before('take writes', () => {
     store.faults.length = 0
   })
 
-  it('leaves its ledger where it is, and all the rest comes along [SHARD-50]', async () => {
+  it('leaves the ledger in its store, and moves all other data [SHARD-50]', async () => {
     const company = await shards.main.company()
     await shards.register(company.id)
     const cash = await company.paymentType('cash')

@@ -11,12 +11,12 @@ import { rowsOf, tracesOf } from '../support/migrating.ts'
 import { DEPTH } from '../support/random.ts'
 import { administer, onDatabase } from '../support/server.ts'
 
-/** How often a move is killed, at some moment of it. */
+/** Number of kills, each at a random moment of a migration. */
 const KILLS = 2 * DEPTH
-/** A move of a small company takes about so long, most of it to start the program. */
+/** Approximate duration of a small migration, mostly program start. */
 const LONGEST_MS = 3_000
 
-describe('a move that is killed', () => {
+describe('killed migration', () => {
   const database = useDatabase()
   const dataDir = mkdtempSync(join(tmpdir(), 'tillbook-move-'))
   let south: string
@@ -54,7 +54,7 @@ describe('a move that is killed', () => {
     return JSON.parse(stdout)
   }
 
-  it('is ended by the same command, there and back [SHARD-56]', async () => {
+  it('completes when the command is repeated, in both directions [SHARD-56]', async () => {
     const company = await api.company()
     const cash = await company.paymentType('cash')
     for (let n = 0; n < 3; n += 1)
@@ -76,7 +76,7 @@ describe('a move that is killed', () => {
       const words = ['company', 'move', String(company.id), '--to', to, '--wait', '0']
       await killedAfter(env, 300 + Math.round(Math.random() * LONGEST_MS), ...words)
       const moved = await done(...words).catch((error: Error) => {
-        // The killed one had ended already.
+        // The killed command had already completed.
         if (!error.message.includes('já está lá')) throw error
       })
       if (moved) expect(moved.revision).to.equal(5)
@@ -88,7 +88,7 @@ describe('a move that is killed', () => {
     }
   })
 
-  it('goes on where a shard is emptied, and then the shard is empty [SHARD-10, SHARD-56]', async () => {
+  it('continues while a shard is drained, which is empty afterwards [SHARD-10, SHARD-56]', async () => {
     const words = ['shard', 'drain', 'main', '--move', '--wait', '0']
     const { companies } = await done('shard', 'drain', 'main')
     const here = await api.company()

@@ -3,20 +3,20 @@ import { findEmbedded, serverPid, stopLeftOver } from '../support/find-embedded.
 import { type Service, startService } from '../support/process.ts'
 import { until } from '../support/wait.ts'
 
-/** A service with a Postgres of its own, both of which can be killed. */
+/** A service and its own Postgres; both can be killed. */
 export interface OwnPostgres {
   readonly databaseUrl: string
   readonly url: string
-  /** SIGKILL to the server's first process, or to another of its processes. */
+  /** Sends SIGKILL to the postmaster, or to another of its processes. */
   killServer(pid?: number): Promise<void>
   killService(): Promise<void>
-  /** Starts it again after it was killed. */
+  /** Restarts it after a kill. */
   startAgain(): Promise<void>
-  /** Resolves when the service says that it is ready. */
+  /** Resolves once the service reports readiness. */
   ready(): Promise<void>
-  /** Resolves when it says that it is not, because of Postgres. */
+  /** Resolves once it reports that it is not ready because of Postgres. */
   notReady(): Promise<void>
-  /** Ends both in an orderly way; tells the service's exit code. */
+  /** Stops both cleanly and returns the exit code of the service. */
   stop(): Promise<number | null>
 }
 

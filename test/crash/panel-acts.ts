@@ -4,10 +4,10 @@ import { hiddenFields, problemsIn } from '../support/panel.ts'
 import type { Act, Stage } from './act.ts'
 import { SIDES } from './book.ts'
 
-/** Where the panel keeps the accounts of each side. */
+/** Panel paths of the accounts. */
 const ACCOUNTS = { receivables: '/painel/contas-a-receber', payables: '/painel/contas-a-pagar' } as const
 
-/** A page, as somebody who has logged in before the run sees it. */
+/** Loads a page in a session from before the run. */
 async function look({ shop, caller, dice }: Stage, path: string): Promise<{ html: string; cookie: string }> {
   const cookie = dice.pick(shop.cookies)
   const reply = await caller.insist({ method: 'GET', path, body: undefined, headers: { cookie } })
@@ -15,10 +15,7 @@ async function look({ shop, caller, dice }: Stage, path: string): Promise<{ html
   return { html: reply.text, cookie }
 }
 
-/**
- * Sends the form of a page, as it was shown, until it is answered, as somebody who presses the button again whenever nothing
- * comes of it; now and then impatiently: twice at once.
- */
+/** Submits the form of a page unchanged, and repeats it until it is answered; sometimes twice at once. */
 async function submit(
   stage: Stage,
   { html, cookie }: { html: string; cookie: string },
@@ -37,7 +34,7 @@ async function submit(
   return reply
 }
 
-/** Where a form that was accepted leads. */
+/** Redirect target of an accepted form. */
 function expectDone(reply: Reply, to: RegExp): string {
   expect(reply.status, problemsIn(reply.text).join(' ')).to.equal(303)
   expect(reply.headers.get('location')).to.match(to)
@@ -55,7 +52,7 @@ const registerCustomer: Act = async (stage) => {
   book.registered.set(Number(/\d+/.exec(to)?.[0]), person.external_id)
 }
 
-/** Several may rename the same one: each of them has done so once. */
+/** Several clients may rename the same customer: each rename happens once. */
 const renameCustomer: Act = async (stage) => {
   const { book, dice, next } = stage
   if (book.registered.size === 0) return registerCustomer(stage)
@@ -67,7 +64,7 @@ const renameCustomer: Act = async (stage) => {
   book.renamings.push({ id, name })
 }
 
-/** Sales of a till, which the API may not cancel; several may cancel the same one. */
+/** Till sales, which the API may not cancel. Several clients may cancel the same one. */
 const cancelCounterSale: Act = async (stage) => {
   const { book, dice } = stage
   if (book.offline.size === 0) return registerCustomer(stage)
@@ -79,7 +76,7 @@ const cancelCounterSale: Act = async (stage) => {
   book.cancelled.add(sale)
 }
 
-/** Accounts that whoever has created them has left open. Several may settle the same one, and one of them has. */
+/** Accounts left open by earlier acts. Several clients may settle the same one; one of them succeeds. */
 const settleAccount: Act = async (stage) => {
   const { book, dice } = stage
   const sides = SIDES.filter((side) => book.open[side].size > 0)
@@ -95,5 +92,5 @@ const settleAccount: Act = async (stage) => {
   book.open[side].delete(id)
 }
 
-/** What people do in the panel. */
+/** Acts of people in the panel. */
 export const PANEL_ACTS: readonly Act[] = [registerCustomer, renameCustomer, cancelCounterSale, settleAccount]

@@ -12,7 +12,7 @@ const PATIENCE = { timeout_ms: 60_000, interval_ms: 20 }
 const payer = { email: 'maria@example.com' }
 const CARD = { method: 'card', brand: 'visa', token: 'APRO', payer }
 
-describe('a service that is killed between the provider’s deed and its own record', function () {
+describe('service killed between an operation at the provider and its own record', function () {
   this.timeout(180_000)
   const database = useDatabase()
   let sandbox: Sandbox
@@ -31,7 +31,7 @@ describe('a service that is killed between the provider’s deed and its own rec
       PAYMENT_PROVIDER_URL: sandbox.url,
       LOG_LEVEL: 'error',
     }
-    // Nothing is swept before the kill.
+    // No sweep runs before the kill.
     service = await startService({ ...env, PAYMENT_SWEEP_SECONDS: '3600' })
   })
   after(async () => {
@@ -60,7 +60,7 @@ describe('a service that is killed between the provider’s deed and its own rec
     return order
   }
 
-  it('ends as the provider’s record says, asked again or not: paid, given back, cancelled, once each [PAY-3, PAY-25, ORDER-8]', async () => {
+  it('ends in the final state of the provider, with or without a retry: paid, refunded, cancelled, once each [PAY-3, PAY-25, ORDER-8]', async () => {
     const [asked, left] = [await placed(), await placed()]
     const [refunded, returned] = [await paid(), await paid()]
     const given = await placed()
@@ -72,7 +72,7 @@ describe('a service that is killed between the provider’s deed and its own rec
       pay(left.id, CARD),
       refund(refunded.id),
       refund(returned.id),
-      // Its first question is answered late already: nothing of it has been done.
+      // Its first look-up at the provider is already delayed: nothing has been done.
       call('POST', `/${given.id}/cancel`, {}, `cancel-${given.id}`),
     ]
     const lost = Promise.allSettled(calls)
@@ -104,7 +104,7 @@ describe('a service that is killed between the provider’s deed and its own rec
     expect(ends.map(({ status, commission }) => [status, commission?.refunded])).to.deep.equal([
       ['paid', '0.00'],
       ['paid', '0.00'],
-      // 5 percent of 46.30 are 2.32, half up; of the 42.97 that stay, 2.15.
+      // 5 % of 46.30 is 2.32, rounded half up; of the remaining 42.97, 2.15.
       ['paid', '0.17'],
       ['paid', '0.17'],
       ['cancelled', undefined],

@@ -7,7 +7,7 @@ import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts'
 import { scenario } from './scenario.ts'
 import { play, type Surroundings, startSurroundings } from './stage.ts'
 
-describe('a Postgres that is killed [OPS-10]', function () {
+describe('killed Postgres [OPS-10]', function () {
   this.timeout(120_000)
   let dataDir: string
   let surroundings: Surroundings
@@ -32,7 +32,7 @@ describe('a Postgres that is killed [OPS-10]', function () {
     baseUrl: () => service.url,
   })
 
-  scenario('is started again by the service that uses it, which loses nothing', async (dice) => {
+  scenario('is restarted by its service without losses', async (dice) => {
     const service = own as OwnPostgres
     const { caller } = await play({ ...drama(service), dice }, async (moment) => {
       for (let kill = 0; kill < 2; kill++) {
@@ -45,7 +45,7 @@ describe('a Postgres that is killed [OPS-10]', function () {
     await service.ready()
   })
 
-  scenario('in one of its processes only, and so restarts itself', async (dice) => {
+  scenario('restarts itself if only one of its processes is killed', async (dice) => {
     const service = own as OwnPostgres
     await play({ ...drama(service), dice }, async (moment) => {
       await moment(dice.between(20, 100))
@@ -55,7 +55,7 @@ describe('a Postgres that is killed [OPS-10]', function () {
     await service.ready()
   })
 
-  scenario('together with the service, as when the power fails', async (dice) => {
+  scenario('recovers if the service is killed too, as in a power failure', async (dice) => {
     const service = own as OwnPostgres
     await play({ ...drama(service), dice }, async (moment) => {
       await moment(dice.between(20, 100))
@@ -66,7 +66,7 @@ describe('a Postgres that is killed [OPS-10]', function () {
   })
 })
 
-/** Postgres starts all of its processes anew when one of them dies like that. */
+/** Postgres restarts all of its processes if one of them is killed. */
 function aWritersProcess(databaseUrl: string): Promise<number> {
   return administer(databaseUrl, async (client) => {
     const { rows } = await client.query<{ pid: number }>(

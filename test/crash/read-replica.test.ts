@@ -12,15 +12,15 @@ import { type FollowedPostgres, startFollowed } from '../support/read-replica.ts
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 
-/** Nothing but one of the tests is about a standby that is left out because it is behind. */
+/** Large, because only one test is about a replica that is excluded because of its lag. */
 const MAX_LAG_MS = 60_000
-/** Commits are shown by the standby so much later while it is polled. */
+/** Replay delay of the replica while it is polled, in ms. */
 const DELAY_MS = 120
-/** Writes that are polled. */
+/** Number of polled writes. */
 const WRITES = 90 * DEPTH
 const WRITERS = 3
 
-describe(`reads from a standby (${TITLE})`, function () {
+describe(`reads from a read replica (${TITLE})`, function () {
   this.timeout(120_000 * DEPTH)
   let postgres: FollowedPostgres
   let api: TestApi
@@ -52,7 +52,7 @@ describe(`reads from a standby (${TITLE})`, function () {
   })
 
   const customer = (id: number, least?: number) => get(company, `/customers/${id}`, least)
-  /** Until the standby answers with so much of the ledger. */
+  /** Waits until the replica has this revision. */
   const level = (revision: number) =>
     until(async () => {
       const before = read.replica
@@ -61,7 +61,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     })
   const create = async (name: string): Promise<Reply> => company.post('/customers', { name, person_type: 'PF' })
 
-  it('misses nothing for who polls, wherever each call is answered, while records are made, changed and deleted [SHARD-102, LIST-5]', async () => {
+  it('miss nothing for a poller during creations, changes and deletions, on any server [SHARD-102, LIST-5]', async () => {
     await postgres.delay(DELAY_MS)
     const choices = fc.sample(fc.boolean(), { numRuns: 20_000, seed: SEED })
     const poller = pollerOf(company, () => choices.pop() ?? false)
@@ -84,7 +84,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)))
     isWriting = false
     await Promise.all(polls)
-    // Once for sure: one round on the primary, and the next on a standby that is behind it.
+    // Guaranteed case: one round on the primary, the next on a replica that lags.
     const { id } = (await create('Ida')).body.data
     await poller.round('now')
     await level(poller.newest())
@@ -109,7 +109,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     await postgres.delay(0)
   })
 
-  it('shows what was written before the call, and less only to who says that less suffices [SHARD-101]', async () => {
+  it('include everything written before the request, and less only if the client accepts less [SHARD-101]', async () => {
     await create('Aba')
     const made = await create('Ana')
     const { id } = made.body.data
@@ -140,7 +140,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     )
   })
 
-  it('shows in the panel what anybody has done before the page was asked for, and the past too [SHARD-103]', async () => {
+  it('in the panel include everything written before the page request, and show the past [SHARD-103]', async () => {
     const user = await panelUser(api, company)
     const made = await create('Dora de Agora')
     expect((await user.get('/painel/clientes')).html).to.include('Dora de Agora')
@@ -154,7 +154,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     expect(read.replica - before.replica).to.equal(3)
   })
 
-  it('is answered by the primary, once, where the standby gives it up, and nobody notices [SHARD-105]', async () => {
+  it('move to the primary, once and transparently, if the replica cancels them [SHARD-105]', async () => {
     const before = { ...read }
     const { pool } = api.core.readsOf(company.id, { revision: 0, wait_budget_ms: 1_000 })
     const slow = pool.query({
@@ -172,7 +172,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     expect([read.replica - before.replica, read.again - before.again]).to.deep.equal([1, 1])
   })
 
-  it('goes on while tables are made anew, from those of before or from those of now [SHARD-105]', async () => {
+  it('continue during a rebuild, from the old or the new tables [SHARD-105]', async () => {
     let isRebuilding = true
     const polling = (async () => {
       const seen = []
@@ -187,7 +187,7 @@ describe(`reads from a standby (${TITLE})`, function () {
     expect(seen[0]?.body.data).to.have.length(3)
   })
 
-  it('is left out while it is too far behind, but not beside an idle primary, or when it is gone; comes back by itself, and not as a primary [SHARD-104]', async () => {
+  it('exclude a replica that lags or is down, but not beside an idle primary; it returns by itself, and never as a primary [SHARD-104]', async () => {
     const { id } = (await create('Eva')).body.data
     const turns = createKeyedSemaphore({ running: 1, waiting: 1 })
     const [watch, queries] = [createPool(postgres.standby, { max: 1 }), createPool(postgres.standby, { max: 1 })]
@@ -221,14 +221,17 @@ const shown = (reply: Reply) => [reply.body.data?.name, revisionOf(reply)]
 const get = (company: TestCompany, path: string, least?: number): Promise<Reply> =>
   company.call('GET', path, undefined, least === undefined ? {} : { 'x-min-ledger-revision': String(least) })
 
-/** A copy of the customers, kept as docs/integrators.md says; `isOld` tells of each round whether any standby will do. */
+/**
+ * Copy of the customers, maintained as in docs/integrators.md. `isOld` says for each round whether any replica may
+ * answer.
+ */
 function pollerOf(company: TestCompany, isOld: () => boolean) {
   const copy = new Map<number, Json>()
   let since: string | null = null
   let newest = 0
   let back = 0
 
-  /** All pages from the first one on, which are as new as `least` says. */
+  /** All pages, at least as new as `least`. */
   async function* pages(path: string, parameters: Record<string, string>, least: number | undefined) {
     for (let cursor: string | null = null; ; ) {
       const query = new URLSearchParams({ ...parameters, limit: '5', ...(cursor && { cursor }) })
@@ -265,7 +268,7 @@ function pollerOf(company: TestCompany, isOld: () => boolean) {
   }
 }
 
-/** Revisions of the events that were read, one page after the other. */
+/** Revisions of the events read, page by page. */
 function feedOf(company: TestCompany) {
   const revisions: number[] = []
   return {

@@ -10,32 +10,32 @@ import { until } from '../support/wait.ts'
 
 const run = promisify(execFile)
 
-/** A primary, and a standby that every COMMIT waits for, set up as docs/operations/failover.md says. */
+/** A primary and a synchronous replica, set up as in docs/operations/failover.md. */
 export interface ReplicatedPostgres {
-  /** Where the primary is; another one after `promote`. */
+  /** URL of the primary; changes with `promote`. */
   readonly primary: string
-  /** Only reads until it is promoted. */
+  /** Read-only until it is promoted. */
   readonly standby: string
-  /** Ends the primary as a power failure would. */
+  /** Ends the primary like a power failure. */
   killPrimary(): Promise<void>
-  /** Has one of them stand still, with everything that it has under way, or go on. */
+  /** Freezes or resumes one server with everything under way. */
   freeze(which: 'primary' | 'standby', signal?: 'SIGSTOP' | 'SIGCONT'): Promise<void>
-  /** Makes a primary of the standby, which waits for nobody until the other one has joined it. */
+  /** Promotes the replica, which waits for no replica until the other server has rejoined. */
   promote(): Promise<void>
-  /** Has the former primary come back as standby, killed if it still lives; every COMMIT waits for it from then on. */
+  /** Kills the former primary if it still runs and restarts it as a replica; from then on every COMMIT waits for it. */
   rejoin(by: 'pg_rewind' | 'pg_basebackup'): Promise<void>
   stop(): Promise<void>
 }
 
 interface Server {
-  /** By which a primary knows its standby. */
+  /** Replica name known to the primary. */
   readonly name: string
   readonly folder: string
   readonly url: string
   readonly settings: string
 }
 
-/** Starts both; where the programs are not installed, the reason. */
+/** Starts both servers; returns the reason if the programs are not installed. */
 export async function startReplicated(): Promise<ReplicatedPostgres | string> {
   const programs = await findPrograms()
   if (!programs) return NOT_INSTALLED
@@ -53,7 +53,7 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
     program('pg_ctl', '-D', folder, '-l', `${folder}.log`, '-o', settings, '-w', 'start')
   const copy = (from: Server, to: Server) =>
     program('pg_basebackup', '-d', from.url, '-D', to.folder, '-R', '-X', 'stream', '-c', 'fast')
-  /** Sessions of the service ask for more than the setting by themselves. */
+  /** Sessions of the service request more than this setting themselves. */
   const waitFor = ({ url }: Server, { name }: Server) =>
     administer(url, async (client) => {
       await client.query(`alter system set synchronous_standby_names = '${name}'`)
@@ -65,7 +65,7 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
     })
 
   let [primary, standby] = await Promise.all([place('a'), place('b')])
-  // Checksums, and the write-ahead log of before the failover, are what pg_rewind needs.
+  // pg_rewind requires checksums and the write-ahead log from before the failover.
   await program('initdb', '-D', primary.folder, '-U', 'tillbook', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-k')
   await appendFile(join(primary.folder, 'postgresql.conf'), `wal_keep_size = '256MB'\n`)
   await start(primary)
@@ -90,7 +90,7 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
     async rejoin(by) {
       signal(await processesOf(standby), 'SIGKILL')
       await until(async () => (await processesOf(standby)).length === 0, { what: 'the end of the former primary' })
-      // The process may still be known to the operating system, which nobody has asked what became of it.
+      // The process may remain as a zombie, because no parent has waited for it.
       const port = new URL(standby.url).port
       for (const lock of [join(standby.folder, 'postmaster.pid'), join(root, `.s.PGSQL.${port}.lock`)])
         await rm(lock, { force: true })
@@ -98,7 +98,7 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
         await rm(standby.folder, { recursive: true })
         await copy(primary, standby)
       } else {
-        // What the new primary tells of itself is its last checkpoint's.
+        // The state of the new primary is that of its last checkpoint.
         await administer(primary.url, (client) => client.query('checkpoint'))
         await program('pg_rewind', '-D', standby.folder, '--source-server', primary.url, '-R')
       }
@@ -112,7 +112,7 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
   }
 }
 
-/** Server process and those that it has started; none if it does not run. */
+/** The server process and its children; empty if it does not run. */
 async function processesOf({ folder }: Server): Promise<number[]> {
   const [pid = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
@@ -129,7 +129,7 @@ function signal(processes: readonly number[], name: NodeJS.Signals): void {
     try {
       process.kill(pid, name)
     } catch (error) {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }

@@ -1,10 +1,10 @@
 import { DEPTH, SEED } from '../support/random.ts'
 import { type Dice, diceOf } from './dice.ts'
 
-/** Long enough for a machine that does much else: what is awaited comes within seconds on one that does not. */
+/** Generous for a busy machine; on an idle one every condition is met within seconds. */
 const TIMEOUT_MS = 240_000
 
-/** A test that is run once, and more often by `npm run test:deep`, each time with a seed of its own, which its title shows. */
+/** Declares a test that runs once, or once per seed with `npm run test:deep`; the title shows the seed. */
 export function scenario(title: string, play: (dice: Dice) => Promise<void>): void {
   for (let seed = SEED; seed < SEED + DEPTH; seed++)
     it(`${title} (TEST_SEED=${seed})`, () => play(diceOf(seed))).timeout(TIMEOUT_MS)

@@ -9,7 +9,7 @@ import { play, type Surroundings, startSurroundings } from './stage.ts'
 
 const STARTING = { timeout_ms: 120_000 }
 
-describe('a service that is killed [LEDGER-6, OPS-5, FEED-10, KIT-14]', function () {
+describe('killed service [LEDGER-6, OPS-5, FEED-10, KIT-14]', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let surroundings: Surroundings
@@ -29,7 +29,7 @@ describe('a service that is killed [LEDGER-6, OPS-5, FEED-10, KIT-14]', function
   afterEach(() => service?.kill())
   after(() => surroundings.close())
 
-  scenario('loses nothing and does nothing twice, at whatever moments it dies', async (dice) => {
+  scenario('loses and duplicates nothing, at random moments of the kill', async (dice) => {
     const drama = { surroundings, dice, databaseUrl: database.url, baseUrl: () => url }
     let listeners: Listeners | undefined
     const { caller } = await play(drama, async (moment, { books }) => {

@@ -5,28 +5,28 @@ import { panelUser } from '../support/panel.ts'
 import { SOUTH, southOf } from '../support/shards.ts'
 import { openTill } from '../support/till.ts'
 
-/** A company as a run finds it: what it has, and how it is called. */
+/** A company prepared for a run. */
 export interface Shop {
   readonly companyId: number
-  /** Of its shard. */
+  /** Database of its shard. */
   readonly databaseUrl: string
   readonly key: string
-  /** Of a clerk, for the sync interface. */
+  /** Till token of a clerk. */
   readonly token: string
-  /** Of an owner's and a clerk's sessions of the panel. */
+  /** Panel sessions of an owner and a clerk. */
   readonly cookies: readonly string[]
-  /** Products of 10.00 by id, with the stock that they begin with: of one there is too little for everybody. */
+  /** Products for 10.00 by id with their opening stock; one of them sells out. */
   readonly products: ReadonlyMap<number, number>
   readonly cash: number
   readonly alias: string
-  /** Its address for webhooks, registered by a key that does nothing else. */
+  /** Webhook endpoint, registered by a key without other use. */
   readonly webhook: number
 }
 
 const PLENTY = 100_000
 const FEW = 40
 
-/** Companies with everything that a run needs. */
+/** Creates companies with all data that a run needs. */
 export async function openShops(databaseUrl: string, count: number, webhookUrl: string): Promise<Shop[]> {
   const office = await startApi(databaseUrl)
   try {

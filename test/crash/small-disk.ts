@@ -2,21 +2,21 @@ import { spawnSync } from 'node:child_process'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A file system of its own, so small that it can be filled. */
+/** A separate file system, small enough to be filled. */
 export interface SmallDisk {
-  /** Takes all the space that is left. */
+  /** Uses up the remaining space. */
   fill(): Promise<void>
-  /** Gives it back. */
+  /** Frees the space. */
   free(): Promise<void>
   unmount(): void
 }
 
-/** Room for a cluster and the log that it keeps (80 MB), and for what each run leaves behind. */
+/** Size of a cluster and its log (80 MB), and of what each run leaves behind. */
 const CLUSTER_MIB = 400
 const RUN_MIB = 10
 const PIECE = Buffer.alloc(64 * 1024)
 
-/** Mounts one on `directory` that is large enough for so many runs; where that cannot be done, the reason. */
+/** Mounts a file system on `directory` that is large enough for `runs`; returns the reason if it cannot. */
 export function mountSmallDisk(directory: string, runs: number): SmallDisk | string {
   if (process.platform !== 'linux') return `no small file system can be mounted on ${process.platform}`
   const options = ['-t', 'tmpfs', '-o', `size=${CLUSTER_MIB + runs * RUN_MIB}m,mode=755`, 'tmpfs', directory]

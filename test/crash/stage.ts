@@ -8,11 +8,11 @@ import { type Load, startLoad } from './load.ts'
 import { openShops } from './shop.ts'
 import { expectWhole } from './verify.ts'
 
-/** What a service of the crash suite is surrounded by: a payment provider, and a receiver of webhooks. */
+/** Surroundings of the service under test: a payment provider and a webhook receiver. */
 export interface Surroundings {
   readonly sandbox: Sandbox
   readonly receiver: Receiver
-  /** Settings of a service that knows them, with its quotas out of the way. */
+  /** Settings of a service that uses them, with large quotas. */
   readonly env: Record<string, string>
   close(): Promise<void>
 }
@@ -42,26 +42,26 @@ export async function startSurroundings(): Promise<Surroundings> {
 }
 
 const SHOPS = 2
-/** Generous: the machine may have much else to do. */
+/** Generous for a busy machine. */
 const PATIENCE = { timeout_ms: 120_000, interval_ms: 2 }
 
 export interface Drama {
   readonly surroundings: Surroundings
   readonly dice: Dice
-  /** Where the database is reached without the faults. */
+  /** Database URL that bypasses the faults. */
   readonly databaseUrl: string
-  /** Where clients find the service. */
+  /** Address of the service for clients. */
   readonly baseUrl: () => string
-  /** Where it is reached without the faults, in the end. */
+  /** Address that bypasses the faults, for the final checks. */
   readonly directUrl?: () => string
 }
 
-/** The moments of a run: each waits for a number of answers after the one before. */
+/** Waits for a number of further answers. */
 export type Moment = (answers: number) => Promise<void>
 
 /**
- * Puts clients on a service, lets `faults` break things at moments of their choice, and waits until all is answered. Then
- * everything that anybody was told is held against ledger, tables and deliveries.
+ * Starts clients, lets `faults` break things at chosen moments, and waits until every call is answered. Then compares
+ * all answers with ledger, tables and deliveries.
  */
 export async function play(drama: Drama, faults: (moment: Moment, load: Load) => Promise<void>): Promise<Load> {
   const { surroundings, databaseUrl, dice, baseUrl, directUrl = baseUrl } = drama

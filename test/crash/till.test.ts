@@ -20,7 +20,7 @@ const PORTION = 100
 
 describe('a till and a service process', () => {
   const database = useDatabase()
-  /** Another process on the same database, to look at what is stored. */
+  /** Another process on the same database, for the checks. */
   let api: TestApi
   let company: TestCompany
   let counter: Counter
@@ -57,7 +57,7 @@ describe('a till and a service process', () => {
     service = await startService(env)
   }
 
-  /** Uploads 100 sales to a service that is killed and started again at some moment, and looks at what is stored. */
+  /** Uploads 100 sales to a service that is killed and restarted at some moment, and counts the stored sales. */
   async function uploadThrough(kill: (line: Line, killed: () => void) => void): Promise<Tally> {
     const line = createLine(service.url)
     const session = createSession({ line, credentials: user, say: () => {}, random: () => 0 })
@@ -80,20 +80,20 @@ describe('a till and a service process', () => {
     return tally
   }
 
-  it('lose no sale and make none twice when the service is killed while the upload arrives [UP-15]', async () => {
+  it('lose and duplicate no sale if the service is killed during the upload [UP-15]', async () => {
     await uploadThrough((line, killed) => line.breakNext('while sending', killed))
   }).timeout(60_000)
 
-  it('lose no sale and make none twice when the service is killed as it has the whole upload [UP-15]', async () => {
+  it('lose and duplicate no sale if the service is killed once it has the whole upload [UP-15]', async () => {
     await uploadThrough((line, killed) => line.breakNext('after sending', killed))
   }).timeout(60_000)
 
-  it('lose no sale and make none twice when the service is killed as it answers, with all sales stored [UP-15]', async () => {
+  it('lose and duplicate no sale if the service is killed during its answer, with all sales stored [UP-15]', async () => {
     const { created, duplicate } = await uploadThrough((line, killed) => line.breakNext('while receiving', killed))
     expect({ created, duplicate }).to.deep.equal({ created: 0, duplicate: PORTION })
   }).timeout(60_000)
 
-  it('play a day from the command line, which reports it as one JSON document', async () => {
+  it('run a day from the command line, reported as one JSON document', async () => {
     const words = ['till', '--json', '--url', `${service.url}/`, '--email', user.email, '--password', user.password]
     const { stdout, stderr } = await execute(
       process.execPath,

@@ -9,18 +9,18 @@ import { expectDeliveries } from './deliveries.ts'
 import { expectLedger } from './ledger.ts'
 import type { Shop } from './shop.ts'
 
-/** What a run is judged with, once everything that was broken is whole again. */
+/** Input of the final checks, after every fault was repaired. */
 export interface Aftermath {
-  /** Of the service, and a core of the test's own on the same database. */
+  /** URL of the service, and a separate core on the same database. */
   readonly url: string
   readonly core: Core
   readonly caller: Caller
   readonly payments: () => readonly SandboxPayment[]
-  /** What the shops' receiver of webhooks was sent. */
+  /** Requests received by the shops' webhook receiver. */
   readonly received: readonly Received[]
 }
 
-/** Every promise that a crash must not break. */
+/** Asserts every guarantee that must survive a crash. */
 export async function expectWhole(aftermath: Aftermath, books: ReadonlyMap<Shop, Book>): Promise<void> {
   expect(aftermath.caller.strange).to.deep.equal([])
   for (const [shop, book] of books) {
@@ -51,7 +51,7 @@ async function pages({ url }: Aftermath, shop: Shop, path: string): Promise<Json
   return all
 }
 
-/** What integrators are shown is what they were told. */
+/** Asserts that API responses equal the recorded answers. */
 async function expectTables(aftermath: Aftermath, shop: Shop, book: Book): Promise<void> {
   const sales = await pages(aftermath, shop, '/sales')
   expect(sales.map(({ id }) => id)).to.have.members([
@@ -71,7 +71,7 @@ async function expectTables(aftermath: Aftermath, shop: Shop, book: Book): Promi
   }
 }
 
-/** Asked again under the same key, the service gives the same answer, and does nothing. */
+/** Asserts that a retry under the same key gets the same answer and changes nothing. */
 async function expectReplays({ url, core }: Aftermath, { answered }: Book): Promise<void> {
   const before = await eventsOf(core)
   const waiting = answered.filter(({ reply }) => reply.status < 300).values()
@@ -88,7 +88,7 @@ async function expectReplays({ url, core }: Aftermath, { answered }: Book): Prom
 
 const eightAtATime = (work: () => Promise<void>) => Promise.all(Array.from({ length: 8 }, work))
 
-/** The same form, sent again, leads where it has led, and does nothing. */
+/** Asserts that the same form, sent again, redirects to the same page and changes nothing. */
 async function expectSubmittedOnce({ url, core }: Aftermath, { submitted }: Book): Promise<void> {
   const before = await eventsOf(core)
   const waiting = submitted.filter(({ reply }) => reply.status === 303).values()
@@ -104,7 +104,7 @@ async function expectSubmittedOnce({ url, core }: Aftermath, { submitted }: Book
   expect(await eventsOf(core)).to.equal(before)
 }
 
-/** Shown once, and never again. */
+/** Secrets are shown once. */
 function withoutSecret(body: Json): Json {
   if (body.data?.secret === undefined) return body
   const { secret: _secret, ...data } = body.data
@@ -122,7 +122,7 @@ async function expectVerified({ url }: Aftermath, shop: Shop): Promise<void> {
   expect(reply.body.data).to.include({ valid: true, first_error: null })
 }
 
-/** Whoever paid has paid once. */
+/** Asserts one charge per paid order. */
 function expectCharges(payments: readonly SandboxPayment[], { paid }: Book): void {
   for (const reference of paid.values())
     expect(payments.filter(({ external_reference }) => external_reference === reference)).to.have.length(1)

@@ -2,15 +2,15 @@ import { expect } from 'chai'
 import { PANEL } from '#panel/link.ts'
 import type { Reply } from '../support/api.ts'
 
-/** What only whoever runs the service may read: stack traces, paths, names of modules, statements, errors of libraries. */
+/** Internal details that responses must not contain: stack traces, paths, module names, SQL, errors of libraries. */
 const INTERNAL =
   /\n\s+at |node_modules|node:internal|\.ts\b|\/src\/|\b(Type|Syntax|Range|Reference|Zod|Assertion)Error\b|\bE(CONN|PIPE|NOENT)|violates|syntax error|invalid input|out of range|Unexpected token|in JSON at position|\bselect .+ from\b/i
 
 const REQUEST_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /**
- * Asserts that a call was answered as its interface answers, whatever it was: no fault of the service, nothing of its
- * inside, an id, and an error in the interface's own shape. `path` is the one that was called.
+ * Asserts a regular response of the interface: no fault of the service, no internal details, an id, and an error in the
+ * interface's own format. `path` is the requested one.
  */
 export function expectAnswered(path: string, reply: Reply): void {
   const title = `${path.slice(0, 200)} answered ${reply.status} ${reply.text.slice(0, 300)}`
@@ -29,7 +29,7 @@ export function expectAnswered(path: string, reply: Reply): void {
   else expectError(reply, title)
 }
 
-/** As routes are matched: below /api, and not of API v1. */
+/** Matched like routes: below /api, but not API v1. */
 const isSync = (path: string): boolean => /^\/api(?![^/?])(?!\/v1(?![^/?]))/i.test(path)
 
 const isPanel = (path: string): boolean => `${path.split('?')[0]}/`.startsWith(`${PANEL}/`)

@@ -11,13 +11,13 @@ import { expectAnswered } from './answers.ts'
 const MB = 1_048_576
 const JSON_TYPE = ['Content-Type', 'application/json'] as const
 
-/** What the service may take beyond what it takes when nobody calls: bodies (64 MB), answers, and what V8 has not collected. */
+/** Memory beyond that of an idle service: bodies (64 MB), responses, and uncollected garbage. */
 const MEMORY_MB = 150
 
-/** A large call waits for its turn behind those of its company, and is told a second later that it had none. */
+/** A large request queues behind others of its company, and is refused a second after this time. */
 const TURN_MS = 30_000
 
-describe('a hostile crowd', function () {
+describe('mass of hostile connections', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let api: TestApi
@@ -43,7 +43,7 @@ describe('a hostile crowd', function () {
   const me = () => bytesOf({ method: 'GET', path: '/api/v1/me', headers: [key()] })
   const expectServed = async () => expect((await exchange(service.url, me())).status).to.equal(200)
 
-  /** Opens connections, a hundred at a time, and says something on each. */
+  /** Opens connections, a hundred at a time, and sends bytes on each. */
   async function crowd(count: number, bytes: (n: number) => Buffer): Promise<Wire[]> {
     const opened: Wire[] = []
     for (let from = 0; from < count; from += 100) {
@@ -55,18 +55,18 @@ describe('a hostile crowd', function () {
     return opened
   }
 
-  /** Resident memory at its most, since it was last asked. */
+  /** Peak resident memory since the last call. */
   async function peakMb(): Promise<number> {
     const status = await readFile(`/proc/${service.pid}/status`, 'utf8')
     return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1_024
   }
 
-  it('of 1,000 silent connections leaves the service to the others [OPS-26]', async () => {
+  it('of which 1,000 are silent do not disturb other clients [OPS-26]', async () => {
     await crowd(1_000, () => Buffer.alloc(0))
     await expectServed()
   })
 
-  it('that leaves in the middle of everything leaves nothing behind', async () => {
+  it('closed in the middle of requests leave nothing behind', async () => {
     const creating = (n: number) =>
       bytesOf({ method: 'POST', path: '/api/v1/customers', headers: [key(), JSON_TYPE], body: `{"name":"Fugaz ${n}"}` })
     const left = await crowd(300, (n) => {
@@ -75,20 +75,20 @@ describe('a hostile crowd', function () {
     })
     for (const wire of left) wire.close()
     await expectServed()
-    // Who is asked after them finds all connections to the database free again.
+    // Later requests find all database connections free.
     const replies = await Promise.all(Array.from({ length: 50 }, () => exchange(service.url, me())))
     expect(replies.map((reply) => reply.status)).to.deep.equal(Array.from({ length: 50 }, () => 200))
     expect((await company.get('/events/verify')).body.data.valid).to.equal(true)
   })
 
-  it('of requests on one connection is answered, every one of them', async () => {
+  it('gets a response to every request that is pipelined on one connection', async () => {
     const [wire] = (await crowd(1, () => Buffer.concat(Array.from({ length: 2_000 }, me)))) as [Wire]
     const replies = await wire.answered(2_000, 60_000)
-    // Those beyond what may wait at the gate are told to come again.
+    // Requests beyond the queue limit of the API gate are refused with a retry.
     for (const reply of replies) expect(reply.status).to.be.oneOf([200, 503])
   })
 
-  it('of bodies that never end, of bombs and of huge ones takes no more memory than it may [OPS-25]', async function () {
+  it('with endless, compressed-bomb and huge bodies stays within the memory limit [OPS-25]', async function () {
     if (process.platform !== 'linux') this.skip()
     const before = await peakMb()
     const slow = (path: string, length: number, sent: number) => () =>

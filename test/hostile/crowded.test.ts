@@ -9,15 +9,15 @@ import { hiddenFields, type PanelUser, panelUser, textIn } from '../support/pane
 
 const COPIES = 25_000
 
-/** A page has a hundred records at most, with what belongs to them. */
+/** A page has a hundred records at most, with their details. */
 const MOST_ROWS = 2_000
 const MOST_BYTES = 2_000_000
-/** A slice is some 5 ms; what is drawn of a page takes several times that. Reading the copies whole takes a second. */
+/** A slice is about 5 ms, rendering a page several times that. Loading all copies takes a second. */
 const LONGEST_TURN_MS = 400
 
 const isPage = (route: PanelRoute): route is PageRoute => 'show' in route
 
-describe('a company with 25,000 records that share each key that may be shared', function () {
+describe('company with 25,000 records that share every shareable key', function () {
   this.timeout(0)
   const panel = usePanel()
   let user: PanelUser
@@ -47,7 +47,7 @@ describe('a company with 25,000 records that share each key that may be shared',
   })
 
   for (const route of PANEL_ROUTES.filter(isPage))
-    it(`is shown GET ${route.path} with what a page holds, and no more [PANEL-322]`, async () => {
+    it(`loads no more than a page shows for GET ${route.path} [PANEL-322]`, async () => {
       const path = addresses.get(route.path) ?? ''
       await user.get(path)
       const shown = await loadOf(() => user.get(path))
@@ -57,7 +57,7 @@ describe('a company with 25,000 records that share each key that may be shared',
       expect(shown.load.longestTurn_ms, `${path}: turn`).to.be.below(LONGEST_TURN_MS)
     })
 
-  /** Uploads a file and looks at what would be done with it. */
+  /** Uploads a file and loads its preview. */
   async function check(path: string, content: string) {
     const { _csrf = '', _key = '' } = hiddenFields((await user.get(path)).html, path)
     const body = new FormData()
@@ -72,18 +72,18 @@ describe('a company with 25,000 records that share each key that may be shared',
     return textIn(result.html)
   }
 
-  it('is not loaded for a line whose SKU all of them share [PANEL-322]', async () => {
+  it('is not loaded for an import line with a SKU that all items share [PANEL-322]', async () => {
     const text = await check('/painel/catalogo/importar', 'Nome;SKU;Preço\nCafé;IGUAL;2,00')
     expect(text).to.include('há mais de um cadastro com este código')
   })
 
-  it('gives the one record that a line can mean [PANEL-181, PANEL-322]', async () => {
+  it('finds the one record that an import line can mean [PANEL-181, PANEL-322]', async () => {
     const text = await check('/painel/catalogo/importar', 'Código;Nome;SKU;Preço\noutro;Café;QUASE;2,00')
     expect(text).to.match(/Novos 0 .*Já cadastrados 1 .*Com erro 0/)
   })
 
   for (const path of ['/painel/clientes/importar', '/painel/fornecedores/importar'])
-    it(`is not loaded for a document that all share, by ${path} [PANEL-322]`, async () => {
+    it(`is not loaded for a document that all records share, by ${path} [PANEL-322]`, async () => {
       expect(await check(path, 'Nome;CPF\nNovo;529.982.247-25')).to.include('há mais de um cadastro com este código')
     })
 })

@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import { loadOf } from '../support/load.ts'
 import { hiddenFields, usePanelUser } from '../support/panel.ts'
 
-/** A slice is some 5 ms, a page several times that. Read whole, the files take seconds. */
+/** A slice is about 5 ms, a page several times that. Parsing a whole file takes seconds. */
 const LONGEST_TURN_MS = 400
 
 const rows = (count: number, rowOf: (n: number) => string): string =>
   `Nome;SKU;Preço;Outra\n${Array.from({ length: count }, (_, n) => rowOf(n)).join('\n')}`
 
-/** Files, and what an upload of each is answered with. */
+/** Files with the status of the response to their upload. */
 const FILES: Readonly<Record<string, readonly [content: string | Buffer, status: number]>> = {
   '600 KB of delimiters and line ends': [';\n'.repeat(300_000), 422],
   '900 KB of line ends': ['\n'.repeat(900_000), 422],
@@ -17,21 +17,21 @@ const FILES: Readonly<Record<string, readonly [content: string | Buffer, status:
   'a cell of 1 MB': [`Nome\n${'x'.repeat(1_000_000)}`, 422],
   '100,000 columns': [';'.repeat(100_000), 422],
   '2 MB as Windows saves them': [Buffer.alloc(2_000_000, 0xe9), 422],
-  'heads of brackets': [`${'('.repeat(4_900)};${'[('.repeat(2_400)}\nCafé;1`, 303],
+  'headers of brackets': [`${'('.repeat(4_900)};${'[('.repeat(2_400)}\nCafé;1`, 303],
   'cells of control characters': [rows(400, (n) => `${n};${n};1;${'\u0001'.repeat(4_800)}`), 303],
   'cells of blanks': [rows(400, (n) => `${n};${n};1;x${' '.repeat(4_700)}x`), 303],
   'names that are far too long': [rows(400, (n) => `${'é'.repeat(2_400)};${n};${'1'.repeat(200)}`), 303],
   '5,000 rows of 59 cells': [rows(5_000, (n) => `${n};${n};1${';a"=b'.repeat(56)}`), 303],
 }
 
-/** Bodies that are no files, but many small parts of a form. */
+/** Forms with many small parts instead of a file. */
 const BODIES: Readonly<Record<string, string>> = {
   '30,000 parts': '--cut\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'.repeat(30_000),
-  '100,000 heads': `--cut\r\n${'X: y\r\n'.repeat(100_000)}\r\n`,
+  '100,000 headers': `--cut\r\n${'X: y\r\n'.repeat(100_000)}\r\n`,
   'a name of 2 MB': `--cut\r\nContent-Disposition: form-data; name="${'a'.repeat(1_900_000)}"\r\n\r\n\r\n--cut--`,
 }
 
-describe('hostile files of a clerk', function () {
+describe('hostile import files', function () {
   this.timeout(120_000)
   const { api, company, user } = usePanelUser('clerk')
   const PATH = '/painel/catalogo/importar'
@@ -44,7 +44,7 @@ describe('hostile files of a clerk', function () {
       redirect: 'manual',
     })
 
-  /** A form with a file as a browser sends it. */
+  /** Form with a file, as browsers send it. */
   async function formWith(content: string | Buffer) {
     const { _csrf = '', _key = '' } = hiddenFields((await user.get(PATH)).html, PATH)
     const form = new FormData()
@@ -57,7 +57,7 @@ describe('hostile files of a clerk', function () {
   }
 
   for (const [what, [content, status]] of Object.entries(FILES))
-    it(`with ${what} are looked through without keeping others waiting [PANEL-321]`, async () => {
+    it(`with ${what} are parsed without blocking the event loop [PANEL-321]`, async () => {
       const { body, type } = await formWith(content)
       const uploaded = await loadOf(() => send(body, type))
       expect(uploaded.result.status).to.equal(status)
@@ -75,7 +75,7 @@ describe('hostile files of a clerk', function () {
       expect(sent.load.longestTurn_ms).to.be.below(LONGEST_TURN_MS)
     })
 
-  it('leave no record behind [PANEL-321]', async () => {
+  it('create no record [PANEL-321]', async () => {
     const { body, type } = await formWith(FILES['1 MB of quotes']?.[0] ?? '')
     await send(body, type)
     expect((await company.get('/catalog/items')).body.data).to.deep.equal([])

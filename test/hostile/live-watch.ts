@@ -2,21 +2,24 @@ import { Worker } from 'node:worker_threads'
 
 /** Longest answers of `/health/live`, in ms. */
 export interface LiveFigures {
-  /** As its caller has waited. */
+  /** As measured by the client. */
   readonly waited: number
-  /** So much of one wait as the process has computed meanwhile: what a busy machine adds is not its doing. As `waited` where nothing tells. */
+  /**
+   * Part of one wait in which the process used the CPU, which excludes delays by a busy machine. Equals `waited` if the
+   * CPU time is not known.
+   */
   readonly stalled: number
 }
 
-/** Asks `/health/live` all the time, on a thread of its own: what the tests are busy with does not count. */
+/** Polls `/health/live` on a thread of its own, so that load of the tests does not count. */
 export interface LiveWatch {
-  /** Since it was last asked, the answer that is awaited now included. */
+  /** Maximum since the last call, including a pending response. */
   worst(): Promise<LiveFigures>
   stop(): Promise<void>
 }
 
 const PAUSE_MS = 20
-/** A process that does not answer for so long counts as dead. */
+/** Silence after which the process counts as dead. */
 const SILENCE_MS = 20_000
 
 const WATCHING = `

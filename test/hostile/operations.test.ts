@@ -11,10 +11,10 @@ import { garbling, type Spoiler, spoiled, spoiler } from './spoil.ts'
 import { type GoodCall, TARGETS, type Target } from './targets.ts'
 import { encoded, oddText, printed } from './values.ts'
 
-/** Of each operation and kind of visitor. */
+/** Cases per operation and kind of client. */
 const CASES = 9
 
-/** What is wrong with a call, or only unusual. */
+/** Makes a valid call invalid or unusual. */
 type Twist = (call: GoodCall) => Sent
 interface Sent extends Omit<GoodCall, 'body'> {
   readonly body?: Buffer
@@ -22,7 +22,7 @@ interface Sent extends Omit<GoodCall, 'body'> {
 
 const JSON_HEADER = ['Content-Type', 'application/json'] as const
 
-/** The call with such a body; `undefined` sends none. */
+/** The call with another body; `undefined` sends none. */
 const withBody = ({ headers, ...call }: GoodCall, body: Buffer | undefined): Sent => ({
   ...call,
   body,
@@ -30,14 +30,14 @@ const withBody = ({ headers, ...call }: GoodCall, body: Buffer | undefined): Sen
 })
 const plainBody = ({ body }: GoodCall) => (body === undefined ? undefined : Buffer.from(JSON.stringify(body)))
 
-/** One place of the body is spoiled; or, of calls without one, there is one. */
+/** Spoils one position of the body; adds a body to calls without one. */
 const bodyTwist: fc.Arbitrary<Twist> = fc.tuple(spoiler, garbling).map(
   ([how, garble]) =>
     (call) =>
       withBody(call, garble(spoiled(call.body ?? {}, how))),
 )
 
-/** Some members of the body are others that the contract accepts, and then perhaps one place is spoiled. */
+/** Replaces some members of the body by other valid ones, and sometimes spoils one position. */
 const variedTwist = (body: NonNullable<Target['body']>): fc.Arbitrary<Twist> =>
   fc
     .tuple(
@@ -60,7 +60,7 @@ function mix(own: unknown, other: unknown, picks: readonly string[]): unknown {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Parameters that the contract knows with values that it accepts or does not, and others. */
+/** Query parameters of the contract with valid and invalid values, and others. */
 const queryTwist = (query: Target['query']): fc.Arbitrary<Twist> => {
   const known = query.map(({ name, schema }) => fc.tuple(fc.constant(name), fitting(schema).map(String)))
   const odd = fc.tuple(fc.oneof(fc.constantFrom('limit', 'cursor', ...query.map(({ name }) => name)), oddText), oddText)
@@ -76,7 +76,7 @@ const queryTwist = (query: Target['query']): fc.Arbitrary<Twist> => {
     })
 }
 
-/** One part of the path is another. */
+/** Replaces one part of the path. */
 const pathTwist: fc.Arbitrary<Twist> = fc
   .tuple(
     fc.nat({ max: 8 }),
@@ -135,7 +135,7 @@ const ODD_HEADERS: readonly (readonly [string, string])[] = [
   ['Trailer', 'Content-Length'],
 ]
 
-/** Headers that are wrong, or twice there, or first what they are again later. */
+/** Headers that are wrong or duplicated, or whose first value differs from the second. */
 const headerTwist: fc.Arbitrary<Twist> = fc
   .tuple(fc.uniqueArray(fc.constantFrom(...ODD_HEADERS), { minLength: 1, maxLength: 3 }), fc.boolean())
   .map(([odd, first]) => (call) => {
@@ -154,19 +154,19 @@ function twistOf({ body, query }: Target, method: string): fc.Arbitrary<Twist> {
   )
 }
 
-/** Calls that are made of one that would succeed. */
+/** Number of variants of one valid call. */
 const CALLS_OF_ONE = 3
 
-/** Codes of what is no request at all, and so of no operation. */
+/** Codes of malformed HTTP, which belong to no operation. */
 const OF_HTTP = ['malformed_request', 'headers_too_large']
 
-/** The call, for whoever has to find out what it did. */
+/** The call as printed on failure. */
 const shown = ({ method, path, headers, body }: Sent): string =>
   [`${method} ${path}`, ...headers.map((header) => header.join(': ')), body?.toString() ?? '']
     .map((line) => line.slice(0, 600))
     .join('\n')
 
-describe(`hostile calls of every operation (${TITLE})`, function () {
+describe(`hostile requests to every operation (${TITLE})`, function () {
   this.timeout(0)
   const database = useDatabase()
   const logged: unknown[] = []
@@ -178,12 +178,12 @@ describe(`hostile calls of every operation (${TITLE})`, function () {
   after(() => world.close())
 
   for (const [place, target] of TARGETS.entries()) {
-    it(`${target.name} answers them all [HTTP-12]`, async () => {
+    it(`get a response from ${target.name} [HTTP-12]`, async () => {
       let asked = 0
       let call = await target.prepare(world, 0)
       await explore(
         fc.asyncProperty(twistOf(target, call.method), async (twist) => {
-          // What was done with it before may have used it up, but costs more to make than to call.
+          // Earlier variants may have used up the prepared state, but preparing costs more than calling.
           if (asked++ % CALLS_OF_ONE === 0) call = await target.prepare(world, asked)
           const sent = twist(call)
           try {
@@ -201,7 +201,7 @@ describe(`hostile calls of every operation (${TITLE})`, function () {
     })
   }
 
-  it('and nothing of it was a fault, and the service still answers', async () => {
+  it('cause no fault, and the service still responds', async () => {
     expect(logged).to.deep.equal([])
     expect((await world.company.get('/me')).status).to.equal(200)
     expect((await world.company.get('/events/verify')).body.data).to.include({ valid: true })

@@ -4,10 +4,10 @@ import type { Reply } from '../support/api.ts'
 import { expectAnswered } from './answers.ts'
 import { encoded, oddText } from './values.ts'
 
-/** Stands in every text that wants to be more than a text on a page. */
+/** Part of every text that attempts an injection. */
 const FORGED = 'forjado'
 
-/** Texts that would become markup, scripts or addresses wherever a page forgot to escape them. */
+/** Texts that become markup, scripts or addresses if a page fails to escape them. */
 const MARKUP = [
   `<${FORGED}>`,
   `"><${FORGED} x="`,
@@ -24,31 +24,31 @@ const MARKUP = [
   `<${FORGED}\u0000>`,
 ] as const
 
-/** What is typed where pages show texts. */
+/** Form input that pages show. */
 export const pageText: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: oddText },
   { weight: 1, arbitrary: fc.constantFrom(...MARKUP) },
 )
 
-/** What a browser sends of a form or a query, in its order. */
+/** Fields of a form or query, in order. */
 export type Pairs = readonly (readonly [name: string, value: string])[]
 
 export const written = (pairs: Pairs): string => pairs.map((pair) => pair.map(encoded).join('=')).join('&')
 
-/** Fields of a page's forms with what they hold, as far as texts tell it. */
+/** Fields of a page's forms with their values, as far as the markup shows them. */
 export const fieldsIn = (html: string): Pairs =>
   [...html.matchAll(/<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"[^>]*>/g)].map(([tag, name = '']) => [
     name,
     /\bvalue="([^"]*)"/.exec(tag)?.[1] ?? '1',
   ])
 
-/** An address that leads neither to a page, the panel's or another site's, nor within one, but could do something. */
+/** Address other than a page of the panel, another site or an anchor, which could execute something. */
 const ODD_ADDRESS = /\s(?:href|src|action|formaction|hx-get|hx-post|sse-connect)="\s*(?!\/(?!\/)|#|https?:\/\/)/i
 
-/** Hashes of passwords, tokens of tills and sessions, keys, and what webhooks are signed with. */
+/** Password hashes, tokens of tills and sessions, keys, and webhook secrets. */
 const SECRET = /\$argon2|\btb_(?:panel|sync|live|test|invite|password)_[\w-]{20}|\bwhsec_[\w+/=]{20}/
 
-/** Asserts that an answer is a page or a redirection of the panel, whatever was asked. */
+/** Asserts that a response is a page or a redirect of the panel, for any request. */
 export function expectPage(path: string, reply: Reply): void {
   expectAnswered(path, reply)
   const { status, headers, text } = reply
@@ -68,8 +68,9 @@ export function expectPage(path: string, reply: Reply): void {
 }
 
 /**
- * Quotes and `<` of texts are escaped everywhere, so what stands between quotes is the value of an attribute, and what is left
- * between `<` and `>` is a tag: of a page's own making.
+ * Quotes and `<` are escaped in all texts, so text between quotes is an attribute value, and the rest between `<` and
+ * `>` is
+ * a tag that the page itself made.
  */
 function expectEscaped(html: string, title: string): void {
   expect(html, title).to.not.include('\0')
@@ -81,14 +82,14 @@ function expectEscaped(html: string, title: string): void {
 const OWN_TAG = /^<(?:!doctype html|\/?[a-z][a-z0-9]*(?:\s[a-z][a-z0-9-]*(?:="")?)*\s*\/?)>$/i
 const DOING = /\s(?:on|hx-on|style)[\w:-]*=/i
 
-/** Whether a tag is none that a page makes: there are no scripts and styles within pages. */
+/** Whether a tag is not one of the page's own: pages contain no inline scripts or styles. */
 const isForged = (tag: string): boolean =>
   tag.toLowerCase().includes(FORGED) ||
   !OWN_TAG.test(tag) ||
   DOING.test(tag) ||
   (/^<script/i.test(tag) && !tag.includes('src='))
 
-/** Asserts that nothing in an answer is a secret: none of those that are known, and nothing that looks like one. */
+/** Asserts that a response contains no known secret, and nothing that looks like one. */
 export function expectNoSecret(path: string, { text, headers }: Reply, known: readonly string[]): void {
   const told = `${text}\n${[...headers].join('\n')}`
   expect(SECRET.exec(told)?.[0], path).to.equal(undefined)

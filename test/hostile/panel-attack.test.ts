@@ -24,21 +24,21 @@ import { type LiveFigures, type LiveWatch, watchLive } from './live-watch.ts'
 import { expectPage, fieldsIn, type Pairs, written } from './pages.ts'
 import { type Attack, attack, multipart, pairsOf, pathOf } from './panel-attack.ts'
 
-/** Of each role and route: some 800 requests in all; `--depth 65` makes 50,000 of them. */
+/** Per role and route: some 800 requests in all; `--depth 65` makes 50,000. */
 const CASES = 1
 
-/** Others may wait so long for what users ask for. Machines of CI have much to do at once: there it tells what stands still for seconds. */
+/** Longest wait of other requests. CI machines are busy: there it detects blocking of seconds only. */
 const WAIT_MS = DEPTH > 1 && !process.env.CI ? 250 : 2_000
 const MEMORY_MIB = 350
-/** A request that is not answered by then is stuck. */
+/** A request without a response by then is stuck. */
 const STUCK_MS = 40_000
 
-/** What the company has of each kind, beside what samples need. */
+/** Records of each kind in the company, beside those of samples. */
 const RECORDS = 2_000
 
 interface Target {
   readonly method: 'GET' | 'POST'
-  /** Below the panel, as Express writes it. */
+  /** Path below the panel, as Express writes it. */
   readonly path: string
   readonly takesFile?: boolean
   readonly address: () => Promise<string>
@@ -50,16 +50,16 @@ interface Attacker {
   readonly csrf: string
 }
 
-describe(`the second attack, on the panel alone (${TITLE})`, function () {
+describe(`random attack on the panel (${TITLE})`, function () {
   this.timeout(0)
   const panel = usePanel({ log: () => {} })
   const attackers = new Map<Role | 'nobody', Attacker>()
   let service: Service
   let watch: LiveWatch
   let hasEnded = true
-  /** Of each target, before anything was attacked: later a sample may not come about any more. */
+  /** Addresses by target, from before the attack: later a sample may fail. */
   const addresses = new Map<Target, string>()
-  /** Names that any page takes. */
+  /** Field names that any page accepts. */
   let names: readonly string[] = []
   let requests = 0
   let longest: LiveFigures = { waited: 0, stalled: 0 }
@@ -88,7 +88,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
       LOG_LEVEL: 'error',
       SEED_DEMO: 'false',
       WEBHOOK_ALLOW_PRIVATE: 'false',
-      // Nobody answers there.
+      // No server listens there.
       PAYMENT_PROVIDER_URL: 'http://127.0.0.1:9',
     })
     hasEnded = false
@@ -99,13 +99,13 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
     await watch.worst()
   }
 
-  /** A process that has ended is started again, so that each route is judged by itself, and what ended it can be made small. */
+  /** Restarts a process that ended, so that each route is judged separately, and failing cases can be shrunk. */
   async function startAgain(): Promise<void> {
     await watch.stop()
     await start()
   }
 
-  /** A company of a size at which what costs too much for each record shows. */
+  /** Fills a company until costs per record become visible. */
   async function fill(): Promise<void> {
     const { company } = panel
     const batch = async (path: string, item: (n: number) => object) => {
@@ -164,7 +164,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
   }
 
   const ofPanel = (path: string) => () => addressOf(panel, path)
-  /** One of its own each time: a hostile owner may end it. */
+  /** A new session each time, because a hostile owner may end it. */
   const ofUser = (path: string) => async () => {
     const { id } = await panel.company.run(createUser, {
       name: `Vítima ${++users}`,
@@ -198,7 +198,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
     { method: 'POST', path: '/sair', address: plain('/sair') },
   ]
 
-  /** What a request is as bytes. */
+  /** Bytes of a request. */
   function bytesFor({ method, takesFile }: Target, who: Attacker, how: Attack, page: KnownPage): Buffer {
     const path = pathOf(how, page.address)
     const headers = [
@@ -220,7 +220,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
     return bytesOf({ method, path, headers: [...headers, type], body: form })
   }
 
-  /** What it is answered with is a page, a file, or where to go on; never a fault. */
+  /** Asserts that a response is a page, a file or a redirect, and no fault. */
   function judge(request: string, { status, headers, text }: Reply): void {
     const told = `${status} ${text.slice(0, 300)}`
     expect(status === 503 ? 200 : status, `${request}\nanswered ${told}`).to.be.within(200, 499)
@@ -269,7 +269,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
     return { address, own: target.method === 'POST' ? fields : [...fields, ...asked] }
   }
 
-  /** How long the process has stood still since it was last looked at, in ms. */
+  /** Longest time that the process was blocked since the last call, in ms. */
   async function lookOut(): Promise<number> {
     const { waited, stalled } = await watch.worst()
     longest = { waited: Math.max(waited, longest.waited), stalled: Math.max(stalled, longest.stalled) }
@@ -286,20 +286,19 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
       const together = () => Promise.all(everybody.map((role, n) => send(target, role, hows[n] as Attack, page)))
       const statuses = await together()
       if ((await lookOut()) > WAIT_MS) {
-        // What a collection of garbage has added is not added again.
+        // Excludes the time of a garbage collection.
         await together()
         const what = `${target.method} ${target.path} kept the others waiting, twice; ms`
         expect(await lookOut(), what).to.be.at.most(WAIT_MS)
       }
-      // What a form has changed is attacked no more: there is another one.
+      // A changed record is not attacked again: another one replaces it.
       if (target.method === 'POST' && statuses.includes(303)) page = await pageOf(target)
     })
     await explore(isAnswered, CASES, offset)
   }
 
   for (const [place, target] of TARGETS.entries())
-    it(`leaves the process to the others, at ${target.method} ${target.path} [OPS-121]`, () =>
-      attackAt(target, 10_000 + place))
+    it(`blocks no other requests, at ${target.method} ${target.path} [OPS-121]`, () => attackAt(target, 10_000 + place))
 
   const FORM = ['Content-Type', 'application/x-www-form-urlencoded'] as const
   for (const [what, method, path, body] of [
@@ -310,7 +309,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
     ['a form with a name that is too long', 'POST', '/clientes', `${'a'.repeat(201)}=1`],
     ['a form with a value that is too long', 'POST', '/clientes', `name=${'a'.repeat(20_001)}`],
   ] as const)
-    it(`goes on after ${what}, of every role and of nobody [OPS-121]`, async () => {
+    it(`ends no process by ${what}, in any role and without a session [OPS-121]`, async () => {
       if (hasEnded) await startAgain()
       for (const { role, cookie } of attackers.values()) {
         const headers = [['Cookie', cookie] as const, ...(body === undefined ? [] : [FORM])]
@@ -321,7 +320,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
       expect(await lookOut()).to.be.at.most(WAIT_MS)
     })
 
-  it('opens and leaves pages that follow [OPS-121]', async () => {
+  it('opens and leaves live pages [OPS-121]', async () => {
     for (let n = 0; n < 20 * DEPTH; n++) {
       const gone = new AbortController()
       const { cookie } = attackers.get('clerk') as Attacker
@@ -335,7 +334,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
     expect(await lookOut()).to.be.at.most(WAIT_MS)
   })
 
-  it('takes no more memory than a process has [OPS-121]', async function () {
+  it('stays below the memory limit [OPS-121]', async function () {
     if (process.platform !== 'linux') this.skip()
     const status = await readFile(`/proc/${service.pid}/status`, 'utf8')
     const peak_mib = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1_024
@@ -343,9 +342,9 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
     expect(peak_mib).to.be.at.most(MEMORY_MIB)
   })
 
-  it('leaves nothing in the log, and the ledger whole', async () => {
+  it('leaves no errors in the log, and a valid ledger', async () => {
     const logged = (service.output().match(/^\{.*$/gm) ?? []).map((line) => JSON.parse(line))
-    // There is no provider.
+    // No payment provider is configured.
     expect(logged.filter(({ err }) => err?.type !== 'ProviderUnavailable')).to.deep.equal([])
     const { key } = await panel.company.newKey(['audit:read'])
     const verified = await panel.company.call('GET', '/events/verify', undefined, { authorization: `Bearer ${key}` })

@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import { type Pairs, pageText } from './pages.ts'
 import { encoded, oddName, printed } from './values.ts'
 
-/** A request as a hostile user makes it of an address and of the names that its page knows. */
+/** Request of a hostile user, built from an address and the field names of its page. */
 export interface Attack {
-  /** Of the page's own names (`own`), or of all names that any page has. */
+  /** Field names of the page (`isOwn`), or of all pages. */
   readonly named: readonly { readonly isOwn: boolean; readonly place: number; readonly value: string }[]
-  /** A name that no page has. */
+  /** Field name that no page has. */
   readonly odd: readonly [name: string, value: string] | null
-  /** Another part in the place of one of the path. */
+  /** Replacement of one part of the path. */
   readonly part: readonly [place: number, text: string] | null
-  /** Appended to a query or form as it is. */
+  /** Appended to a query or form unchanged. */
   readonly garbled: string | null
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly file: Buffer
@@ -30,7 +30,7 @@ const DAYS = [
 ]
 const NUMBERS = ['0', '1', '2', '-1', '17', '1000', '2147483648', '999999999999999', '9007199254740993', '1e308']
 
-/** Values that mean something to some page. */
+/** Values with a meaning on some page. */
 const MEANT = [
   ...DAYS,
   ...DAYS.map((day) => `${day}T00:00:00-03:00`),
@@ -99,7 +99,7 @@ const HEADERS: readonly (readonly [string, string])[] = [
 const ATTACK_FILE_BYTES = 1_500_000
 const filled = (text: string, bytes: number): Buffer => Buffer.alloc(bytes, text)
 
-/** Files that are tables at best: of each sort small, and as large as they may be. */
+/** Files that are barely tables: of each kind a small one, and one of the largest size. */
 const file: fc.Arbitrary<Buffer> = fc
   .tuple(
     fc.constantFrom('Nome;CPF\n', 'Código;Nome;Preço\n', 'Nome\n', '\ufeff', '', '"', 'sep=;\n'),
@@ -138,7 +138,7 @@ export const attack: fc.Arbitrary<Attack> = fc.record({
   key: fc.uuid(),
 })
 
-/** The names and values of a request: `kept` as the page has them, but for those that the attack gives another value. */
+/** Names and values of a request. `kept` are those of the page, except where the attack sets another value. */
 export function pairsOf({ named, odd }: Attack, own: Pairs, all: readonly string[], kept: Pairs): Pairs {
   const given = named.flatMap(({ isOwn, place, value }): Pairs => {
     const name = isOwn && own.length > 0 ? own[place % own.length]?.[0] : all[place % Math.max(1, all.length)]
@@ -151,7 +151,7 @@ export function pairsOf({ named, odd }: Attack, own: Pairs, all: readonly string
 export function pathOf({ part }: Attack, address: string): string {
   if (!part) return address
   const parts = address.split('/')
-  // The panel itself stays.
+  // The panel's own prefix stays.
   const places = parts.length - 2
   if (places > 0) parts[2 + (part[0] % places)] = printed(part[1])
   return parts.join('/')

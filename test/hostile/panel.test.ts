@@ -9,10 +9,10 @@ import { fieldsIn, type Pairs, pageText, written } from './pages.ts'
 import { encoded, oddName, printed } from './values.ts'
 import { makesSecret, secretsOf, standing, type Visited, type Visitor, visit, visitorsOf } from './visitors.ts'
 
-/** There are many routes, pages take longer than records, and everybody is asked. */
+/** Small, because there are many routes, pages are slow, and every kind of visitor requests them. */
 const CASES = 3
 
-/** One field has another value, is missing, is there once more, or there are others. */
+/** Changes, removes or repeats one field, or adds others. */
 const spoilt: fc.Arbitrary<(pairs: Pairs) => Pairs> = fc
   .tuple(
     fc.nat({ max: 20 }),
@@ -29,7 +29,7 @@ const spoilt: fc.Arbitrary<(pairs: Pairs) => Pairs> = fc
     return [...pairs, [act === 'again' ? own : name, value]]
   })
 
-/** Most are left as they are; of some, the encoding itself is spoilt. */
+/** Leaves most bodies unchanged, and breaks the encoding of some. */
 const garbled: fc.Arbitrary<(text: string) => string> = fc.oneof(
   { weight: 8, arbitrary: fc.constant((text: string) => text) },
   { weight: 1, arbitrary: pageText.map((odd) => (text: string) => `${text}&${printed(odd)}`) },
@@ -44,7 +44,7 @@ const pathPart: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('%', '%zz', '%ff', '%2f', '%00', '..', '.', '%2e%2e', ';a=b', '') },
 )
 
-/** A path, a query, or both, that are right but for one place. */
+/** Address with one fault in path, query, or both. */
 const addresses = fc
   .tuple(spoilt, garbled, fc.option(fc.tuple(fc.nat({ max: 4 }), pathPart), { freq: 3 }))
   .map(([spoil, garble, part]) => (address: string, query: Pairs) => {
@@ -53,17 +53,17 @@ const addresses = fc
     return `${parts.join('/')}?${garble(written(spoil(query))).slice(0, 8_000)}`
   })
 
-/** Whether what is left of an address is the start page, which is a clerk's too, or above it. */
+/** Whether a redirect leads to the start page, which every role has, or above it. */
 const isForAll = (path: string): boolean => /^\/(painel\/?)?$/.test(new URL(path, 'http://panel').pathname)
 
-/** Whether the query names what no text of a record can hold. */
+/** Whether the query contains U+0000, which no text of a record contains. */
 const hasNull = (path: string): boolean => {
   const named = new Map([...new URLSearchParams(path.split('?').slice(1).join('?'))].reverse())
   named.delete('feito')
   return [...named.values()].some((value) => value.includes('\0'))
 }
 
-describe(`hostile visitors of the panel (${TITLE})`, function () {
+describe(`hostile requests to the panel (${TITLE})`, function () {
   this.timeout(0)
   const logged: unknown[] = []
   const panel = usePanel({ log: (message, error) => logged.push(message, error) })
@@ -71,7 +71,7 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
   let visitors: readonly Visitor[]
   let secrets: readonly string[]
 
-  // Before anything is spoilt: what a hostile form does to a record or to a person is not to be in the way of others.
+  // Before any attack, because a hostile form may change records and users that other cases need.
   before(async () => {
     for (const route of PANEL_ROUTES) addressesOf.set(route, await addressOf(panel, route.path))
     visitors = await visitorsOf(panel)
@@ -81,7 +81,7 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
   const addressFor = (route: PanelRoute): string => addressesOf.get(route) ?? ''
   const now = () => standing(panel.api.core.pool)
 
-  /** Asks as such a visitor; what is wrong with the answer is told with what was asked. */
+  /** Sends a request as a visitor; failures show the request. */
   async function ask(visitor: Visitor, asked: Visited, judge?: (status: number) => unknown) {
     try {
       const reply = await visit(panel.api.url, visitor, asked, secrets)
@@ -93,7 +93,7 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
     }
   }
 
-  /** The page at an address, without anything hostile. */
+  /** The page at an address, requested regularly. */
   const shown = async (path: string) => (await ask(visitors[0] as Visitor, { path })).text
 
   async function look(route: PanelRoute, property: number): Promise<void> {
@@ -125,7 +125,7 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
         const form = garble(written(spoil([['_csrf', visitor.csrf], ['_key', _key], ...own])))
         const before = await now()
         const { status } = await ask(visitor, { path, form, isTold: makesSecret(route) }, async (status) => {
-          // To the login, which holds what was typed where it was a form of ours (PANEL-105).
+          // Redirects to the login, which preserves the input of a valid form (PANEL-105).
           if (visitor.is === 'nobody' && status === 303) expect(await now()).to.equal(before)
           else if (mayNot) expect(status).to.be.within(400, 499)
           if (mayNot || status >= 400) expect(await now(), `${status}, and`).to.equal(before)
@@ -141,15 +141,15 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
     await explore(submits, CASES, property)
   }
 
-  // First, so that what they have left behind is on the pages that are looked at.
+  // First, so that later pages show the leftovers.
   for (const [place, route] of PANEL_ROUTES.entries()) {
-    if ('submit' in route) it(`are answered by POST ${route.path}`, () => submit(route, 2_000 + place))
+    if ('submit' in route) it(`get a response from POST ${route.path}`, () => submit(route, 2_000 + place))
   }
   for (const [place, route] of PANEL_ROUTES.entries()) {
-    if ('show' in route) it(`are answered by GET ${route.path}`, () => look(route, 3_000 + place))
+    if ('show' in route) it(`get a response from GET ${route.path}`, () => look(route, 3_000 + place))
   }
 
-  it('are answered at the entrance', async () => {
+  it('get a response from the login', async () => {
     const nobody = visitors[2] as Visitor
     const fields: Pairs = [
       ['email', panel.owner.email],
@@ -165,7 +165,7 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
     await explore(enters, CASES, 4_000)
   })
 
-  it('and nothing of it was a fault, and the panel still answers', async () => {
+  it('cause no fault, and the panel still responds', async () => {
     expect(logged).to.deep.equal([])
     for (const visitor of visitors.slice(0, 2))
       await ask(visitor, { path: '/painel' }, (status) => expect(status).to.equal(200))

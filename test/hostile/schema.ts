@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { contract } from '../support/contract.ts'
 import { ODD_TEXTS } from './values.ts'
 
-/** A JSON Schema, as far as the contract uses it. */
+/** JSON Schema, as far as the contract uses it. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -24,7 +24,7 @@ export interface Schema {
   readonly exclusiveMinimum?: number
 }
 
-/** Values that the contract accepts, those at the ends of what it accepts more often than chance would have them. */
+/** Values valid in the contract, with extreme ones more often than by chance. */
 export function fitting(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.$ref) return fitting(component(schema.$ref))
   const choices = schema.anyOf ?? schema.oneOf
@@ -78,7 +78,7 @@ const TEXTS_OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
   uuid: ['00000000-0000-0000-0000-000000000000', '01890a5d-ac96-774b-bcce-b302099a8057'],
 }
 
-/** Amounts and quantities as large and as small as they may be. */
+/** Largest and smallest amounts and quantities. */
 const NUMERALS = ['0.00', '0.01', '9999999999.99', '0', '0.001', '999999999', '999999999.999', '1', '-999999999.999']
 
 function fittingText(schema: Schema): fc.Arbitrary<string> {
@@ -96,7 +96,7 @@ function fittingText(schema: Schema): fc.Arbitrary<string> {
 function fittingPattern(pattern: string): fc.Arbitrary<string> {
   const expression = new RegExp(pattern)
   const known = NUMERALS.filter((text) => expression.test(text))
-  // A look-ahead is beyond what texts can be made for.
+  // No generator supports look-aheads.
   if (pattern.includes('(?=')) return fc.constantFrom('+55 (11) 98765-4321', '123456')
   const made = fc.stringMatching(expression)
   return known.length === 0 ? made : fc.oneof(fc.constantFrom(...known), made)

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { oddJson, oddName } from './values.ts'
 
-/** What is done to one place of a body that is right but for it. */
+/** Fault at one position of an otherwise valid body. */
 export interface Spoiler {
   readonly act: 'replace' | 'remove' | 'add' | 'twice' | 'wrap' | 'repeat'
-  /** Which place: counted round and round, so that a case can be shrunk and still holds. */
+  /** Position, modulo the number of positions, so that a case can be shrunk. */
   readonly place: number
-  /** JSON text, because some of it no value of JavaScript has. */
+  /** JSON text, because some of it has no JavaScript value. */
   readonly json: string
   readonly name: string
   readonly times: number
@@ -20,11 +20,11 @@ export const spoiler: fc.Arbitrary<Spoiler> = fc.record({
   times: fc.constantFrom(2, 51, 501, 1_001),
 })
 
-/** Stand for what JSON.stringify would not write. */
+/** Placeholder for text that JSON.stringify does not write. */
 const VALUE = '\u{10fff0}value'
 const NAME = '\u{10fff0}name'
 
-/** The JSON text of a body with one place spoiled. */
+/** JSON text of a body with one position spoiled. */
 export function spoiled(body: unknown, { act, place, json, name, times }: Spoiler): string {
   const root = { body: structuredClone(body) }
   const places = placesIn(root)
@@ -54,7 +54,7 @@ interface Place {
   readonly key: string
 }
 
-/** Every value of a tree, the whole first. */
+/** Every value of a tree, the root first. */
 function placesIn(root: Members): Place[] {
   const found: Place[] = []
   const visit = (holder: Members): void => {
@@ -73,7 +73,7 @@ function remove(holder: Members, key: string): void {
   else delete holder[key]
 }
 
-/** A body's text, or what became of its bytes on the way. */
+/** Text of a body, or its bytes after damage in transit. */
 export const garbling: fc.Arbitrary<(text: string) => Buffer> = fc.oneof(
   { weight: 12, arbitrary: fc.constant((text: string) => Buffer.from(text)) },
   { weight: 1, arbitrary: fc.double({ min: 0, max: 1, noNaN: true }).map((share) => cutAt(share)) },

@@ -8,27 +8,27 @@ import { offlineSaleOf } from '../support/offline-sales.ts'
 import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import type { Schema } from './schema.ts'
 
-/** A call as it would succeed, for others to spoil. */
+/** Valid call, to be varied. */
 export interface GoodCall {
   readonly method: string
-  /** The whole path, with its query. */
+  /** Path with query. */
   readonly path: string
   readonly body?: unknown
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** Something that can be called, and how. A new interface adds its own to TARGETS. */
+/** Callable operation. Each new interface adds its own to TARGETS. */
 export interface Target {
   readonly name: string
-  /** What its body may be, where a schema says so. */
+  /** Schema of its body, if there is one. */
   readonly body?: Schema
   /** Parameters of its query. */
   readonly query: readonly { readonly name: string; readonly schema: Schema }[]
-  /** Makes what the call needs, and says the call. `n` goes through the ways to succeed. */
+  /** Prepares the state for a call and returns the call. `n` selects among the ways to succeed. */
   prepare(world: World, n: number): Promise<GoodCall>
 }
 
-/** Nobody can wait for the end of a stream, whose query is understood as those of all other reads. */
+/** Streams never end; their query is parsed like that of other reads. */
 const ANSWERED = operations.filter((operation) => !isStream(operation))
 
 export const TARGETS: readonly Target[] = [...ANSWERED.map(ofContract), ...ofTills(), ofProvider()]
@@ -95,7 +95,7 @@ async function offlineSale(world: World): Promise<object> {
   })
 }
 
-/** A notification about a payment that the provider knows. */
+/** Notification of a payment that the provider knows. */
 function ofProvider(): Target {
   return {
     name: 'POST /webhook/paymentprovider',

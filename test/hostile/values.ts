@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** Texts that something between a socket and a table might stumble over. */
+/** Texts that may fail somewhere between socket and table. */
 export const ODD_TEXTS = [
   '',
   ' ',
@@ -68,7 +68,7 @@ export const ODD_TEXTS = [
   '𝒳'.repeat(50_000),
 ] as const
 
-/** JSON texts of numbers, as a parser may see them and JavaScript cannot hold them. */
+/** JSON texts of numbers that JavaScript cannot represent. */
 const ODD_NUMBERS = [
   '0',
   '-0',
@@ -118,7 +118,7 @@ const ODD_STRUCTURES = [
   ...nested(3_000),
 ] as const
 
-/** Names that a member may have. */
+/** Names of members. */
 export const oddName: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom('__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'then', 'length', 'id', ''),
   fc.constantFrom(...ODD_TEXTS),
@@ -132,17 +132,17 @@ export const oddText: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
 )
 
-/** JSON text of something that hardly any field expects. */
+/** JSON text that hardly any field accepts. */
 export const oddJson: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: oddText.map((text) => JSON.stringify(text)) },
   { weight: 3, arbitrary: fc.constantFrom(...ODD_NUMBERS) },
   { weight: 3, arbitrary: fc.constantFrom(...ODD_STRUCTURES) },
   { weight: 1, arbitrary: fc.json({ maxDepth: 3, stringUnit: 'binary' }) },
-  // A lone surrogate as it is never written by JSON.stringify, and an escape where none is needed.
+  // A lone surrogate in a form that JSON.stringify never writes, and an unnecessary escape.
   { weight: 1, arbitrary: fc.constantFrom('"\\ud800"', '"\\u0000"', '"\\u0041"', '"\\/"') },
 )
 
-/** As much of a text as a request line can hold without its end being another than was meant. */
+/** Characters of a text that cannot end a request line early. */
 export const printed = (text: string): string => text.replace(/[^\x21-\x7e]|[?#]/g, '')
 
 /** Percent-encoded; a lone surrogate, which has no encoding, becomes U+FFFD. */

@@ -7,11 +7,11 @@ import { hiddenFields, panelUser } from '../support/panel.ts'
 import { bytesOf, exchange } from '../support/wire.ts'
 import { expectNoSecret, expectPage } from './pages.ts'
 
-/** Who comes to the panel, with a session that no form of these tests ends. */
+/** Client of the panel with a session that no form of these tests ends. */
 export interface Visitor {
   readonly is: 'owner' | 'clerk' | 'nobody'
   readonly cookie: string
-  /** What the forms of the session carry. */
+  /** CSRF token of the session. */
   readonly csrf: string
 }
 
@@ -24,15 +24,15 @@ export async function visitorsOf({ api, company }: TestPanel): Promise<readonly 
   return [await visitorOf('owner'), await visitorOf('clerk'), { is: 'nobody', cookie: '', csrf: '' }]
 }
 
-/** A request as a browser sends it; a form is a POST. */
+/** Request as a browser sends it; a form is a POST. */
 export interface Visited {
   readonly path: string
   readonly form?: string
-  /** Whether the answer may tell a secret. */
+  /** Whether the response may contain a secret. */
   readonly isTold?: boolean
 }
 
-/** Asks, and judges the answer, and that of the page which it leads to. `secrets` are told to nobody. */
+/** Sends a request and checks the response and the page that it redirects to. No response may contain `secrets`. */
 export async function visit(url: string, visitor: Visitor, asked: Visited, secrets: readonly string[]): Promise<Reply> {
   const { path, form, isTold } = asked
   const headers = [
@@ -49,7 +49,7 @@ export async function visit(url: string, visitor: Visitor, asked: Visited, secre
   return reply
 }
 
-/** Every secret that the service has to use again, and those which its callers were given before. */
+/** Every secret that the service stores for reuse, and those issued to clients before. */
 export async function secretsOf({ api, company }: TestPanel, visitors: readonly Visitor[]): Promise<string[]> {
   const { pool } = api.core
   const { rows } = await pool.query<{ secret: string }>('select password_hash as secret from ops.persons')
@@ -63,7 +63,7 @@ export async function secretsOf({ api, company }: TestPanel, visitors: readonly 
   ].filter(Boolean)
 }
 
-/** Routes whose answer to a form tells a secret that they have just made, this once. */
+/** Routes with a form that shows a newly created secret once. */
 const MAKING_SECRETS = [
   '/configuracoes/usuarios/novo',
   '/configuracoes/usuarios/:id/convidar',
@@ -73,7 +73,7 @@ const MAKING_SECRETS = [
 ]
 export const makesSecret = (route: PanelRoute): boolean => 'submit' in route && MAKING_SECRETS.includes(route.path)
 
-/** How everything stands that a form could change: the ledger, and what is kept beside it. */
+/** State that a form could change: the ledger and the data beside it. */
 export async function standing(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ standing: string }>(STANDING)
   return rows[0]?.standing ?? ''

@@ -8,7 +8,7 @@ import { expectAnswered } from './answers.ts'
 
 const CASES = 360
 
-/** What happens to the bytes of requests on their way. Places are shares of the whole, so that a case can be shrunk. */
+/** Damage to the bytes of requests in transit. Positions are fractions of the whole, so that a case can be shrunk. */
 type Corruption = (bytes: Buffer) => Buffer
 
 const share = fc.double({ min: 0, max: 1, noNaN: true })
@@ -86,7 +86,7 @@ describe(`hostile bytes (${TITLE})`, function () {
   })
   after(() => api.close())
 
-  /** Sends bytes, says that there will be no more, and returns what was answered before the service ended the connection. */
+  /** Sends bytes, ends the sending side, and returns all responses before the service ended the connection. */
   async function speak(bytes: Buffer): Promise<Reply[]> {
     const wire = await openWire(api.url)
     try {
@@ -122,7 +122,7 @@ describe(`hostile bytes (${TITLE})`, function () {
     ]
   }
 
-  it('are answered, or cut off, and never stick [OPS-27]', async () => {
+  it('get a response or a closed connection, and never hang [OPS-27]', async () => {
     let count = 0
     await explore(
       fc.asyncProperty(
@@ -143,5 +143,5 @@ describe(`hostile bytes (${TITLE})`, function () {
   })
 })
 
-/** Which of several requests was answered cannot be told any more, but in whose shape. */
+/** The damaged request is unknown, but the format of its response shows the interface. */
 const pathFor = ({ body }: Reply): string => (body && 'success' in body ? '/api/sync' : '/api/v1')

@@ -14,13 +14,13 @@ import { bytesOf, exchange, openWire, type Wire } from '../support/wire.ts'
 
 const MB = 1_048_576
 
-describe('bodies that are on their way', () => {
+describe('request bodies in transit', () => {
   const database = useDatabase()
   let api: TestApi
   let one: TestCompany
   let other: TestCompany
   const wires: Wire[] = []
-  /** Bodies that room is held for, and those that there was none for. */
+  /** Bodies with reserved memory, and refused ones. */
   let held = 0
   let refused = 0
 
@@ -68,7 +68,7 @@ describe('bodies that are on their way', () => {
   const headersOf = ({ key }: TestCompany, ...more: (readonly [string, string])[]) =>
     [['Authorization', `Bearer ${key}`], ['Content-Type', 'application/json'], ...more] as const
 
-  /** Announces a body of so many bytes, and sends the first of them only. */
+  /** Announces a body of this size, and sends its first bytes only. */
   async function slowly(path: string, headers: readonly (readonly [string, string])[], bytes: number): Promise<Wire> {
     const wire = await openWire(api.url)
     wires.push(wire)
@@ -100,7 +100,7 @@ describe('bodies that are on their way', () => {
     )
   const create = (company: TestCompany) => company.post('/customers', { name: 'Ana', notes: 'x'.repeat(1_000) })
 
-  it('of one company leave room for the others [OPS-25, OPS-60]', async () => {
+  it('of one company leave memory for other companies [OPS-25, OPS-60]', async () => {
     await slowly('/api/v1/customers', headersOf(one), MB)
     await slowly('/api/v1/customers', headersOf(one), MB)
     const answer = await create(one)
@@ -112,7 +112,7 @@ describe('bodies that are on their way', () => {
     expect((await create(one)).status).to.be.oneOf([201, 409])
   })
 
-  it('that turn out to be unreadable while their refusal waits are answered once [OPS-122]', async () => {
+  it('that turn out unreadable while their refusal waits get one response [OPS-122]', async () => {
     await slowly('/api/v1/customers', headersOf(one), MB)
     await slowly('/api/v1/customers', headersOf(one), MB)
     const before = refused
@@ -123,13 +123,13 @@ describe('bodies that are on their way', () => {
     await until(() => refused > before)
     wire.write('no size\r\n')
     expect((await wire.answered(1))[0]?.status).to.equal(400)
-    // Refused later, and so answered later than the first would be again.
+    // This refusal is later than a second response to the first request would be.
     expectProblem(await create(one), 503, 'unavailable')
     await wire.ended()
     expect(wire.answers()).to.have.length(1)
   })
 
-  it('of all companies are bounded together, and leave logins and notifications their own room [OPS-25, HTTP-31]', async () => {
+  it('of all companies share a limit, separate from that of logins and notifications [OPS-25, HTTP-31]', async () => {
     const user = await createTestUser(one)
     for (const company of [one, one, other]) await slowly('/api/v1/customers', headersOf(company), MB)
     await slowly('/api/v1/customers', headersOf(await api.company()), MB - 20)
@@ -139,7 +139,7 @@ describe('bodies that are on their way', () => {
     expect((await enterPanel()).status).to.equal(401)
   })
 
-  describe('of strangers', () => {
+  describe('of unauthenticated clients', () => {
     const [LOGIN, TILL, TOLD] = ['/painel/entrar', '/api/auth/login', '/webhook/paymentprovider/loja/1']
     const FORM = ['Content-Type', 'application/x-www-form-urlencoded'] as const
     const JSON_BODY = ['Content-Type', 'application/json'] as const
@@ -149,7 +149,7 @@ describe('bodies that are on their way', () => {
         ['X-Forwarded-Proto', 'https'],
       ] as const
 
-    it('leave room for other addresses, an IPv6 network being one, and each interface for the others [HTTP-31]', async () => {
+    it('leave memory for other addresses (of IPv6, other /64 networks) and other interfaces [HTTP-31]', async () => {
       const user = await createTestUser(one)
       const served = async (path: string, address: string): Promise<number> => {
         if (path === LOGIN) return (await enterPanel(...from(address))).status
@@ -173,7 +173,7 @@ describe('bodies that are on their way', () => {
       }
     })
 
-    it('that come to a form of the panel and find no room are refused, and no fault [OPS-122]', async () => {
+    it('of a panel form beyond the limit are refused, without a fault [OPS-122]', async () => {
       const path = '/painel/clientes'
       for (const n of [1, 2]) await slowly(path, [FORM, ...from(`2001:db8:1:2::${n}`)], 16_384)
       const headers = [FORM, ...from('2001:db8:1:2::3')]
@@ -186,10 +186,10 @@ describe('bodies that are on their way', () => {
       ['a name that is too long', `${'a'.repeat(201)}=1`],
       ['too many values of a name', 'a=1&'.repeat(299)],
       ['a name of too many values', 'a=&'.repeat(301)],
-      ['an encoding that is none', '%zz=%&&=&[]=1'],
-      ['a name of the language', '__proto__=1&constructor=2'],
+      ['an invalid encoding', '%zz=%&&=&[]=1'],
+      ['a JavaScript property name', '__proto__=1&constructor=2'],
     ] as const)
-      it(`that are no form, as ${what}, are answered by the login, and no fault [OPS-122]`, async () => {
+      it(`of an invalid form with ${what} lead to the login, without a fault [OPS-122]`, async () => {
         const path = '/painel/clientes'
         const headers = [FORM, ...from('2001:db8:1:2::4')]
         const answer = await exchange(api.url, bytesOf({ method: 'POST', path, headers, body }))
@@ -215,7 +215,7 @@ describe('bodies that are on their way', () => {
     })
   })
 
-  it('take no room for senders who have gone before they were admitted', async () => {
+  it('reserve no memory if the client disconnects before admission', async () => {
     const bodies = counted(createMemoryBudget({ allBytes: MB, companyBytes: MB }))
     let passed = false
     const app = express()
@@ -235,7 +235,7 @@ describe('bodies that are on their way', () => {
     await new Promise((done) => server.close(done))
   })
 
-  it('leave their room when their connection goes, also those of requests whose turn to be answered had not come', async () => {
+  it('release their memory when the connection closes, also those of pipelined requests', async () => {
     const blocker = await api.core.pool.connect()
     await blocker.query('begin')
     await blocker.query('select * from ops.ledgers where company_id = $1 for update', [one.id])
@@ -250,7 +250,7 @@ describe('bodies that are on their way', () => {
     blocker.release()
   })
 
-  it('are taken for as long as they may be where they do not tell, or are compressed', async () => {
+  it('reserve the maximum size if they are compressed or of unknown size', async () => {
     const chunked = headersOf(one, ['Transfer-Encoding', 'chunked'])
     const wire = await openWire(api.url)
     wires.push(wire)

@@ -8,10 +8,10 @@ import { createFixedAnswer } from '#http/representation.ts'
 
 const TEXT = 'O mesmo de sempre. '.repeat(1_000)
 
-describe('an answer that stays the same', () => {
+describe('constant response', () => {
   let made: number
   let compressed: string[]
-  /** What the next compressions come to, instead of the bytes. */
+  /** Results of the next compressions, instead of the bytes. */
   let instead: (() => null)[]
   let server: ReturnType<typeof createServer>
   let url: string
@@ -48,7 +48,7 @@ describe('an answer that stays the same', () => {
     return [reply.status, reply.headers.get('content-encoding'), (await reply.text()) === TEXT]
   }
 
-  it('is made once, and compressed once for each coding, of fifty callers at once [HTTP-14]', async () => {
+  it('is built once, and compressed once per coding, for fifty concurrent requests [HTTP-14]', async () => {
     const codings = Array.from({ length: 50 }, (_, n) => (n % 2 === 0 ? 'br' : 'gzip'))
     expect(await Promise.all(codings.map(get))).to.deep.equal(codings.map((coding) => [200, coding, true]))
     await get('br')
@@ -56,13 +56,13 @@ describe('an answer that stays the same', () => {
     expect(compressed.sort()).to.deep.equal(['br', 'gzip'])
   })
 
-  it('goes out as it is where nothing can be compressed now, and is compressed later', async () => {
+  it('is sent uncompressed while compression is busy, and compressed later', async () => {
     instead.push(() => null)
     expect(await get('br')).to.deep.equal([200, null, true])
     expect(await get('br')).to.deep.equal([200, 'br', true])
   })
 
-  it('is compressed later where that has failed', async () => {
+  it('is compressed later if compression failed', async () => {
     instead.push(() => {
       throw new Error('no memory')
     })

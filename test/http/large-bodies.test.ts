@@ -38,7 +38,7 @@ describe('large bodies', function () {
     readonly headers?: readonly (readonly [string, string])[]
   }
 
-  /** The status of the answer, which is not looked at: that would take this process time too. */
+  /** Status only: parsing the body would take CPU time of this process. */
   function statusOf({ path, body, headers = [] }: Sent): Promise<number> {
     const { hostname, port } = new URL(api.url)
     const token = path.startsWith('/api/v1') ? company.key : till.token
@@ -96,7 +96,7 @@ describe('large bodies', function () {
       expect(expectFailure(reply, 422)).to.deep.equal({ body: [message] })
     })
 
-  it('beyond a bound are 422 of API v1 too, naming it, in every write [HTTP-41]', async () => {
+  it('beyond a limit are 422 in API v1 too, naming the limit, for every write [HTTP-41]', async () => {
     for (const [method, path] of [
       ['POST', '/customers'],
       ['PUT', '/customers/by-external/a'],
@@ -111,7 +111,7 @@ describe('large bodies', function () {
     }
   })
 
-  it('at the bound are taken: 64 levels, 1,000 members, a text of a megabyte [HTTP-41, SYNC-2]', async () => {
+  it('at the limit are accepted: 64 levels, 1,000 members, a text of a megabyte [HTTP-41, SYNC-2]', async () => {
     const odd = { ...counter.sale('estranha'), deep: JSON.parse(lists(122)), wide: JSON.parse(`{${keys(1_000)}}`) }
     const reply = await till.post('/sync/sales', { sales: [{ ...odd, long: 'x'.repeat(MB) }] })
     expect(reply.status, reply.text).to.equal(200)

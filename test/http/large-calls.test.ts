@@ -9,11 +9,11 @@ import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/keyed-semaphore.
 import { until } from '../support/wait.ts'
 import { bytesOf, exchange, openWire, type Wire } from '../support/wire.ts'
 
-describe('calls with large bodies', () => {
+describe('requests with large bodies', () => {
   let server: Server
   let url: string
   let turns: KeyedSemaphore
-  /** Those that are being answered. */
+  /** Requests under way. */
   const under: Response[] = []
   const wires: Wire[] = []
 
@@ -45,7 +45,7 @@ describe('calls with large bodies', () => {
   })
   after(() => new Promise((resolve) => server.close(resolve).closeAllConnections()))
 
-  /** Announces a body and sends nothing of it. */
+  /** Announces a body without sending any of it. */
   async function announce(company: number, header: readonly [string, string]): Promise<Wire> {
     const wire = await openWire(url)
     wires.push(wire)
@@ -54,7 +54,7 @@ describe('calls with large bodies', () => {
   }
   const LARGE = ['Content-Length', '16385'] as const
 
-  it('are let in a few of a company at a time, small ones at once [OPS-63]', async () => {
+  it('are admitted a few per company at a time, small ones at once [OPS-63]', async () => {
     await announce(1, LARGE)
     await until(() => under.length === 1)
     await announce(1, LARGE)
@@ -67,7 +67,7 @@ describe('calls with large bodies', () => {
     expect(turns.used).to.equal(0)
   })
 
-  it('are those too of which nobody knows how large they are', async () => {
+  it('include those of unknown size', async () => {
     await announce(1, ['Transfer-Encoding', 'chunked'])
     await until(() => under.length === 1)
     const wire = await openWire(url)
@@ -80,7 +80,7 @@ describe('calls with large bodies', () => {
     await until(() => turns.used === 1)
   })
 
-  it('are refused when the line of the company is full; who hangs up leaves it, and the turn [OPS-63]', async () => {
+  it('are refused if the queue of the company is full; a disconnect frees the queue entry or the permit [OPS-63]', async () => {
     const first = await announce(1, LARGE)
     await until(() => under.length === 1)
     const waiting = [await announce(1, LARGE), await announce(1, LARGE)]

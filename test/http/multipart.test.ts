@@ -8,8 +8,8 @@ const fileOf = (content: string) =>
   part('Content-Disposition: form-data; name="file"; filename="a.csv"\r\nContent-Type: text/csv', content)
 const read = (text: string, type = TYPE) => readMultipart(Buffer.from(text), type)
 
-describe('a form with a file', () => {
-  it('is read as a browser sends it [PANEL-180]', async () => {
+describe('multipart form with a file', () => {
+  it('is parsed as browsers send it [PANEL-180]', async () => {
     const form = new FormData()
     form.set('_key', 'ç')
     form.set('file', new Blob(['a;b\r\n--1;2\r\n\r\n']), 'planilha "x".csv')
@@ -20,7 +20,7 @@ describe('a form with a file', () => {
     expect(String(found?.file)).to.equal('a;b\r\n--1;2\r\n\r\n')
   })
 
-  it('may have an empty file, a quoted boundary, and the last of two fields counts', () => {
+  it('may have an empty file and a quoted boundary; the last of two equal fields counts', () => {
     const found = read(
       `${field('a', '1')}${field('a', '2')}${fileOf('')}--cut--\r\n`,
       'multipart/form-data; boundary="cut"',
@@ -40,17 +40,20 @@ describe('a form with a file', () => {
     ['without an end', fileOf('a;b')],
     ['without a beginning', `x${fileOf('a;b')}--cut--`],
     ['without a name', `${part('Content-Disposition: form-data', 'x')}--cut--`],
-    ['without heads', '--cut\r\n\r\n\r\nx\r\n--cut--'],
+    ['without headers', '--cut\r\n\r\n\r\nx\r\n--cut--'],
     ['that is empty', ''],
     ['without a boundary', `${fileOf('a')}--cut--`, 'multipart/form-data'],
-    ['with heads of 3 KB', `${part(`X: ${'x'.repeat(3_000)}\r\nContent-Disposition: form-data; name="a"`, '')}--cut--`],
+    [
+      'with headers of 3 KB',
+      `${part(`X: ${'x'.repeat(3_000)}\r\nContent-Disposition: form-data; name="a"`, '')}--cut--`,
+    ],
     ['with more than twenty parts', `${field('a', '').repeat(21)}--cut--`],
   ] as const)
     it(`is refused ${what} [PANEL-321]`, () => {
       expect(read(text, type)).to.equal(null)
     })
 
-  it('of 30,000 parts, or heads, is refused without looking at them [PANEL-321]', () => {
+  it('of 30,000 parts or headers is refused without parsing them [PANEL-321]', () => {
     const texts = [
       field('a', '').repeat(30_000),
       `--cut\r\n${'X: y\r\n'.repeat(100_000)}\r\n`,

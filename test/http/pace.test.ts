@@ -4,8 +4,8 @@ import { expect } from 'chai'
 import { watchPace, watchReaders } from '#http/pace.ts'
 import { until } from '../support/wait.ts'
 
-describe('the pace of a body', () => {
-  it('is looked at from when somebody reads it: who waits for a turn is not late [OPS-63]', async () => {
+describe('minimum pace of a body', () => {
+  it('is measured from the start of reading: a queued request is not late [OPS-63]', async () => {
     let looks = 0
     let isRead = false
     let isLate = false
@@ -31,10 +31,13 @@ describe('the pace of a body', () => {
   })
 })
 
-describe('the pace of a reader', () => {
+describe('minimum pace of a client that reads a response', () => {
   const pace = { readerBytesPerSecond: 1_000_000, reader_ms: 30, look_ms: 1 }
 
-  /** A connection with so much to be taken at any time, of which so many bytes are taken a second; and whether it was found late. */
+  /**
+   * Connection with `pending` unsent bytes at any time, of which the client reads `bytesPerSecond`; records whether it
+   * counts as late.
+   */
   function watched({ pending, bytesPerSecond }: { pending: number; bytesPerSecond: number }) {
     const began = performance.now()
     let [looks, isLate] = [0, false]
@@ -54,20 +57,20 @@ describe('the pace of a reader', () => {
     return { end, isLate: () => isLate, longer }
   }
 
-  it('is late below the pace [OPS-26]', async () => {
+  it('closes a connection below the pace [OPS-26]', async () => {
     const { end, isLate } = watched({ pending: 1_000, bytesPerSecond: 500_000 })
     await until(isLate)
     end()
   })
 
-  it('is not late at the pace, however long it takes [OPS-26]', async () => {
+  it('keeps a connection at the pace for any duration [OPS-26]', async () => {
     const { end, isLate, longer } = watched({ pending: 1_000, bytesPerSecond: 1_500_000 })
     await until(longer)
     expect(isLate()).to.equal(false)
     end()
   })
 
-  it('is not late with one large piece, of which nobody sees how much was taken [OPS-26]', async () => {
+  it('keeps a connection with one large chunk, because its progress is not visible [OPS-26]', async () => {
     const { end, isLate, longer } = watched({ pending: 50_000_000, bytesPerSecond: 0 })
     await until(longer)
     expect(isLate()).to.equal(false)

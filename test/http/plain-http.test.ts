@@ -23,13 +23,13 @@ describe('plain HTTP', () => {
   const ask = (api: TestApi, headers: Record<string, string>, path = '/me') =>
     rawRequest(api.url, { path: `/api/v1${path}`, headers: { authorization: `Bearer ${company.key}`, ...headers } })
 
-  it('is let through on the machine itself, under its loopback names [KEY-7]', async () => {
+  it('is accepted on the machine itself under its loopback names [KEY-7]', async () => {
     for (const host of ['localhost', 'LOCALHOST:3000', '127.0.0.1', '127.0.0.1:8080', '127.1.2.3', '[::1]:3000']) {
       expect((await ask(direct, { host })).status, host).to.equal(200)
     }
   })
 
-  it('is refused with 403 insufficient_scope under any other name, told what to do, and not redirected [KEY-7, HTTP-16]', async () => {
+  it('is refused with 403 insufficient_scope under any other name, with a remedy and no redirect [KEY-7, HTTP-16]', async () => {
     const hosts = [
       'api.example.com',
       'example.com:443',
@@ -49,14 +49,14 @@ describe('plain HTTP', () => {
     }
   })
 
-  it('is told from HTTPS by a trusted proxy, in capitals too [KEY-20]', async () => {
+  it('is distinguished from HTTPS by a trusted proxy, in capitals too [KEY-20]', async () => {
     for (const proto of ['https', 'HTTPS', 'Https', 'HTTPS, http'])
       expect((await ask(behindProxy, { 'x-forwarded-proto': proto })).status, proto).to.equal(200)
     for (const proto of ['HTTP', 'http, HTTPS', 'httpss'])
       expectPlainHttp(await ask(behindProxy, { 'x-forwarded-proto': proto }))
   })
 
-  it('is refused as soon as anybody forwarded the call, whatever a header claims [KEY-7]', async () => {
+  it('is refused for every forwarded request, whatever a header claims [KEY-7]', async () => {
     for (const [name, value] of [
       ['x-forwarded-for', '203.0.113.9'],
       ['x-forwarded-for', '127.0.0.1'],
@@ -71,7 +71,7 @@ describe('plain HTTP', () => {
     }
   })
 
-  it('is refused before the key and the path are looked at, so that neither is confirmed [KEY-7]', async () => {
+  it('is refused before key and path are checked, so that it reveals neither [KEY-7]', async () => {
     const headers = { host: 'api.example.com' }
     for (const authorization of ['', 'Bearer x', `Bearer ${company.key}`]) {
       for (const path of ['/me', '/nothing']) {
@@ -86,14 +86,14 @@ describe('plain HTTP', () => {
   })
 
   describe('behind a trusted proxy', () => {
-    it('HTTPS at the proxy counts, for any host [KEY-7]', async () => {
+    it('HTTPS at the proxy is accepted for any host [KEY-7]', async () => {
       for (const host of ['api.example.com', 'localhost']) {
         const headers = { host, 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' }
         expect((await ask(behindProxy, headers)).status).to.equal(200)
       }
     })
 
-    it('plain HTTP at the proxy is refused, also when the proxy does not say [KEY-7]', async () => {
+    it('plain HTTP at the proxy is refused, also without a header of the proxy [KEY-7]', async () => {
       const plain: Record<string, string>[] = [
         { 'x-forwarded-proto': 'http', 'x-forwarded-for': '203.0.113.9' },
         { 'x-forwarded-proto': 'http' },
@@ -106,7 +106,7 @@ describe('plain HTTP', () => {
       }
     })
 
-    it('a call on the machine itself, past the proxy, is still let through [KEY-7]', async () => {
+    it('a request on the machine itself that bypasses the proxy is accepted [KEY-7]', async () => {
       expect((await ask(behindProxy, { host: 'localhost:3000' })).status).to.equal(200)
     })
   })

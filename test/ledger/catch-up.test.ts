@@ -16,7 +16,7 @@ const added = (id: number, request_id: string | null, key?: string): Sketch => (
   idempotency: key === undefined ? null : { key, request_hash: 'same', status: 201 },
 })
 
-/** What a process leaves behind that ended between its append and its COMMIT. */
+/** Leftovers of a process that ended between its append and its COMMIT. */
 describe('catch-up of the tables with the event store', () => {
   const database = useDatabase()
   let harness: Harness
@@ -31,7 +31,7 @@ describe('catch-up of the tables with the event store', () => {
   afterEach(() => harness.close())
 
   const left = async (...sketches: Sketch[]): Promise<Envelope[]> => {
-    // A minute ago: answers of the past are kept, those of long ago are not.
+    // A minute ago: stored responses expire by age.
     const events = sealedAfter('company-1', null, sketches, Date.now() - 60_000)
     await store.append([appendOf(events)], { query: () => Promise.reject(new Error('has no transaction')) })
     return events
@@ -108,7 +108,7 @@ describe('catch-up of the tables with the event store', () => {
     } finally {
       Object.assign(echo, { refs })
     }
-    // The first is the writer's, before it found out that it was too late.
+    // The first entry is the writer's, from before it learned that it was too late.
     expect(seen).to.deep.equal([
       [0, null],
       [0, 1],

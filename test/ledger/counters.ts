@@ -6,7 +6,7 @@ import { byPk, ddlOf, table } from '#ledger/table.ts'
 import { idempotentAnswers } from '#ledger/write/idempotency.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 
-/** A business of one idea, so that the ledger is tested without any of Tillbook's: counters that must not pass a limit. */
+/** Minimal domain that tests the ledger without Tillbook's own: counters with a limit. */
 interface CounterRow {
   company_id: number
   id: number
@@ -58,12 +58,12 @@ export const counterModel: ReadModel = {
   },
 }
 
-/** What reactors make: a row of its own for every event, so that a second one cannot hide. */
+/** Output of reactors: one row per event, so that a repetition is visible. */
 interface EchoRow {
   company_id: number
   id: string
   event_id: string
-  /** The record as it was after the event. */
+  /** Record as of the event. */
   record: { value: number; last: string; shown_at: string }
 }
 
@@ -89,17 +89,17 @@ interface AdditionInput {
   readonly limit?: number
   readonly bug?: boolean
   readonly secret?: string
-  /** Called when it is decided. */
+  /** Called during the decision. */
   readonly onDecide?: () => void
 }
 
-/** A row that belongs to an event and is not in it, in a table that is there anyway. */
+/** A row that belongs to an event without being part of it, in an existing table. */
 const secretRow = (company_id: number, secret: string, created_at: string) => ({
   table: idempotentAnswers,
   row: { company_id, key: `secret-${secret}`, request_hash: '', status: 0, body: '', created_at },
 })
 
-/** Adds to a counter; refuses to pass the limit; throws where a bug would. */
+/** Adds to a counter; refuses to exceed the limit; can throw like a bug. */
 export const addToCounter = command<AdditionInput>({
   needs: ({ id }) => [counterById(id)],
   decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug, secret, onDecide }, { companyId, now }) {
@@ -111,7 +111,7 @@ export const addToCounter = command<AdditionInput>({
   },
 })
 
-/** A request of one command. */
+/** Request with one command. */
 export function addition(companyId: number, input: AdditionInput, key?: string, requestHash = 'same'): Request {
   return {
     companyId,
@@ -124,7 +124,7 @@ export function addition(companyId: number, input: AdditionInput, key?: string, 
   }
 }
 
-/** A request of many commands, as a batch: an answer that tells of each. */
+/** Batch request with several commands; the response reports each. */
 export function additions(companyId: number, inputs: readonly AdditionInput[], key?: string): Request {
   return {
     ...addition(companyId, { id: 1, by: 1 }, key),

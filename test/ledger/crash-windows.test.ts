@@ -13,7 +13,7 @@ import { assertLedger, empty, type Harness, openHarness } from './writer-harness
 
 const COMPANIES = [1, 2, 3]
 
-/** Asks until there is an answer, as an integrator does: same key, after every 503. */
+/** Retries like an integrator until there is an answer: same key, after every 503. */
 async function insist(writer: Writer, companyId: number, key: string): Promise<Answer> {
   for (let tries = 0; tries < 20; tries++) {
     try {
@@ -27,7 +27,7 @@ async function insist(writer: Writer, companyId: number, key: string): Promise<A
   throw new Error('never answered')
 }
 
-/** Every promise of the unit of work, checked on what is stored. */
+/** Asserts every guarantee of the unit of work on the stored data. */
 async function assertExactlyOnce(harness: Harness, expected: ReadonlyMap<number, number>): Promise<void> {
   for (const companyId of COMPANIES) await assertLedger(harness, companyId, expected.get(companyId) ?? 0)
 }
@@ -46,10 +46,10 @@ describe('crash windows of a store outside the transaction', () => {
 
   const windows: [string, { fault?: Fault; commit?: CommitFault }][] = [
     ['before the append', { fault: 'before' }],
-    ['after the append, whose answer was lost', { fault: 'after' }],
-    ['after some streams were appended to and others not', { fault: 'half' }],
-    ['at COMMIT, which never reached the server', { commit: 'lost' }],
-    ['at COMMIT, whose answer was lost', { commit: 'done' }],
+    ['after the append, with its answer lost', { fault: 'after' }],
+    ['after appends to some of the streams', { fault: 'half' }],
+    ['at a COMMIT that did not reach the server', { commit: 'lost' }],
+    ['at COMMIT, with its answer lost', { commit: 'done' }],
     ['after the append and again while settling', { fault: 'after', commit: 'lost' }],
   ]
 
@@ -148,13 +148,13 @@ describe('crash windows of a store outside the transaction', () => {
             const keys = COMPANIES.flatMap((company) =>
               Array.from({ length: 6 }, (_, number) => [company, `key-${number}`] as const),
             )
-            // Every key is used at both processes at once.
+            // Both processes use every key concurrently.
             const asked = keys.flatMap(([company, key]) => writers.map((writer) => insist(writer, company, key)))
             const answers = await Promise.all(asked)
             store.faults.length = 0
             run.commitFaults.length = 0
             store.release()
-            // A late append that won is applied by whoever comes next.
+            // The next request applies a late append that won.
             for (const company of COMPANIES) await run.writer.run(addition(company, { id: 1, by: 1, limit: 0 }))
             expect(answers.filter((answer) => !answer.replayed)).to.have.length.at.most(keys.length)
             for (let index = 0; index < answers.length; index += 2)

@@ -7,7 +7,7 @@ import { ordinary, sealedAfter } from './sealed-events.ts'
 
 const canonicalize = canonicalizeModule as unknown as (value: unknown) => string | undefined
 
-/** Written in an order that is not the canonical one, with what RFC 8785 has rules for. */
+/** Not in canonical order, with values that RFC 8785 has rules for. */
 const ENVELOPE = {
   version: 1,
   type: 'SaleRegistered',
@@ -79,7 +79,7 @@ describe('envelope', () => {
         fc.string({ unit: 'binary' }),
         fc.double({ noNaN: true, noDefaultInfinity: true }),
         fc.array(tie('value')),
-        // As parsed, so that `__proto__` is a member like others.
+        // Parsed, so that `__proto__` is an ordinary member.
         fc.array(fc.tuple(name, tie('value'))).map((members) => {
           const texts = members.map((member) => member.map((part) => JSON.stringify(part)).join(':'))
           return JSON.parse(`{${texts.join()}}`)

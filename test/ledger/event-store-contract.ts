@@ -3,18 +3,18 @@ import { companyIdOfStream, type Envelope, hashOf, streamOf } from '#ledger/enve
 import { type Append, type EventStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { ordinary, type Sketch, sealedAfter } from './sealed-events.ts'
 
-/** A store as the contract uses it: `append` is what a unit of work does, with its commit if the store takes part in one. */
+/** Store under test. `append` is that of a unit of work, with its commit if the store takes part in one. */
 export interface OpenStore {
   readonly store: EventStore
   append(appends: readonly Append[]): Promise<void>
   close(): Promise<void>
 }
 
-/** Stores may outlive a run, so every test takes streams that no run has used. */
+/** Stores may outlive a run, so every test uses new streams. */
 let nextCompany = Date.now() * 1000
 const freshStream = (): string => streamOf(nextCompany++)
 
-/** What every event store promises, whatever it is made of. */
+/** Contract of every event store. */
 export function describeEventStore(name: string, open: () => Promise<OpenStore>): void {
   describe(`event store: ${name} [LEDGER-13]`, () => {
     let opened: OpenStore
@@ -29,7 +29,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
     })
 
     const read = (from = 0, of = stream): Promise<Envelope[]> => collect(opened.store.read(of, from))
-    /** Appends at the end of `stream`, an event a command, and returns what was appended. */
+    /** Appends at the end of `stream`, one event per command, and returns the events. */
     const append = async (sketches: readonly Sketch[], last: Envelope | null = null): Promise<Envelope[]> => {
       const events = sealedAfter(stream, last, sketches)
       await opened.append([appendOf(events)])
@@ -87,8 +87,8 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
     const wrong: [string, number, number][] = [
       ['lower than the last one', 3, 1],
       ['higher than the last one', 3, 5],
-      ['of an empty stream, though there are events', 3, -1],
-      ['of a stream that is empty', 0, 4],
+      ['of an empty stream for one with events', 3, -1],
+      ['above zero for an empty stream', 0, 4],
     ]
     for (const [which, length, expectedRevision] of wrong) {
       it(`refuses an expected revision ${which}, and appends nothing [LEDGER-1]`, async () => {
@@ -105,7 +105,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       const begun = await append(ordinary(1))
       const events = await append(ordinary(3), begun.at(-1))
       const error = await opened.append([appendOf(events)]).catch((reason: unknown) => reason)
-      // A store may take the repetition for done or refuse it; it must not append twice.
+      // A store may accept or refuse the repetition; it must not append twice.
       if (error !== undefined) expect(error).to.be.instanceOf(WrongExpectedRevision)
       expect(await read()).to.deep.equal([...begun, ...events])
     })
@@ -131,13 +131,13 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
         ids.push(...events.map((event) => event.id))
       }
       expect((await read()).map((event) => event.id)).to.deep.equal(ids)
-      // On, before and after the ends of batches that a store may read in.
+      // At, before and after the ends of a store's read batches.
       for (const from of [499, 500, 501, 1000, 1999]) {
         const part = await read(from)
         expect(part.map((event) => event.id)).to.deep.equal(ids.slice(from))
         expect(part.map((event) => event.revision)).to.deep.equal(ids.map((_, position) => position).slice(from))
       }
-      // Single ones, and many that lie apart: more than a batch, a range or what is read at a time.
+      // Single ones, and many that are apart: more than a batch, a range or one read.
       for (const wanted of [[0], [1999], [3, 4, 5, 900, 1700], ids.flatMap((_, n) => (n % 3 === 1 ? [n] : []))]) {
         const picked = await collect(opened.store.pick(stream, wanted))
         expect(picked.map((event) => [event.revision, event.id])).to.deep.equal(wanted.map((n) => [n, ids[n]]))
@@ -173,13 +173,13 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
   })
 }
 
-/** Events of one stream as an append of a command each. */
+/** Events of one stream as an append with one command each. */
 export function appendOf(events: readonly Envelope[]): Append {
   const [first] = events as [Envelope]
   return { stream: first.stream, expectedRevision: first.revision - 1, commands: events.map((event) => [event]) }
 }
 
-/** All that is read, at once. */
+/** Collects all items. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)

@@ -36,14 +36,14 @@ import { masterKeys } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { appendOf, collect } from './event-store-contract.ts'
 
-/** Tomorrow's category: what was its name is a label. */
+/** Next version of the category: its name is renamed to label. */
 const CategoryCreated = newVersion(
   EVENT_TYPES.CategoryCreated,
   { external_id: text.nullable(), label: z.strictObject({ text }) },
   ({ name, ...rest }) => ({ ...rest, label: { text: name } }),
 )
 
-/** The read model of tomorrow's program. Its projections know tomorrow's category only. */
+/** Read model of the next version; its projections accept the new event only. */
 const tomorrow: ReadModel = {
   ...readModel,
   version: `${readModel.version}-tomorrow`,
@@ -71,7 +71,7 @@ const labelled = (id: number, label: string) => ({
   data: { id, external_id: null, label: { text: label } },
 })
 
-/** Tomorrow's command. */
+/** Command of the next version. */
 const labelCategory = command<string>({
   needs: () => [],
   decide(_rows, label, { nextId }) {
@@ -80,7 +80,7 @@ const labelCategory = command<string>({
   },
 })
 
-/** A corner of a store that no other program looks into: those of today's would stumble over the events of tomorrow's. */
+/** Separate part of a store that current programs do not read, because they cannot read events of the next version. */
 function cornerOf(store: OutsideStore): OutsideStore {
   const corner = `corner-${randomUUID()}-`
   const log: Note[] = []
@@ -102,19 +102,19 @@ function cornerOf(store: OutsideStore): OutsideStore {
     async *notes(after) {
       yield* log.slice(after === null ? 0 : Number(after) + 1)
     },
-    // It outlives the programs of a test.
+    // The store outlives the programs of a test.
     close: async () => {},
   }
 }
 
-/** What versions of events promise on any store; `open` gives one outside Postgres, or null for the one in Postgres. */
+/** Tests of event versions on any store; `open` returns one outside Postgres, or null for the one in Postgres. */
 export function describeEventVersions(name: string, open: () => OutsideStore | null): void {
   describe(`versions of events: ${name}`, () => {
     const database = useDatabase()
     let outside: OutsideStore | null = null
     let core: Core
     let companyId: number
-    /** The ledger as today's program has written it. */
+    /** Ledger as the current program wrote it. */
     let written: string
 
     const start = (model?: ReadModel) =>
@@ -161,7 +161,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       await outside?.close()
     })
 
-    /** What a process leaves behind that ended between its append and its COMMIT: an event of each version. */
+    /** Leftovers of a process that ended between append and COMMIT: an event of each version. */
     async function leave(
       events: readonly { readonly version: number; readonly subject: string; readonly data: object }[],
     ) {
@@ -183,7 +183,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       await inTransaction(core.pool, (tx) => core.store.append([appendOf(left)], tx))
     }
 
-    /** Catches up as a program of that read model. Returns what its reactors saw. */
+    /** Catches up with a read model. Returns the events that its reactors saw. */
     async function catchUp(model: ReadModel): Promise<Pick<Envelope, 'version' | 'data'>[]> {
       const seen: Pick<Envelope, 'version' | 'data'>[] = []
       const reactor: Reactor = {

@@ -7,7 +7,7 @@ import { describeServiceOn } from './outside-service.ts'
 import { describeOutsideStore } from './outside-store-contract.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
 
-/** The adapter with a server that speaks the protocol; what a real one does beyond it is tried in eventstoredb.test.ts. */
+/** The adapter with a fake server of the protocol; eventstoredb.test.ts tests a real one. */
 describe('EventStoreDB adapter', () => {
   allowNoStrayRejections()
   let server: FakeEventStoreDb

@@ -11,7 +11,10 @@ import { allowNoStrayRejections } from './stray-rejections.ts'
 
 const NO_TRANSACTION = { query: () => Promise.reject(new Error('has no transaction')) }
 
-/** The promises of the adapter when the server, or the way to it, fails. Each failure ends in an error, in time, and in nothing else. */
+/**
+ * Behaviour of the adapter during failures of server and network. Every failure ends in an error, in time, without
+ * other effects.
+ */
 describe('EventStoreDB adapter during server failures', () => {
   allowNoStrayRejections()
   let server: FakeEventStoreDb

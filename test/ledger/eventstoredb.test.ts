@@ -6,7 +6,7 @@ import { describeEventVersions } from './event-versions.ts'
 import { describeServiceOn } from './outside-service.ts'
 import { describeOutsideStore } from './outside-store-contract.ts'
 
-/** The real thing: where EVENTSTORE_URL names one, or a Docker engine can run one. */
+/** A real server: that of EVENTSTORE_URL, or one in a Docker container. */
 const server = await findEventStoreDb()
 
 describe('EventStoreDB', function () {

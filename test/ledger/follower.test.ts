@@ -66,7 +66,7 @@ describe('follower of a store outside Postgres', () => {
     onOutdated: () => logged.push('outdated'),
     log: (message) => logged.push(message),
   })
-  /** What a process leaves behind that ended between its append and its COMMIT. */
+  /** Leftovers of a process that ended between its append and its COMMIT. */
   async function left(
     companyId: number,
     sketches: readonly Sketch[],
@@ -114,7 +114,7 @@ describe('follower of a store outside Postgres', () => {
     follower = startCatchUpSubscription(options())
     await untilApplied(2, 0)
     expect(await revisionOf(1)).to.equal(-1)
-    // What is not applied yet is told again after a crash.
+    // Events that are not applied yet are sent again after a crash.
     expect(await readSubscriptionCheckpoint(pool)).to.equal(null)
     expect(follower.lag()).to.equal(1)
     await holder.query('commit')
@@ -150,7 +150,7 @@ describe('follower of a store outside Postgres', () => {
       'select count(*)::int as answers from idempotent_answers where company_id = 1',
     )
     expect(rows[0].answers).to.equal(Math.ceil(1300 / 3))
-    // The last of three events of request r-166 stands at the end of the first piece.
+    // The last of three events of request r-166 is at the end of the first slice.
     const answer = await harness.pool.query(`select body from idempotent_answers where key = 'k-498'`)
     const values = sketches.slice(0, 501).filter((sketch) => (sketch.data as { id: number }).id === 498 % 7).length
     expect(JSON.parse(answer.rows[0].body).value).to.equal(values)
@@ -200,7 +200,7 @@ describe('follower of a store outside Postgres', () => {
       expect([await revisionOf(2), follower.lag()]).to.deep.equal([undefined, 0])
     })
 
-    it('holds back companies whose shard is unknown, and the checkpoint before them, without blocking others [SHARD-90]', async () => {
+    it('holds back companies with an unknown shard, and the checkpoint before them, without blocking others [SHARD-90]', async () => {
       const answers: Record<number, Placement> = { 2: 'unknown' }
       await left(1, [added(1, 'r-1')])
       await left(2, [added(1, 'r-2')])

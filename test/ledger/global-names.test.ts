@@ -60,7 +60,7 @@ describe('names that are unique in the whole installation', () => {
         const holder = await findStore(core.pool, core.vault, alias)
         expect(holder).to.include({ companyId: opened?.id, id: opened?.answer.id })
         for (const { id, answer } of answers.filter((each) => each.alias === alias && each !== opened)) {
-          // Only its own company is told which store it is.
+          // Only the store's own company gets its id.
           const own = id === opened?.id ? { conflicting_id: opened.answer.id } : {}
           expect(answer).to.deep.equal({ refused: 'duplicate_resource', details: { field: 'alias', ...own } })
         }

@@ -12,7 +12,7 @@ import { masterKeys } from '../support/master-key.ts'
 
 const ROUNDS = 12
 
-/** Owners who take each other's place away at the same moment, each in a process of its own. */
+/** Owners that demote each other concurrently, each in a separate process. */
 describe('the last owner of a company', () => {
   const database = useDatabase()
   let cores: Core[]

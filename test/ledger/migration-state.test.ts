@@ -44,7 +44,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
       ] as const) {
         await move(state)
         const operation = operate(harness.pool, { companyId: MOVING, idempotency: undefined }, async () => '{}')
-        // One group: who is refused takes nobody along.
+        // One group: a refusal does not affect the others.
         const answers = await Promise.all([outcome(add()), outcome(add(OTHER)), outcome(operation)])
         expect(answers[1]).to.equal('done')
         for (const answer of [answers[0], answers[2]]) {
@@ -72,7 +72,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
       expect(done).to.equal(atClose.length)
       await assertLedger(harness, MOVING, done)
       await move(null)
-      // Opened again, each is done once, also those that were answered.
+      // After reopening each is executed once, including the answered ones.
       await Promise.all(outcomes.map((_, n) => add(MOVING, `key-${n}`)))
       await assertLedger(harness, MOVING, 200)
     })

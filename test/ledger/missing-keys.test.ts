@@ -16,7 +16,7 @@ import { addKeys, loseKeys } from '../support/person-keys.ts'
 import { administer, onDatabase } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 
-/** Calls of a company to a service that was started later than it was registered. */
+/** Requests of a company to a service started after its registration. */
 const callTo =
   (url: string, { key }: TestCompany) =>
   (method: string, path: string, body?: unknown): Promise<Reply> =>
@@ -32,7 +32,7 @@ function expectReadOnly(reply: Reply): void {
 const namesOf = async (call: ReturnType<typeof callTo>): Promise<(string | null)[]> =>
   (await call('GET', '/customers')).body.data.map(({ name }: Json) => name)
 
-/** Runs the verb as the command line does. */
+/** Runs the verb like the command line. */
 async function lostKeys(core: Core, ...words: string[]): Promise<Json> {
   const { name, values } = understand(['person', 'lost-keys', ...words])
   const verb = await load(name)
@@ -55,7 +55,7 @@ describe('missing keys of persons during catch-up with a store outside Postgres'
   let api: TestApi
   let logged: string[]
 
-  /** A Postgres from before the last events of two companies; of the keys made since, it gets those of one. */
+  /** A Postgres from before the last events of two companies, with the later keys of only one of them. */
   before(async function () {
     this.timeout(120_000)
     store = createOutsideStore()
@@ -142,7 +142,7 @@ describe('keys of persons restored while a service runs on a store outside Postg
     await company.run(createCustomer, { name: 'Ana' })
     await first.close()
     const ofOlder = await startApi(older.url, { store })
-    // As after a backup of before: its tables end where they were made empty.
+    // Like an old backup: its tables end where they were emptied.
     expect(await ofOlder.core.missingKeys()).to.deep.equal([company.id])
     await ofOlder.core.pool.query(`update ops.ledgers set missing_keys = 'pending' where company_id = $1`, [company.id])
     await addKeys(database.url, older.url, company.id)
@@ -150,7 +150,7 @@ describe('keys of persons restored while a service runs on a store outside Postg
     try {
       const isFree = async () => (await ofOlder.core.missingKeys()).length === 0
       await until(isFree, { what: 'the end of the read-only state', timeout_ms: 30_000 })
-      // The secrets of its API keys are only in the newer Postgres.
+      // Secrets of its API keys exist in the newer Postgres only.
       expect(await runAsSystem(ofOlder.core.writer, company.id, createCustomer, { name: 'Bia' })).to.include({ id: 2 })
     } finally {
       await follower?.stop()
@@ -170,7 +170,7 @@ for (const [name, outside] of [
     let version = readModel.number
 
     const storeOf = () => (outside ? { store: outside } : {})
-    /** A start of the next version, whose tables are made anew. */
+    /** Starts the next version, which rebuilds its tables. */
     async function startNext(changes: Partial<CoreOptions> = {}): Promise<Core> {
       version += 1
       return openCore({

@@ -16,7 +16,9 @@ const ONE_UNIT = (item: number, payment: number) => ({
   payments: [{ payment_type_id: payment, amount: '18.90' }],
 })
 
-/** What the service promises on any store outside Postgres, over HTTP. `open` gives a connection of its own to the same store. */
+/**
+ * Behaviour of the service over HTTP on any store outside Postgres. `open` opens another connection to the same store.
+ */
 export function describeServiceOn(name: string, open: () => OutsideStore): void {
   describe(`service on ${name} [LEDGER-13]`, () => {
     const database = useDatabase('withoutReadModel')
@@ -152,7 +154,7 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
 
 /** All rows of a company, as text. */
 export async function tablesOf(pool: Pool, companyId: number): Promise<Json> {
-  // Sums are grown whenever somebody looks.
+  // Rollups are refreshed on read.
   const tables = readModel.projections.flatMap(({ tables, grown }) => (grown ? [] : tables))
   const dumps = tables.map(async ({ name, keys }) => {
     const { rows } = await pool.query(

@@ -6,7 +6,7 @@ import { ordinary, sealedAfter } from './sealed-events.ts'
 
 let nextCompany = Date.now() * 1000 + 500_000
 
-/** What a store outside Postgres promises beyond every event store: to tell what was appended, by whomever. */
+/** Contract of a store outside Postgres beyond that of every event store: it publishes appends of all writers. */
 export function describeOutsideStore(name: string, open: () => OutsideStore): void {
   describe(`store outside Postgres: ${name} [LEDGER-13]`, () => {
     let store: OutsideStore
@@ -20,7 +20,7 @@ export function describeOutsideStore(name: string, open: () => OutsideStore): vo
       await store.append([appendOf(events)], { query: () => Promise.reject(new Error('has no transaction')) })
       return stream
     }
-    /** The store may hold more than what a test has put there. */
+    /** The store may contain events of other tests. */
     const of = (streams: readonly string[], notes: readonly Note[]) =>
       notes.filter(({ stream }) => streams.includes(stream)).map(({ stream, revision }) => [stream, revision])
     const end = async (): Promise<string | null> => (await collect(store.notes(null))).at(-1)?.position ?? null

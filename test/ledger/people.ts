@@ -8,7 +8,7 @@ import { useDatabase } from '../support/database.ts'
 export interface Person {
   company_id: number
   id: number
-  /** Null when deleted: the name is free then. */
+  /** Null when deleted, which releases the name. */
   name_key: string | null
   external_id: string | null
   born: string | null
@@ -58,7 +58,7 @@ export const person = (id: number, name: string | null, fields: Partial<Person> 
   ...fields,
 })
 
-/** A table of people and one of e-mail addresses, empty before each test of a `describe`. */
+/** Tables of people and of e-mail addresses, empty before each test of a `describe`. */
 export function usePeople(): { readonly pool: Pool } {
   const database = useDatabase()
   let pool: Pool
@@ -77,7 +77,7 @@ export function usePeople(): { readonly pool: Pool } {
   }
 }
 
-/** Runs `work` in a transaction that also tells which statements were sent. */
+/** Runs `work` in a transaction, and records the sent statements. */
 export const transact = async <T>(pool: Pool, work: (tx: BulkTransaction, sent: string[]) => Promise<T>): Promise<T> =>
   inTransaction(pool, async (tx) => {
     const sent: string[] = []
@@ -97,7 +97,7 @@ export async function load(set: WorkingSet, tx: Transaction, refs: readonly AnyR
   await Promise.all(set.load(tx))
 }
 
-/** Writes rows as a working set does. */
+/** Writes rows like a working set. */
 export const store = (pool: Pool, ...rows: Person[]): Promise<unknown> =>
   transact(pool, (tx) => {
     const set = createWorkingSet()
@@ -105,7 +105,7 @@ export const store = (pool: Pool, ...rows: Person[]): Promise<unknown> =>
     return Promise.all(set.flush(tx))
   })
 
-/** Ids and names as they are stored. */
+/** Stored ids and names. */
 export async function names(pool: Pool): Promise<[number, string | null][]> {
   const { rows } = await pool.query<Person>('select id, name_key from people order by company_id, id')
   return rows.map((row) => [row.id, row.name_key])

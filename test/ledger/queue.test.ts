@@ -11,7 +11,7 @@ interface Item {
   name: string
 }
 
-/** A group under way, ended by the test. */
+/** Running group, ended by the test. */
 interface Running {
   readonly names: string[]
   readonly companies: Set<number>
@@ -25,7 +25,7 @@ const item = (companyId: number, name: string, size = 1): Item => ({
   invocations: Array.from({ length: size }, () => null),
 })
 
-/** Everything that is due in this turn of the event loop and the next has happened. */
+/** Waits until everything due in this turn of the event loop and the next has run. */
 const settled = async (): Promise<void> => {
   await turn()
   await turn()

@@ -39,7 +39,7 @@ describe('read schema', () => {
     const { pool, harness } = given
     return ensureReadModel({ pool, buildPool, store: harness.store, keys: keysIn(pool), model })
   }
-  /** At least `count` statements wait. */
+  /** Waits until at least `count` statements are blocked. */
   const untilWaiting = (count: number): Promise<unknown> =>
     until(async () => {
       const waiting = await given.harness.pool.query(
@@ -119,7 +119,7 @@ describe('read schema', () => {
       await unit.query('select from ops.ledgers where company_id = 1 for update')
       const starting = [1, 2].map(() => ensure(newer))
       await untilWaiting(2)
-      // The unit of work itself is not held up by those that wait for it, and reads the tables until it is done.
+      // The unit of work itself is not blocked by waiting ones, and reads the tables until it ends.
       const { rowCount } = await unit.query('select from read.counters')
       await unit.query('commit')
       expect(rowCount).to.equal(10)

@@ -6,10 +6,10 @@ import { createPool } from '#postgres/pool.ts'
 import { addition, counterModel } from './counters.ts'
 import { empty, type Harness, openHarness } from './writer-harness.ts'
 
-/** Name of a rebuild's connections in pg_stat_activity. */
+/** Connection name of a rebuild in pg_stat_activity. */
 export const BUILDER = 'rebuild under test'
 
-/** The counters' projections as another version of the service has them. */
+/** The counters' projections in another version of the service. */
 export const newer: ReadModel = { ...counterModel, number: 2, version: 'newer' }
 
 /** A writer on counters of two companies, and the connections that a rebuild of their table needs. */
@@ -17,18 +17,18 @@ export interface ReadTables {
   readonly harness: Harness
   readonly pool: Pool
   readonly buildPool: Pool
-  /** Additions of 1 to five counters of each company, by turns. */
+  /** Adds 1 to five counters of each company, in turn. */
   fill(count?: number, from?: number): Promise<void>
-  /** The live rows as Postgres prints them. */
+  /** Live rows in the text format of Postgres. */
   rows(): Promise<unknown[]>
-  /** The stored version of the live tables. */
+  /** Stored version of the live tables. */
   version(): Promise<unknown>
-  /** Names of the schemas that a read model is or was in. */
+  /** Names of current and former schemas of the read model. */
   schemas(): Promise<string[]>
   close(): Promise<void>
 }
 
-/** `store` null is the one in Postgres. */
+/** `store` null: the one in Postgres. */
 export async function openReadTables(url: string, store: EventStore | null = null): Promise<ReadTables> {
   const harness = await openHarness(url, store, [1, 2])
   await empty(harness)

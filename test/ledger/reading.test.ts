@@ -28,7 +28,7 @@ describe('search in a ledger', () => {
       subject: `counter/${1 + ((n * 5) % 4)}`,
     }))
     companyId = await writeLedger(pool, sketches as never)
-    // A ledger beside it, that must not be seen.
+    // A second ledger that must not appear.
     await writeLedger(pool, LENGTH)
     events = await eventsOf(pool, companyId)
     const outside = createOutsideStore()

@@ -25,7 +25,7 @@ describe('rebuild', () => {
     rebuild({ pool: given.pool, buildPool: given.buildPool, store, keys: keysIn(given.pool), model, ...more })
   const again = () => build(counterModel)
 
-  /** The store, of which `meanwhile` hears once, when some events of a ledger were read. */
+  /** Store that calls `meanwhile` once, after some events of a ledger were read. */
   const storeWith = (meanwhile: () => Promise<unknown>): EventStore => {
     let isDone = false
     return {
@@ -92,7 +92,7 @@ describe('rebuild', () => {
     expect(failure).to.be.an('error')
     expect(await given.rows()).to.deep.equal(before)
     expect(await given.version()).to.deep.equal([{ version: counterModel.version }])
-    // Until the pool has noticed the last of the lost connections, it may still hand one out.
+    // The pool may still hand out a lost connection until it has noticed the loss.
     let next: Awaited<ReturnType<typeof again>> | null = null
     await until(
       async () => {
@@ -160,7 +160,7 @@ describe('rebuild', () => {
     expect(await rebuild(first).catch((error: unknown) => error)).to.be.an('error')
     await buildPool.end()
     expect(await given.version()).to.deep.equal([])
-    // As of a run that came as far as the indexes.
+    // State of a run that ended after the indexes.
     await pool.query('create index on read_next.counters (value)')
     const [done, half] = read.splice(0)
     const { events, companies } = await build(counterModel, killed)
@@ -231,7 +231,7 @@ describe('rebuild', () => {
     }
     const { parity } = await build(counterModel, given.harness.store, { pace })
     expect(parity?.map(({ equal }) => equal)).to.deep.equal([true])
-    // Two companies, the indexes, and what was written meanwhile.
+    // Two companies, the indexes, and writes during the rebuild.
     expect(written).to.be.above(3)
   })
 
@@ -253,7 +253,7 @@ describe('rebuild', () => {
     expect(told[0]).to.match(
       /the switch to the new tables waits for process \d+ .pg_dump, idle in transaction, query of 20/,
     )
-    // Of two locks that an attempt waits for, and twice that, because the machine is shared.
+    // Two lock waits, doubled because the machine is shared.
     expect(Math.max(...waits_ms)).to.be.below(200)
     await dump.query('commit; reset application_name')
     dump.release()

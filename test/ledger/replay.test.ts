@@ -10,9 +10,9 @@ import { counterDdl, counterModel, counters } from './counters.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
 
 const COMPANY_ID = 1
-/** More than are kept before they are written, several times over. */
+/** Several times the number of rows kept before a write. */
 const EVENTS = 10_300
-/** Each changes a few times, thousands of events apart and at once. */
+/** Each changes a few times, both nearby and thousands of events apart. */
 const COUNTERS = 3_001
 
 const counterOf = (revision: number): number => (revision % 10 === 0 ? 0 : revision % COUNTERS)
@@ -34,7 +34,7 @@ const eventAt = (revision: number, more: object = {}): Envelope => ({
   data: { id: counterOf(revision), by: revision, ...more },
 })
 
-/** A ledger that notes how far it was read, and whether it was closed. */
+/** Ledger that records the read position, and whether it was closed. */
 function ledger(count: number, more: object = {}) {
   const seen = { read: 0, closed: false }
   async function* events(): AsyncGenerator<Envelope> {
@@ -47,7 +47,7 @@ function ledger(count: number, more: object = {}) {
   return { seen, events: events() }
 }
 
-/** Counters with their sums, in order, as the events up to a revision (inclusive) make them. */
+/** Sums of the counters, in order, up to a revision (inclusive). */
 function sumsUpTo(revision: number): [number, number][] {
   const sums = new Map<number, number>()
   for (let n = 0; n <= revision; n++) sums.set(counterOf(n), (sums.get(counterOf(n)) ?? 0) + n)
@@ -70,7 +70,7 @@ describe('replay', () => {
     return rows.map(({ id, value }) => [id, value])
   }
 
-  /** Rows of each statement that wrote some, by the statement's first word. */
+  /** Row counts of the write statements, by the statement's first word. */
   async function replayAll(events: AsyncIterable<Envelope>, upTo = EVENTS, model: ReadModel = counterModel) {
     const written: [string, number][] = []
     const applied = await inTransaction(pool, (tx) =>
@@ -78,7 +78,7 @@ describe('replay', () => {
         {
           query(statement, values) {
             const [column] = (values ?? []) as Buffer[]
-            // The number of elements stands in the head of a binary array.
+            // The header of a binary array contains the number of elements.
             if (column && /^(replace|upsert)_/.test(statement.name)) written.push(['replace', column.readInt32BE(12)])
             return tx.query(statement, values)
           },

@@ -20,7 +20,7 @@ describe('retry after a failure before the append', () => {
   it('decides each company separately after a lock time-out', () => {
     for (const code of ['55P03', '57014']) {
       expect(retriesOf(group, database(code), true)).to.deep.equal([[a1, a2], [b1]])
-      // Waiting again for the same lock would only keep others waiting too.
+      // Waiting again for the same lock would block others too.
       expect(retriesOf(ofCompany1, database(code), true)).to.deep.equal([])
     }
   })

@@ -1,12 +1,12 @@
 import { v7 } from 'uuid'
 import { type Envelope, GENESIS_HASH, hashOf, type NewEvent } from '#ledger/envelope.ts'
 
-/** What a test says about an event; the rest is what most events have. */
+/** Fields relevant to a test; the rest has defaults. */
 export type Sketch = Partial<Omit<NewEvent, 'version'> & Pick<Envelope, 'actor' | 'request_id' | 'idempotency' | 'id'>>
 
 const START_MS = Date.parse('2026-03-10T15:00:00.000Z')
 
-/** Envelopes that continue a stream after `last`, a millisecond apart, sealed as the writer seals them. */
+/** Envelopes that continue a stream after `last`, a millisecond apart, sealed like those of the writer. */
 export function sealedAfter(
   stream: string,
   last: Envelope | null,

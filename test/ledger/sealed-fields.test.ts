@@ -27,7 +27,7 @@ function keyring() {
   return { keys, secrets, keyOf }
 }
 
-/** The event with other values in the personal fields that it has. */
+/** The event with other values in its personal fields. */
 function withValues(event: NewEvent, fields: readonly PersonalField[], values: readonly unknown[]): NewEvent {
   const data = structuredClone(event.data) as Record<string, unknown>
   for (const [place, { path, whose }] of fields.entries()) {
@@ -57,7 +57,7 @@ const sealedBy = (event: Envelope, keyOf: (subject: string, part: PersonPart) =>
   return { ...unhashed, hash: hashOf(unhashed), data: unhashed.data }
 }
 
-/** A customer's event, with much to seal. */
+/** Event with many personal fields. */
 const CREATED = EVERY_EVENT.find(({ type }) => type === 'CustomerCreated') as Envelope
 
 describe('sealed fields', () => {
@@ -108,7 +108,7 @@ describe('sealed fields', () => {
   })
 
   describe('that were tampered with', () => {
-    /** What a reader of a ledger says that holds one event. */
+    /** Result of reading a ledger with one event. */
     async function readingOf(event: Envelope, secrets: ReadonlyMap<string, Buffer | null>): Promise<unknown> {
       const store = {
         async *read() {

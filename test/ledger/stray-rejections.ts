@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 
-/** Fails a test that left a rejected promise to nobody: it would end the service, and Mocha says nothing of it. */
+/** Fails a test that leaves a rejected promise unhandled: it would end the service, and Mocha does not report it. */
 export function allowNoStrayRejections(): void {
   const stray: unknown[] = []
   const note = (reason: unknown): void => {

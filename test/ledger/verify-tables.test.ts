@@ -70,7 +70,7 @@ describe('verification of tables', () => {
       portions += 1
       await given.fill(40, 1_000 * portions)
     }
-    // Between the last look at the ledger and the snapshot, too.
+    // Also between the last read of the ledger and the snapshot.
     const store: EventStore = {
       ...given.harness.store,
       async *read(stream, from) {

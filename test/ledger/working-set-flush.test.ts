@@ -19,10 +19,10 @@ import {
   usePeople,
 } from './people.ts'
 
-/** As the writer does, and as a replay does. */
+/** Ways of the writer and of a replay. */
 const WAYS = ['flush', 'flushInBulk'] as const
 
-/** So many new rows that they are copied. */
+/** Enough new rows for a bulk copy. */
 const CROWD = Array.from({ length: 50 }, (_, n) => person(100 + n, null))
 
 describe('working set, flushing', () => {
@@ -107,7 +107,7 @@ describe('working set, flushing', () => {
       await Promise.all(set.flushInBulk(tx))
       expect(sent).to.deep.equal(['replace_people', 'copy people'])
     })
-    // What nobody has looked for may be there, and a few that are new are not worth a copy.
+    // Rows that were not loaded may exist, and a few new rows do not justify a copy.
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
       set.of(1).put(people, person(2, 'bea'))
@@ -240,7 +240,7 @@ describe('working set, flushing', () => {
             if (name !== null) expect(rows.get(byName(name))?.id ?? null).to.equal(holder)
             expect(rows.get(byId(id))?.name_key).to.equal(truth.get(id))
             if (name !== null && holder !== null && holder !== id) {
-              // The two swap, as two commands of one group may make them do.
+              // Two rows swap names, as two commands of one group may do.
               rows.put(people, person(holder, truth.get(id) ?? null))
               truth.set(holder, truth.get(id) ?? null)
             }

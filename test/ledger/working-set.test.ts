@@ -57,7 +57,7 @@ describe('working set', () => {
         await load(set, tx, [byId(1)])
         const renamed = person(1, 'anna', { external_id: null })
         set.of(1).put(people, renamed)
-        // Both are in the database still, and a projection that was not told may ask for them.
+        // Both are still in the database, and another projection may load them.
         const again = createWorkingSet()
         again.of(1).put(people, renamed)
         for (const each of [set, again]) {

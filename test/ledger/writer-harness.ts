@@ -15,24 +15,24 @@ import { emptyLedgers } from '../support/tamper.ts'
 import { counterDdl, counterModel, echo, echoDdl } from './counters.ts'
 import { collect } from './event-store-contract.ts'
 
-/** Name of a writer's connections in pg_stat_activity. */
+/** Connection name of a writer in pg_stat_activity. */
 export const WRITER = 'writer under test'
 
-/** A writer on counters whose store and COMMIT can fail, in a database of its own. */
+/** A writer on counters in its own database; its store and COMMIT can fail. */
 export interface Harness {
   readonly pool: Pool
   readonly store: EventStore
   readonly writer: Writer
   readonly commitFaults: CommitFault[]
   readonly logged: string[]
-  /** One for each commit that made something others wait for. */
+  /** One entry per commit with work for others. */
   readonly rings: string[]
   /** A second process on the same database and store. */
   another(): Writer
   close(): Promise<void>
 }
 
-/** `store` null is the one in Postgres. */
+/** `store` null: the one in Postgres. */
 export async function openHarness(
   url: string,
   outside: EventStore | null,
@@ -102,7 +102,7 @@ export async function openHarness(
   }
 }
 
-/** No events, rows or answers of any company. */
+/** Deletes all events, rows and answers. */
 export async function empty({ pool }: Harness): Promise<void> {
   await emptyLedgers(pool)
   await pool.query('delete from counters; delete from ops.echoes; delete from ops.idempotent_answers')
@@ -111,7 +111,7 @@ export async function empty({ pool }: Harness): Promise<void> {
   )
 }
 
-/** That a company's ledger is a whole chain of `count` events, and the read model stands at its end. */
+/** Asserts that a ledger is a chain of `count` events, and that the read model is at its end. */
 export async function assertLedger({ pool, store }: Harness, companyId: number, count: number): Promise<Envelope[]> {
   const events = await collect(store.read(streamOf(companyId), 0))
   expect(events, 'events in the stream').to.have.length(count)
@@ -133,7 +133,7 @@ export async function assertLedger({ pool, store }: Harness, companyId: number, 
   return events
 }
 
-/** Every event was reacted to exactly once, and with the record as of the event. */
+/** Asserts that every event was processed by reactors exactly once, with the record as of the event. */
 async function assertReactors(pool: Pool, companyId: number, events: readonly Envelope[]): Promise<void> {
   const { rows } = await pool.query('select event_id, record from ops.echoes where company_id = $1', [companyId])
   expect(

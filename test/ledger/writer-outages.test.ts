@@ -31,19 +31,19 @@ describe('writer, during Postgres failures', () => {
     if (isRefusal(answer)) throw new Error(answer.refused)
     return answer
   }
-  /** Asks until there is an answer. */
+  /** Retries until there is an answer. */
   const insist = (request: Request, tries = 10): Promise<Answer | Refusal> =>
     harness.writer.run(request).catch((error: unknown) => {
       if (!(error instanceof Unavailable) || tries === 0) throw error
       return insist(request, tries - 1)
     })
-  /** The error of what must not succeed. */
+  /** Error of a promise that must fail. */
   const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
     promise.then(
       (value) => expect.fail(`succeeded with ${JSON.stringify(value)}`),
       (error: unknown) => error,
     )
-  /** Holds rows while `work` runs, so that the writer stands still at a known place. */
+  /** Locks rows while `work` runs, so that the writer blocks at a known statement. */
   const holding = async (statement: string, work: (holder: PoolClient) => Promise<void>): Promise<void> => {
     const holder = await harness.pool.connect()
     try {
@@ -201,7 +201,7 @@ describe('writer, during Postgres failures', () => {
   })
 
   it('keeps ledgers consistent if the database refuses a row after the append [LEDGER-6]', async () => {
-    // Both statements and COMMIT are sent at once: the refusal must undo the events too.
+    // Statements and COMMIT are pipelined: the refusal must undo the events too.
     await harness.pool.query('alter table read.counters add constraint at_most_three check (value <= 3)')
     try {
       const outcomes = await Promise.allSettled([run(2), ...times(6, () => run(1))])

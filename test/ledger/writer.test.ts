@@ -65,7 +65,7 @@ describe('writer', () => {
     it('waits for other processes instead of failing', async () => {
       const writers = [harness.writer, harness.another(), harness.another()]
       const answers = await Promise.all(
-        // One after another in each process, so that groups are small and meet often.
+        // Sequential in each process, so that groups are small and collide often.
         writers.map(async (writer) => {
           const values: number[] = []
           for (let n = 0; n < 40; n++) {

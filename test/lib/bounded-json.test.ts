@@ -10,7 +10,7 @@ async function noPause(): Promise<void> {}
 const read = (text: string, limits: Partial<JsonLimits> = {}): Promise<unknown> =>
   parseBoundedJson(Buffer.from(text), { ...WIDE, ...limits }, noPause)
 
-/** What reading comes to: the value as it is written again, or the name of the error. */
+/** Result of parsing: the value serialised again, or the name of the error. */
 const outcomeOf = (reading: () => unknown): Promise<string> =>
   Promise.resolve()
     .then(reading)
@@ -21,11 +21,11 @@ const outcomeOf = (reading: () => unknown): Promise<string> =>
 
 async function expectAsJsonParse(text: string): Promise<void> {
   const [given, wanted] = [await outcomeOf(() => read(text)), await outcomeOf(() => JSON.parse(text))]
-  // Texts of megabytes are no help in a message.
+  // Shortens megabytes of text in a failure message.
   if (given !== wanted) throw new Error(`${given.slice(0, 200)} is not ${wanted.slice(0, 200)}`)
 }
 
-/** Values that are long enough to be read in pieces, some of them within others. */
+/** Values long enough to be parsed in slices, some of them nested. */
 const longValue: fc.Arbitrary<unknown> = fc
   .tuple(fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 20 }), fc.nat({ max: 400 }), fc.nat(3))
   .map(([values, times, shape]) => {
@@ -38,7 +38,7 @@ const written = fc
   .tuple(longValue, fc.constantFrom(undefined, 1, '\t'), fc.constantFrom('', ' ', '\r\n'))
   .map(([value, indent, blanks]) => `${blanks}${JSON.stringify(value, null, indent)}${blanks}`)
 
-/** What is put in place of some character. */
+/** Replacements for one character. */
 const piece = fc.constantFrom('', '[', ']', '{', '}', ',', ':', '"', '1', ' ', '\\', ',,', '[]', '1[', '"a":', '\u0000')
 
 describe(`bounded JSON parser (${TITLE})`, () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createFairShareLimiter } from '#lib/fair-share-limiter.ts'
 
-/** How much a key gets when it takes what it can. */
+/** Total granted to a key that takes all it can. */
 function fill(room: ReturnType<typeof createFairShareLimiter>, key: string): number {
   let taken = 0
   while (room.acquire(key, 1)) taken += 1

@@ -12,7 +12,7 @@ describe('stack frames', () => {
   const compiled = (name: string) => pathToFileURL(join(folder, name)).href
 
   it('are mapped to the source, and stay unchanged without a map or an entry in it', () => {
-    // The beginning of line 2 is column 3 of line 5.
+    // Maps the start of line 2 to line 5, column 3.
     const map = { version: 3, sources: ['../src/one.ts'], names: [], mappings: ';AAIE' }
     writeFileSync(join(folder, 'one.js.map'), JSON.stringify(map))
     writeFileSync(join(folder, 'broken.js.map'), '{')

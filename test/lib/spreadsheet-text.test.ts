@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { neutralizeFormulas, restoreFormulas } from '#lib/spreadsheet-text.ts'
 import { explore, TITLE } from '../support/random.ts'
 
-/** Of what texts and formulas are made. */
+/** Characters of texts and formulas. */
 const characters = fc.constantFrom(...'=+-@＝＋－＠,;\t\r\n"a1 \'é')
 
-/** Cells as any program could split them. */
+/** Cells by any delimiter. */
 const cellsIn = (text: string): string[] => text.split(/[,;\t\r\n]/)
 
 describe(`texts for spreadsheets (${TITLE})`, () => {
@@ -47,7 +47,7 @@ describe(`texts for spreadsheets (${TITLE})`, () => {
         return process.cpuUsage().user - before
       }
       took(1_000)
-      // Quadratic time would be minutes.
+      // Quadratic time would take minutes.
       expect(took(text.length)).to.be.below(1_000_000)
     })
 })

@@ -2,14 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 
-/** Works for a while without a pause. */
+/** Computes without a pause. */
 function work(ms: number): void {
   const end = performance.now() + ms
   while (performance.now() < end);
 }
 
 describe('time slicing', () => {
-  /** Who worked in which turn of the event loop. */
+  /** Keys in the order of the event loop turns in which they ran. */
   const workInSlices = async (key: string, parts: number, log: string[]) => {
     const slices = createTimeSlicer(key)
     for (let part = 0; part < parts; part++) {

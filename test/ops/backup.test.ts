@@ -17,17 +17,17 @@ const snippets = snippetsOf('docs/operations/backup-and-restore.md').concat(snip
 const STARTING = { timeout_ms: 120_000 }
 const CALM = { SEED_DEMO: 'true', WEBHOOK_ALLOW_PRIVATE: 'true', QUOTA_PER_MINUTE: '100000', LOG_LEVEL: 'warn' }
 
-/** The commands of docs/operations, under the name that they have there. */
+/** Commands of a named block in docs/operations. */
 function script(name: string): string {
   const found = snippets.find(({ file }) => file === name)
   if (!found) throw new Error(`docs/operations has no ${name}`)
   return found.text
 }
 
-/** As the documentation has it, but for the instant. */
+/** As documented, without the time. */
 const RESTORED = ['restored', '--reason', 'disk lost'] as const
 
-/** A whole ledger, seals that still hold, and tables that a replay of the ledgers makes again. */
+/** Asserts complete ledgers, seals that still verify, and tables that equal a replay. */
 async function expectWhole(env: Record<string, string>, seals: string, publicKey: string): Promise<void> {
   await printed(env, 'ledger', 'verify', '--checkpoint', seals, '--public-key', publicKey)
   const { parity } = JSON.parse(await printed(env, 'projections', 'rebuild', '--json'))
@@ -35,7 +35,7 @@ async function expectWhole(env: Record<string, string>, seals: string, publicKey
   for (const { table, equal } of parity) expect(equal, table).to.equal(true)
 }
 
-describe('a backup, made and restored as docs/operations says', function () {
+describe('backup and restore as documented in docs/operations', function () {
   // Nine processes, one after the other.
   this.timeout(480_000)
   let base: string
@@ -58,7 +58,7 @@ describe('a backup, made and restored as docs/operations says', function () {
     await rm(base, { recursive: true })
   })
 
-  /** Seals of all ledgers and the key that they are checked with, kept outside of the service. */
+  /** Seals of all ledgers and their public key, stored outside of the service. */
   async function seal(env: Record<string, string>) {
     const [seals, publicKey] = [join(base, 'seals.json'), join(base, 'auditor.pem')]
     await writeFile(seals, await printed(env, 'ledger', 'seal', '--all'))
@@ -66,7 +66,7 @@ describe('a backup, made and restored as docs/operations says', function () {
     return { seals, publicKey }
   }
 
-  it('of the embedded Postgres: the whole of DATA_DIR, while the service is stopped [OPS-13]', async () => {
+  it('of the embedded Postgres: the whole DATA_DIR, while the service is stopped [OPS-13]', async () => {
     const RESTORED_DATA_DIR = join(base, 'restored')
     // The master key is in DATA_DIR.
     const made = { DATA_DIR: dataDir, MASTER_KEY: '' }
@@ -95,7 +95,7 @@ describe('a backup, made and restored as docs/operations says', function () {
     }
   })
 
-  describe('of a Postgres of one’s own', () => {
+  describe('of an external Postgres', () => {
     let server: SystemPostgres | string
 
     before(async function () {
@@ -108,7 +108,7 @@ describe('a backup, made and restored as docs/operations says', function () {
       if (typeof server !== 'string') await server?.stop()
     })
 
-    it('a dump that is taken while the service sells, by an owner whom the service never hears of [OPS-13] [OPS-103]', async () => {
+    it('by a dump taken while the service sells, by an owner role that the service does not know [OPS-13] [OPS-103]', async () => {
       const { url: SERVER_URL, programs } = server as SystemPostgres
       const addresses = (database: string) => {
         const of = (role: string) => onDatabase(SERVER_URL.replace('//tillbook@', `//${role}@`), database)
@@ -124,7 +124,7 @@ describe('a backup, made and restored as docs/operations says', function () {
       await writeFile(join(workplace.directory, 'roles.sql'), script('two-roles'))
       await workplace.bash('psql --quiet --set=ON_ERROR_STOP=1 --file=roles.sql "$SERVER_URL"')
       await mkdir(dataDir)
-      // The service itself never hears of the owner.
+      // The service does not know the owner role.
       const env = { DATABASE_URL: original.DATABASE_URL, DATA_DIR: dataDir }
       const prepared = JSON.parse(await printed({ ...env, ...original }, 'database', 'prepare', '--json'))
       expect(prepared).to.deep.equal({ role: 'tillbook_service', excess: '' })
@@ -142,7 +142,7 @@ describe('a backup, made and restored as docs/operations says', function () {
       const restored = { DATABASE_URL: copy.DATABASE_URL, DATA_DIR: dataDir }
       await printed({ ...restored, ...copy }, 'database', 'prepare')
       service = await startService({ ...CALM, ...restored }, STARTING)
-      // It knows what it lacks, and records nothing until it is told.
+      // It detects the missing data, and refuses writes until the restore is recorded.
       const health = `${service.url}/health/ready`
       expect(await (await fetch(health)).json()).to.include({ status: 'ready', installation: 'behind' })
       const refused = await sell(service.url, belongings.company, belongings.sale.body, 'antes da hora').catch(String)

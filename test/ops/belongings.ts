@@ -9,29 +9,29 @@ import { logIn } from '../support/till.ts'
 import { until } from '../support/wait.ts'
 import type { Receiver } from '../webhooks/receiver.ts'
 
-/** What people outside of a service hold of it, and rely on. */
+/** Secrets and records that clients of a service hold and rely on. */
 export interface Belongings {
   readonly company: DemoAccess
   readonly tillToken: string
   readonly webhook: { readonly id: number; readonly secret: string }
-  /** A sale that was registered under an Idempotency-Key. */
+  /** Sale registered under an Idempotency-Key. */
   readonly sale: { readonly key: string; readonly body: Json; readonly reply: Reply }
 }
 
-/** Of a service and of the command line beside it. */
+/** Settings of a service and its command line. */
 export type Settings = Readonly<Record<string, string>> & { readonly DATA_DIR: string }
 
-/** Calls with a company's key. */
+/** Sends requests with a company's key. */
 export const callAs =
   (url: string, { api_key }: Pick<DemoAccess, 'api_key'>) =>
   (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
     send(`${url}/api/v1${path}`, method, body, { authorization: `Bearer ${api_key}`, ...headers })
 
-/** Uses every kind of secret that a service with demonstration data gives out, and waits until it rests. */
+/** Uses every kind of secret that a service with demonstration data issues, and waits until it is idle. */
 export async function gather(url: string, env: Settings, receiver: Receiver): Promise<Belongings> {
   const demo = JSON.parse(await readFile(join(env.DATA_DIR, 'demo.json'), 'utf8')) as DemoFile
   const company = demo.companies[0] as DemoAccess
-  // Of another integration: one is not told what it has done itself.
+  // Another key, because an endpoint receives no events of its own key.
   const wanted = ['--company', String(company.id), '--name', 'avisos', '--scopes', 'all', '--json']
   const { key: api_key } = JSON.parse(await printed(env, 'key', 'create', ...wanted))
   const call = callAs(url, { api_key })
@@ -59,7 +59,10 @@ export async function sell(url: string, company: DemoAccess, body: Json, key: st
   return reply
 }
 
-/** Keys, passwords, tokens, stored answers and secrets do at a restored service what they did before; then it goes on selling. */
+/**
+ * Asserts that keys, passwords, tokens, stored responses and secrets work on the restored service as before, and that
+ * it continues to sell.
+ */
 export async function expectAtShard(url: string, before: Belongings, receiver: Receiver): Promise<void> {
   const { company, tillToken, sale } = before
   expect((await callAs(url, company)('GET', '/me')).status).to.equal(200)
@@ -77,13 +80,13 @@ export async function expectAtShard(url: string, before: Belongings, receiver: R
   expect(JSON.parse((delivery as Receiver['received'][number]).body).data.id).to.equal(next.body.data.id)
 }
 
-/** What receivers check (docs/webhooks.md). */
+/** The check of receivers (docs/webhooks.md). */
 export function expectSigned({ headers, body }: Receiver['received'][number], secret: string): void {
   const signed = createHmac('sha256', secret).update(`${headers['x-service-timestamp']}.${body}`).digest('hex')
   expect(headers['x-service-signature']).to.equal(`sha256=${signed}`)
 }
 
-/** Runs a command of the command line that must succeed, and returns what it prints. */
+/** Runs a command that must succeed, and returns its output. */
 export async function printed(env: Readonly<Record<string, string>>, ...words: string[]): Promise<string> {
   const { code, stdout, stderr } = await tillbook(env, ...words)
   expect(code, stderr + stdout).to.equal(0)

@@ -1,11 +1,11 @@
 import { administer } from '../support/server.ts'
 
-/** Rows and a digest of all their values, by table. */
+/** Row count and digest of all values, by table. */
 export type Contents = Readonly<Record<string, { readonly rows: number; readonly digest: string }>>
 
 /**
- * Everything that a database of the service holds in tables: ledgers, what cannot be derived from them, and the read model; but
- * not when its tables were last compared, nor its calls, which a service notes by itself.
+ * Digests of all tables of the service: ledgers, underivable data and the read model; without the time of the last
+ * table check and without the request log, which the service writes by itself.
  */
 export function contentsOf(databaseUrl: string): Promise<Contents> {
   return administer(databaseUrl, async (client) => {

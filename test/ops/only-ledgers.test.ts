@@ -16,8 +16,8 @@ import { contentsOf } from './contents.ts'
 const STARTING = { timeout_ms: 120_000 }
 const NEW_PASSWORD = 'outra senha, bem longa'
 
-/** What docs/operations/backup-and-restore.md tells of a Postgres that is lost for good, where the ledgers in EventStoreDB are not. */
-describe('ledgers that outlive their Postgres', function () {
+/** docs/operations/backup-and-restore.md: loss of Postgres while the ledgers in EventStoreDB are intact. */
+describe('ledgers that survive the loss of Postgres', function () {
   this.timeout(240_000)
   const database = useDatabase('withoutReadModel')
   const empty = useDatabase('withoutReadModel')
@@ -56,7 +56,7 @@ describe('ledgers that outlive their Postgres', function () {
   const url = () => service?.url ?? ''
   const command = (...words: string[]) => printed(settings(empty.url), ...words)
 
-  it('give back everything that is derived from them, and are whole [LEDGER-16]', async () => {
+  it('restore all derived data, and verify [LEDGER-16]', async () => {
     const isDerived = ([name]: [string, unknown]) => name.startsWith('read.')
     const [kept, made] = await Promise.all([database.url, empty.url].map(contentsOf))
     expect(Object.entries(made ?? {}).filter(isDerived)).to.deep.equal(Object.entries(kept ?? {}).filter(isDerived))
@@ -65,7 +65,7 @@ describe('ledgers that outlive their Postgres', function () {
     await command('ledger', 'verify')
   })
 
-  it('know the stores, whose secrets are given anew', async () => {
+  it('restore the stores, with new secrets to be set', async () => {
     const { store } = belongings.company
     const updated = await command(
       'store',
@@ -78,7 +78,7 @@ describe('ledgers that outlive their Postgres', function () {
     expect(JSON.parse(updated)).to.include({ alias: store?.alias, has_notification_secret: true })
   })
 
-  it('hold no secret: keys, passwords and tokens fit nothing any more, and are made anew', async () => {
+  it('contain no secrets: old keys, passwords and tokens are invalid, and new ones are created', async () => {
     const { company, tillToken, sale } = belongings
     const refused = [
       await callAs(url(), company)('GET', '/me'),
@@ -95,7 +95,7 @@ describe('ledgers that outlive their Postgres', function () {
     expect(again.body.data).to.deep.equal(sale.reply.body.data)
   })
 
-  it('know the addresses of webhooks; deliveries wait for a new secret, and are numbered from 1 again', async () => {
+  it('restore webhook endpoints; deliveries wait for a new secret, and are numbered from 1 again', async () => {
     const { company, sale, webhook } = belongings
     receiver.received.splice(0)
     const next = await sell(url(), company, sale.body, 'depois da perda')

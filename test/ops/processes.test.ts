@@ -11,13 +11,13 @@ import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 describe('two processes of each role on one database', function () {
   this.timeout(180_000)
   const database = useDatabase()
-  /** Makes companies and looks into the database; the fleet does the work. */
+  /** Creates companies and reads the database; the fleet does the work. */
   let office: TestApi
   let fleet: Fleet
   let receiver: Receiver
   let company: TestCompany
   let cash: number
-  /** The key that sells: an address is not told what the key that registered it does. */
+  /** Key for sales: an endpoint receives no events of its own key. */
   let seller: string
 
   before(async () => {
@@ -69,7 +69,7 @@ describe('two processes of each role on one database', function () {
     )
   const sequences = () =>
     receiver.received.map(({ headers }) => Number(headers['x-service-sequence'])).sort((a, b) => a - b)
-  /** Answers nobody until it is told to; tells how many wait. */
+  /** Holds back responses until they are released; returns the number of held ones. */
   const holdAnswers = () => {
     const held: ServerResponse[] = []
     receiver.answer = (_received, response) => held.push(response)
@@ -82,7 +82,7 @@ describe('two processes of each role on one database', function () {
     }
   }
 
-  it('sell exactly the stock, make each delivery once, and end in an orderly way [SALE-11, HOOK-11, OPS-4]', async () => {
+  it('sell exactly the stock, deliver each event once, and shut down cleanly [SALE-11, HOOK-11, OPS-4]', async () => {
     const services = await fleet.startAll('api', 'api', 'projector', 'projector', 'dispatcher', 'dispatcher')
     const [first, second, projector] = services as [Service, Service, Service]
     const deliveries = await register()
@@ -100,7 +100,7 @@ describe('two processes of each role on one database', function () {
     expect(await Promise.all(services.map((service) => service.stop()))).to.deep.equal(times(6, () => 0))
   })
 
-  it('lose no sale and make none twice when an api is killed in the middle [OPS-5]', async () => {
+  it('lose and duplicate no sale if an api process is killed [OPS-5]', async () => {
     const [doomed, other] = (await fleet.startAll('api', 'api')) as [Service, Service]
     const item = await itemWithStock('500')
     let answered = 0
@@ -121,7 +121,7 @@ describe('two processes of each role on one database', function () {
     expect(await stockOf(item)).to.equal('300.000')
   })
 
-  it('answer every call while one api is stopped under load [OPS-6]', async () => {
+  it('answer every request while one api process is stopped under load [OPS-6]', async () => {
     const [leaving, staying] = (await Promise.all([
       fleet.start('api', { STOP_DELAY_SECONDS: '5' }),
       fleet.start('api'),
@@ -140,7 +140,7 @@ describe('two processes of each role on one database', function () {
     const ending = (async () => {
       await until(() => sold > 40)
       const code = leaving.stop()
-      // As a load balancer would: it asks, and sends no more calls to a service that is not ready.
+      // Like a load balancer: checks readiness, and sends no requests to a process that is not ready.
       const ready = await until(async () => {
         const reply = await send(`${leaving.url}/health/ready`, 'GET')
         return reply.status === 503 && reply
@@ -156,7 +156,7 @@ describe('two processes of each role on one database', function () {
     expect(await stockOf(item)).to.equal(`${1_000_000 - sold}.000`)
   })
 
-  it('deliver everything when a dispatcher is killed: its deliveries are taken over when its lease is over [HOOK-23]', async () => {
+  it('deliver everything if a dispatcher is killed: its deliveries are taken over once its lease ends [HOOK-23]', async () => {
     const [doomed] = (await fleet.startAll('dispatcher', 'dispatcher')) as [Service]
     const deliveries = await register()
     await addCustomers(0, 1)
@@ -165,7 +165,7 @@ describe('two processes of each role on one database', function () {
     await addCustomers(1, 20)
     await until(() => held.count() >= 4)
     await doomed.kill()
-    // Nobody has to wait for the end of the leases: the survivor's may end early too, which costs a repetition.
+    // Expires the leases to shorten the test. Leases of the survivor may expire too, which repeats a delivery.
     await office.core.pool.query(
       `update ops.webhook_deliveries set next_attempt_at = now(), leased_until = null where status = 'pending' and company_id = $1`,
       [company.id],
@@ -175,7 +175,7 @@ describe('two processes of each role on one database', function () {
     expect(new Set(sequences()).size).to.equal(20)
   })
 
-  it('finish what is under way when a dispatcher is stopped, and send nothing twice [OPS-6]', async () => {
+  it('complete deliveries under way if a dispatcher is stopped, and send nothing twice [OPS-6]', async () => {
     const [leaving] = (await fleet.startAll('dispatcher', 'dispatcher')) as [Service]
     const deliveries = await register()
     await addCustomers(0, 1)

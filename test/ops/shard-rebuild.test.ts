@@ -43,7 +43,7 @@ describe('tillbook shard rebuild', function () {
     const shards = await openShards(places())
     ids = await settleIn(shards, 6)
     await shards.close()
-    // A clone says that it is what it was cloned from.
+    // A cloned database has the identity of its origin.
     for (const { url } of [newSouth, newMain]) await rowsOf(url, 'update ops.installation set id = gen_random_uuid()')
     await copyKeys(southOf(database.url), newSouth.url)
   })
@@ -52,7 +52,7 @@ describe('tillbook shard rebuild', function () {
     await rm(dataDir, { recursive: true })
   })
 
-  it('says what is lost for good, and begins only when that is confirmed [SHARD-95]', async () => {
+  it('lists the permanent losses, and starts only after confirmation [SHARD-95]', async () => {
     const { code, stderr } = await tillbook(...rebuilding(database.url, newSouth.url, SOUTH))
     expect(code).to.equal(1)
     expect(stderr)
@@ -62,11 +62,11 @@ describe('tillbook shard rebuild', function () {
     expect(await rowsOf(newSouth.url, 'select version from ops.read_model')).to.deep.equal([])
   })
 
-  it('goes on after a kill -9 with the companies that are not there yet, and tells how fast it was [SHARD-94]', async () => {
+  it('continues with the missing companies after a kill -9, and reports its speed [SHARD-94]', async () => {
     const last = Math.max(...ids.south)
     const holder = new pg.Client({ connectionString: newSouth.url })
     await holder.connect()
-    // Whoever fills this company waits.
+    // Blocks the rebuild of this company.
     await holder.query('begin')
     await holder.query(`insert into ops.ledgers (company_id, hash) values ($1, '')`, [last])
     const isHalfway = async () => {
@@ -85,7 +85,7 @@ describe('tillbook shard rebuild', function () {
     expect(await tablesOf(newSouth.url)).to.deep.equal(await tablesOf(southOf(database.url)))
   })
 
-  it('makes main anew, with a directory of what all shards have [SHARD-96]', async () => {
+  it('rebuilds the default shard, with a directory of the data of all shards [SHARD-96]', async () => {
     const words = rebuilding(newMain.url, newSouth.url, 'main', '--yes', '--without-keys', '--json')
     const { code, stdout, stderr } = await tillbook(...words)
     expect(code, stderr).to.equal(0)

@@ -37,7 +37,7 @@ describe('processes with two shards', function () {
   let keys: string[]
   let till: string
 
-  /** The command line, in this process. */
+  /** Runs the command line in this process. */
   async function tillbook(...words: string[]): Promise<Json> {
     const { name, values } = understand(words)
     const context = createContext(env)
@@ -83,7 +83,7 @@ describe('processes with two shards', function () {
     await rm(dataDir, { recursive: true })
   })
 
-  it('are served by main alone as long as a shard was not added [SHARD-5]', async () => {
+  it('use the default shard only, until another shard is added [SHARD-5]', async () => {
     first = await fleet.start('api', { ...env, ROLES: 'api,projector,dispatcher' })
     expect(await readiness(first)).to.deep.equal({ status: 'ready', parts: { postgres: 'up', shard_south: 'away' } })
     expect(await refused('company', 'create', '--name', 'X', '--cnpj', MAIN_CNPJ, '--shard', 'south')).to.include({
@@ -91,7 +91,7 @@ describe('processes with two shards', function () {
     })
   })
 
-  it('take an empty database for a shard when an operator says so, and no other [SHARD-9]', async () => {
+  it('accept an empty database as a shard only on request of an operator [SHARD-9]', async () => {
     expect(await refused('shard', 'add', 'east')).to.include({ refused: 'not_found' })
     const foreign = onDatabase(database.url, TEMPLATES.withReadModel)
     const own = env.SHARDS as string
@@ -109,7 +109,7 @@ describe('processes with two shards', function () {
     await until(async () => (await readiness(first)).parts.shard_south === 'up', { timeout_ms: 30_000 })
   })
 
-  it('have companies made in the emptiest shard that takes new ones [SHARD-10, SHARD-11]', async () => {
+  it('create companies on the emptiest shard that accepts new ones [SHARD-10, SHARD-11]', async () => {
     const make = (name: string, cnpj: string, ...rest: string[]) =>
       tillbook('company', 'create', '--name', name, '--cnpj', cnpj, '--plan', 'api', ...rest)
     companies = [await make('Loja', MAIN_CNPJ, '--shard', 'main'), await make('Filial', SOUTH_CNPJ)]
@@ -134,7 +134,7 @@ describe('processes with two shards', function () {
     ])
   })
 
-  it('serve every company by its key, whichever process is asked, with ids of its own [SHARD-3, SHARD-12]', async () => {
+  it('serve every company by its key from any process, with ids of its own [SHARD-3, SHARD-12]', async () => {
     second = await fleet.start('api', { ...env, ROLES: 'api' })
     keys = []
     for (const { id } of companies) {
@@ -159,7 +159,7 @@ describe('processes with two shards', function () {
     expect([nobody.status, nobody.headers.has('x-ratelimit-limit')]).to.deep.equal([401, true])
   })
 
-  it('let tills in, and deliver what a shard has to tell [SHARD-3]', async () => {
+  it('log tills in, and deliver the webhooks of a shard [SHARD-3]', async () => {
     await tillbook(
       'user',
       'create',
@@ -192,7 +192,7 @@ describe('processes with two shards', function () {
     }
   })
 
-  it('verify and seal the ledgers of all shards, each under a log of its own [SHARD-8, SHARD-12]', async () => {
+  it('verify and seal the ledgers of all shards, each as a log of its own [SHARD-8, SHARD-12]', async () => {
     expect(
       (await tillbook('ledger', 'verify')).map(({ company_id, valid }: Json) => [company_id, valid]),
     ).to.deep.equal(companies.map(({ id }) => [id, true]))
@@ -207,14 +207,14 @@ describe('processes with two shards', function () {
     expect((await tillbook('projections', 'verify')).every(({ equal }: Json) => equal)).to.equal(true)
   })
 
-  it('tell figures and health of each shard [SHARD-6]', async () => {
+  it('report metrics and health of each shard [SHARD-6]', async () => {
     const { text } = await send(`${first.url}/metrics`, 'GET')
     for (const shard of ['main', 'south'])
       expect(text).to.match(new RegExp(`tillbook_postgres_connections\\{[^}]*shard="${shard}"`))
     expect(text).to.include('process_cpu_seconds_total')
   })
 
-  it('go on with one shard while another is away, and serve it again by themselves [SHARD-5, SHARD-6]', async () => {
+  it('continue on one shard while another is down, and serve it again automatically [SHARD-5, SHARD-6]', async () => {
     network.cut()
     const late = await fleet.start('api', { ...env, ROLES: 'api' })
     for (const service of [first, late]) {
@@ -239,7 +239,7 @@ describe('processes with two shards', function () {
     expect(await late.stop()).to.equal(0)
   })
 
-  it('take no other database for a shard than the one that was added [SHARD-9]', async () => {
+  it('refuse another database than the one that was added as the shard [SHARD-9]', async () => {
     env.SHARDS = `north=${south}`
     env.SHARDS_OWNER_URLS = `north=${southOwner}`
     expect(await refused('shard', 'add', 'north')).to.be.instanceOf(UnsupportedPostgres)

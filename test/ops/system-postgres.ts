@@ -7,23 +7,26 @@ import { freePort } from '#lib/free-port.ts'
 
 const run = promisify(execFile)
 
-/** A server of the operating system's packages, and the client programs of the same version. */
+/** A server from the operating system's packages, and client programs of the same version. */
 export interface SystemPostgres {
-  /** Of its maintenance database. */
+  /** URL of its maintenance database. */
   readonly url: string
-  /** The folder of pg_dump, pg_restore and createdb. */
+  /** Folder of pg_dump, pg_restore and createdb. */
   readonly programs: string
   stop(): Promise<void>
 }
 
-/** What a server, its standby and its dumps take. */
+/** Programs for a server, a replica and dumps. */
 const PROGRAMS = ['pg_basebackup', 'initdb', 'pg_ctl', 'postgres', 'pg_dump', 'pg_restore', 'createdb']
-/** Where Debian and Ubuntu keep them, by version. */
+/** Folder on Debian and Ubuntu, by version. */
 const DEBIAN = '/usr/lib/postgresql'
 const OLDEST = 15
 export const NOT_INSTALLED = `no PostgreSQL ${OLDEST} or newer with server and client programs is installed`
 
-/** Starts one with nothing in it; where there is none, the reason. A dump needs programs as new as the server, which npm's Postgres lacks. */
+/**
+ * Starts an empty server, or returns the reason if none is installed. Dumps need programs of the server's version,
+ * which npm's Postgres lacks.
+ */
 export async function startSystemPostgres(): Promise<SystemPostgres | string> {
   const programs = await findPrograms()
   if (!programs) return NOT_INSTALLED
@@ -46,7 +49,7 @@ export async function startSystemPostgres(): Promise<SystemPostgres | string> {
   }
 }
 
-/** The folder of the newest that are complete. */
+/** Folder of the newest complete version. */
 export async function findPrograms(): Promise<string | null> {
   const versions = await readdir(DEBIAN).catch(() => [])
   const newestFirst = versions.sort((a, b) => Number(b) - Number(a)).map((version) => join(DEBIAN, version, 'bin'))

@@ -14,10 +14,10 @@ import { until } from '../support/wait.ts'
 
 const SETTINGS = { QUOTA_PER_MINUTE: '1000000', QUOTA_PER_DAY: '1000000', LOG_LEVEL: 'warn' }
 
-/** Longest that callers may be refused a write while one version replaces another. */
+/** Longest time that writes may be refused while one version replaces another. */
 const REFUSED_MS = 2_000
 
-describe('an upgrade', function () {
+describe('upgrade', function () {
   this.timeout(180_000)
   const database = useDatabase()
   let newer: NewerProgram
@@ -55,7 +55,7 @@ describe('an upgrade', function () {
       ...(key && { 'idempotency-key': key }),
     })
 
-  it('is not made by a command that nobody asked for it, which says what to do [OPS-38]', async () => {
+  it('is not done by other commands, which report how to do it [OPS-38]', async () => {
     const before = await tables()
     const { code, stderr } = await tillbookIn(newer.folder, env(), 'company', 'list', '--json')
     expect(code).to.equal(1)
@@ -65,7 +65,7 @@ describe('an upgrade', function () {
     expect(await tables()).to.deep.equal(before)
   })
 
-  it('of one process by another loses no write, refuses none for long, and no read [OPS-37]', async () => {
+  it('from one process to another loses no write, refuses writes briefly only, and refuses no read [OPS-37]', async () => {
     const older = await start()
     const port = await freePort(null)
     const processes = [older, { url: `http://127.0.0.1:${port}` }]
@@ -86,7 +86,7 @@ describe('an upgrade', function () {
     expect(names.size).to.equal(traffic.written.size)
   })
 
-  it('is not undone by an older program, which ends with 1 and leaves the newer one at work [OPS-37]', async () => {
+  it('is not undone by an older program, which exits with 1 and leaves the newer one running [OPS-37]', async () => {
     const successor = running.at(-1) as Service
     const before = await tables()
     const failure = await start().catch((error: Error) => error)
@@ -107,7 +107,7 @@ describe('an upgrade', function () {
   })
 })
 
-/** The first that answers otherwise than by 503, as a load balancer finds it; the last refusal when none does. */
+/** First response other than 503, like a load balancer; the last refusal if there is none. */
 async function anyOf<P>(processes: readonly P[], ask: (process: P) => Promise<Reply>): Promise<Reply | null> {
   let reply: Reply | null = null
   for (const each of processes) {
@@ -119,7 +119,7 @@ async function anyOf<P>(processes: readonly P[], ask: (process: P) => Promise<Re
 
 type Ask = (method: string, path: string, body?: object, key?: string) => Promise<Reply | null>
 
-/** Callers who write, read what was acknowledged, and count what they were refused. */
+/** Clients that write, read acknowledged data, and count refusals. */
 function createTraffic(ask: Ask) {
   const written = new Map<number, string>()
   const faults: string[] = []
@@ -167,7 +167,7 @@ function createTraffic(ask: Ask) {
   }
 }
 
-/** Names of all customers, page by page. */
+/** Names of all customers, from all pages. */
 async function allNames(get: (path: string) => Promise<Reply>): Promise<Set<string>> {
   const names = new Set<string>()
   let cursor = ''

@@ -14,7 +14,7 @@ import { useDatabase } from '../support/database.ts'
 
 const share = { limit: 8, companies: createRoundRobin(), isTest: false, failing: [] }
 
-/** What runs now and then over everything that is kept, by the column that its rows are found by. */
+/** Recurring jobs over whole tables, with the column that finds their rows. */
 const RECURRING: Record<string, readonly [column: string, run: (pool: Pool) => Promise<unknown>]> = {
   'purge of answers': ['created_at', purgeAnswers],
   'purge of tokens': ['LEAST', purgeTokens],
@@ -32,15 +32,15 @@ describe('recurring queries', () => {
   let pool: Pool
 
   before(async () => {
-    // Makes the tables of the read model.
+    // Creates the tables of the read model.
     await (await startApi(database.url)).close()
     pool = createPool(database.url, { max: 1 })
-    // Tables are empty here, and would be read whole for that alone.
+    // Empty tables would be scanned sequentially.
     await pool.query('set enable_seqscan = off')
   })
   after(() => pool.end())
 
-  /** The plans of all statements that something runs. */
+  /** Plans of all executed statements. */
   async function plansOf(run: (pool: Pool) => Promise<unknown>): Promise<string[]> {
     const plans: string[] = []
     const explaining = {

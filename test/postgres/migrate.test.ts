@@ -73,7 +73,7 @@ describe('migrate', () => {
     await write('001_schema.sql', 'create schema trial;')
     await run()
     await administer(database.ownerUrl, async (other) => {
-      // All that a migration could want; whoever waits for any of it never comes back.
+      // Holds every lock that a migration needs; a migration that waits for one would hang.
       await other.query('begin; lock table ops.migrations in exclusive mode; select pg_advisory_lock(8314159266)')
       await run()
     })
@@ -118,7 +118,7 @@ describe('migrate', () => {
       isDone = true
       const waits_ms = await writing
       expect(waits_ms.length).to.be.above(100)
-      // Twice the wait that is allowed, because the machine is shared.
+      // Twice the allowed wait, because the machine is shared.
       expect(Math.max(...waits_ms)).to.be.below(200)
       await dump.query('commit')
       await migrating

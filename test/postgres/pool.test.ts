@@ -154,7 +154,7 @@ describe('pool', () => {
     })
   }
 
-  /** Answers are held until the second statement is seen: a client that waits for the first runs into its timeout. */
+  /** Holds answers until the second statement arrives: a client that waits for the first answer times out. */
   async function sendsAhead(proxy: Awaited<ReturnType<typeof startSlowProxy>>, pipeline: boolean): Promise<boolean> {
     const url = new URL(database.url)
     url.port = String(proxy.port)

@@ -11,7 +11,7 @@ import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { administer, onDatabase } from '../support/server.ts'
 
-/** What Postgres said to a statement. */
+/** SQLSTATE of a statement's error. */
 const codeOf = (statement: Promise<unknown>): Promise<string> =>
   statement.then(
     () => 'done',
@@ -21,7 +21,7 @@ const codeOf = (statement: Promise<unknown>): Promise<string> =>
 const DENIED = '42501'
 const ONLY_ADDED_TO = 'TB002'
 
-/** Whoever changes the past would need one of these. */
+/** Tampering requires one of these. */
 const TAMPERING = [
   `update ledger.events set subject = 'x'`,
   'delete from ledger.events',
@@ -108,7 +108,7 @@ describe('the role of the service', () => {
     expect(await judged())
       .to.include('may create in schema ops, may DELETE, TRIGGER, UPDATE ledger.events, ')
       .and.to.include('finds ops.notes without the trigger that refuses changes')
-    // Of columns it is taken back by whoever has granted it.
+    // Column privileges can be revoked by their grantor only.
     await asOwner(`revoke update (subject) on ledger.events from ${SERVICE_ROLE}`)
     await prepare()
     expect(await judged()).to.equal('')

@@ -16,7 +16,7 @@ import {
 import { useDatabase } from '../support/database.ts'
 import { startEncryptingProxy } from '../support/encrypting-proxy.ts'
 
-/** Of several pieces of what a socket gives at a time. */
+/** Longer than one chunk of a socket. */
 const LONG = 'ação 🧾 '.repeat(20_000)
 const VALUES: Readonly<Record<keyof typeof columnOf, readonly string[]>> = {
   bigint: ["'0'", "'-1'", "'9007199254740991'", "'-9007199254740991'"],
@@ -121,7 +121,7 @@ describe('rows as bytes', () => {
     }
   })
 
-  /** What the server sends to a client of the driver's, which cannot read all of it. */
+  /** Bytes sent by the server to a client of the driver, which cannot parse all of them. */
   async function recorded(work: (client: pg.Client) => Promise<void>): Promise<Buffer> {
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
@@ -135,7 +135,7 @@ describe('rows as bytes', () => {
     return Buffer.concat(chunks)
   }
 
-  /** Of rows as bytes the bytes, wherever they are kept. */
+  /** Messages; rows as bytes wherever they are stored. */
   function messagesOf(pieces: readonly Buffer[]): { name: string; rows?: string[] }[] {
     const { connection } = new ByteClient() as unknown as {
       connection: EventEmitter & { attachListeners(stream: EventEmitter): void }

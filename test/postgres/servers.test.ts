@@ -18,9 +18,9 @@ describe('connections to one of several servers', () => {
     await Promise.all(servers.map((server) => new Promise((done) => server.close(done))))
   })
 
-  /** Accepts and never says a word, as a machine that stands still. */
+  /** Accepts connections and never answers, like a frozen machine. */
   const silent = (): Promise<number> => serve((socket) => void socket.on('data', () => {}))
-  /** Leads to the database for as long as it is open. */
+  /** Proxies to the database while it is open. */
   const wayTo = (url: string, isOpen: () => boolean): Promise<number> =>
     serve((socket) => {
       if (!isOpen()) return void socket.destroy()

@@ -23,7 +23,7 @@ describe('statistics of growing tables', () => {
   const rowsKnown = async () =>
     (await pool.query("select reltuples from pg_class where oid = 'ops.growing'::regclass")).rows[0].reltuples
 
-  /** Postgres hears of a connection's changes a little later, unless it is told to count them now. */
+  /** Postgres counts the changes of a connection with a delay, unless it is forced to count them now. */
   async function grow(rows: number): Promise<void> {
     const count = "select pg_stat_get_live_tuples('ops.growing'::regclass) as live"
     const before = (await pool.query(count)).rows[0].live

@@ -108,7 +108,7 @@ describe('transaction', () => {
       (client) => client.query('select 1/0').catch(() => 'swallowed'),
       (client) => client.query('select pg_terminate_backend(pg_backend_pid())'),
     ]
-    // More often than there are connections: none may be left in a transaction or checked out.
+    // More often than there are connections: none may stay in a transaction or checked out.
     for (const fail of [...failures, ...failures]) {
       await errorOf(
         inTransaction(pool, async (_, client) => {

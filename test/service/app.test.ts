@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { createApp } from '#service/app.ts'
 import { bytesOf, exchange } from '../support/wire.ts'
 
-describe('what is told before an interface is there', () => {
+describe('responses before the interfaces are ready', () => {
   let server: Server
   let url: string
 
@@ -25,7 +25,7 @@ describe('what is told before an interface is there', () => {
     return reply
   }
 
-  it('is told to tills in their shape [SYNC-1, OPS-7]', async () => {
+  it('have the till format for tills [SYNC-1, OPS-7]', async () => {
     for (const path of [
       '/api/sync/status',
       '/api',
@@ -39,7 +39,7 @@ describe('what is told before an interface is there', () => {
     }
   })
 
-  it('is told to people as a page [OPS-7]', async () => {
+  it('are a page in the panel [OPS-7]', async () => {
     for (const path of ['/painel', '/painel/entrar', '/painel/vendas?x=1']) {
       const { headers, text } = await ask(path)
       expect(headers.get('content-type'), path).to.equal('text/html; charset=utf-8')
@@ -47,7 +47,7 @@ describe('what is told before an interface is there', () => {
     }
   })
 
-  it('is told to everybody else in the shape of API v1 [OPS-7]', async () => {
+  it('have the format of API v1 elsewhere [OPS-7]', async () => {
     for (const path of ['/api/v1', '/api/v1/me', '/api/v1?x', '/webhook/paymentprovider/a/1', '/', '/painelx']) {
       expect((await ask(path)).body?.error?.code, path).to.equal('unavailable')
     }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import pg from 'pg'
 import { errorRecord } from '#service/error-record.ts'
 
-/** As the driver throws it. */
+/** Error as thrown by the driver. */
 function databaseError(message: string, members: object): Error {
   return Object.assign(new pg.DatabaseError(message, 1, 'error'), members)
 }
@@ -17,7 +17,7 @@ function parseError(text: string): Error {
 }
 
 describe('errors in the log', () => {
-  it('tell what went wrong, and no values of rows, texts or addresses [PRIV-45]', () => {
+  it('contain the cause, and no values of rows, texts or addresses [PRIV-45]', () => {
     const detail = 'Key (company_id, name_key)=(1, maria da silva) already exists.'
     const taken = databaseError('duplicate key value violates unique constraint "customers_name_key"', {
       code: '23505',

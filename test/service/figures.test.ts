@@ -7,7 +7,7 @@ import { until } from '../support/wait.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 
-describe('figures of a process', function () {
+describe('metrics of a process', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let fleet: Fleet
@@ -24,14 +24,14 @@ describe('figures of a process', function () {
     await office.close()
   })
 
-  /** Value of a figure, named with its labels as it is written. */
+  /** Value of a metric, named with its labels as in the output. */
   async function figure(line: string): Promise<number | null> {
     const { text } = await send(`${service.url}/metrics`, 'GET')
     const found = text.split('\n').find((one) => one.startsWith(`${line} `))
     return found === undefined ? null : Number(found.slice(line.length + 1))
   }
 
-  it('tell nothing of shards where there is one, which nothing is opened for [SHARD-1]', async () => {
+  it('contain no shard metrics with one shard, and open no connection for them [SHARD-1]', async () => {
     const { text } = await send(`${service.url}/metrics`, 'GET')
     expect(text).not.to.include('shard=')
     expect((await send(`${service.url}/health/ready`, 'GET')).body.parts).to.deep.equal({ postgres: 'up' })
@@ -48,7 +48,7 @@ describe('figures of a process', function () {
     expect(tables).to.deep.equal([])
   })
 
-  it('tell calls, commands, refusals, groups, deliveries and connections, and name no company [OPS-19]', async () => {
+  it('contain requests, commands, refusals, groups, deliveries and connections, without company labels [OPS-19]', async () => {
     const company = await office.company()
     const receiver = await startReceiver()
     const post = (path: string, body: object) =>

@@ -2,19 +2,19 @@ import { type Service, startService } from '../support/process.ts'
 
 type RoleName = 'api' | 'projector' | 'dispatcher'
 
-/** Processes of the service on one database, each with the roles it was given. */
+/** Processes of the service on one database, each with its own roles. */
 export interface Fleet {
-  /** Starts one and waits until it is ready. */
+  /** Starts a process and waits until it is ready. */
   start(roles: RoleName, env?: Record<string, string>): Promise<Service>
   /** Starts several at once. */
   startAll(...roles: readonly RoleName[]): Promise<Service[]>
-  /** Ends all that still run. */
+  /** Stops all running processes. */
   close(): Promise<void>
 }
 
 const STARTING = { timeout_ms: 120_000 }
 
-/** A fleet whose webhooks may call this machine, and whose quotas are out of the way. */
+/** Fleet with webhooks to this machine allowed, and large quotas. */
 export function createFleet(databaseUrl: string): Fleet {
   const started: Promise<Service>[] = []
   const plain = {
@@ -40,5 +40,5 @@ export function createFleet(databaseUrl: string): Fleet {
   }
 }
 
-/** `n` values made from 0, 1, 2 … */
+/** Array of `n` values, made from 0, 1, 2 … */
 export const times = <T>(n: number, make: (n: number) => T): T[] => Array.from({ length: n }, (_, i) => make(i))

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Inconsistency } from '#integrity/proofs/installation-check.ts'
 import { watchInstallation } from '#service/installation.ts'
 
-/** What a process does whose installation is first seen so, and so when it is looked at again. */
+/** Actions of a process for the result of its first installation check, and of the next one. */
 async function seen(
   first: Inconsistency | null,
   then: Inconsistency | null,
@@ -43,17 +43,17 @@ async function seen(
   return done
 }
 
-describe('roles that nobody calls', () => {
-  it('begin at once where nothing is wrong, and where it ends is noted [OPS-80]', async () => {
+describe('background roles', () => {
+  it('start at once if nothing is wrong, and record the state when they end [OPS-80]', async () => {
     expect(await seen(null, null)).to.deep.equal(['begin', 'note', 'note'])
   })
 
-  it('begin when an operator has confirmed a restore [OPS-80]', async () => {
+  it('start once an operator has confirmed a restore [OPS-80]', async () => {
     expect(await seen('behind', null)).to.include.members(['behind', 'begin', 'note'])
     expect(await seen('behind', 'behind')).to.deep.equal(['behind'])
   })
 
-  it('end with their process when something is wrong at work, and when it has become a copy [OPS-80] [OPS-86]', async () => {
+  it('end with their process if a check fails later, or if the installation became a copy [OPS-80] [OPS-86]', async () => {
     expect(await seen(null, 'behind')).to.deep.equal(['begin', 'behind', 'end'])
     expect(await seen('copied', null, { wasCopy: false, isCopy: true }))
       .to.include('end')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { sparing } from '#service/log.ts'
 
-describe('sparing log', () => {
+describe('log with deduplication', () => {
   let now = 0
   let written: string[] = []
   const log = sparing(
@@ -15,7 +15,7 @@ describe('sparing log', () => {
     written = []
   })
 
-  it('writes a complaint at once, and then only counts it for a while [OPS-20]', () => {
+  it('writes an error at once, and counts repetitions for a while [OPS-20]', () => {
     for (let n = 0; n < 5; n++) log('deliveries could not be taken', down)
     expect(written).to.deep.equal(['deliveries could not be taken'])
     now += 30_000
@@ -26,20 +26,20 @@ describe('sparing log', () => {
     ])
   })
 
-  it('writes what has another cause', () => {
+  it('writes an error with another cause', () => {
     log('a unit of work failed', down)
     log('a unit of work failed', new TypeError('x is not a function'))
     log('another part failed', down)
     expect(written).to.deep.equal(['a unit of work failed', 'a unit of work failed', 'another part failed'])
   })
 
-  it('writes everything that went wrong with a request', () => {
+  it('writes every error of a request', () => {
     log('GET /x failed', down, 'r-1')
     log('GET /x failed', down, 'r-2')
     expect(written).to.deep.equal(['r-1: GET /x failed', 'r-2: GET /x failed'])
   })
 
-  it('remembers a bounded number of complaints', () => {
+  it('remembers a bounded number of errors', () => {
     for (let n = 0; n < 1000; n++) log(`complaint ${n}`, down)
     expect(written).to.have.length(1000)
     log('complaint 999', down)

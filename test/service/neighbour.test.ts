@@ -12,11 +12,11 @@ import { until } from '../support/wait.ts'
 import { bytesOf, openWire, type Wire } from '../support/wire.ts'
 
 const CONNECTIONS = 4
-/** More than a company may have waiting, and than there is room for at all. */
+/** More than a company may have queued, and than the whole queue holds. */
 const BATCHES = 12
 const CUSTOMERS = 500
 
-describe('a company beside one that fills the service', function () {
+describe('company beside one that saturates the service', function () {
   this.timeout(30_000)
   const database = useDatabase()
   let api: TestApi
@@ -26,7 +26,7 @@ describe('a company beside one that fills the service', function () {
   let greedyTill: TestTill
   const wires: Wire[] = []
   const largeCalls = createKeyedSemaphore({ running: Number.POSITIVE_INFINITY, runningOfKey: 1, waiting: 2 })
-  /** Large calls that have had their turn. */
+  /** Large requests that were admitted. */
   let entered = 0
   const counted: KeyedSemaphore = Object.create(largeCalls, {
     acquire: {
@@ -54,7 +54,7 @@ describe('a company beside one that fills the service', function () {
     for (const wire of wires.splice(0)) wire.close()
   })
 
-  /** Does something while another session holds what a statement takes. */
+  /** Runs `work` while another session holds the locks of a statement. */
   async function whileHeld(statement: string, work: (release: () => Promise<void>) => Promise<void>): Promise<void> {
     const holder = await api.core.pool.connect()
     let isHeld = true
@@ -77,7 +77,7 @@ describe('a company beside one that fills the service', function () {
     expect(reply.headers.get('retry-after')).to.equal('1')
   }
 
-  it('writes and reads as if it was alone while the other one has all its writes waiting [OPS-60]', async () => {
+  it('writes and reads at full speed while all writes of the other one are queued [OPS-60]', async () => {
     const batch = (_: unknown, n: number) => {
       const customers = Array.from({ length: CUSTOMERS }, (_, m) =>
         invoke(createCustomer, { name: `Cliente ${n} ${m}` }),
@@ -110,7 +110,7 @@ describe('a company beside one that fills the service', function () {
     expect((await create(greedy)).status).to.equal(201)
   })
 
-  it('reads at once while reads of the other one hold all the connections that it may have [OPS-62]', async () => {
+  it('reads at once while reads of the other one hold all connections of its share [OPS-62]', async () => {
     let answered = 0
     let reads: Promise<unknown>[] = []
     await whileHeld('lock table read.suppliers in access exclusive mode', async (release) => {
@@ -127,7 +127,7 @@ describe('a company beside one that fills the service', function () {
     expect(answered).to.equal(CONNECTIONS * 3)
   })
 
-  it('sends large lists while those of the other one are on their way, who waits for its own or is refused [OPS-63]', async () => {
+  it('sends large lists while lists of the other one are in transit, which queue or are refused [OPS-63]', async () => {
     const items = Array.from({ length: 300 }, (_, n) => ({
       external_id: `c-${n}`,
       name: `Cliente com um nome comprido ${n}`,

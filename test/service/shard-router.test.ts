@@ -14,7 +14,7 @@ import { send, testKey } from '../support/api.ts'
 
 const COMPANY = 7
 
-describe('front of several shards', () => {
+describe('shard router', () => {
   const { key } = testKey()
   const session = PANEL_TOKENS.make()
   const till = TILL_TOKENS.make()
@@ -27,7 +27,7 @@ describe('front of several shards', () => {
 
   const nameOf = (kind: string, entry: EntryKey) => `${kind} ${entryKeyBytes(entry).toString('hex')}`
 
-  /** Tells which shard answers; `/api/v1/read` after its body was read. */
+  /** Answers with the name of the shard; `/api/v1/read` after reading its body. */
   function shardOf(name: 'main' | 'south'): Router {
     const router = express.Router()
     router.use('/api/v1/read', express.json())
@@ -93,15 +93,15 @@ describe('front of several shards', () => {
     expect(await shardThat('/webhook/paymentprovider/caf%C3%A9')).to.equal('south')
   })
 
-  it('leaves to main what is of no company [SHARD-4]', async () => {
+  it('sends requests without a company to the default shard [SHARD-4]', async () => {
     for (const path of ['/api/v1/me', '/painel/entrar', '/pagar/outra/1/x', '/pagar/%E0%A4%A', '/docs', '/'])
       expect(await shardThat(path, { authorization: `Bearer ${testKey().key}` }), path).to.equal('main')
-    // A session counts on the panel's pages alone, a key elsewhere.
+    // A session counts on panel pages only, a key elsewhere.
     expect(await shardThat('/api/v1/me', { cookie: `tillbook=${session}` })).to.equal('main')
     expect(await shardThat('/painel', withKey)).to.equal('main')
   })
 
-  it('says 503, in the shape of the interface, where the shard or the directory is away [SHARD-5]', async () => {
+  it('responds 503, in the format of the interface, if the shard or the directory is down [SHARD-5]', async () => {
     known.set(nameOf('api_key', hashKey(key)), 'north')
     const away = await send(`${url}/api/v1/me`, 'GET', undefined, withKey)
     expect([away.status, away.headers.get('retry-after'), away.body.error.code]).to.deep.equal([
@@ -113,11 +113,11 @@ describe('front of several shards', () => {
     isDown = true
     const atTill = await send(`${url}/api/sync/status`, 'GET', undefined, { authorization: `Bearer ${till}` })
     expect([atTill.status, atTill.body.success]).to.deep.equal([503, false])
-    // Whoever shows nothing that is looked up needs no directory.
+    // Requests without a credential need no directory.
     expect(await shardThat('/painel/entrar')).to.equal('main')
   })
 
-  it('follows a company that has moved, as long as nothing was read of the call [SHARD-7]', async () => {
+  it('follows a migrated company, if nothing of the request was read [SHARD-7]', async () => {
     known.set(nameOf('api_key', hashKey(key)), 'main')
     isLeft.main = true
     const reply = await post('/api/v1/customers')
@@ -125,7 +125,7 @@ describe('front of several shards', () => {
     known.set(nameOf('api_key', hashKey(key)), 'main')
     const read = await post('/api/v1/read')
     expect([read.status, read.headers.get('retry-after')]).to.deep.equal([503, '1'])
-    // The next call knows.
+    // The next request goes there directly.
     expect((await post('/api/v1/read')).body.shard).to.equal('south')
     isLeft.south = true
     expect((await post('/api/v1/customers')).status).to.equal(503)

@@ -14,7 +14,7 @@ import { programOf, TEST_SETTINGS } from '../support/program.ts'
 import { until } from '../support/wait.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 
-describe('a process that starts and stops', function () {
+describe('start and stop of a process', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let fleet: Fleet
@@ -24,7 +24,7 @@ describe('a process that starts and stops', function () {
   })
   afterEach(() => fleet.close())
 
-  it('says which port it cannot have, and ends', async () => {
+  it('reports a port that is in use, and ends', async () => {
     const other = createServer((_request, response) => response.writeHead(404).end())
     await new Promise<void>((done) => other.listen(0, done))
     const { port } = other.address() as AddressInfo
@@ -36,13 +36,13 @@ describe('a process that starts and stops', function () {
     expect(String(cause)).to.include('ended with 1')
   })
 
-  it('keeps idle connections for longer than load balancers do', async () => {
+  it('keeps idle connections longer than load balancers do', async () => {
     const service = await fleet.start('api')
     const answer = await fetch(`${service.url}/health/live`)
     expect(answer.headers.get('keep-alive')).to.equal('timeout=65')
   })
 
-  it('ends in an orderly way when a signal comes twice, as Ctrl+C does through npm [OPS-6]', async () => {
+  it('shuts down cleanly on a repeated signal, as Ctrl+C sends it through npm [OPS-6]', async () => {
     const service = await fleet.start('api', { LOG_LEVEL: 'info' })
     process.kill(service.pid, 'SIGINT')
     expect(await service.stop('SIGINT')).to.equal(0)
@@ -50,7 +50,7 @@ describe('a process that starts and stops', function () {
   })
 })
 
-describe('a service with the embedded Postgres', function () {
+describe('service with the embedded Postgres', function () {
   this.timeout(240_000)
   const STARTING = { timeout_ms: 120_000 }
   let dataDir: string
@@ -66,7 +66,7 @@ describe('a service with the embedded Postgres', function () {
     await rm(dataDir, { recursive: true })
   })
 
-  it('is the only one on its folder: a second one is told which process uses it, and ends with 1 [OPS-151]', async () => {
+  it('has its folder to itself: a second service reports the process that uses it, and exits with 1 [OPS-151]', async () => {
     const owner = await startService(env, STARTING)
     const failure: Error = await startService(env, STARTING).then(
       () => expect.fail('a second service has started'),
@@ -82,7 +82,7 @@ describe('a service with the embedded Postgres', function () {
     expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
-  it('leaves no Postgres behind when it is told to stop while it starts [OPS-151]', async () => {
+  it('leaves no Postgres running if it is stopped during its start [OPS-151]', async () => {
     const { PATH = '', HOME = '' } = process.env
     const child = spawn(process.execPath, programOf('src/main.ts'), {
       env: { PATH, HOME, ...TEST_SETTINGS, ...env, PORT: '0' },
@@ -101,7 +101,7 @@ describe('readiness of a role', () => {
   const ledgersAhead = async () => 0
   const missingKeys = async () => []
 
-  it('depends on the event store, unless the process only delivers [OPS-7]', async () => {
+  it('requires the event store, except in a process that only delivers [OPS-7]', async () => {
     expect(await createHealthCheck(['dispatcher'], { health, ledgersAhead, missingKeys })()).to.deep.equal({
       parts: { postgres: 'up' },
     })
@@ -111,12 +111,12 @@ describe('readiness of a role', () => {
     }
   })
 
-  it('tells of companies that are read-only without keys, and does not depend on them [LEDGER-51]', async () => {
+  it('reports companies that are read-only because of missing keys, and does not depend on them [LEDGER-51]', async () => {
     const found = await createHealthCheck(['dispatcher'], { health, ledgersAhead, missingKeys: async () => [3, 4] })()
     expect(found).to.deep.equal({ parts: { postgres: 'up' }, read_only_without_keys: 2 })
   })
 
-  it('tells of ledgers that are ahead of the clock, and does not depend on them [LEDGER-20]', async () => {
+  it('reports ledgers ahead of the clock, and does not depend on them [LEDGER-20]', async () => {
     expect(
       await createHealthCheck(['dispatcher'], { health, ledgersAhead: async () => 2, missingKeys })(),
     ).to.deep.equal({

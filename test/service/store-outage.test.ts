@@ -9,7 +9,7 @@ import { until } from '../support/wait.ts'
 const shared = createOutsideStore()
 describeServiceOn('the stand-in for a store outside Postgres', () => shared)
 
-describe('service whose event store cannot be reached', () => {
+describe('service with an unreachable event store', () => {
   const database = useDatabase()
   let api: TestApi
   let store: FaultyStore
@@ -28,7 +28,7 @@ describe('service whose event store cannot be reached', () => {
 
   const ready = () => send(`${api.url}/health/ready`, 'GET')
 
-  it('refuses writes with 503 and Retry-After, goes on reading, says what is down, and recovers by itself [HTTP-13, OPS-7, OPS-8]', async () => {
+  it('refuses writes with 503 and Retry-After, serves reads, reports the outage, and recovers by itself [HTTP-13, OPS-7, OPS-8]', async () => {
     const before = await company.post('/customers', { name: 'Ana' })
     store.down = true
     const refused = await company.post('/customers', { name: 'Bia' }, { 'idempotency-key': 'bia' })
@@ -45,7 +45,7 @@ describe('service whose event store cannot be reached', () => {
     expect((await company.get('/customers')).body.data).to.have.length(2)
   })
 
-  it('starts all the same, reads, and writes as soon as the store is there [OPS-7]', async () => {
+  it('starts, serves reads, and accepts writes once the store is reachable [OPS-7]', async () => {
     await company.post('/customers', { name: 'Caio' })
     store.down = true
     const other = await startApi(database.url, { store, log: (message) => logged.push(message) })

@@ -116,7 +116,7 @@ describe('people with companies on two shards', () => {
       const tills = await Promise.all(chosen.map(({ holder }) => all.access.tokens.issue(holder)))
       const session = await enter(shard === 'main' ? inMain.id : inSouth.id, before)
       expect(await change(session, shard, before, after)).to.deep.equal({ kind: 'changed' })
-      // Whoever was let in by the old one, and gets a session only now, gets one that has ended.
+      // A login with the old password that issues its session only now gets one that has ended.
       for (const { holder } of chosen) open.push(await all.access.sessions.issue(holder))
       for (const { token } of [session, ...open]) expect(await all.access.sessions.find(token)).to.equal(null)
       for (const { token } of tills) expect(await all.access.tokens.find(token)).to.equal(null)
@@ -137,7 +137,7 @@ describe('people with companies on two shards', () => {
     all.away('south', false)
     expect(await all.access.sessions.find(token)).to.equal(null)
     await until(async () => (await other.access.sessions.find(token)) === null)
-    // The old copy is no hindrance, and goes by itself.
+    // The outdated copy is harmless, and is removed automatically.
     const generations = async () =>
       (await all.south.pool.query('select generation from ops.persons where email = $1', [email])).rows
     expect(await generations()).to.deep.equal([{ generation: 0 }])

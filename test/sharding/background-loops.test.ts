@@ -29,8 +29,8 @@ import { useApi } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 
 /**
- * All files that do something again and again, or later, by themselves, and how each leaves companies in a move alone (SHARD-44).
- * A file that is missing here has to be looked at: does it find work of companies in the database? Then by `isNotMigrating`.
+ * All files with background or delayed work, and how each skips companies under migration (SHARD-44). A missing file
+ * must be reviewed: if it searches the database for work of companies, it needs `isNotMigrating`.
  */
 const BY_THEMSELVES: Readonly<
   Record<string, 'asks' | 'its parts ask' | 'is of no company' | 'ends by itself' | 'ends moves'>
@@ -82,7 +82,7 @@ describe('background loops', () => {
   })
 
   it('purge no table of a company under migration [SHARD-44]', () => {
-    // Of these tables no row is a company's.
+    // Tables without rows of companies.
     const OTHERS = /^(?:ops\.)?(?:login_failures|login_origins|stranger_notifications)$/
     const deletes = files
       .filter(([, text]) => text.includes('deleteInBatches('))
@@ -108,14 +108,14 @@ describe('background loops', () => {
     const forBoth = (text: string) => pool().query(text, [[company.id, other.id]])
     const OF_BOTH = 'from unnest($1::bigint[]) as id'
 
-    /** Of the two. */
+    /** Companies in a result, limited to the two of the test. */
     async function companiesOf(sql: string): Promise<number[]> {
       const { rows } = await pool().query<{ company_id: number }>(sql)
       const ids = new Set(rows.map(({ company_id }) => company_id))
       return [company.id, other.id].filter((id) => ids.has(id))
     }
 
-    /** Rows of both companies for which something is due. */
+    /** Rows of both companies with due work. */
     async function makeDue(): Promise<void> {
       for (const each of [company, other]) {
         const { id } = (await each.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
@@ -139,7 +139,7 @@ describe('background loops', () => {
       )
     }
 
-    /** What each has done, by company. */
+    /** Companies processed by each loop. */
     const loops: Readonly<Record<string, () => Promise<readonly number[]>>> = {
       deliveries: async () => {
         const taking = { pool: pool(), vault, log: (_: string, error: unknown) => fail(error) }
@@ -164,7 +164,7 @@ describe('background loops', () => {
       },
       cancelling: async () => {
         await forBoth('update read.webhooks set enabled = false where company_id = any($1)')
-        // What is under way is left to whoever sends it.
+        // Deliveries under way stay with their sender.
         await forBoth('update ops.webhook_deliveries set leased_until = null where company_id = any($1)')
         await cancelWaiting(pool())
         return companiesOf(`select company_id from ops.webhook_deliveries where status = 'cancelled'`)
@@ -256,7 +256,7 @@ describe('background loops', () => {
   })
 })
 
-/** Of the work that is due. */
+/** Share of the due work. */
 const share = { limit: 8, companies: createRoundRobin(), isTest: false, failing: [] }
 
 type Purge = (pool: Pool) => Promise<unknown>
@@ -278,7 +278,7 @@ const PURGES: readonly Purge[] = [
 
 const LONG_AGO = `now() - interval '10 years'`
 
-/** Tables with a row that is past its time. */
+/** Tables with an expired row. */
 const OLD: readonly (readonly [table: string, columns: string, values: string])[] = [
   ['idempotent_answers', 'key, request_hash, status, body, created_at', `'k', '', 200, '', ${LONG_AGO}`],
   [

@@ -42,7 +42,7 @@ describe('ledgers of two shards', () => {
   it('are copied to one event store, each from the shard of its company [SHARD-93]', async () => {
     const [moved] = ids.south as [number]
     const { main } = shards.cores
-    // What is left in main of a company that went south, and has gone on there.
+    // Leftovers on the default shard of a company that migrated, and has new events there.
     await main.pool.query(`insert into ops.ledgers (company_id, revision, hash, move) values ($1, 0, '', 'left')`, [
       moved,
     ])

@@ -4,7 +4,7 @@ import { createDirectoryCache, type LookUpResult } from '#sharding/directory-cac
 
 const HOUR_MS = 3_600_000
 
-/** A directory that is asked by statements; `answers` says what it knows. */
+/** Directory that answers statements from its entries, and records them. */
 function directory(kept = 10) {
   let time = 0
   const asked: (readonly string[])[] = []
@@ -64,7 +64,7 @@ describe('directory cache', () => {
     expect(there.asked.flat().filter((key) => key === 'a')).to.have.length(1)
   })
 
-  it('lets go of the key that was used longest ago when the room is full [SHARD-21]', async () => {
+  it('evicts the least recently used key when it is full [SHARD-21]', async () => {
     const there = directory(2)
     for (const [position, key] of ['a', 'b', 'c'].entries()) there.put(key, position + 1)
     for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) await shardOf(there, key)

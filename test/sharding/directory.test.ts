@@ -110,7 +110,7 @@ describe('the directory of two shards', () => {
       ).to.have.length(1)
       expect(pair.find((answer) => !('id' in answer))).to.deep.equal(TAKEN)
     }
-    // Neighbours in its group are answered by themselves.
+    // Other requests of its group have their own results.
     const [taken, opened] = await Promise.all([
       open(all.main, north.id, 'loja-do-sul'),
       open(all.main, north.id, 'loja-do-norte'),
@@ -127,7 +127,7 @@ describe('the directory of two shards', () => {
     expect(await failureOf(all.directory.find('api_key', other))).to.be.instanceOf(Unavailable)
     expect(await failureOf(key(all.south, south.id))).to.be.instanceOf(Unavailable)
     expect(await failureOf(open(all.main, north.id, 'sem-catalogo'))).to.be.instanceOf(Unavailable)
-    // What needs no name is written, though it waits in one group with what does.
+    // A write without a name is not delayed by a name reservation in its group.
     const [refused, changed] = await Promise.all([
       failureOf(open(all.south, south.id, 'sem-catalogo')),
       runAsSystem(all.south.writer, south.id, createPaymentType, { name: 'Dinheiro', kind: 'cash' } as never),

@@ -11,7 +11,7 @@ describe('tables of a company under migration', () => {
   interface Table {
     readonly name: string
     readonly columns: readonly string[]
-    /** Of the rows before a change, what replication tells. */
+    /** Columns of the old row that replication sends. */
     readonly identity: readonly string[]
   }
 

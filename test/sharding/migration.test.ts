@@ -25,7 +25,7 @@ describe('migration of a company', () => {
     payments: [{ payment_type_id: cash, amount: '5.00' }],
   })
 
-  /** A company of main, which has sold something. */
+  /** Company on the default shard with a sale. */
   async function shop(): Promise<{ readonly company: TestCompany; readonly cash: number }> {
     const company = await shards.main.company()
     await shards.register(company.id)
@@ -65,7 +65,7 @@ describe('migration of a company', () => {
 
   const BEFORE_SWITCH = MIGRATION_STEPS.slice(0, MIGRATION_STEPS.indexOf('switched'))
 
-  /** Moves until a step is done, and fails there. */
+  /** Migrates up to a step, which fails. */
   const interrupted = (id: number, at: MigrationStep) =>
     migrateCompany(
       shards.moving(id, {

@@ -45,7 +45,7 @@ describe('two shards on one event store', function () {
     shards = await openShards(places())
     ids = await settleIn(shards, 4)
     await shards.close()
-    // As after a crash, reading the whole store.
+    // Like a start after a crash: reads the whole store.
     await onClient(database.url, (client) => client.query('delete from ops.checkpoints'))
     shards = await openShards(places())
   })
@@ -105,7 +105,7 @@ describe('two shards on one event store', function () {
       ...more,
     })
     before(async () => {
-      // A clone says that it is what it was cloned from.
+      // A cloned database has the identity of its origin.
       for (const { url } of [empty, keyless, alien])
         await onClient(url, (client) => client.query('update ops.installation set id = gen_random_uuid()'))
     })

@@ -11,10 +11,10 @@ import { MASTER_KEY, masterKeys } from '../support/master-key.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { openTwoShards, SOUTH, type TwoShards } from '../support/shards.ts'
 
-/** Where two shards keep everything. */
+/** Addresses of two shards and their store. */
 export interface Places {
   readonly DATABASE_URL: string
-  /** Without it each shard has its own. */
+  /** Without it each shard stores its own ledgers. */
   readonly EVENTSTORE_URL?: string
   readonly DATA_DIR: string
 }
@@ -37,7 +37,7 @@ export const openShards = (places: Places): Promise<TwoShards> =>
       }),
   )
 
-/** Companies by turns in both, with an owner and two customers each. Returns their ids by shard. */
+/** Creates companies on both shards alternately, with an owner and two customers each. Returns their ids by shard. */
 export async function settleIn(
   { cores }: TwoShards,
   count: number,
@@ -53,7 +53,7 @@ export async function settleIn(
   return ids
 }
 
-/** Events of each company. */
+/** Number of events of each company. */
 export const EVENTS = 4
 
 async function makeCompany(core: Core, id: number): Promise<void> {
@@ -73,7 +73,7 @@ export async function ledgersOf({ pool }: Pick<Core, 'pool'>): Promise<number[]>
   return rows.map(({ company_id }) => company_id)
 }
 
-/** What a shard's read model holds, by table. */
+/** Contents of a shard's read model, by table. */
 export async function tablesOf(url: string): Promise<[string, unknown][]> {
   return Object.entries(await contentsOf(url)).filter(([name]) => name.startsWith('read.'))
 }

@@ -15,25 +15,25 @@ import { companyRegistered } from '../support/facts.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { cheapHash } from '../support/passwords.ts'
 
-/** Two shards of one process: cores, a directory that can be cut off, and how people get in. */
+/** Two shards of one process: cores, a directory that can be cut off, and access. */
 export interface TwoShards {
   readonly directory: Directory
-  /** In front of `main`, for the directory alone. */
+  /** In front of `main`, used by the directory only. */
   readonly proxy: CutProxy
   readonly shards: Shards<Core>
   readonly persons: PersonDirectory & { readonly shards: Shards<Core> }
   readonly access: ShardedAccess
   readonly main: Core
   readonly south: Core
-  /** What was logged. */
+  /** Log messages. */
   readonly told: string[]
-  /** What was sent by mail. */
+  /** Sent e-mails. */
   readonly mailed: { readonly to: readonly string[]; readonly text: string }[]
-  /** As if it could not be reached. */
+  /** Simulates an unreachable shard. */
   away(name: string, isAway: boolean): void
-  /** As another process has it. */
+  /** Simulates another process. */
   another(): { readonly access: ShardedAccess; readonly directory: Directory }
-  /** A company with an owner, who may be a person already. */
+  /** Company with an owner, who may be an existing person. */
   company(
     shard: string,
     email?: string,

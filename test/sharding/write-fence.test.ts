@@ -207,7 +207,7 @@ describe('a company under migration', () => {
     const state = async () =>
       (await pool().query('select move from ops.ledgers where company_id = $1', [company.id])).rows[0].move
 
-    /** Pauses, and sees that it waits until `end` has been done. */
+    /** Pauses, and asserts that it waits until `end` has completed. */
     async function expectWaits(end: () => Promise<unknown>): Promise<void> {
       let isDone = false
       const pausing = pauseBackgroundWork(pool(), company.id).then(() => {

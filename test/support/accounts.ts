@@ -16,7 +16,7 @@ interface OfSale {
   readonly fields?: Partial<{ external_id: string; amount: string; due_date: string }>
 }
 
-/** Records an account as a counter sale on credit does, which keeps it. */
+/** Records an account like a counter sale on credit, with origin `sale`. */
 const recordOfSale = command<OfSale>({
   needs: () => [],
   decide(_rows, { name, fields }, { nextId }) {

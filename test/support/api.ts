@@ -68,7 +68,7 @@ export interface TestCompany {
   /** Creates another key of the company. */
   newKey(scopes: readonly Scope[], expiresAt?: string): Promise<{ id: number; key: string }>
   paymentType(kind: PaymentKind, fee?: string): Promise<number>
-  /** Runs a command as another channel would, and returns the record that it answers. */
+  /** Runs a command like another channel, and returns the resulting record. */
   run<I>(command: Command<I>, input: I, origin?: Origin): Promise<Json>
 }
 
@@ -82,21 +82,21 @@ interface CompanyOptions {
   readonly test?: true
 }
 
-/** For a company whose ids differ from those of all others. */
+/** Id offset of a company with ids unlike those of all others. */
 export const FOREIGN_IDS = 7_000
 
 export interface TestApi {
   readonly url: string
   /** For additional services on the same database. */
   readonly databaseUrl: string
-  /** Of the default shard, which holds all companies unless there are two shards. */
+  /** Core of the default shard, which has all companies unless there are two shards. */
   readonly core: Core
   /** Null with a single shard. */
   readonly shards: TwoShards | null
-  /** Tokens of tills, on any shard. */
+  /** Till tokens, on any shard. */
   readonly tokens: Tokens
   company(options?: CompanyOptions): Promise<TestCompany>
-  /** Connections that are open to it. */
+  /** Number of open connections to it. */
   connections(): Promise<number>
   close(): Promise<void>
 }
@@ -117,7 +117,7 @@ export interface TestApiOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Event store of the ledgers; in the same Postgres by default. */
   readonly store?: EventStore
-  /** The payment provider; there is none by default. */
+  /** Payment provider; none by default. */
   readonly provider?: PaymentProvider
   /** Wraps the writer, to simulate failures. */
   readonly wrapWriter?: (writer: Writer) => Writer
@@ -133,25 +133,25 @@ export interface TestApiOptions {
   readonly server?: Partial<ServerLimits>
   /** Memory budget of request bodies, and of those of unauthenticated clients. */
   readonly bodies?: MemoryBudget
-  /** Turns of calls with large bodies; by default as the service gives them. */
+  /** Limiter of requests with large bodies; by default that of the service. */
   readonly largeCalls?: KeyedSemaphore
   readonly strangers?: UnauthenticatedBodies
-  /** Pages of lists that are kept; by default as many as the service keeps. */
+  /** Cache of list pages; by default that of the service. */
   readonly pages?: PageCache
   /** Master keys that differ from those of all tests. */
   readonly masterKeys?: MasterKeys
-  /** Of another installation than the database's. */
+  /** Secret of another installation. */
   readonly requestSecret?: Buffer
   /** URL of the database owner, if not that of the template. */
   readonly ownerUrl?: string
   readonly onExcess?: (privileges: readonly string[]) => void
-  /** Connections for queries. */
+  /** Size of the query pool. */
   readonly queryConnections?: number
   /** Read replicas of the database. */
   readonly readUrls?: readonly string[]
   readonly readMaxLagMs?: number
   readonly onRead?: (from: ReadFrom) => void
-  /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
+  /** Request clock (UTC); by default that of Postgres, which commands always use. */
   readonly now?: () => string
 }
 

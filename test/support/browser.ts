@@ -20,15 +20,15 @@ import { createTestUser, type TestUser } from './till.ts'
  *       })
  *     })
  *
- * Whether a page is accessible (browser/accessibility.ts) and can be used with the keyboard alone (browser/keyboard.ts) is
- * tested of every page of the panel in test/browser/every-page.test.ts, which needs a row in test/browser/samples/ for each.
+ * Accessibility (browser/accessibility.ts) and keyboard use (browser/keyboard.ts) of every panel page are tested in
+ * test/browser/every-page.test.ts, which needs a row in test/browser/samples/ for each.
  *
- * `panel.company` and `panel.api` put data in place. Every `open` has cookies of its own; go on in the same ones with
- * `page.goto('/painel/…')`. Tests wait with Playwright's locators and their `waitFor`. No page may do what browser/watch.ts
- * lists: what it did is told after the test, and fails it, unless the page was opened with `mayDo`. Pages of a test's own
- * come from browser/small-app.ts and `useBrowser`.
+ * `panel.company` and `panel.api` prepare data. Every `open` has its own cookies; continue with the same ones by
+ * `page.goto('/painel/…')`. Tests wait with Playwright's locators and their `waitFor`. The actions listed in
+ * browser/watch.ts are reported after the test and fail it, unless the page was opened with `mayDo`. Pages of a test's
+ * own come from browser/small-app.ts and `useBrowser`.
  *
- * Code that runs in the page is given to `evaluate` as text: tests know no types of the DOM, and the compiler changes functions.
+ * Code for the page is passed to `evaluate` as text: tests know no DOM types, and the compiler changes functions.
  */
 
 /** `describe` with a browser. Without one its tests are skipped, with one line of explanation, and fail in CI. */
@@ -71,7 +71,10 @@ export interface TestBrowser {
 /** Per step; CI machines are busy. */
 const TIMEOUT_MS = 30_000
 
-/** Pages of whatever answers at `origin`, which is asked for when the first is opened. They are closed, and judged, after each test. */
+/**
+ * Pages of the server at `origin`, which is read when the first one is opened. They are closed and checked after each
+ * test.
+ */
 export function useBrowser(origin: () => string): TestBrowser {
   let opened: { context: BrowserContext; problems: string[]; mayDo: RegExp | undefined; kept: boolean }[] = []
 
@@ -114,7 +117,7 @@ export function useBrowser(origin: () => string): TestBrowser {
   }
 }
 
-/** The service on a database of its own, one company with an owner and a clerk, and a browser that looks at it. */
+/** Service on its own database, a company with an owner and a clerk, and a browser. */
 export interface TestPanel extends TestBrowser {
   readonly databaseUrl: string
   readonly api: TestApi
@@ -127,7 +130,7 @@ export interface TestPanel extends TestBrowser {
 
 interface Started extends Pick<TestPanel, 'api' | 'company' | 'owner' | 'clerk'> {}
 
-/** The result is usable in hooks and tests only. */
+/** Valid in hooks and tests only. */
 export function usePanel(options: TestApiOptions = {}): TestPanel {
   const database = useDatabase()
   let api: TestApi | undefined

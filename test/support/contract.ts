@@ -22,12 +22,12 @@ type Node = { readonly [member: string]: Node } & { readonly $ref?: string }
 export interface Operation {
   readonly id: string
   readonly method: string
-  /** As in the contract: `/sales/{id}/cancel`. */
+  /** Path in the contract: `/sales/{id}/cancel`. */
   readonly path: string
   readonly node: oas31.OperationObject
 }
 
-/** The contract as published, and a strict version for tests: fields that it does not name are refused. */
+/** The published contract, and a strict version for tests that refuses undocumented fields. */
 export const contract = contractOf(V1_ROUTES)
 const strict = closed(contract) as unknown as Node
 
@@ -45,11 +45,11 @@ export const operations: readonly Operation[] = Object.entries(contract.paths ??
   })),
 )
 
-/** Whether it is answered by a stream, which never ends. */
+/** Whether the response is a stream, which never ends. */
 export const isStream = ({ node }: Operation): boolean =>
   'text/event-stream' in ((node.responses?.['200'] as { content?: object } | undefined)?.content ?? {})
 
-/** Asserts that an answer is one that the contract describes for the operation: status, code, headers and body. */
+/** Asserts that a response is documented for the operation: status, code, headers and body. */
 export function expectDocumented(operation: Operation, reply: Reply): void {
   const title = `${operation.id} answered ${reply.status} ${reply.text.slice(0, 300)}`
   const pointer = resolve(`${pointerOf(operation)}/responses/${reply.status}`)
@@ -97,7 +97,7 @@ export function expectAcceptable(operation: Operation, body: unknown): void {
 export const expectExample = (name: string, example: unknown): void =>
   expectValid(`#/components/schemas/${name}`, example, `the example of ${name}`)
 
-/** Asserts that a message to a receiver of webhooks is one that the contract describes. */
+/** Asserts that a webhook message is documented. */
 export const expectDocumentedMessage = (event: string, body: unknown): void =>
   expectValid(`#/webhooks/${event}/post/requestBody/content/application~1json/schema`, body, `a message of ${event}`)
 
@@ -148,7 +148,7 @@ function expectValid(pointer: string, value: unknown, title: string): void {
   if (!validate(value)) expect.fail(`${title}\n${ajv.errorsText(validate.errors)}\n${JSON.stringify(value)}`)
 }
 
-/** A copy in which no object has fields beyond those that are described. */
+/** Copy in which no object accepts undocumented fields. */
 function closed(node: unknown): unknown {
   if (typeof node !== 'object' || node === null) return node
   if (Array.isArray(node)) return node.map(closed)

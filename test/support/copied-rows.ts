@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** Tables of the read model for records that a company may have many of. */
+/** Read model tables of records that can be numerous. */
 const TABLES = [
   'categories',
   'catalog_items',

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 /** A TCP proxy that can interrupt and restore the connection to a server. */
 export interface CutProxy {
   readonly port: number
-  /** All connections break, and no new one comes about. */
+  /** Breaks all connections, and refuses new ones. */
   cut(): void
   mend(): void
   close(): Promise<void>

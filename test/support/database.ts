@@ -4,14 +4,14 @@ import { SERVICE_ROLE } from '#postgres/service-role.ts'
 import { onDatabase } from './server.ts'
 import { until } from './wait.ts'
 
-/** Cloned by every `useDatabase()`: copying a database is much faster than making its tables. */
+/** Cloned by every `useDatabase()`: copying a database is much faster than creating its tables. */
 export const TEMPLATES = { withReadModel: 'tillbook_template', withoutReadModel: 'tillbook_template_bare' }
 
 let counter = 0
 
 /** Connection of a service. */
 interface TestDatabase {
-  /** For the role that services work as, which may do no more than they need. */
+  /** URL for the role of services, with their minimal privileges. */
   readonly url: string
   /** URL of the owner, who has privileges that no service has. */
   readonly ownerUrl: string
@@ -34,7 +34,7 @@ export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'):
   before(`create database ${name}`, async function () {
     await cloneDatabase(name, TEMPLATES[template])
     isThere = true
-    // Hooks run in the order in which they were added: only one added now comes after those that close the tests' pools.
+    // Added at this point, the hook runs after those that close the tests' pools.
     this.test?.parent?.afterAll(`drop database ${name}`, () => dropDatabase(name))
   })
 
@@ -65,12 +65,12 @@ export async function cloneDatabase(name: string, from: string): Promise<void> {
 
 let pool: pg.Pool | undefined
 
-/** One connection for all databases that a process makes; it does not keep the process alive. */
+/** One connection for all databases of a process; it does not keep the process alive. */
 function administrator(): pg.Pool {
   if (!pool) {
     const kept = { max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true }
     pool = new pg.Pool({ connectionString: serverUrl(), application_name: 'tests', ...kept })
-    // It goes with the server.
+    // The connection ends with the server.
     pool.on('error', () => {})
   }
   return pool
@@ -89,7 +89,7 @@ function serverUrl(): string {
   return url
 }
 
-/** Servers notice a closed connection a moment later than the client, hence the short patience. */
+/** Servers notice a closed connection later than the client, hence the short wait. */
 async function openConnections(client: pg.Pool, name: string): Promise<string[]> {
   let open: string[] = []
   await until(

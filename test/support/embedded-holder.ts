@@ -26,6 +26,6 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   })
 }
 
-// A command that uses the server of another process has nothing that keeps it running.
+// A command that uses the server of another process would end at once.
 setInterval(() => {}, 60_000)
 console.log(JSON.stringify({ url: server.ownerUrl }))

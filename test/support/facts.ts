@@ -274,7 +274,7 @@ export const ofPayment = (n: number) => ({ id: 1, provider_payment_id: `p${n}` }
 /** An approved payment: the provider's status and ours. */
 export const approved = { provider_status: 'approved', status: 'paid' } as const
 
-/** Order 1 after its payment `p1` was approved; the store is there already. */
+/** Order 1 after the approval of its payment `p1`; its store exists. */
 export const orderPaid = () => [
   orderPlaced(),
   paymentStarted(1),

@@ -11,7 +11,7 @@ interface Faults {
   readonly gate: string
 }
 
-/** Services that fail: for an unforeseen reason, and because the database cannot be reached. */
+/** Services with unexpected errors, and with an unreachable database. */
 export interface FaultyApi {
   readonly broken: Faults
   readonly down: Faults

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 
-/** How the next COMMIT fails: before it reaches the server, or after the server has executed it. */
+/** Failure of the next COMMIT: before it reaches the server, or after the server has executed it. */
 export type CommitFault = 'none' | 'lost' | 'done'
 
 /** A pool whose connections break at COMMIT on command. */
@@ -29,7 +29,7 @@ async function breakCommit(
   const fault = text === 'commit' ? (faults.shift() ?? 'none') : 'none'
   if (fault === 'none') return query()
   if (fault === 'done') await query()
-  // The statements before it are answered first, as on a wire that breaks at this point.
+  // Preceding statements get their answers, as on a connection that breaks at this point.
   else await client.query('rollback')
   throw new Error('Connection terminated unexpectedly')
 }

@@ -58,7 +58,7 @@ export interface Scenario {
     aheadUntil?: string | null,
     found?: readonly unknown[],
   ): Promise<Decided>
-  /** Rows as a decision sees them, loaded as far as `refs` says. */
+  /** Rows as a decision reads them, loaded for `refs`. */
   rows(...refs: AnyRef[]): Promise<Rows>
   /** The API's view of the record at a time (UTC), by default that of the last event; null if it does not exist. */
   show(subject: string, now?: string): Promise<unknown>
@@ -67,18 +67,18 @@ export interface Scenario {
 /** Result of a command. */
 export interface Decided {
   readonly decision: Decision
-  /** These events and no others, in this order. */
+  /** Asserts exactly these events, in this order. */
   accepts(outcome: OutcomeKind, ...events: readonly NewEvent[]): void
-  /** This refusal, and so no event. */
+  /** Asserts this refusal, without events. */
   refuses(code: RefusalCode, details?: Record<string, unknown>): void
 }
 
-/** A Postgres without any row: whatever the working set asks for is absent. */
+/** An empty Postgres: the working set finds no rows. */
 const nothing: Transaction = {
   query: async () => ({ rows: [], rowCount: 0, command: 'SELECT', oid: 0, fields: [] }),
 }
 
-/** Given these events, in an otherwise empty read model. */
+/** Scenario with these events, in an otherwise empty read model. */
 export async function given(...events: readonly Past[]): Promise<Scenario> {
   const set = createWorkingSet()
   const rows = set.of(COMPANY_ID)

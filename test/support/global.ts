@@ -8,7 +8,7 @@ import { administer, onDatabase, startTestServer, type TestServer } from './serv
 
 let server: TestServer | undefined
 
-/** Time-outs are for the number of cases in `npm test`. */
+/** Time-outs fit the number of cases in `npm test`. */
 export const mochaHooks = {
   beforeEach(this: Mocha.Context) {
     if (DEPTH > 1) this.currentTest?.timeout(0)
@@ -42,7 +42,7 @@ export async function mochaGlobalSetup(): Promise<void> {
     buildPrograms()
     await createTemplates(server)
   } catch (error) {
-    // Mocha leaves the teardown out when the setup fails, and the server's connection would keep the run alive.
+    // Mocha skips the teardown if the setup fails, and the server's connection would keep the run alive.
     await mochaGlobalTeardown()
     throw error
   }
@@ -59,7 +59,7 @@ export async function mochaGlobalTeardown(): Promise<void> {
 async function createTemplates({ url: serverUrl, serviceUrl }: TestServer): Promise<void> {
   await dropTemplates(serverUrl)
   await administer(serverUrl, (client) => client.query(`create database ${TEMPLATES.withReadModel}`))
-  // Any command makes the tables that a service finds missing.
+  // Any command creates missing tables of the service.
   const [DATABASE_URL, DATABASE_OWNER_URL] = [serviceUrl, serverUrl].map((url) =>
     onDatabase(url, TEMPLATES.withReadModel),
   )

@@ -30,7 +30,7 @@ interface Output {
 export interface Workplace {
   readonly directory: string
   bash(script: string): Promise<Output>
-  /** Puts programs there, under the names that they have in the guide. */
+  /** Writes programs under their file names in the guide. */
   write(programs: readonly Snippet[]): Promise<void>
   /** Compiles its files in strict mode. */
   compile(): Promise<void>

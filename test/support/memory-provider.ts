@@ -11,19 +11,19 @@ import {
 /** Behaviour of the provider instead of an ordinary payment; `charge` makes the payment, once per attempt. */
 type Twist = (charge: () => ProviderPayment, payment: NewPayment) => ProviderPayment | Promise<ProviderPayment>
 
-/** A payment provider in memory, which keeps its word: one attempt, one payment. */
+/** In-memory payment provider without faults: one payment per attempt. */
 export interface MemoryProvider extends PaymentProvider {
-  /** Every call to make a payment, with the account that it was made for. */
+  /** Payment calls, with their accounts. */
   readonly calls: (NewPayment & { account: ProviderAccount })[]
   /** Charged payments. */
   readonly payments: ProviderPayment[]
-  /** The status that new payments have; `pending` at first. */
+  /** Status of new payments; initially `pending`. */
   status: string
-  /** The next call to make a payment goes like this. */
+  /** Overrides the next payment call. */
   twist(twist: Twist): void
-  /** Every call to give back. */
+  /** Refund calls. */
   readonly refundCalls: NewRefund[]
-  /** The next call to give back goes like this; `give` gives back, once per refund. */
+  /** Overrides the next refund call; `give` refunds, once per refund. */
   twistRefund(twist: (give: () => string) => string | Promise<string>): void
 }
 
@@ -104,7 +104,7 @@ export function createMemoryProvider(): MemoryProvider {
   return provider
 }
 
-/** The payment is made, but the answer is lost. */
+/** The payment is created, but the response is lost. */
 export const lostAnswer: Twist = (charge) => {
   charge()
   throw new ProviderUnavailable('the answer was lost')

@@ -15,7 +15,7 @@ export interface TwoShards {
   readonly south: TestApi
   /** A migration of a company from the default shard to the second one, or back. */
   moving(companyId: number, more?: Partial<MigrationRun>): MigrationRun
-  /** Has the directory know that companies live in main. */
+  /** Registers companies in the directory on the default shard. */
   register(...companyIds: number[]): Promise<void>
 }
 

@@ -6,7 +6,7 @@ const PREFIX = 'newer-'
 
 /** A later version of the product. */
 export interface NewerProgram {
-  /** Its folder, in the place of `dist`. */
+  /** Its folder, in place of `dist`. */
   readonly folder: string
   remove(): Promise<void>
 }

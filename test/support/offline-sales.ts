@@ -4,7 +4,7 @@ import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import type { Json, TestCompany } from './api.ts'
 import type { TestTill } from './till.ts'
 
-/** A sale as a till uploads it: product 10 once for 10.00, paid in cash; a test names the fields that it is about. */
+/** Sale in the till's upload format: product 10 once for 10.00, paid in cash; a test overrides the relevant fields. */
 export const offlineSaleOf = (fields: object = {}) => ({
   offline_id: 'pdv-1',
   total: 10,
@@ -17,18 +17,18 @@ export const offlineSaleOf = (fields: object = {}) => ({
   ...fields,
 })
 
-/** A company's product of 10.00 with a stock, and its ways to pay, for sales of them. */
+/** Product for 10.00 with stock, and payment types, of a company. */
 export interface Counter {
   readonly product: number
   readonly cash: number
   readonly account: number
   /** One unit for 10.00 in cash under this identifier. */
   sale(offlineId: string, fields?: object): ReturnType<typeof offlineSaleOf>
-  /** Paid on account, still to be received. */
+  /** Sale on account, with a pending receivable. */
   onAccount(offlineId: string): ReturnType<typeof offlineSaleOf>
-  /** Records a sale as if a till had uploaded it, and returns it. */
+  /** Records a sale like a till upload, and returns it. */
   record(sale: object): Promise<Json>
-  /** Sells two units through the API; a test names the fields that it is about. */
+  /** Sells two units through the API; a test overrides the relevant fields. */
   sell(fields?: object): Promise<Json>
   stock(): Promise<string>
 }
@@ -66,7 +66,7 @@ export async function openCounter(company: TestCompany, stock = '100'): Promise<
   }
 }
 
-/** Uploads sales that must be answered, and returns the answer; its counts must agree with its results. */
+/** Uploads sales, and returns the successful response; its counts must agree with its results. */
 export async function upload(till: TestTill, sales: readonly unknown[]): Promise<Json> {
   const reply = await till.post('/sync/sales', { sales })
   expect(reply.status, reply.text).to.equal(200)

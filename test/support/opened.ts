@@ -19,7 +19,7 @@ export const personalValues = (event: Envelope): unknown[] =>
     return value === undefined || value === null ? [] : [value]
   })
 
-/** That nothing personal is stored in clear. */
+/** Asserts that no personal data is stored in clear. */
 export function expectSealed(stored: readonly Envelope[]): void {
   for (const event of stored)
     for (const value of personalValues(event)) expect(isSealed(value), event.type).to.equal(true)

@@ -4,7 +4,7 @@ import type { TestCompany } from './api.ts'
 
 let payments = 0
 
-/** An order over R$ 46,30 of a store, and its id. */
+/** Order for R$ 46,30 in a store, with its id. */
 export async function placedOrder(company: TestCompany, store_alias: string, name = 'Maria da Silva'): Promise<number> {
   const items = [{ description: 'Cesta de café da manhã', quantity: '1', unit_price: '46.30' }]
   const customer = { name, email: 'maria@example.com', document: '52998224725' }
@@ -23,7 +23,7 @@ export async function paymentTold(
   return provider_payment_id
 }
 
-/** One that was paid twice. */
+/** Order that was paid twice. */
 export async function alarmedOrder(company: TestCompany, store_alias: string): Promise<number> {
   const id = await placedOrder(company, store_alias)
   await paymentTold(company, id, 'approved')

@@ -5,17 +5,17 @@ import type { TestApi, TestApiOptions, TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 import { standIn, useApi } from './use-api.ts'
 
-/** A page, or a redirection. */
+/** Page or redirect. */
 export interface PanelReply {
   readonly status: number
   readonly headers: Headers
   /** HTML. */
   readonly html: string
-  /** Target of a redirection. */
+  /** Target of a redirect. */
   readonly to: string | null
 }
 
-/** A person with a browser that keeps cookies and runs no scripts. */
+/** Browser session with cookies and without scripts. */
 export interface PanelUser {
   readonly id: number
   readonly email: string
@@ -27,16 +27,16 @@ export interface PanelUser {
    * given ones. Throws if the page has no such form.
    */
   submit(page: string, fields: FormFields, action?: string): Promise<PanelReply>
-  /** Sends just this. */
+  /** Sends exactly these fields. */
   post(path: string, fields: FormFields, headers?: Record<string, string>): Promise<PanelReply>
   logIn(password?: string): Promise<PanelReply>
-  /** As the browser would send it. */
+  /** Cookie header of the session. */
   cookie(): string
 }
 
 type FormFields = Readonly<Record<string, string | readonly string[]>>
 
-/** Text that a page which does not take care would run. */
+/** Text that runs as a script if a page does not escape it. */
 export const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
 
 let users = 0

@@ -1,5 +1,5 @@
 import { hash } from '@node-rs/argon2'
 
-/** A hash that the service takes as any other, made and checked at the least cost: that of its own is paid in test/access/. */
+/** Valid hash with minimal cost; test/access/ tests the real cost. */
 export const cheapHash = (password: string): Promise<string> =>
   hash(password, { memoryCost: 8, timeCost: 1, parallelism: 1 })

@@ -8,15 +8,15 @@ import { freePort } from '#lib/free-port.ts'
 import { programIn, programOf, TEST_SETTINGS } from './program.ts'
 import { until } from './wait.ts'
 
-/** The service in a process of its own, as an operator would run it. */
+/** Service in a separate process, like an operator's. */
 export interface Service {
   readonly url: string
   readonly pid: number
-  /** Everything it has printed so far. */
+  /** Output so far. */
   output(): string
   /** SIGTERM, then its exit code; null if a signal ended it. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
-  /** Its exit code when it ends by itself. */
+  /** Exit code, once it ends by itself. */
   ended(): Promise<number | null>
   /** SIGKILL: no chance to clean up. */
   kill(): Promise<void>
@@ -26,7 +26,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 interface Starting {
   readonly timeout_ms?: number
-  /** Of another version, compiled there. */
+  /** Folder of another version's compiled code. */
   readonly folder?: string
 }
 

@@ -9,7 +9,7 @@ const { build, SOURCES } = createRequire(import.meta.url)('../../tools/compiled.
   readonly SOURCES: readonly string[]
 }
 
-/** Compiles the product, unless that is done: once for a run, before any program is started. */
+/** Compiles the product once per run, before any program starts. */
 export { build as buildPrograms, SOURCES }
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
@@ -21,10 +21,10 @@ export const compiledAt = (path: string): string => join(DIST, path)
 export const compiledOf = (source: string, folder: string = DIST): string =>
   join(folder, source.replace(/\.tsx?$/, '.js'))
 
-/** Arguments of node that run a program such as `src/main.ts`: its compiled form, which starts much faster. */
+/** Arguments of node for a program such as `src/main.ts`: its compiled form, which starts much faster. */
 export const programOf = (source: string, ...words: readonly string[]): string[] => programIn(DIST, source, ...words)
 
-/** For another version, compiled to another folder. */
+/** The same for another version, compiled to another folder. */
 export const programIn = (folder: string, source: string, ...words: readonly string[]): string[] => [
   '--enable-source-maps',
   compiledOf(source, folder),
@@ -38,13 +38,11 @@ export const NO_PANEL_QUOTA = {
   PANEL_QUOTA_PER_COMPANY: '1000000',
 }
 
-/**
- * Settings of programs in a test run, whose servers are fast rather than durable (server.ts) and share one master key.
- */
+/** Settings of programs in a test run, with fast instead of durable servers (server.ts), and one master key. */
 export const TEST_SETTINGS = {
   ALLOW_UNDURABLE_POSTGRES: 'true',
   MASTER_KEY,
   ...NO_PANEL_QUOTA,
-  // Commands read files of their database there.
+  // Commands read files of their database from it.
   DATA_DIR: join(tmpdir(), `tillbook-commands-${process.pid}`),
 }

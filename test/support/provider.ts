@@ -4,7 +4,7 @@ const nobody = async (): Promise<never> => {
   throw new ProviderUnavailable('this test has no payment provider')
 }
 
-/** For tests that are about something else. */
+/** For tests without payments. */
 export const noProvider: PaymentProvider = {
   createPayment: nobody,
   getPayment: nobody,

@@ -9,7 +9,7 @@ import { personActs } from './acts/persons.ts'
 import { saleActs } from './acts/sales.ts'
 import { SIGNING_SECRET, webhookActs } from './acts/webhooks.ts'
 
-/** Ids that a company's records have so far, by kind. */
+/** Ids of a company's records, by kind. */
 export type Known = Map<string, number[]>
 
 /**
@@ -21,7 +21,7 @@ export interface Step {
   readonly input: Readonly<Record<string, unknown>>
 }
 
-/** Text in every answer and hash that must be in no event. */
+/** Secrets in stored answers and hashes that no event may contain. */
 export const SECRETS = [KEY, PASSWORD_HASH, SIGNING_SECRET, ACCESS_TOKEN, NOTIFICATION_SECRET]
 
 /** Id without a record. */

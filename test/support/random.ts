@@ -1,18 +1,18 @@
 import fc from 'fast-check'
 
-/** How many times as much is tried as in `npm test`; `npm run test:deep` sets it. */
+/** Multiple of the cases of `npm test`; set by `npm run test:deep`. */
 export const DEPTH = Number(process.env.TEST_DEPTH || 1)
 
 const CI_SEED = 1
-/** CI without TEST_SEED runs the same cases each time, and a few others. */
+/** CI without TEST_SEED runs the same cases each time, plus a few random ones. */
 const IS_FIXED = !process.env.TEST_SEED && Boolean(process.env.CI)
-/** Share of other cases, relative to those with the fixed seed. */
+/** Share of random cases, relative to those with the fixed seed. */
 const SHARE_OF_OTHERS = 0.2
 
 /** First seed of random cases; TEST_SEED repeats another run. */
 export const SEED = Number(process.env.TEST_SEED || (IS_FIXED ? CI_SEED : newSeed()))
 
-/** For titles of suites, so that every run tells how to repeat it. */
+/** For suite titles, so that every run shows how to repeat it. */
 export const TITLE = `TEST_SEED=${SEED} TEST_DEPTH=${DEPTH}`
 
 /** Seeds, and the number of cases for each; `npm test` runs `runs`. */

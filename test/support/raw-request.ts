@@ -5,7 +5,7 @@ interface RawRequest {
   readonly method?: string
   /** Sent unchanged; `fetch` would normalize it. */
   readonly path: string
-  /** Sent as they are, Host included. */
+  /** Sent unchanged, Host included. */
   readonly headers?: Record<string, string>
   readonly body?: string | Buffer
   /** Sends the body in chunks, without announcing its length. */

@@ -18,7 +18,7 @@ export interface FollowedPostgres {
   readonly standby: string
   /** Sets the delay of commits on the replica. */
   delay(ms: number): Promise<void>
-  /** Shows nothing more, and all that it has missed. */
+  /** Pauses replay; later commits are not visible. */
   pause(): Promise<void>
   resume(): Promise<void>
   stopStandby(): Promise<void>

@@ -16,7 +16,7 @@ type Verdict =
   | { readonly outcome: 'unchecked' }
   | { readonly outcome: 'false'; readonly fault: string }
 
-/** Code that browsers run. */
+/** Verification code of browsers. */
 interface Verification {
   readonly verifyReceipt: (text: string, trusted: Trusted) => Promise<Verdict>
   readonly readGiven: (given: string) => Promise<string>
@@ -48,7 +48,7 @@ export const trustedOf = (...keys: readonly { readonly publicKey: string }[]): T
 
 type Said = Pick<Envelope, 'type' | 'subject' | 'data'>
 
-/** An in-memory ledger that proves events for those who have a key. */
+/** In-memory ledger that proves events for API keys. */
 export function ledgerOf(companyId: number, said: readonly Said[]) {
   const events: Envelope[] = []
   const nodes = new Map<string, Buffer>()
@@ -74,7 +74,7 @@ export function ledgerOf(companyId: number, said: readonly Said[]) {
   }
   const hashes: Hashes = { hash: (level, index) => nodes.get(`${level}/${index}`) as Buffer }
   const head = { size: appender.size, root: appender.root() }
-  /** Of all events, by a key. */
+  /** Proves all events, for a key. */
   const prove = (
     revision: number,
     { privateKey }: Pick<NoteSigner, 'privateKey'>,

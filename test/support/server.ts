@@ -15,16 +15,16 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-/** Nothing in a test run has to survive a power failure. */
+/** Settings without durability. */
 const FAST = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
   max_wal_size: '256MB',
   max_connections: '200',
-  // Companies move between two of its databases.
+  // Companies migrate between two of its databases.
   wal_level: 'logical',
-  // Several tests may move companies at once.
+  // Several tests may migrate companies at once.
   max_replication_slots: '40',
   max_wal_senders: '40',
   max_worker_processes: '24',
@@ -51,7 +51,7 @@ export async function startTestServer(): Promise<TestServer> {
   }
 }
 
-/** As an operator would, once for a server. */
+/** Creates the service role like an operator, once per server. */
 export async function makeServiceRole(url: string): Promise<string> {
   await administer(url, (client) => ensureServiceRole(client, SERVICE_ROLE, SERVICE_ROLE))
   const service = new URL(url)
@@ -60,7 +60,7 @@ export async function makeServiceRole(url: string): Promise<string> {
   return service.href
 }
 
-/** A run that was killed leaves its server behind; a server that is in use, or a directory just being set up, is let be. */
+/** Removes servers of killed runs; skips a server in use, and a directory that is being set up. */
 async function removeLeftOvers(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX))
   const removals = names.map(async (name) => {
@@ -80,7 +80,7 @@ export function onDatabase(url: string, name: string): string {
   return other.href
 }
 
-/** Runs statements on a connection of their own, as `create database` needs it. */
+/** Runs statements on a separate connection, as required by `create database`. */
 export async function administer<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, application_name: 'tests' })
   await client.connect()

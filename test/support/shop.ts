@@ -16,9 +16,9 @@ export const OTHER_COMPANY_ID = COMPANY_ID + 1
 /** The ledger and read model of two companies in a real database. */
 export interface Shop {
   readonly core: Core
-  /** Records events unchanged, at one time, in the ledger of a company. */
+  /** Records events unchanged, with one time, in the ledger of a company. */
   record(events: readonly NewEvent[], companyId?: number): Promise<Answer>
-  /** Runs a command that must be accepted. */
+  /** Runs a command that must succeed. */
   run<I>(command: Command<I>, input: I): Promise<Answer>
 }
 

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 /** A TCP proxy that can delay answers, to detect what a client sends without waiting for them. */
 export interface SlowProxy {
   readonly port: number
-  /** From now on answers are kept until the client has sent `text` (after this call). */
+  /** Holds answers until the client has sent `text` (after this call). */
   holdAnswersUntil(text: string): void
   close(): Promise<void>
 }

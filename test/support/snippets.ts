@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 /** A fenced block of a Markdown file. */
 export interface Snippet {
   readonly language: string
-  /** The file that the block is, as ```` ```ts client.ts ```` says; empty when it says none. */
+  /** File name in ```` ```ts client.ts ````; empty without one. */
   readonly file: string
-  /** The heading above it. */
+  /** Heading of its section. */
   readonly heading: string
   readonly text: string
 }

@@ -34,11 +34,11 @@ async function unguarded(client: ClientBase, work: (client: ClientBase) => Promi
   }
 }
 
-/** One statement of it. */
+/** Tampers with one statement. */
 export const tamperBy = (pool: Pool, text: string, values: readonly unknown[] = []): Promise<void> =>
   tamper(pool, (client) => client.query(text, [...values]))
 
-/** No events of any company. */
+/** Deletes all events. */
 export async function emptyLedgers(pool: Pool): Promise<void> {
   const { rowCount } = await pool.query('select from ledger.events limit 1')
   if (rowCount === 1) await tamperBy(pool, 'delete from ledger.events')

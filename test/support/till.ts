@@ -40,7 +40,7 @@ export const logIn = (
   headers: Record<string, string> = {},
 ): Promise<Reply> => send(`${url}/api/auth/login`, 'POST', { email, password }, headers)
 
-/** Calls with a token, of whatever service shares the database. */
+/** Requests with a token, to any service on the same database. */
 export function tillWith(url: string, user: TestUser, token: string): TestTill {
   const call: TestTill['call'] = (method, path, body, headers) =>
     send(`${url}/api${path}`, method, body, { authorization: `Bearer ${token}`, ...headers })
@@ -55,7 +55,7 @@ export async function openTill(url: string, company: TestCompany, user?: TestUse
   return tillWith(url, who, reply.body.data.token)
 }
 
-/** Asserts an error of the sync interface and returns its errors by field, if any. */
+/** Asserts an error of the till sync, and returns its errors by field, if any. */
 export function expectFailure(reply: Reply, status: number, message?: RegExp): Json {
   expect(reply.status, reply.text).to.equal(status)
   const { success, errors, ...rest } = reply.body

@@ -23,7 +23,7 @@ interface UsedCompany {
 /** `useApi`, with one company for all tests of the `describe`. */
 export const useCompany = (options?: TestApiOptions): UsedCompany => withCompany(before, options)
 
-/** `useApi`, and a company that is a new one in each test. */
+/** `useApi`, with a new company in each test. */
 export const useCompanyPerTest = (options?: TestApiOptions): UsedCompany => withCompany(beforeEach, options)
 
 function withCompany(hook: typeof before | typeof beforeEach, options?: TestApiOptions): UsedCompany {

@@ -7,16 +7,16 @@ import { until } from './wait.ts'
 export interface Wire {
   readonly socket: Socket
   write(bytes: string | Buffer): void
-  /** The answers that have arrived completely so far. `HEAD` answers have no body. */
+  /** Complete responses so far. `HEAD` responses have no body. */
   answers(): Reply[]
-  /** Waits until this many answers are complete; rejects on a time-out or if the connection ends before. */
+  /** Waits until this number of responses is complete; rejects on a time-out or if the connection ends earlier. */
   answered(count: number, timeout_ms?: number): Promise<Reply[]>
-  /** Resolves when the service has ended the connection. */
+  /** Resolves once the service has closed the connection. */
   ended(timeout_ms?: number): Promise<void>
   close(): void
 }
 
-/** A request that is not answered within this is a stuck one. */
+/** A request without a response within this time counts as stuck. */
 const STUCK_MS = 15_000
 
 export async function openWire(url: string, { isHead = false } = {}): Promise<Wire> {
@@ -25,7 +25,7 @@ export async function openWire(url: string, { isHead = false } = {}): Promise<Wi
   const chunks: Buffer[] = []
   let isEnded = false
   socket.on('data', (chunk) => chunks.push(chunk))
-  // Whatever was received stays; a reset after an answer is how a service stops listening.
+  // Received responses stay; a service may reset the connection after a response.
   socket.on('error', () => {})
   socket.on('end', () => socket.end())
   socket.on('close', () => {
@@ -60,7 +60,7 @@ export async function openWire(url: string, { isHead = false } = {}): Promise<Wi
   }
 }
 
-/** Sends bytes on a connection of their own and returns the answer. */
+/** Sends bytes on a separate connection, and returns the response. */
 export async function exchange(
   url: string,
   bytes: string | Buffer,
@@ -75,11 +75,11 @@ export async function exchange(
   }
 }
 
-/** A request's text. Nothing is added but the headers that it cannot do without. */
+/** Raw request. Only mandatory headers are added. */
 export interface RawCall {
   readonly method: string
   readonly path: string
-  /** As lines, so that a name may come twice. */
+  /** A list, so that a name may occur twice. */
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly body?: string | Buffer
 }
@@ -107,7 +107,7 @@ function answersIn(bytes: Buffer, isHead: boolean, isEnded: boolean): Reply[] {
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1])
     if (!status) throw new Error(`this is no answer: ${line.slice(0, 200)}`)
     at = end + 4
-    // "100 Continue" announces the answer.
+    // "100 Continue" precedes the response.
     if (status < 200) continue
     const headers = new Headers(fields.map((field) => splitField(field)))
     const isBodiless = isHead || status === 204 || status === 304
@@ -124,7 +124,7 @@ function splitField(field: string): [string, string] {
   return [field.slice(0, colon), field.slice(colon + 1).trim()]
 }
 
-/** Null while it is not complete. */
+/** Null while it is incomplete. */
 function bodyAt(bytes: Buffer, at: number, headers: Headers, isEnded: boolean): { text: string; next: number } | null {
   if (headers.get('transfer-encoding') === 'chunked') return chunksAt(bytes, at)
   const length = headers.get('content-length')

@@ -5,8 +5,8 @@ import { tamperBy } from './tamper.ts'
 const DAY_MS = 86_400_000
 
 /**
- * Makes everything in a company's ledger, up to now, have happened a day earlier. The chain is hashed anew, so the ledger still
- * verifies; no clock can be turned back for a test, because commands go by Postgres's own.
+ * Moves all events of a company's ledger one day back. The chain is hashed again, so the ledger still verifies; tests
+ * cannot set the clock back, because commands use the clock of Postgres.
  */
 export async function moveToYesterday(pool: Pool, companyId: number): Promise<void> {
   const stream = streamOf(companyId)

@@ -23,7 +23,7 @@ describe('tokens of tills', () => {
   const sql = (text: string, values: unknown[] = []) => api.core.pool.query(text, values)
 
   describe('POST /api/auth/login', () => {
-    it('gives a token that works, and tells whose it is; no API add-on is needed [TOKEN-1]', async () => {
+    it('returns a valid token with its user, without the API add-on [TOKEN-1]', async () => {
       const reply = await logIn(api.url, user)
       expect(reply.status, reply.text).to.equal(200)
       const { token } = reply.body.data
@@ -41,18 +41,18 @@ describe('tokens of tills', () => {
       expect((await tillWith(api.url, user, token).get('/sync/status')).status).to.equal(200)
     })
 
-    it('takes the address in capitals and with blanks around, and ignores fields that it does not know [TOKEN-1, SYNC-2]', async () => {
+    it('accepts the address in capitals and with blanks around it, and ignores unknown fields [TOKEN-1, SYNC-2]', async () => {
       const till = tillWith(api.url, user, '')
       const credentials = { email: ` ${user.email.toUpperCase()} `, password: user.password, device: 'Caixa 1' }
       expect((await till.post('/auth/login', credentials)).status).to.equal(200)
     })
 
-    it('keeps every till’s token valid beside the others [TOKEN-1]', async () => {
+    it('keeps the tokens of several tills valid [TOKEN-1]', async () => {
       const tills = [await openTill(api.url, company, user), await openTill(api.url, company, user)]
       for (const till of tills) expect((await till.get('/auth/user')).status).to.equal(200)
     })
 
-    it('refuses a wrong password and an unknown address with the same answer [TOKEN-2]', async () => {
+    it('refuses a wrong password and an unknown address with the same response [TOKEN-2]', async () => {
       const wrong = await logIn(api.url, { ...user, password: 'outra senha' })
       const unknown = await logIn(api.url, { ...user, email: 'ninguem@loja.example' })
       expectFailure(wrong, 401, /^E-mail ou senha incorretos\.$/)
@@ -65,7 +65,7 @@ describe('tokens of tills', () => {
       ['an empty object', {}, ['email', 'password']],
       ['a list', [], ['body']],
       ['null', 'null', ['body']],
-      ['what is no address', { email: 'caixa', password: 'x' }, ['email']],
+      ['an invalid address', { email: 'caixa', password: 'x' }, ['email']],
       ['an empty password', { email: 'a@b.example', password: '' }, ['password']],
       ['an endless password', { email: 'a@b.example', password: 'x'.repeat(201) }, ['password']],
       ['numbers', { email: 1, password: 2 }, ['email', 'password']],
@@ -77,7 +77,7 @@ describe('tokens of tills', () => {
       })
     }
 
-    it('stores neither the token nor the password, only the token’s hash [TOKEN-1]', async () => {
+    it('stores neither token nor password, only the hash of the token [TOKEN-1]', async () => {
       const { token } = await openTill(api.url, company, user)
       const { rows } = await sql(`select t::text as row from ops.sync_tokens t where user_id = $1`, [user.id])
       expect(rows).not.to.be.empty
@@ -90,8 +90,8 @@ describe('tokens of tills', () => {
 
   describe('a token', () => {
     for (const [what, authorization] of [
-      ['of a wrong form', 'Bearer abc'],
-      ['that nobody gave out', `Bearer tb_sync_${'A'.repeat(43)}`],
+      ['with a wrong format', 'Bearer abc'],
+      ['that was never issued', `Bearer tb_sync_${'A'.repeat(43)}`],
       ['without its scheme', `tb_sync_${'A'.repeat(43)}`],
       ['of another scheme', 'Basic YTpi'],
       ['that is empty', 'Bearer '],
@@ -112,7 +112,7 @@ describe('tokens of tills', () => {
       }
     })
 
-    it('is no API key, and an API key is no token [TOKEN-3]', async () => {
+    it('is not an API key, nor the other way round [TOKEN-3]', async () => {
       const till = await openTill(api.url, company, user)
       expect((await till.get('/v1/me')).body.error.code).to.equal('invalid_token')
       expectFailure(await tillWith(api.url, user, company.key).get('/sync/status'), 401)
@@ -132,7 +132,7 @@ describe('tokens of tills', () => {
       }
     })
 
-    it('tells when it will expire [TOKEN-4]', async () => {
+    it('shows its expiry [TOKEN-4]', async () => {
       const { expires_at } = (await logIn(other.url, user)).body.data
       expect(expires_at).to.match(INSTANT)
       const { rows } = await sql(
@@ -144,7 +144,7 @@ describe('tokens of tills', () => {
   })
 
   describe('POST /api/auth/refresh', () => {
-    it('answers like a login with a new token; the old one is dead [TOKEN-5]', async () => {
+    it('responds like a login with a new token, and revokes the old one [TOKEN-5]', async () => {
       const till = await openTill(api.url, company, user)
       const reply = await till.post('/auth/refresh')
       expect(reply.status, reply.text).to.equal(200)
@@ -162,13 +162,13 @@ describe('tokens of tills', () => {
       expect((await tillWith(api.url, user, token).get('/sync/status')).status).to.equal(200)
     })
 
-    it('looks at no body, whatever it says it is', async () => {
+    it('ignores the body, whatever its type', async () => {
       const till = await openTill(api.url, company, user)
       const reply = await till.call('POST', '/auth/refresh', '{', { 'content-type': 'text/plain' })
       expect(reply.status, reply.text).to.equal(200)
     })
 
-    it('of many at once exactly one wins, also in several processes [TOKEN-5]', async () => {
+    it('accepts exactly one of many concurrent renewals, also in several processes [TOKEN-5]', async () => {
       const till = await openTill(api.url, company, user)
       const replies = await Promise.all(
         Array.from({ length: 16 }, (_, n) =>
@@ -183,7 +183,7 @@ describe('tokens of tills', () => {
   })
 
   describe('POST /api/auth/logout', () => {
-    it('revokes the token at once in every process, and no other one [TOKEN-5]', async () => {
+    it('revokes this token at once in every process, and no other one [TOKEN-5]', async () => {
       const till = await openTill(api.url, company, user)
       const another = await openTill(api.url, company, user)
       const elsewhere = tillWith(other.url, user, till.token)
@@ -199,14 +199,14 @@ describe('tokens of tills', () => {
     })
   })
 
-  it('GET /api/auth/user tells who is logged in [TOKEN-9]', async () => {
+  it('GET /api/auth/user shows the logged-in user [TOKEN-9]', async () => {
     const till = await openTill(api.url, company, user)
     const reply = await till.get('/auth/user')
     const { id, name, email } = user
     expect(reply.body).to.deep.equal({ success: true, data: { id, name, email, company_id: company.id } })
   })
 
-  it('GET /api/sync/status tells who is logged in, and Postgres’s time [TOKEN-9, SYNC-11]', async () => {
+  it('GET /api/sync/status shows the logged-in user, and the time of Postgres [TOKEN-9, SYNC-11]', async () => {
     const till = await openTill(api.url, company, user)
     const { body } = await till.get('/sync/status')
     const { server_time, ...rest } = body

@@ -5,7 +5,7 @@ import { useDatabase } from '../support/database.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { createTestUser, expectFailure, type TestUser, tillWith } from '../support/till.ts'
 
-describe('a person of several companies, at a till', () => {
+describe('till login of a user with several companies', () => {
   const database = useDatabase()
   let api: TestApi
   let companies: [TestCompany, TestCompany]
@@ -26,7 +26,7 @@ describe('a person of several companies, at a till', () => {
   const logIn = (company_id?: unknown, password = user.password) =>
     tillWith(api.url, user, '').post('/auth/login', { email: user.email, password, company_id })
 
-  it('names the company, and is told which there are where it does not [TOKEN-20, TOKEN-22]', async () => {
+  it('names the company; without it the response lists the choices [TOKEN-20, TOKEN-22]', async () => {
     for (const company_id of [undefined, null, 999_999]) {
       const reply = await logIn(company_id)
       expect(reply.status).to.equal(422)
@@ -48,7 +48,7 @@ describe('a person of several companies, at a till', () => {
     expect(expectFailure(await logIn('x'), 422)).to.have.all.keys('company_id')
   })
 
-  it('has one password in all of them: a new one ends what is open everywhere [TOKEN-6, TOKEN-22]', async () => {
+  it('uses one password for all companies: a new one ends all tokens and sessions [TOKEN-6, TOKEN-22]', async () => {
     const tokens = await Promise.all(companies.map(async ({ id }) => (await logIn(id)).body.data.token as string))
     await companies[1].run(changePassword, { id: otherId, password_hash: await cheapHash('outra senha boa') })
     const replies = await Promise.all(tokens.map((token) => tillWith(api.url, user, token).get('/sync/status')))
@@ -57,13 +57,13 @@ describe('a person of several companies, at a till', () => {
     expect((await logIn(companies[0].id, 'outra senha boa')).status).to.equal(200)
   })
 
-  it('is told nothing without the password [TOKEN-20]', async () => {
+  it('reveals no company without the password [TOKEN-20]', async () => {
     const wrong = await logIn(companies[0].id, 'outra senha')
     expectFailure(wrong, 401)
     expect((await logIn(undefined, 'outra senha')).text).to.equal(wrong.text)
   })
 
-  it('needs to name none where one is left, and its tokens of the others stay [TOKEN-20, TOKEN-21]', async () => {
+  it('needs no company if one is left, and tokens of the others stay valid [TOKEN-20, TOKEN-21]', async () => {
     const tokens = await Promise.all(companies.map(async ({ id }) => (await logIn(id)).body.data.token as string))
     await companies[1].run(deactivateUser, { id: otherId })
     const replies = await Promise.all(tokens.map((token) => tillWith(api.url, user, token).get('/sync/status')))

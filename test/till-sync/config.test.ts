@@ -14,7 +14,7 @@ describe('GET /api/sync/config', () => {
   })
   after(() => api.close())
 
-  it('gives company, payment types and user, of any plan [SYNC-9]', async () => {
+  it('returns company, payment types and user, for any plan [SYNC-9]', async () => {
     const company = await api.company({ plan: 'basic' })
     const till = await openTill(api.url, company, await createTestUser(company, 'owner'))
     const card = await company.run(createPaymentType, {
@@ -52,7 +52,7 @@ describe('GET /api/sync/config', () => {
     expect(reply.text).to.include('"fee_percentage":3.50,')
   })
 
-  it('gives every company its own [SYNC-9]', async () => {
+  it('returns each company its own data [SYNC-9]', async () => {
     const [one, other] = [await api.company(), await api.company()]
     const cash = await one.paymentType('cash')
     await other.paymentType('pix')

@@ -34,14 +34,14 @@ describe('POST /api/sync/check-conflicts', () => {
     return rest.conflicts
   }
 
-  it('finds none while the till knows the latest [SYNC-14]', async () => {
+  it('finds no conflict if the till has the current version [SYNC-14]', async () => {
     await create()
     await create({ name: 'Outro' })
     expect(await check(await downloaded())).to.deep.equal([])
     expect(await check([])).to.deep.equal([])
   })
 
-  it('tells what was updated, with the product as it is now [SYNC-15]', async () => {
+  it('reports an update, with the current product [SYNC-15]', async () => {
     const id = await create({ stock: '5' })
     const [before] = await downloaded()
     await company.call('PATCH', `/catalog/items/${id}`, { price: '2.50' })
@@ -57,7 +57,7 @@ describe('POST /api/sync/check-conflicts', () => {
     ])
   })
 
-  it('takes a movement of stock for no conflict [SYNC-15]', async () => {
+  it('does not report stock movements [SYNC-15]', async () => {
     const id = await create({ stock: '5' })
     const known = await downloaded()
     await company.call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '-2' })
@@ -65,7 +65,7 @@ describe('POST /api/sync/check-conflicts', () => {
     expect(await check(known)).to.deep.equal([])
   })
 
-  it('tells what was deleted, and when [SYNC-15]', async () => {
+  it('reports a deletion with its time [SYNC-15]', async () => {
     const id = await create()
     const [known] = await downloaded()
     await company.call('DELETE', `/catalog/items/${id}`)
@@ -81,14 +81,14 @@ describe('POST /api/sync/check-conflicts', () => {
     ])
   })
 
-  it('counts what became a service as deleted [SYNC-15]', async () => {
+  it('reports a product that became a service as deleted [SYNC-15]', async () => {
     const id = await create()
     const known = await downloaded()
     await company.call('PATCH', `/catalog/items/${id}`, { type: 'service' })
     expect((await check(known)).map(({ id, reason }: Json) => [id, reason])).to.deep.equal([[id, 'deleted']])
   })
 
-  it('does not know another company’s product, just as one that never was [SYNC-15]', async () => {
+  it("reports another company's product like a missing one [SYNC-15]", async () => {
     const foreign = await create({}, await api.company())
     const missing = 900_000_001
     const unknown = (id: number) => ({
@@ -106,13 +106,13 @@ describe('POST /api/sync/check-conflicts', () => {
     ).to.deep.equal([unknown(foreign), unknown(missing)])
   })
 
-  it('answers in the order of the question, a repeated product each time [SYNC-14]', async () => {
+  it('responds in the order of the request, a repeated product each time [SYNC-14]', async () => {
     const [a, b] = [await create(), await create()]
     const products = [b, a, b].map((id) => ({ id, updated_at: OLD }))
     expect((await check(products)).map(({ id }: Json) => id)).to.deep.equal([b, a, b])
   })
 
-  it('compares times to the millisecond, in any offset; a till that is ahead has no conflict', async () => {
+  it('compares times to the millisecond, in any offset; a later time of the till is no conflict', async () => {
     const id = await create()
     const { updated_at } = (await downloaded())[0]
     const shifted = (ms: number) => new Date(Date.parse(updated_at) + ms).toISOString()
@@ -123,24 +123,28 @@ describe('POST /api/sync/check-conflicts', () => {
     expect(await check([{ id, updated_at: shifted(-1) }])).to.have.length(1)
   })
 
-  it('ignores fields that it does not know [SYNC-2]', async () => {
+  it('ignores unknown fields [SYNC-2]', async () => {
     const reply = await till.post('/sync/check-conflicts', { products: [], device: 'Caixa 1' })
     expect(reply.status).to.equal(200)
   })
 
   for (const [what, body, fields] of [
     ['no products', {}, ['products']],
-    ['products that are no list', { products: { id: 1 } }, ['products']],
+    ['products other than a list', { products: { id: 1 } }, ['products']],
     ['null', { products: null }, ['products']],
     ['a list', [], ['body']],
     ['texts', { products: ['1'] }, ['products[0]']],
     ['an empty product', { products: [{}] }, ['products[0].id', 'products[0].updated_at']],
-    ['an id that is a text', { products: [{ id: '1', updated_at: OLD }] }, ['products[0].id']],
+    ['a text as id', { products: [{ id: '1', updated_at: OLD }] }, ['products[0].id']],
     ['an id beyond integers', { products: [{ id: 1e300, updated_at: OLD }] }, ['products[0].id']],
     ['an id of 0', { products: [{ id: 0, updated_at: OLD }] }, ['products[0].id']],
     ['a fraction', { products: [{ id: 1.5, updated_at: OLD }] }, ['products[0].id']],
     ['a broken time', { products: [{ id: 1, updated_at: 'ontem' }] }, ['products[0].updated_at']],
-    ['a time of nobody', { products: [{ id: 1, updated_at: '99999-01-01T00:00:00Z' }] }, ['products[0].updated_at']],
+    [
+      'a year with five digits',
+      { products: [{ id: 1, updated_at: '99999-01-01T00:00:00Z' }] },
+      ['products[0].updated_at'],
+    ],
     ['no time', { products: [{ id: 1, updated_at: null }] }, ['products[0].updated_at']],
   ] as const) {
     it(`refuses ${what} with 422, naming ${fields.join(' and ')} [SYNC-14]`, async () => {
@@ -149,7 +153,7 @@ describe('POST /api/sync/check-conflicts', () => {
     })
   }
 
-  it('checks 50,000 products and refuses one more [SYNC-14]', async () => {
+  it('checks 50,000 products, and refuses one more [SYNC-14]', async () => {
     const first = await create()
     await copyItem(api.core.pool, company.id, first, 49_999)
     const stale = [first + 7, first + 49_999]
@@ -163,7 +167,7 @@ describe('POST /api/sync/check-conflicts', () => {
     expect(errors).to.deep.equal({ products: ['deve ter no máximo 50000 itens'] })
   })
 
-  it('takes a body of 5 MB and no more [SYNC-4]', async () => {
+  it('accepts a body of 5 MB, and no more [SYNC-4]', async () => {
     const body = (bytes: number) => '{"products":[]}'.padEnd(bytes)
     expect((await till.post('/sync/check-conflicts', body(5 * 1_048_576))).status).to.equal(200)
     const errors = expectFailure(await till.post('/sync/check-conflicts', body(5 * 1_048_576 + 1)), 413)

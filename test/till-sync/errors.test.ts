@@ -19,7 +19,7 @@ const ROUTES = [
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-describe('errors of the sync interface', () => {
+describe('errors of the till sync', () => {
   const database = useDatabase()
   let api: TestApi
   let few: TestApi
@@ -40,7 +40,7 @@ describe('errors of the sync interface', () => {
   })
 
   for (const [path, allow] of ROUTES) {
-    it(`${path} answers 405 to other methods than ${allow}, with or without a token [SYNC-3]`, async () => {
+    it(`${path} responds 405 to methods other than ${allow}, with or without a token [SYNC-3]`, async () => {
       for (const method of METHODS.filter((one) => !allow.includes(one))) {
         for (const one of [till, tillWith(api.url, till.user, 'x')]) {
           const reply = await one.call(method, path)
@@ -73,7 +73,7 @@ describe('errors of the sync interface', () => {
     }
   })
 
-  it('HEAD answers as GET does, without the body', async () => {
+  it('HEAD responds like GET, without the body', async () => {
     const get = await till.get('/auth/user')
     const head = await till.call('HEAD', '/auth/user')
     expect([head.status, head.text]).to.deep.equal([200, ''])
@@ -89,7 +89,7 @@ describe('errors of the sync interface', () => {
         body,
       })
 
-    it('that is no JSON is 422 [SYNC-1, SYNC-3]', async () => {
+    it('of invalid JSON is 422 [SYNC-1, SYNC-3]', async () => {
       for (const body of ['{', '{"email":}', "{'email':'a'}", '{} {}', 'email=a&password=b', '"\\x"']) {
         expectFailure(await login(body, 'application/json'), 422, /não é um JSON válido/)
       }
@@ -108,7 +108,7 @@ describe('errors of the sync interface', () => {
       }
     })
 
-    it('of more than 16 KB is 413 and names the limit, since anybody may send one; one byte less is read [SYNC-4]', async () => {
+    it('of more than 16 KB from an unauthenticated client is 413 naming the limit; one byte less is read [SYNC-4]', async () => {
       const padded = (bytes: number) => '{}'.padEnd(bytes)
       const errors = expectFailure(await login(padded(16_385), 'application/json'), 413)
       expect(errors).to.deep.equal({ body: ['deve ter no máximo 16384 bytes'] })
@@ -116,7 +116,7 @@ describe('errors of the sync interface', () => {
     })
   })
 
-  it('plain HTTP is 403 before the password is looked at, under any name but those of this machine [SYNC-5]', async () => {
+  it('plain HTTP is 403 before the password is checked, except under a loopback name [SYNC-5]', async () => {
     const headers = { host: 'api.example.com', 'content-type': 'application/json' }
     const body = JSON.stringify({ email: till.user.email, password: till.user.password })
     const reply = await rawRequest(api.url, { method: 'POST', path: '/api/auth/login', headers, body })
@@ -125,7 +125,7 @@ describe('errors of the sync interface', () => {
     expectFailure(await rawRequest(api.url, { path: '/api/sync/status', headers: { ...headers, authorization } }), 403)
   })
 
-  it('calls beyond those of a minute are 429, for each token by itself [SYNC-6]', async () => {
+  it('requests beyond the limit per minute are 429, for each token separately [SYNC-6]', async () => {
     const user = await createTestUser(company)
     const tills = await Promise.all([openTill(few.url, company, user), openTill(few.url, company, user)])
     for (const one of tills) {
@@ -136,7 +136,7 @@ describe('errors of the sync interface', () => {
     }
   })
 
-  it('calls without a token are limited by address [SYNC-6]', async () => {
+  it('requests without a token are limited by address [SYNC-6]', async () => {
     const ask = (path: string) => tillWith(few.url, till.user, 'x').get(path)
     expectFailure(await ask('/sync/status'), 401)
     expectFailure(await ask('/sync/nada'), 404)
@@ -144,11 +144,11 @@ describe('errors of the sync interface', () => {
     const refused = await ask('/sync/status')
     expectFailure(refused, 429)
     expect(Number(refused.headers.get('retry-after'))).to.be.within(50, 60)
-    // Whoever has a token is no stranger.
+    // A client with a token counts as authenticated.
     expect((await tillWith(few.url, till.user, till.token).get('/sync/status')).status).to.equal(200)
   })
 
-  it('odd values are answered everywhere, never with 500 [SYNC-7]', async () => {
+  it('odd values get a response on every route, never 500 [SYNC-7]', async () => {
     const odd = [
       null,
       true,
@@ -192,7 +192,7 @@ describe('errors of the sync interface', () => {
     }
   })
 
-  it('a bug is 500 and tells nothing; a database that is away is 503 with Retry-After [SYNC-7]', async () => {
+  it('a bug is 500 without details; an unreachable database is 503 with Retry-After [SYNC-7]', async () => {
     const body = { email: till.user.email, password: till.user.password }
     for (const [path, method, sent] of [
       ['/sync/status', 'GET', undefined],

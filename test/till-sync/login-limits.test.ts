@@ -6,14 +6,14 @@ import { createTestUser, expectFailure, type TestUser, tillWith } from '../suppo
 
 const HTTPS = { 'x-forwarded-proto': 'https' }
 
-describe('limits of logins', () => {
+describe('login limits', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
   let user: TestUser
 
   before(async () => {
-    // Addresses as a proxy tells them, so that every test has some of its own.
+    // A proxy passes the addresses, so that every test has its own.
     api = await startApi(database.url, { trustProxy: true })
     company = await api.company()
   })
@@ -40,7 +40,7 @@ describe('limits of logins', () => {
   const times = <T>(count: number, act: (n: number) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: count }, (_, n) => act(n)))
 
-  it('after ten failures for an account, from whichever networks, even the right password is 429, with Retry-After [TOKEN-7]', async () => {
+  it('refuse even the right password with 429 and Retry-After after ten failures of an account from any networks [TOKEN-7]', async () => {
     for (let n = 0; n < 10; n++) expectFailure(await guess(`2001:db8:${n}::1`), 401)
     for (const reply of [await guess('2001:db8:10::1'), await enter('2001:db8:11::1'), await enter('198.51.100.1')]) {
       expectFailure(reply, 429, /Muitas tentativas de login/)
@@ -48,13 +48,13 @@ describe('limits of logins', () => {
     }
   })
 
-  it('whoever comes from a network of before, or with a token of before, is not held back by the failures of others [TOKEN-7, TOKEN-10]', async () => {
+  it('accept a known network or device despite failures from others [TOKEN-7, TOKEN-10]', async () => {
     const { token } = (await enter('203.0.113.5')).body.data
     for (let n = 0; n < 12; n++) await guess(`2001:db8:20${n}::1`)
     expectFailure(await enter('2001:db8:1ff::1'), 429)
     expect((await enter('203.0.113.200')).status).to.equal(200)
     expect((await enter('2001:db8:1fe::1', token)).status).to.equal(200)
-    // It is known now.
+    // The network is known now.
     expect((await enter('2001:db8:1fe:77::2')).status).to.equal(200)
     const other = await createTestUser(company)
     for (let n = 0; n < 10; n++) await guess(`2001:db8:30${n}::1`, other.email)
@@ -62,7 +62,7 @@ describe('limits of logins', () => {
     expectFailure(ofAnother, 429)
   })
 
-  it('a network and a device of before have limits of their own [TOKEN-7, TOKEN-10]', async () => {
+  it('count failures of a known network and of a known device separately [TOKEN-7, TOKEN-10]', async () => {
     const { token } = (await enter('203.0.112.5')).body.data
     for (let n = 0; n < 5; n++) expectFailure(await guess('198.51.100.2', user.email, token), 401)
     expectFailure(await enter('198.51.100.2', token), 429)
@@ -71,7 +71,7 @@ describe('limits of logins', () => {
     expect((await enter('198.51.100.2')).status).to.equal(200)
   })
 
-  it('fifty failures with invented accounts hold back strangers behind their address, and nobody who was there before [TOKEN-7, TOKEN-10]', async () => {
+  it('block unknown clients of an address after fifty failures with invented accounts, but no known ones [TOKEN-7, TOKEN-10]', async () => {
     const { token } = (await enter('198.51.101.1')).body.data
     const replies = await times(60, (n) => guess('192.0.2.7', `alvo${n}@loja.example`))
     expect(statuses(replies)).to.deep.equal([...Array(50).fill(401), ...Array(10).fill(429)])
@@ -83,7 +83,7 @@ describe('limits of logins', () => {
     expect((await logIn('192.0.2.8', other.email, other.password)).status).to.equal(200)
   })
 
-  it('writes of the same e-mail, and neighbours in a network, count together', async () => {
+  it('count spellings of one e-mail together, and addresses of one network together', async () => {
     const spellings = [user.email, user.email.toUpperCase(), ` ${user.email} `]
     for (let n = 0; n < 10; n++) await guess(`198.51.102.${n}`, spellings[n % 3])
     expectFailure(await enter('198.51.102.100'), 429)
@@ -93,7 +93,7 @@ describe('limits of logins', () => {
     expectFailure(await guess('2001:db8:2:3::1', 'outro@loja.example'), 401)
   })
 
-  it('what was right counts for nothing', async () => {
+  it('count no successful logins', async () => {
     const token = (await enter('192.0.3.4')).body.data.token as string
     for (let round = 0; round < 4; round++) {
       for (let n = 0; n < 6; n++) expect((await enter('192.0.3.4', n % 2 ? token : undefined)).status).to.equal(200)
@@ -101,12 +101,12 @@ describe('limits of logins', () => {
     }
   })
 
-  it('accounts that nobody has are limited like those of users [TOKEN-7]', async () => {
+  it('treat accounts that do not exist like those of users [TOKEN-7]', async () => {
     for (let n = 0; n < 10; n++) expectFailure(await guess('192.0.5.5', 'ninguem@loja.example'), 401)
     expectFailure(await guess('192.0.5.5', 'ninguem@loja.example'), 429)
   })
 
-  it('of many guesses at once, to two services, no more than ten are looked at [TOKEN-7]', async () => {
+  it('check no more than ten concurrent guesses in two processes [TOKEN-7]', async () => {
     const other = await startApi(database.url, { trustProxy: true })
     try {
       const urls = [api.url, other.url]
@@ -115,19 +115,19 @@ describe('limits of logins', () => {
     } finally {
       await other.close()
     }
-    // What was not looked at counts for nobody else at the address.
+    // Refused guesses do not count against the address.
     for (let n = 0; n < 40; n++) expectFailure(await guess('192.0.6.6', `alvo${n}@loja.example`), 401)
     expectFailure(await guess('192.0.6.6', 'alvo40@loja.example'), 429)
   })
 
-  it('twenty tills of one user that log in at the same time all get in', async () => {
+  it('accept twenty tills of one user that log in at the same time', async () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => enter('192.0.9.9')))
     expect(statuses(replies)).to.deep.equal(Array(20).fill(200))
     const tokens = new Set(replies.map(({ body }) => body.data.token))
     expect(tokens.size).to.equal(20)
   })
 
-  it('a user gets sixty tokens a minute, by logging in and by renewing; the last one goes on [TOKEN-8]', async () => {
+  it('issue sixty tokens a minute per user, by login or renewal; the last token stays valid [TOKEN-8]', async () => {
     let till = tillWith(api.url, user, (await enter('192.0.11.11')).body.data.token)
     for (let n = 1; n < 60; n++) {
       const renewed = await till.call('POST', '/auth/refresh', undefined, HTTPS)
@@ -143,7 +143,7 @@ describe('limits of logins', () => {
     expect((await logIn('192.0.11.11', other.email, other.password)).status).to.equal(200)
   })
 
-  it('what is refused as malformed counts for nothing', async () => {
+  it('count no malformed requests', async () => {
     for (let n = 0; n < 12; n++) expectFailure(await logIn('192.0.10.10', user.email, ''), 422)
     expect((await enter('192.0.10.10')).status).to.equal(200)
   })

@@ -8,14 +8,14 @@ import { createOutgoing, type StreamWrite } from '#till-sync/outgoing.ts'
 import { until } from '../support/wait.ts'
 
 const MB = 1_048_576
-/** More than the buffers of a socket take in. */
+/** More than socket buffers hold. */
 const LARGE = 32 * MB
 
-describe('answers that may be large', () => {
+describe('large responses', () => {
   let url: string
   let close: () => Promise<unknown>
   let read: (write: StreamWrite) => Promise<void>
-  /** Companies whose answers were sent, or cut off. */
+  /** Companies with a completed or aborted response. */
   let done: number[]
   let asked = 0
 
@@ -43,7 +43,7 @@ describe('answers that may be large', () => {
   })
   after(() => close())
 
-  /** Asks, and takes nothing yet of what is answered. */
+  /** Sends a request without reading the response. */
   const ask = (company: number, bodyBytes = 0): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       get(`${url}/${company}?body=${bodyBytes}`, { agent: false }, (response) =>
@@ -56,7 +56,7 @@ describe('answers that may be large', () => {
     return bytes
   }
 
-  it('come complete, with their length', async () => {
+  it('arrive complete, with their length', async () => {
     read = async (write) => {
       for (const text of ['é', '🥖', 'a']) expect(write(text)).to.equal(true)
     }
@@ -65,7 +65,7 @@ describe('answers that may be large', () => {
     expect(await bytesOf(answer)).to.equal(7)
   })
 
-  it('are 503 while too much of a company has not been taken, though not for others [SYNC-8]', async () => {
+  it('are 503 while too much of a company is unread, but not for other companies [SYNC-8]', async () => {
     const slow = await ask(1)
     expect(slow.statusCode).to.equal(200)
     expect((await ask(1)).statusCode).to.equal(503)
@@ -78,7 +78,7 @@ describe('answers that may be large', () => {
     for (const answer of [again, other]) expect(await bytesOf(answer)).to.equal(LARGE)
   })
 
-  it('are let through one at a time when a single one is beyond a company’s share [SYNC-8]', async () => {
+  it('are sent one at a time if a single one exceeds the share of a company [SYNC-8]', async () => {
     read = async (write) => {
       for (let n = 0; n < 5; n++) write('x'.repeat(10 * MB))
     }
@@ -88,7 +88,7 @@ describe('answers that may be large', () => {
     expect(await bytesOf(answer)).to.equal(50 * MB)
   })
 
-  it('are 503 for everybody while too much has not been taken in all [SYNC-8]', async () => {
+  it('are 503 for all companies while too much is unread in total [SYNC-8]', async () => {
     const slow = await Promise.all([1, 2, 3].map(ask))
     expect(slow.map(({ statusCode }) => statusCode)).to.deep.equal([200, 200, 200])
     expect((await ask(4)).statusCode).to.equal(503)
@@ -99,7 +99,7 @@ describe('answers that may be large', () => {
     expect(await bytesOf(freed)).to.equal(LARGE)
   })
 
-  it('are waited for by hundreds at a time', async () => {
+  it('can be pending by the hundreds', async () => {
     let open = () => {}
     const gate = new Promise<void>((resolve) => {
       open = resolve
@@ -116,7 +116,7 @@ describe('answers that may be large', () => {
     for (const answer of answers) expect(await bytesOf(answer)).to.equal(1)
   })
 
-  it('are 503 while the bodies of a company’s waiting requests are too much [SYNC-8]', async () => {
+  it('are 503 while the request bodies of pending responses of a company are too large [SYNC-8]', async () => {
     let open = () => {}
     const gate = new Promise<void>((resolve) => {
       open = resolve
@@ -129,7 +129,7 @@ describe('answers that may be large', () => {
     expect((await first).statusCode).to.equal(200)
   })
 
-  it('stop being read when the till has gone', async () => {
+  it('stop reading when the till disconnects', async () => {
     let goesOn = true
     let reading = false
     read = async (write) => {
@@ -146,7 +146,7 @@ describe('answers that may be large', () => {
     expect(goesOn).to.equal(false)
   })
 
-  it('can still fail when half was read, and hold nothing afterwards', async () => {
+  it('can fail in the middle, and release their memory', async () => {
     read = async (write) => {
       write('x'.repeat(LARGE))
       throw new Error('Postgres went away')

@@ -22,7 +22,7 @@ describe('GET /api/sync/products since a time', () => {
   })
   after(() => api.close())
 
-  it('names what was created and changed, with its new fields, and nothing else [SYNC-12]', async () => {
+  it('lists created and changed products with their new fields, and nothing else [SYNC-12]', async () => {
     const [, changed] = [await shelf.create({ name: 'Igual' }), await shelf.create({ name: 'Muda' })]
     let created = 0
     const { data, deleted } = await shelf.changedBy(async () => {
@@ -33,7 +33,7 @@ describe('GET /api/sync/products since a time', () => {
     expect(deleted).to.deep.equal([])
   })
 
-  it('names a product when its stock moves: by count, sale and cancellation [SYNC-12]', async () => {
+  it('lists a product when its stock moves: by count, sale and cancellation [SYNC-12]', async () => {
     const id = await shelf.create({ name: 'Vende', stock: '10' })
     expect((await shelf.changedBy(() => shelf.patch(id, { stock: '7' }))).data).to.deep.equal([id])
     let sale = 0
@@ -46,20 +46,20 @@ describe('GET /api/sync/products since a time', () => {
     expect(cancelled.data).to.deep.equal([id])
   })
 
-  it('leaves updated_at alone when only stock moves', async () => {
+  it('keeps updated_at if only the stock moves', async () => {
     const id = await shelf.create({ name: 'Vende', stock: '10' })
     const [before] = (await shelf.download()).body.data
     await shelf.changedBy(() => shelf.sell(id, '1'))
     expect((await shelf.download()).body.data[0]).to.deep.equal({ ...before, stock: 9 })
   })
 
-  it('names a product that got another category [SYNC-12]', async () => {
+  it('lists a product with another category [SYNC-12]', async () => {
     const category = (await company.post('/catalog/categories', { name: 'Nova' })).body.data.id
     const id = await shelf.create({ name: 'Muda' })
     expect((await shelf.changedBy(() => shelf.patch(id, { category_id: category }))).data).to.deep.equal([id])
   })
 
-  it('names the products of a category that was renamed, deleted or revived, each once [SYNC-12]', async () => {
+  it('lists the products of a renamed, deleted or revived category, each once [SYNC-12]', async () => {
     const path = '/catalog/categories'
     const category = (await company.post(path, { name: 'Bebidas', external_id: 'b' })).body.data.id
     const [first, second] = [
@@ -81,12 +81,12 @@ describe('GET /api/sync/products since a time', () => {
     expect(revived.data).to.deep.equal([first, second])
   })
 
-  it('names what was deactivated as deleted [SYNC-12]', async () => {
+  it('lists deactivated products as deleted [SYNC-12]', async () => {
     const id = await shelf.create({ name: 'Sai de linha' })
     expect(await shelf.changedBy(() => shelf.remove(id))).to.deep.equal({ data: [], deleted: [id] })
   })
 
-  it('does not name what was deactivated before, though its stock moves', async () => {
+  it('omits products deactivated before, even if their stock moves', async () => {
     const id = await shelf.create({ name: 'Sai de linha', stock: '5' })
     const sale = await shelf.sell(id, '1')
     await shelf.remove(id)
@@ -94,7 +94,7 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [], deleted: [] })
   })
 
-  it('names what came back as changed, not as deleted [SYNC-12]', async () => {
+  it('lists reactivated products as changed, not as deleted [SYNC-12]', async () => {
     const id = await shelf.create({ name: 'Volta', external_id: 'volta' })
     const { data, deleted } = await shelf.changedBy(async () => {
       await shelf.remove(id)
@@ -103,7 +103,7 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [id], deleted: [] })
   })
 
-  it('names what became a service as deleted, and what became a product as changed [SYNC-12]', async () => {
+  it('lists a product that became a service as deleted, and a service that became a product as changed [SYNC-12]', async () => {
     const product = await shelf.create({ name: 'Vira serviço', stock: null })
     const service = await shelf.create({ name: 'Vira produto', type: 'service' })
     const { data, deleted } = await shelf.changedBy(async () => {
@@ -113,7 +113,7 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [service], deleted: [product] })
   })
 
-  it('names nothing as deleted that has never been a product [SYNC-12]', async () => {
+  it('never lists items as deleted that were never products [SYNC-12]', async () => {
     const service = await shelf.create({ name: 'Entrega', type: 'service' })
     const { data, deleted } = await shelf.changedBy(async () => {
       await shelf.patch(service, { price: '2.00' })
@@ -131,13 +131,13 @@ describe('GET /api/sync/products since a time', () => {
     expect((await shelf.download(later)).body).to.deep.include({ data: [], deleted: [], total: 0 })
   })
 
-  it('takes a time with an offset, also one whose plus sign was not encoded', async () => {
+  it('accepts a time with an offset, also with an unencoded plus sign', async () => {
     await shelf.create({ name: 'Um' })
     expect((await shelf.download('2000-01-01T00:00:00-03:00')).body.total).to.equal(1)
     expect((await till.get('/sync/products?last_sync=2000-01-01T00:00:00+00:00')).body.total).to.equal(1)
   })
 
-  it('is the ledger’s last time, whatever was recorded last [SYNC-13]', async () => {
+  it('returns the time of the last event of the ledger, of any kind [SYNC-13]', async () => {
     await shelf.create({ name: 'Um' })
     const { sync_timestamp } = (await shelf.download()).body
     const customer = (await company.post('/customers', { name: 'Ana' })).body.data
@@ -165,7 +165,7 @@ describe('GET /api/sync/products since a time', () => {
     })
   }
 
-  it('never misses a change, whoever writes meanwhile [SYNC-13]', async () => {
+  it('misses no change during concurrent writes [SYNC-13]', async () => {
     const products = await Promise.all(
       Array.from({ length: 16 }, (_, n) => shelf.create({ name: `Produto ${n}`, stock: '0' })),
     )

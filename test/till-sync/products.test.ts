@@ -52,31 +52,31 @@ describe('GET /api/sync/products in full', () => {
     expect(times.updated_at).to.match(INSTANT).and.to.equal(new Date(shown.updated_at).toISOString())
   })
 
-  it('gives decimals as exact numbers, digit by digit [SYNC-11]', async () => {
+  it('returns decimals as exact numbers, digit by digit [SYNC-11]', async () => {
     await shelf.create({ name: 'Caro', price: '9999999999.99', stock: '999999999.999' })
     await shelf.create({ name: 'Barato', price: '0.07', stock: '0.001' })
     const { text } = await shelf.download()
     expect(text).to.include('"price":9999999999.99,"stock":999999999.999,').and.include('"price":0.07,"stock":0.001,')
   })
 
-  it('gives the stock of what is not tracked as 0, and says so [SYNC-10]', async () => {
+  it('returns stock 0 for untracked products, and marks them as untracked [SYNC-10]', async () => {
     await shelf.create({ name: 'Pão de queijo', stock: null })
     expect((await shelf.download()).body.data[0]).to.include({ stock: 0, tracks_stock: false })
   })
 
-  it('leaves services and deactivated products out [SYNC-10]', async () => {
+  it('excludes services and deactivated products [SYNC-10]', async () => {
     await shelf.create({ name: 'Entrega', type: 'service' })
     await shelf.remove(await shelf.create({ name: 'Antigo' }))
     const sold = await shelf.create({ name: 'Vendido' })
     expect(idsIn(await shelf.download())).to.deep.equal([sold])
   })
 
-  it('of a company without products is empty', async () => {
+  it('is empty for a company without products', async () => {
     const { body } = await shelf.download()
     expect([body.data, body.total]).to.deep.equal([[], 0])
   })
 
-  it('shows nothing of another company [SYNC-10]', async () => {
+  it("excludes other companies' products [SYNC-10]", async () => {
     const other = await api.company()
     const others = createShelf(other, till)
     await others.create({ name: 'Alheio' })
@@ -87,7 +87,7 @@ describe('GET /api/sync/products in full', () => {
     expect([idsIn(since), since.body.deleted]).to.deep.equal([[own], []])
   })
 
-  it('answers HEAD with the length alone', async () => {
+  it('responds to HEAD with the length only', async () => {
     await shelf.create({ name: 'Um' })
     const { text } = await shelf.download()
     const head = await till.call('HEAD', '/sync/products')
@@ -95,11 +95,11 @@ describe('GET /api/sync/products in full', () => {
     expect(Number(head.headers.get('content-length'))).to.equal(Buffer.byteLength(text))
   })
 
-  it('ignores parameters that it does not know [SYNC-2]', async () => {
+  it('ignores unknown parameters [SYNC-2]', async () => {
     expect((await till.get('/sync/products?pdv=1&last_sync_at=x')).status).to.equal(200)
   })
 
-  it('gives 50,000 products, each once and in order [SYNC-10]', async () => {
+  it('returns 50,000 products, each once and in order [SYNC-10]', async () => {
     const first = await shelf.create({ name: 'Produto', barcode: '789', stock: '1' })
     await copyItem(api.core.pool, company.id, first, 49_999)
     const { body } = await shelf.download()
@@ -107,11 +107,11 @@ describe('GET /api/sync/products in full', () => {
     for (const [position, { id, name }] of body.data.entries()) {
       if (id !== first + position || !name.startsWith('Produto')) expect.fail(`${id} at position ${position}`)
     }
-    // The copies have the same time and revision: pages go on by the id.
+    // The copies have equal times and revisions, so pages continue by id.
     const since = await shelf.download('2000-01-01T00:00:00Z')
     expect(idsIn(since)).to.deep.equal(body.data.map(({ id }: Json) => id))
 
-    // A till that does not read on holds no transaction of Postgres, and so no snapshot.
+    // A slow till holds no Postgres transaction, and so no snapshot.
     const slow = await fetch(`${api.url}/api/sync/products`, { headers: { authorization: `Bearer ${till.token}` } })
     const { rows } = await api.core.pool.query(
       `select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in trans%'`,

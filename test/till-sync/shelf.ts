@@ -5,15 +5,15 @@ import type { TestTill } from '../support/till.ts'
 
 export const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** The products of a company, as it keeps them and as a till downloads them. */
+/** Products of a company, on the server and as a till downloads them. */
 export interface Shelf {
   create(item: object): Promise<number>
   patch(id: number, changes: object): Promise<void>
   remove(id: number): Promise<void>
   sell(id: number, quantity: string): Promise<number>
-  /** What a till gets, in full or since a time. */
+  /** Download of a till, in full or since a time. */
   download(lastSync?: string): Promise<Reply>
-  /** What a till is told that has synchronized just before a change. */
+  /** Incremental download of a till that synchronised just before a change. */
   changedBy(change: () => Promise<unknown>): Promise<{ data: number[]; deleted: number[] }>
 }
 
@@ -50,7 +50,7 @@ export function createShelf(company: TestCompany, till: TestTill): Shelf {
     },
     async changedBy(change) {
       const { sync_timestamp } = (await download()).body
-      // The last event comes again, since the time is inclusive; another one separates it from what is looked at.
+      // The time is inclusive, so the last event is repeated; another event separates it from the change.
       await company.post('/customers', { name: `Cliente ${Math.random()}` })
       const since = (await download()).body.sync_timestamp
       expect(since > sync_timestamp).to.equal(true)

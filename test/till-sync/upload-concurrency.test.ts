@@ -9,7 +9,7 @@ import { openTill, type TestTill, tillWith } from '../support/till.ts'
 
 const SALES = 60
 
-describe('uploads at once', () => {
+describe('concurrent uploads', () => {
   const database = useDatabase()
   let apis: TestApi[]
   let company: TestCompany
@@ -26,7 +26,7 @@ describe('uploads at once', () => {
     counter = await openCounter(company)
   })
 
-  /** The same till at one of the two services, by turns. */
+  /** The same till at alternating services. */
   const at = (turn: number) => tillWith(apis[turn % 2]!.url, till.user, till.token)
   const salesIn = async () => (await company.get('/sales?limit=200')).body.data as Json[]
 
@@ -42,7 +42,7 @@ describe('uploads at once', () => {
     expect(await counter.stock()).to.equal('40.000')
   })
 
-  it('of different sales under the same identifiers let one of each through, and tell the others [UP-5]', async () => {
+  it('of different sales under the same identifiers accept one of each, and refuse the others [UP-5]', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, turn) => {
         const created_at = `2026-03-10T14:00:0${turn}.000Z`
@@ -62,7 +62,7 @@ describe('uploads at once', () => {
     expect(await salesIn()).to.have.length(10)
   })
 
-  it('leave exact stock beside sales through API v1', async () => {
+  it('keep exact stock beside sales through API v1', async () => {
     const item = { items: [{ catalog_item_id: counter.product, quantity: '1' }] }
     const sale = { ...item, payments: [{ payment_type_id: counter.cash, amount: '10.00' }] }
     const online = Array.from({ length: 20 }, () => company.post('/sales', sale))
@@ -77,7 +77,7 @@ describe('uploads at once', () => {
     expect(await counter.stock()).to.equal(`${100 - 80 - sold}.000`)
   })
 
-  it('whose answer was lost are sent again and find every sale under its id [UP-4]', async () => {
+  it('after a lost response are repeated and find every sale under its id [UP-4]', async () => {
     const sales = Array.from({ length: SALES }, (_, n) => counter.sale(`n-${n}`))
     const before = await upload(till, sales.slice(0, 20))
     const again = await upload(at(1), sales)
@@ -88,14 +88,14 @@ describe('uploads at once', () => {
     expect(await salesIn()).to.have.length(SALES)
   })
 
-  it('of refused sales again and of their corrections do not wait for each other for ever', async () => {
+  it('of refused sales and of their corrections do not deadlock', async () => {
     const wrong = (id: string) => counter.sale(id, { total: 11 })
     const digest = (id: string) =>
       createHash('sha256')
         .update(JSON.stringify(wrong(id)))
         .digest('hex')
     const [late = '', early = ''] = ['a', 'b'].sort((a, b) => (digest(a) < digest(b) ? -1 : 1))
-    // Kept in an order that is not the one of their digests.
+    // Stored in another order than that of their digests.
     await upload(till, [wrong(early)])
     await upload(till, [wrong(late)])
     const { pool } = apis[0]!.core
@@ -117,7 +117,7 @@ describe('uploads at once', () => {
     }
   })
 
-  it('leave others their turn while their sales are looked at [OPS-61]', async () => {
+  it('yield to other requests while their sales are checked [OPS-61]', async () => {
     let [turns, looking] = [0, true]
     const take = () => {
       turns += 1

@@ -27,7 +27,7 @@ describe('uploaded sales', () => {
 
   const first = async (sale: unknown): Promise<Json> => (await upload(till, [sale])).results[0]
 
-  it('show at once in API v1: sale, list, incremental list, stock [UP-13]', async () => {
+  it('appear in API v1 at once: sale, list, incremental list, stock [UP-13]', async () => {
     const since = (await company.get('/sales')).body.meta.synced_at
     const { sale_id: id } = await first(counter.sale('a', { amount_received: 50, change: 40 }))
     const shown = await company.get(`/sales/${id}`)
@@ -64,7 +64,7 @@ describe('uploaded sales', () => {
     expect(summary.body.data.sales).to.deep.include({ count: 1, gross: '10.00' })
   })
 
-  it('are found by the till’s identifier, which is the company’s own [UP-19, HTTP-9]', async () => {
+  it("are found by the till's identifier, which is unique per company [UP-19, HTTP-9]", async () => {
     await first(counter.sale('a'))
     await counter.sell()
     expect((await company.get('/sales?offline_id=b')).body.data).to.deep.equal([])
@@ -75,7 +75,7 @@ describe('uploaded sales', () => {
     expectProblem(await company.get('/sales?offline_id='), 422, 'validation_failed')
   })
 
-  it('are cancelled by sending them again as cancelled, and told so [UP-16]', async () => {
+  it('are cancelled by an upload as cancelled, and answered accordingly [UP-16]', async () => {
     const hook = await company.post('/webhooks', { url: 'https://erp.example/eventos', events: ['sale.cancelled'] })
     const created = await first(counter.onAccount('a'))
     const cancelled = { ...counter.onAccount('a'), status: 'cancelled' }
@@ -91,7 +91,7 @@ describe('uploaded sales', () => {
     expect(rowCount).to.equal(1)
   })
 
-  it('stay when they come as cancelled and money was received for them: a person is shown it [UP-12, UP-16]', async () => {
+  it('are not cancelled by an upload if money was received for them: it is stored for a person [UP-12, UP-16]', async () => {
     await first(counter.onAccount('a'))
     const [receivable] = (await company.get('/finance/receivables')).body.data
     await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' }, 'pdv')
@@ -102,7 +102,7 @@ describe('uploaded sales', () => {
     expect(await counter.stock()).to.equal('99.000')
   })
 
-  it('are of the customer that the till names; of another company’s, or none at all, with a remark [UP-18]', async () => {
+  it("have the till's customer; another company's or a missing one is omitted with a warning [UP-18]", async () => {
     const own = (await company.post('/customers', { name: 'Ana' })).body.data.id
     const foreign = (await (await api.company({ idsFrom: FOREIGN_IDS })).post('/customers', { name: 'Bia' })).body.data
       .id
@@ -121,7 +121,7 @@ describe('uploaded sales', () => {
     expect((await company.get(`/sales?customer_id=${own}`)).body.data).to.have.length(1)
   })
 
-  it('that were cancelled are so in API v1, and move no stock [UP-10]', async () => {
+  it('uploaded as cancelled are cancelled in API v1, and move no stock [UP-10]', async () => {
     const { sale_id: id } = await first(counter.sale('a', { status: 'cancelled' }))
     const { data } = (await company.get(`/sales/${id}`)).body
     expect(data).to.include({ status: 'cancelled', origin: 'pdv', cancelled_at: data.created_at })
@@ -130,7 +130,7 @@ describe('uploaded sales', () => {
     expect(summary.body.data.sales).to.deep.include({ count: 0, cancelled: { count: 1, amount: '10.00' } })
   })
 
-  it('are told to webhooks once, with their receivables, as the counter’s [UP-13]', async () => {
+  it('are delivered to webhooks once, with their receivables, as counter sales [UP-13]', async () => {
     const hook = await company.post('/webhooks', { url: 'https://erp.example/eventos', events: ['*'] })
     const sales = [counter.onAccount('a'), counter.sale('b', { status: 'cancelled' }), counter.sale('c', { total: 11 })]
     const { results } = await upload(till, sales)
@@ -148,7 +148,7 @@ describe('uploaded sales', () => {
     expect([told[1].data]).to.deep.equal((await company.get('/finance/receivables')).body.data)
   })
 
-  it('may leave stock below zero: goods arrive, a count sets it right, and API v1 sells nothing of it [UP-6]', async () => {
+  it('may make stock negative: a purchase or a count corrects it, and API v1 sells none meanwhile [UP-6]', async () => {
     await first(
       counter.sale('a', {
         items: [{ product_id: counter.product, quantity: 102, price: 10, total: 1020 }],
@@ -171,7 +171,7 @@ describe('uploaded sales', () => {
   })
 
   describe('on account', () => {
-    it('make a receivable, which only the counter may change [UP-11]', async () => {
+    it('create a receivable, which only the counter may change [UP-11]', async () => {
       const { sale_id } = await first(counter.onAccount('a'))
       const { body } = await company.get('/finance/receivables')
       expect(body.data).to.have.length(1)
@@ -192,7 +192,7 @@ describe('uploaded sales', () => {
       expect(settled).to.include({ status: 'settled' })
     })
 
-    it('take the pending receivable along when the counter cancels the sale, and give the stock back [UP-12]', async () => {
+    it('lose the pending receivable when the counter cancels the sale, and return the stock [UP-12]', async () => {
       const { sale_id: id } = await first(counter.onAccount('a'))
       const [receivable] = (await company.get('/finance/receivables')).body.data
       expectProblem(await company.post(`/sales/${id}/cancel`, {}), 409, 'managed_by_pdv')
@@ -204,7 +204,7 @@ describe('uploaded sales', () => {
       expect(await counter.stock()).to.equal('100.000')
     })
 
-    it('cannot be cancelled once the receivable is settled, and nothing changes [UP-12]', async () => {
+    it('cannot be cancelled once the receivable is settled, and stay unchanged [UP-12]', async () => {
       const { sale_id: id } = await first(counter.onAccount('a'))
       const [receivable] = (await company.get('/finance/receivables')).body.data
       await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' }, 'pdv')

@@ -6,7 +6,7 @@ import { useDatabase } from '../support/database.ts'
 import { openCounter, upload } from '../support/offline-sales.ts'
 import { openTill } from '../support/till.ts'
 
-/** A sale as some till might add it up; what it is paid with and what it says of cash are apart. */
+/** A sale as a till may compute it; payments and cash amounts are generated independently. */
 interface Sold {
   readonly lines: readonly { readonly thousandths: number; readonly price: number; readonly off: number }[]
   readonly discount: number
@@ -20,7 +20,7 @@ interface Sold {
 const line = fc.record({
   thousandths: fc.integer({ min: 1, max: 9_999 }),
   price: fc.integer({ min: 1, max: 2_000 }),
-  // Discounts, what truncating and rounding do, and nothing.
+  // Discounts, rounding and truncation differences, or none.
   off: fc.constantFrom(-150, -2, -1, 0, 0, 1),
 })
 const sold: fc.Arbitrary<Sold> = fc.record({
@@ -33,7 +33,7 @@ const sold: fc.Arbitrary<Sold> = fc.record({
   isCancelled: fc.constantFrom(false, false, false, true),
 })
 
-/** Sales by number, each sent so often, as it was or cancelled meanwhile, in portions. */
+/** Sales by number, each sent several times, unchanged or cancelled meanwhile, in portions. */
 const history = fc.record({
   sales: fc.array(sold, { minLength: 1, maxLength: 8 }),
   sent: fc.array(fc.record({ sale: fc.nat({ max: 7 }), isCancelled: fc.constantFrom(false, false, true) }), {
@@ -76,7 +76,7 @@ function saleOf(offline_id: string, sold: Sold, { product, cash, card }: Ways) {
   }
 }
 
-describe('whatever tills send that is understood', () => {
+describe('any sequence of valid uploads', () => {
   const database = useDatabase()
   let api: TestApi
 
@@ -87,7 +87,7 @@ describe('whatever tills send that is understood', () => {
 
   const sumOf = (amounts: readonly string[]) => amounts.reduce((cents, amount) => cents + toCents(amount), 0)
 
-  /** Plays a history in a company of its own, and holds everything that is shown against what was sent. */
+  /** Replays a history in a new company, and compares all views with the uploads. */
   async function play({ sales, sent, portion }: typeof history extends fc.Arbitrary<infer H> ? H : never) {
     const company = await api.company()
     const till = await openTill(api.url, company)
@@ -133,7 +133,7 @@ describe('whatever tills send that is understood', () => {
     expect(await stock()).to.equal(((100_000 - taken) / 1000).toFixed(3))
   }
 
-  it('is recorded once, adds up, and is in the books as it is in the ledger [UP-4, UP-7, UP-16, UP-21]', async () => {
+  it('is recorded once, adds up, and gives equal tables and ledger [UP-4, UP-7, UP-16, UP-21]', async () => {
     await fc.assert(fc.asyncProperty(history, play), { numRuns: 12 })
     const { parity } = await api.core.rebuild()
     expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])

@@ -27,7 +27,7 @@ describe('refused sales of uploads', () => {
   const settle = (id: number) => resolveRefusedSale(api.core.pool, company.id, id, { userId: till.user.id, note: null })
   const wrong = (offlineId: string) => counter.sale(offlineId, { total: 11 })
 
-  it('are kept as they were sent, with who sent them, when and why [UP-14]', async () => {
+  it('are stored as sent, with sender, time and reason [UP-14]', async () => {
     const sale = { ...wrong('a'), note: 'à vista "ok" \u2028' }
     const { results } = await upload(till, [sale])
     const { total, sales } = await open()
@@ -47,7 +47,7 @@ describe('refused sales of uploads', () => {
     expect(Math.abs(Date.now() - Date.parse(first_refused_at))).to.be.below(60_000)
   })
 
-  it('are kept once, however often they come, also twice in one upload and from eight tills at once [UP-14]', async () => {
+  it('are stored once for any number of uploads, also twice in one upload and from eight tills at once [UP-14]', async () => {
     await upload(till, [wrong('a'), wrong('a'), wrong('b')])
     await Promise.all(Array.from({ length: 8 }, () => upload(till, [wrong('b'), wrong('a')])))
     const { sales } = await open()
@@ -57,7 +57,7 @@ describe('refused sales of uploads', () => {
     ])
   })
 
-  it('are listed page by page, and are nobody else’s', async () => {
+  it('are listed in pages, for their company only', async () => {
     await upload(till, [wrong('a'), wrong('b'), wrong('c')])
     const [a, b] = (await open({ limit: 2 })).sales
     expect((await open({ after: b?.id ?? 0 })).sales).to.have.length(1)
@@ -67,7 +67,7 @@ describe('refused sales of uploads', () => {
     )
   })
 
-  it('are gone once they are settled, and do not come back when a stubborn till sends them again [UP-14]', async () => {
+  it('disappear once they are resolved, also if the till uploads them again [UP-14]', async () => {
     await upload(till, [wrong('a')])
     const { id } = (await open()).sales[0] as { id: number }
     expect(await settle(id)).to.equal(true)
@@ -76,13 +76,13 @@ describe('refused sales of uploads', () => {
     expect(await open()).to.deep.equal({ total: 0, sales: [] })
   })
 
-  it('are settled by the till itself when it uploads the sale corrected [UP-14]', async () => {
+  it('are resolved by an upload of the corrected sale [UP-14]', async () => {
     await upload(till, [wrong('a'), wrong('b')])
     await upload(till, [counter.sale('a')])
     expect((await open()).sales.map(({ offline_id }) => offline_id)).to.deep.equal(['b'])
   })
 
-  it('stay when another sale stands under their identifier: that is for people to look at', async () => {
+  it('stay if another sale has their identifier, until a person resolves them', async () => {
     const other = counter.sale('a', { created_at: '2026-03-10T18:00:00.000Z' })
     await upload(till, [counter.sale('a'), other])
     await upload(till, [counter.sale('a')])
@@ -91,7 +91,7 @@ describe('refused sales of uploads', () => {
     expect(sales[0]).to.deep.include({ code: 'duplicate_resource', payload: other })
   })
 
-  it('are not reopened by a stubborn till even long after, and forgotten once it has given up', async () => {
+  it('are not reopened by repeated uploads long after, and are purged once the till has stopped', async () => {
     const age = (column: string) =>
       api.core.pool.query(
         `update ops.refused_sales set ${column} = ${column} - interval '91 days' where company_id = $1`,
@@ -110,7 +110,7 @@ describe('refused sales of uploads', () => {
     expect([await kept(), (await open()).total]).to.deep.equal([1, 1])
   })
 
-  it('come of odd values in any place of a sale, none of which fails the upload', async () => {
+  it('result from odd values at any position of a sale, and never fail the upload', async () => {
     const odd = [
       null,
       true,
@@ -148,10 +148,10 @@ describe('refused sales of uploads', () => {
     )
     const { results } = await upload(till, sales)
     const recorded = results.flatMap(({ status }: Json, n: number) => (status === 'created' ? [cases[n]?.what] : []))
-    // What the till may leave out, what is zero, and a name that looks like a number.
+    // Fields that the till may omit, zeros, and a name that looks like a number.
     const zero = ['change 0', 'change 1e-7']
     const absent = ['amount_received null', 'change null']
-    // Nothing is received in cash for what is sold on account, and 0.05 below quantity × price is a discount.
+    // A sale on account receives no cash, and 0.05 below quantity × price is a discount.
     const facts = ['amount_received 0', 'amount_received 1e-7', 'quantity 1.005']
     expect(recorded).to.have.members([...absent, ...zero, ...facts, 'offline_id "10.00"', ...moments.slice(0, 2)])
     expect(results.filter(({ status }: Json) => status === 'error')).to.have.length(sales.length - recorded.length)
@@ -160,7 +160,7 @@ describe('refused sales of uploads', () => {
     }
   })
 
-  it('may be anything that is JSON, and are bounded in number and size', async () => {
+  it('may be any JSON, with bounded number and size', async () => {
     const deep = JSON.parse(`${'['.repeat(62)}${']'.repeat(62)}`)
     const odd = [
       null,

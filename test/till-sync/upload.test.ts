@@ -24,7 +24,7 @@ describe('POST /api/sync/sales', () => {
 
   const first = async (sale: unknown): Promise<Json> => (await upload(till, [sale])).results[0]
 
-  it('records each sale and tells its id, in the order of the upload [UP-1, UP-3]', async () => {
+  it('records each sale and returns its id, in the order of the upload [UP-1, UP-3]', async () => {
     const answer = await upload(till, [counter.sale('a'), counter.sale('b', { status: 'cancelled' })])
     expect(answer).to.include({ success: true, message: '2 vendas processadas: 2 registradas, 0 com erro.' })
     const [a, b] = answer.results
@@ -33,7 +33,7 @@ describe('POST /api/sync/sales', () => {
     expect(b.sale_id).to.be.greaterThan(a.sale_id)
   })
 
-  it('keeps who uploaded it, through which channel, in the event [UP-13, LEDGER-3]', async () => {
+  it('stores user and channel in the event [UP-13, LEDGER-3]', async () => {
     const { sale_id: id } = await first(counter.sale('a'))
     const { rows } = await api.core.pool.query(
       `select envelope->>'origin' as origin, envelope->>'actor' as actor from ledger.events where stream = $1 and subject = $2`,
@@ -42,7 +42,7 @@ describe('POST /api/sync/sales', () => {
     expect(rows).to.deep.equal([{ origin: 'pdv', actor: `user/${till.user.id}` }])
   })
 
-  it('answers the same sale again with the same id, and records nothing [UP-3, UP-4]', async () => {
+  it('answers a repeated sale with the same id, and records nothing [UP-3, UP-4]', async () => {
     const { sale_id } = await first(counter.sale('a'))
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
     const again = await upload(till, [{ ...counter.sale('a'), till_version: '2.1' }])
@@ -52,7 +52,7 @@ describe('POST /api/sync/sales', () => {
     expect(await counter.stock()).to.equal('99.000')
   })
 
-  it('records one of equal sales in one upload, and refuses a different one under the same identifier [UP-5]', async () => {
+  it('records equal sales in one upload once, and refuses a different one under the same identifier [UP-5]', async () => {
     const other = counter.sale('a', { created_at: '2026-03-10T15:00:00.000Z' })
     const { results } = await upload(till, [counter.sale('a'), counter.sale('a'), other])
     const [created, duplicate, refused] = results
@@ -63,7 +63,7 @@ describe('POST /api/sync/sales', () => {
     expect(await counter.stock()).to.equal('99.000')
   })
 
-  it('knows a sale that another till of the company has uploaded, and nothing of other companies [UP-4]', async () => {
+  it('recognises a sale uploaded by another till of the company, and none of other companies [UP-4]', async () => {
     const { sale_id } = await first(counter.sale('a'))
     const second = await openTill(api.url, company)
     expect((await upload(second, [counter.sale('a')])).results[0]).to.include({ status: 'duplicate', sale_id })
@@ -80,7 +80,7 @@ describe('POST /api/sync/sales', () => {
     expect(await own.stock()).to.equal('99.000')
   })
 
-  it('lets one bad sale among 500 stop none of the others [UP-1, UP-3]', async () => {
+  it('records 499 sales beside an invalid one [UP-1, UP-3]', async () => {
     const sales: unknown[] = Array.from({ length: 500 }, (_, n) => counter.sale(`n-${n}`))
     sales[100] = counter.sale('n-100', { total: 11 })
     sales[200] = counter.sale('n-200', { items: [{ product_id: 900_000_001, quantity: 1, price: 10, total: 10 }] })
@@ -102,7 +102,7 @@ describe('POST /api/sync/sales', () => {
     expect(await counter.stock()).to.equal('-397.000')
   })
 
-  it('takes 1,000 sales of 3 items, and knows the first again at the end [UP-1]', async () => {
+  it('accepts 1,000 sales of 3 items, and recognises the first again at the end [UP-1]', async () => {
     const items = [1, 2, 3].map((quantity) => ({ product_id: counter.product, quantity, price: 1, total: quantity }))
     const money = {
       total: 6,
@@ -121,7 +121,7 @@ describe('POST /api/sync/sales', () => {
     expect(await counter.stock()).to.equal(`${100 - 999 * 6}.000`)
   })
 
-  it('records what is odd with warnings, and tells them again to whoever lost the answer [UP-6]', async () => {
+  it('records odd sales with warnings, which a repeated upload gets again [UP-6]', async () => {
     const line = { product_id: counter.product, quantity: 101, price: 9.5, total: 959.5 }
     const money = { total: 959.5, amount_received: 959.5 }
     const payments = [{ payment_type_id: counter.cash, amount: 959.5, status: 'pending' }]
@@ -142,7 +142,7 @@ describe('POST /api/sync/sales', () => {
   describe('refuses the whole upload', () => {
     const noList: [string, unknown][] = [
       ['without sales', {}],
-      ['whose sales are no list', { sales: { 0: {} } }],
+      ['with sales that are no list', { sales: { 0: {} } }],
       ['that is a list', []],
       ['that is null', null],
     ]
@@ -159,7 +159,7 @@ describe('POST /api/sync/sales', () => {
       expect(await counter.stock()).to.equal('100.000')
     })
 
-    it('of more than 5 MB with 413, and takes one of just 5 MB [SYNC-4]', async () => {
+    it('of more than 5 MB with 413, and accepts one of exactly 5 MB [SYNC-4]', async () => {
       const limit = 5 * 1_048_576
       const body = JSON.stringify({ sales: [counter.sale('a')] })
       const ofSize = (bytes: number) => `${' '.repeat(bytes - body.length)}${body}`
@@ -167,13 +167,13 @@ describe('POST /api/sync/sales', () => {
       expect((await till.post('/sync/sales', ofSize(limit))).status).to.equal(200)
     })
 
-    it('that cannot be read with 422, and without a token with 401 [SYNC-3]', async () => {
+    it('with an unreadable body with 422, and without a token with 401 [SYNC-3]', async () => {
       expectFailure(await till.post('/sync/sales', '{"sales": ['), 422)
       expectFailure(await till.call('POST', '/sync/sales', { sales: [] }, { authorization: 'Bearer x' }), 401)
     })
   })
 
-  it('takes an empty upload', async () => {
+  it('accepts an empty upload', async () => {
     expect((await upload(till, [])).message).to.equal('0 vendas processadas: 0 registradas, 0 com erro.')
   })
 })

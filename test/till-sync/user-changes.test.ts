@@ -9,8 +9,8 @@ import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, expectFailure, logIn, openTill, type TestUser, tillWith } from '../support/till.ts'
 
-/** What a change of a user means for whoever is logged in, at tills and in the panel, in two processes. */
-describe('a user who is', () => {
+/** Effects of user changes on till tokens and panel sessions, in two processes. */
+describe('user with open till tokens and sessions', () => {
   const database = useDatabase()
   let api: TestApi
   let other: TestApi
@@ -34,7 +34,7 @@ describe('a user who is', () => {
     return outcome.memberships[0]!.holder
   }
 
-  /** Logged in at a till and in the panel; tells whether both still are. */
+  /** Logs in at a till and in the panel; the result checks whether both are still valid. */
   async function open() {
     const till = await openTill(api.url, company, user)
     const { token } = await sessions().issue(await holderOf())
@@ -48,7 +48,7 @@ describe('a user who is', () => {
     }
   }
 
-  it('deactivated is out at once, everywhere, and cannot log in [TOKEN-6]', async () => {
+  it('deactivated: both end at once in every process, and logins are refused [TOKEN-6]', async () => {
     const expectOpen = await open()
     await expectOpen(true)
     await company.run(deactivateUser, { id: user.id })
@@ -58,7 +58,7 @@ describe('a user who is', () => {
     expect(refused.text).to.equal((await logIn(other.url, { ...user, email: 'ninguem@loja.example' })).text)
   })
 
-  it('reactivated logs in with the same password; what was open stays closed', async () => {
+  it('reactivated: logs in with the same password; ended tokens stay ended', async () => {
     const expectOpen = await open()
     await company.run(deactivateUser, { id: user.id })
     await company.run(reactivateUser, { id: user.id })
@@ -66,7 +66,7 @@ describe('a user who is', () => {
     await (await open())(true)
   })
 
-  it('given another password is out at once, and logs in with that one only [TOKEN-6]', async () => {
+  it('given another password: both end at once, and only the new password works [TOKEN-6]', async () => {
     const expectOpen = await open()
     const colleague = await openTill(api.url, company)
     await company.run(changePassword, { id: user.id, password_hash: await hashPassword('outra senha boa') })
@@ -77,7 +77,7 @@ describe('a user who is', () => {
     expect((await colleague.get('/sync/status')).status).to.equal(200)
   })
 
-  it('renamed or given another role stays in, as what it is now', async () => {
+  it('renamed or given another role: both stay valid, with the new data', async () => {
     const { token } = await sessions().issue(await holderOf())
     await company.run(updateUser, { id: user.id, name: 'Outro Nome', role: 'owner' })
     expect(await sessions().find(token)).to.include({ userName: 'Outro Nome', role: 'owner' })
@@ -85,7 +85,7 @@ describe('a user who is', () => {
     expect((await till.get('/sync/config')).body.data.user).to.include({ name: 'Outro Nome', role: 'owner' })
   })
 
-  it('made an auditor is out of the tills at once, and logs in there no more [PANEL-84]', async () => {
+  it('made an auditor: till tokens end at once, and till logins are refused [PANEL-84]', async () => {
     const till = await openTill(api.url, company, user)
     await company.run(updateUser, { id: user.id, role: 'auditor', access_until: '2099-12-31' })
     expectFailure(await till.get('/sync/status'), 401)
@@ -100,7 +100,7 @@ describe('a user who is', () => {
     ['given another password', async () => company.run(changePassword, { id: user.id, password_hash: 'x' })],
     ['deactivated', async () => company.run(deactivateUser, { id: user.id })],
   ] as const) {
-    it(`${what} between the look at the password and the token gets one that has ended already [TOKEN-6]`, async () => {
+    it(`${what} between password check and token: gets an ended token [TOKEN-6]`, async () => {
       const holder = await holderOf()
       await change()
       const { token } = await createTokens(api.core.pool, null).issue(holder)
@@ -108,7 +108,7 @@ describe('a user who is', () => {
       expect(await sessions().find((await sessions().issue(holder)).token)).to.equal(null)
     })
 
-    it(`${what} while a token is renewed has no live token afterwards [TOKEN-6]`, async () => {
+    it(`${what} during a token renewal: has no valid token afterwards [TOKEN-6]`, async () => {
       const till = await openTill(api.url, company, user)
       const [renewed] = await Promise.all([till.post('/auth/refresh'), change()])
       const tokens = [till.token, ...(renewed.status === 200 ? [renewed.body.data.token] : [])]

@@ -5,7 +5,7 @@ import type { components } from './schema.ts'
 
 type Schemas = components['schemas']
 
-/** Records that tell when they have changed, by the path of their list. */
+/** Resources with changes, by the path of their list. */
 interface Records {
   '/catalog/categories': Schemas['Category']
   '/catalog/items': Schemas['CatalogItem']
@@ -20,7 +20,10 @@ interface Records {
 
 export type Resource = keyof Records
 
-/** In an order in which what a record refers to comes before it. With the scope that reads each, and whether its records can be deleted. */
+/**
+ * In order of reference: a record comes after the records that it refers to. With the scope that reads each, and
+ * whether its records can be deleted.
+ */
 const RESOURCES: Readonly<Record<Resource, { readonly scope: string; readonly canBeDeleted: boolean }>> = {
   '/catalog/categories': { scope: 'catalog:read', canBeDeleted: true },
   '/catalog/items': { scope: 'catalog:read', canBeDeleted: true },
@@ -33,50 +36,50 @@ const RESOURCES: Readonly<Record<Resource, { readonly scope: string; readonly ca
   '/webhooks': { scope: 'webhooks:manage', canBeDeleted: false },
 }
 
-/** A page's worth of changes of one resource. */
+/** One page of changes of a resource. */
 export type Changes = {
   [R in Resource]: {
     readonly resource: R
-    /** As they are now; one that changes again comes again. */
+    /** Current state; a record that changes again is included again. */
     readonly records: readonly Records[R][]
     readonly deleted: readonly Schemas['DeletedRecord'][]
-    /** The test company was emptied: whatever was had of this resource is gone, and comes in no other batch. */
+    /** The test company was erased: delete all records of this resource. Such a batch contains nothing else. */
     readonly erased?: true
-    /** How far `changes` has come with this batch: to be kept with what was made of it, in the same transaction. */
+    /** Position of `changes` after this batch. Store it with the results of the batch, in the same transaction. */
     readonly position: string
   }
 }[Resource]
 
-/** Where a position is kept that goes on after a restart. */
+/** Stores a position across restarts. */
 export interface PositionStore {
   load(): Promise<string | null>
   save(position: string): Promise<void>
 }
 
 export interface ChangesOptions {
-  /** An instant (ISO 8601), or a `position` of before; without either all that there is comes first. */
+  /** An instant (ISO 8601), or an earlier `position`; without either, all existing records come first. */
   readonly since?: string | undefined
   /**
-   * Asked for the position at the beginning, and given each one when its batch has been dealt with. A crash in between repeats
-   * that batch: whoever may not see it twice keeps `position` with the data instead.
+   * Read once at the beginning; receives the position of each processed batch. A crash in between repeats that batch:
+   * to see each batch once, store `position` with the data instead.
    */
   readonly store?: PositionStore
-  /** All that the key may read, where it is not given. */
+  /** Default: all that the key may read. */
   readonly resources?: readonly Resource[]
-  /** Whether to go on asking, also while the service is away; without it the changes end with those that there are. */
+  /** Whether to continue polling, also while the service is down; without it the changes end with the existing ones. */
   readonly follow?: boolean
-  /** Pause between two rounds. */
+  /** Pause between two rounds, in milliseconds. */
   readonly everyMs?: number
   readonly signal?: AbortSignal
 }
 
-/** Where a listing goes on. */
+/** Position in a listing. */
 interface Place {
-  /** Changes before this instant are seen, and those of `seen`. */
+  /** All changes before this instant were returned, and those in `seen`. */
   since: string
-  /** Digests of records that may be listed again, by id. */
+  /** Digests, by id, of records that may be listed again. */
   seen: Record<string, string>
-  /** Of a listing that has begun: its next page, and what the place is after its last one. */
+  /** Of an unfinished listing: its next page, and the position after its last page. */
   begun?: { cursor: string | null; since: string; seen: Record<string, string> }
 }
 
@@ -88,9 +91,9 @@ const EVERY_MS = 30_000
 const PAGE = 200
 
 /**
- * Asks every resource what has changed, in rounds. An instant may hold changes that were made after it was asked for, so that each
- * listing begins where the first page of the one before ended, and what it repeats of that is left out: nothing is missed, nothing
- * comes twice.
+ * Polls every resource for changes, in rounds. Changes may be added to an instant after it was listed, so each listing
+ * begins where the first page of the previous one ended, and records already returned are skipped: none is missed, none
+ * is repeated.
  */
 export async function* changesOf(calls: Calls, options: ChangesOptions = {}): AsyncGenerator<Changes> {
   const { since = BEGINNING, store, follow = false, everyMs = EVERY_MS, signal } = options
@@ -120,7 +123,7 @@ export async function* changesOf(calls: Calls, options: ChangesOptions = {}): As
           if (since === null) throw error
           for (const each of paths) position[each] = { since, seen: {} }
           yield* told({ resource, records: [], deleted: [], erased: true })
-          // What has been made since then.
+          // Then lists what was created since.
           at = -1
         }
       }
@@ -130,7 +133,7 @@ export async function* changesOf(calls: Calls, options: ChangesOptions = {}): As
   }
 }
 
-/** A position of before, or the instant to begin at. */
+/** Parses an earlier position, or the instant to begin at. */
 function positionOf(text: string): { position: Position; begin: string } {
   if (!text.startsWith('{')) return { position: {}, begin: text }
   const { begin, places } = JSON.parse(text) as { begin: string; places: Position }
@@ -144,7 +147,10 @@ interface Init {
 
 type Ask = (path: string, init: Init) => Promise<unknown>
 
-/** Asks until it is answered: what is away for longer than a call is repeated may come back. @throws TillbookError where it is refused */
+/**
+ * Repeats a call until it succeeds, because an outage may outlast the retries of a call. @throws TillbookError if it is
+ * refused
+ */
 function patient(calls: Calls, everyMs: number): Ask {
   return async (path, init) => {
     for (;;) {
@@ -158,7 +164,7 @@ function patient(calls: Calls, everyMs: number): Ask {
   }
 }
 
-/** When a test company was emptied, of an answer that says so. */
+/** Time of the erasure of a test company, from a response that reports it. */
 function erasedAt(error: unknown): string | null {
   if (!(error instanceof TillbookError) || error.code !== 'test_data_erased') return null
   return error.details.erased_at as string
@@ -177,7 +183,7 @@ interface Listed {
   readonly deleted_at?: string
 }
 
-/** What a listing holds that was not seen, page by page; the place has moved behind a page when it is yielded. */
+/** New changes of a listing, page by page; the position is already behind a page when it is yielded. */
 async function* pagesSince(
   ask: Ask,
   { path, place, signal }: { readonly path: string; readonly place: Place; readonly signal: AbortSignal | undefined },

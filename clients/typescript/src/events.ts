@@ -6,9 +6,9 @@ import type { components } from './schema.ts'
 export type LedgerEvent = components['schemas']['LedgerEvent']
 
 export interface EventsOptions {
-  /** Events behind this revision; without it all that there are come first. */
+  /** Returns events after this revision; by default all. */
   readonly after?: number | undefined
-  /** Types of events, all where it is not given. */
+  /** Event types; by default all. */
   readonly types?: readonly string[]
   readonly signal?: AbortSignal
 }
@@ -16,12 +16,13 @@ export interface EventsOptions {
 /** Opens a stream; `signal` ends it. */
 type Open = (path: string, signal: AbortSignal, headers: Readonly<Record<string, string>>) => Promise<Response>
 
-/** The service says something every 15 seconds: what is silent for longer is cut. */
+/** The service sends at least one message every 15 seconds; a connection silent for this long is closed. */
 const SILENCE_MS = 40_000
 
 /**
- * Events in the order of the ledger, each once, for as long as somebody asks for them: a stream that is cut is opened again
- * behind the last event. @throws TillbookError where it is refused
+ * Yields events in ledger order, each once, until the caller stops: an interrupted stream is reopened after the last
+ * event.
+ * @throws TillbookError if it is refused
  */
 export async function* eventsOf(
   open: Open,
@@ -59,7 +60,7 @@ interface Message {
   readonly data: string
 }
 
-/** Messages of an event stream that have an id and data; comments and others are left out. `onSilence` has to end the stream. */
+/** Messages of an event stream with id and data; comments and others are skipped. `onSilence` must end the stream. */
 async function* messagesOf(body: ReadableStream<Uint8Array>, onSilence: () => void): AsyncGenerator<Message> {
   const decoder = new TextDecoder()
   let rest = ''

@@ -1,7 +1,7 @@
 import { open, readFile, rename } from 'node:fs/promises'
 import type { PositionStore } from './changes.ts'
 
-/** Keeps a position in a file, which is always a whole one. */
+/** Stores a position in a file, written atomically. */
 export const positionFile = (path: string): PositionStore => ({
   load: () =>
     readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -14,34 +14,34 @@ export { ok, TillbookError } from './problem.ts'
 export type { Retries } from './retry.ts'
 export type { components, paths } from './schema.ts'
 
-/** A record or input of the contract, by its name there. */
+/** Record or input of the contract, by its name there. */
 export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name]
 
 export interface ClientOptions {
-  /** Where the service is, without `/api/v1`. */
+  /** Address of the service, without `/api/v1`. */
   readonly baseUrl: string
   /** An API key, `tb_…`. */
   readonly key: string
   readonly retries?: Partial<Retries>
-  /** Longest time for an attempt, in milliseconds; streams are not bound by it. */
+  /** Longest time of an attempt, in milliseconds; streams have no limit. */
   readonly timeoutMs?: number
-  /** Another `fetch`, for tests. */
+  /** Replacement for `fetch`, for tests. */
   readonly fetch?: (request: Request) => Promise<Response>
 }
 
-/** `GET`, `POST` … of openapi-fetch, with retries, and what takes more than one call. */
+/** `GET`, `POST` … of openapi-fetch with retries, and operations of several requests. */
 export interface Client extends FetchClient<paths> {
-  /** The pages of a list, from the first one on. @throws TillbookError */
+  /** Pages of a list, from the first one on. @throws TillbookError */
   pages<Path extends ListPath>(path: Path, init?: PageInit<Path>): AsyncGenerator<Page<Path>>
-  /** What has changed since an instant, in batches, and what goes on to change. @throws TillbookError */
+  /** Changes since an instant, in batches; with `follow`, later ones too. @throws TillbookError */
   changes(options?: ChangesOptions): AsyncGenerator<Changes>
-  /** The events of the ledger from a revision on, as they are recorded. @throws TillbookError */
+  /** Events of the ledger after a revision, as they are recorded. @throws TillbookError */
   events(options?: EventsOptions): AsyncGenerator<LedgerEvent>
 }
 
 const TIMEOUT_MS = 30_000
 
-/** A client of one company's data, as far as its key may read and write. */
+/** Creates a client for the data of one company, within the scopes of its key. */
 export function createClient({
   baseUrl,
   key,
@@ -60,7 +60,7 @@ export function createClient({
   })
   calls.use({
     onRequest({ request }) {
-      // One key for the call, whatever number of attempts it takes.
+      // One key per call, for all of its attempts.
       if (!isRead(request) && !request.headers.has('Idempotency-Key'))
         request.headers.set('Idempotency-Key', crypto.randomUUID())
     },

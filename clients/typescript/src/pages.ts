@@ -10,12 +10,12 @@ type AnswerOf<Path extends keyof paths> = paths[Path] extends {
   ? Answer
   : never
 
-/** Paths of lists that come in pages. */
+/** Paths of paginated lists. */
 export type ListPath = {
   [Path in keyof paths]: AnswerOf<Path> extends Listing ? Path : never
 }[keyof paths]
 
-/** A page: `data`, and `meta` with the instant that it shows. */
+/** A page: `data`, and `meta` with the instant of its state. */
 export type Page<Path extends ListPath> = AnswerOf<Path>
 
 type ParametersOf<Path extends ListPath> = paths[Path] extends { get: { parameters: infer Parameters } }
@@ -24,16 +24,16 @@ type ParametersOf<Path extends ListPath> = paths[Path] extends { get: { paramete
 type PathOf<Path extends ListPath> = ParametersOf<Path> extends { path: infer Named } ? { path: Named } : object
 type QueryOf<Path extends ListPath> = ParametersOf<Path> extends { query?: infer Query } ? { query?: Query } : object
 
-/** What a list is asked with, as `GET` takes it. */
+/** Parameters of a list, as for `GET`. */
 export interface PageInit<Path extends ListPath> {
   readonly params?: PathOf<Path> & QueryOf<Path>
   readonly signal?: AbortSignal
 }
 
-/** The calls that pages need, whatever they are of. */
+/** Calls needed for pages of any list. */
 export type Calls = Pick<FetchClient<paths>, 'GET'>
 
-/** A call whose path is known at run time only. @throws TillbookError */
+/** A call with a path known at run time only. @throws TillbookError */
 export function get(calls: Calls, path: string, init: object): Promise<unknown> {
   const call = calls.GET as unknown as (path: string, init: object) => Promise<{ data?: unknown; response: Response }>
   return ok(call(path, init))

@@ -1,12 +1,14 @@
 import type { paths } from './schema.ts'
 
-/** An answer that is no success, from what takes more than one call and from `ok`; `GET`, `POST` … return it as `error`. */
+/** Failed response, thrown by operations of several requests and by `ok`; `GET`, `POST` … return it as `error`. */
 export class TillbookError extends Error {
   override readonly name = 'TillbookError'
   readonly status: number
-  /** As in the contract: `rate_limited`, `insufficient_scope` …; `unknown` where the answer is not the service's. */
+  /**
+   * Code of the contract: `rate_limited`, `insufficient_scope` …; `unknown` if the response is not from the service.
+   */
   readonly code: string
-  /** What the code tells beyond its name, as the contract has it: `conflicting_id`, `fields` … */
+  /** Details of the code, as in the contract: `conflicting_id`, `fields` … */
   readonly details: Readonly<Record<string, unknown>>
   readonly requestId: string | null
 
@@ -27,21 +29,21 @@ interface Said {
   readonly details?: Record<string, unknown>
 }
 
-/** What a call answers with. */
+/** Result of a call. */
 interface Answered {
   readonly data?: unknown
   readonly error?: unknown
   readonly response: Response
 }
 
-/** The answer of a call: `const { data } = await ok(tillbook.GET('/me'))`. @throws TillbookError where it is refused */
+/** Response body of a call: `const { data } = await ok(tillbook.GET('/me'))`. @throws TillbookError if it is refused */
 export async function ok<A extends Answered>(call: Promise<A>): Promise<Extract<A, { error?: undefined }>['data']> {
   const { data, error, response } = await call
   if (!response.ok) throw new TillbookError(response, error)
   return data as Extract<A, { error?: undefined }>['data']
 }
 
-/** All that an operation may be refused with, told apart by `code`: `Problem<'/sales', 'post'>`. */
+/** All refusals of an operation, distinguished by `code`: `Problem<'/sales', 'post'>`. */
 export type Problem<Path extends keyof paths, Method extends keyof paths[Path]> = paths[Path][Method] extends {
   responses: infer Responses
 }

@@ -1,35 +1,35 @@
-/** How calls are tried again. Times are in milliseconds. */
+/** Retry policy. Times are in milliseconds. */
 export interface Retries {
   /** Attempts after the first one. */
   readonly times: number
-  /** The first pause; each further one is twice as long. */
+  /** First pause; each further one is twice as long. */
   readonly firstPauseMs: number
   readonly longestPauseMs: number
 }
 
 export const RETRIES: Retries = { times: 4, firstPauseMs: 500, longestPauseMs: 60_000 }
 
-/** Answers after which the same call may be answered otherwise: too many calls, and a service that is away for a moment. */
+/** Temporary refusals: too many requests, and an unavailable service. */
 export const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /** A read takes no Idempotency-Key. */
 export const isRead = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD'
 
-/** Reads, and writes with a key under which a second attempt has no second effect. */
+/** Reads, and writes with a key, which a second attempt does not repeat. */
 const isRepeatable = (request: Request): boolean => isRead(request) || request.headers.has('Idempotency-Key')
 
 export type Fetch = (request: Request) => Promise<Response>
 
 /**
- * Makes each call again that was lost or refused for the moment, after what `Retry-After` says or after growing pauses with a
- * random part, so that callers who were cut off together do not come back together.
+ * Retries lost and temporarily refused calls, after `Retry-After` or after growing pauses with a random part, so that
+ * clients disconnected together do not return together.
  */
 export function retrying(fetch: Fetch, { times, firstPauseMs, longestPauseMs }: Retries): Fetch {
   const pauseMs = (attempt: number) => Math.min(longestPauseMs, firstPauseMs * 2 ** attempt) * (0.5 + Math.random() / 2)
   return async (request) => {
     for (let attempt = 0; ; attempt++) {
       const isLast = attempt >= times || !isRepeatable(request)
-      // A body can be sent once: each attempt sends a copy.
+      // A body can be sent once, so each attempt sends a copy.
       const answer = await fetch(isLast ? request : request.clone()).catch((error: unknown) => {
         if (isLast || request.signal.aborted) throw error
         return null
@@ -43,7 +43,7 @@ export function retrying(fetch: Fetch, { times, firstPauseMs, longestPauseMs }: 
   }
 }
 
-/** What a refused call is told to wait; null when it is not told. */
+/** `Retry-After` of a refusal in milliseconds; null without one. */
 function retryAfterMs({ headers }: Response): number | null {
   const given = headers.get('Retry-After')
   if (given === null) return null

@@ -1,6 +1,6 @@
 import type { webhooks } from './schema.ts'
 
-/** What arrives for each event, by its name. */
+/** Payload of each event, by its name. */
 type Payloads = {
   [Name in keyof webhooks]: webhooks[Name] extends {
     post: { requestBody: { content: { 'application/json': infer Payload } } }
@@ -9,13 +9,13 @@ type Payloads = {
     : never
 }
 
-/** A delivery that comes from the service: `id` and `payload` are signed, `sequence` and `revision` are not. */
+/** Delivery from the service: `id` and `payload` are signed, `sequence` and `revision` are not. */
 export interface Delivery {
-  /** The same in every attempt: answer 2xx to one that was dealt with already, and do nothing. */
+  /** Equal in every attempt: respond 2xx to an id that was already processed, and do nothing. */
   readonly id: string
-  /** 1, 2, 3 … for each address: a gap is a loss. Null of a test. Not signed: use it to notice a loss, and for nothing else. */
+  /** 1, 2, 3 … for each endpoint: a gap means a loss. Null in a test. Not signed: use it to detect a loss only. */
   readonly sequence: number | null
-  /** Position in the ledger. Null of a test. Not signed. */
+  /** Position in the ledger. Null in a test. Not signed. */
   readonly revision: number | null
   readonly payload: Payloads[keyof Payloads]
 }
@@ -23,7 +23,7 @@ export interface Delivery {
 export interface VerifyOptions {
   /** The whole `whsec_…`. */
   readonly secret: string
-  /** How far the time of a delivery may be from ours, in seconds. */
+  /** Maximum difference between the time of a delivery and the local clock, in seconds. */
   readonly toleranceSeconds?: number
   /** Unix time in milliseconds. */
   readonly now?: number
@@ -37,8 +37,9 @@ const headerOf = (headers: HeadersLike, name: string): string | null =>
   headers instanceof Headers ? headers.get(name) : (headers[name]?.toString() ?? null)
 
 /**
- * The delivery of a request, by the raw bytes of its body; null for one that is not the service's, or too old. Verifies
- * `webhook-signature`, which covers id, time and body. While a secret is being rotated either of the two verifies.
+ * Parses the delivery of a request from the raw bytes of its body; null if it is not from the service, or too old.
+ * Verifies
+ * `webhook-signature`, which covers id, time and body. During a rotation either secret verifies.
  */
 export async function verifyWebhook(
   headers: HeadersLike,
@@ -56,7 +57,7 @@ export async function verifyWebhook(
   const given = (headerOf(headers, 'webhook-signature') ?? '').split(' ').slice(0, MOST_SIGNATURES)
   for (const each of given) {
     const signature = /^v1,([A-Za-z0-9+/]{43}=)$/.exec(each)?.[1]
-    // Compared by the platform, in constant time.
+    // The platform compares in constant time.
     if (signature && (await crypto.subtle.verify('HMAC', key, bytesOf(signature), signed)))
       return deliveryOf(id, headers, body)
   }
@@ -65,13 +66,13 @@ export async function verifyWebhook(
 
 const HMAC = { name: 'HMAC', hash: 'SHA-256' }
 
-/** The service sends one signature, and two during a rotation. Bounds the work for forged headers. */
+/** The service sends one signature, and two during a rotation. Limits the work for forged headers. */
 const MOST_SIGNATURES = 4
 
 const bytesOf = (base64: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
 
-/** The bytes that a secret encodes. @throws if the text is no secret */
+/** Decodes a secret. @throws if the text is no secret */
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
   if (encoded === undefined) throw new Error('secret must be the whole whsec_… of the webhook')
@@ -91,10 +92,10 @@ function deliveryOf(id: string, headers: HeadersLike, body: Uint8Array): Deliver
   }
 }
 
-/** Puts a delivery on record, before it is acknowledged; throws where it cannot: then it is delivered again. */
+/** Stores a delivery before it is acknowledged. If it throws, the service delivers again. */
 export type Receive = (delivery: Delivery) => Promise<void> | void
 
-/** Bodies beyond this are none of the service's. */
+/** Larger bodies are not from the service. */
 const MAX_BYTES = 5_000_000
 
 async function answerTo(
@@ -109,7 +110,7 @@ async function answerTo(
   return 204
 }
 
-/** A handler of Fetch's requests, as of Deno, Bun, workers, Hono, Next. */
+/** Handler for Fetch requests, as in Deno, Bun, workers, Hono, Next. */
 export const fetchHandler =
   (options: VerifyOptions, receive: Receive) =>
   async (request: Request): Promise<Response> => {
@@ -120,10 +121,10 @@ export const fetchHandler =
     return new Response(null, { status })
   }
 
-/** What Node's and Express's requests have in common. */
+/** Common part of Node's and Express's requests. */
 interface NodeRequest extends AsyncIterable<Uint8Array> {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Bytes, where something has read them (`express.raw()`). */
+  /** Bytes, if a parser has read them (`express.raw()`). */
   readonly body?: unknown
 }
 
@@ -131,7 +132,10 @@ interface NodeResponse {
   writeHead(status: number): { end(): unknown }
 }
 
-/** A handler of Express, or of `node:http`: before any parser of JSON, or behind `express.raw({ type: 'application/json' })`. */
+/**
+ * Handler for Express or `node:http`: place it before any JSON parser, or behind `express.raw({ type:
+ * 'application/json' })`.
+ */
 export const expressHandler =
   (options: VerifyOptions, receive: Receive) =>
   async (request: NodeRequest, response: NodeResponse): Promise<void> => {
@@ -141,13 +145,13 @@ export const expressHandler =
     response.writeHead(status).end()
   }
 
-/** What a request of Fastify and its reply are made of; the body comes raw by a parser for `application/json` that keeps the buffer. */
+/** Parts of Fastify's request and reply; the body is raw with a parser for `application/json` that keeps the buffer. */
 interface FastifyRequest {
   readonly headers: NodeRequest['headers']
   readonly body: unknown
 }
 
-/** A handler of Fastify, where a content type parser with `parseAs: 'buffer'` gives the bytes. */
+/** Handler for Fastify with a content type parser with `parseAs: 'buffer'`. */
 export const fastifyHandler =
   (options: VerifyOptions, receive: Receive) =>
   async ({ headers, body }: FastifyRequest, reply: { code(status: number): { send(): unknown } }): Promise<unknown> => {
@@ -155,7 +159,7 @@ export const fastifyHandler =
     return reply.code(status).send()
   }
 
-/** Null for what is too large. @throws where a parser has read the bytes and kept none. */
+/** Null if the body is too large. @throws if a parser has read the bytes and kept none */
 async function bytesOfRequest(request: NodeRequest): Promise<Uint8Array | null> {
   if (request.body instanceof Uint8Array) return request.body
   if (request.body !== undefined) throw new Error('the body was parsed: the signature is over its bytes')

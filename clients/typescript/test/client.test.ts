@@ -7,7 +7,7 @@ import { useApi } from '../../../test/support/use-api.ts'
 import { positionFile } from '../src/file.ts'
 import { type Changes, type Client, type ClientOptions, createClient, ok, TillbookError } from '../src/index.ts'
 
-/** Calls that reach the service, and what becomes of them; by default they are passed on. */
+/** Handles a call that reaches the service; by default it is passed on. */
 type Network = (request: Request, pass: () => Promise<Response>) => Promise<Response>
 
 describe('the client', () => {
@@ -37,8 +37,8 @@ describe('the client', () => {
       Array.from({ length: count }, (_, n) => company.post('/catalog/categories', { name: `Categoria ${from + n}` })),
     )
 
-  describe('tries again', () => {
-    it('what was lost on the way back, under the same Idempotency-Key: it is done once [KIT-1]', async () => {
+  describe('retries', () => {
+    it('a request with a lost response under the same Idempotency-Key: it is executed once [KIT-1]', async () => {
       let lost = 0
       const client = clientOf(async (_, pass) => {
         const answer = await pass()
@@ -53,7 +53,7 @@ describe('the client', () => {
       expect(body.data).to.have.length(1)
     })
 
-    it('each kind of write, under a key of its own for all its attempts: an adjustment of stock is made once [KIT-61]', async () => {
+    it('each kind of write under one key for all attempts: stock is adjusted once [KIT-61]', async () => {
       let calls = 0
       const client = clientOf(async (_, pass) => {
         const answer = await pass()
@@ -79,7 +79,7 @@ describe('the client', () => {
       expect(sent[0]?.headers.has('Idempotency-Key')).to.equal(false)
     })
 
-    it('what was refused for the moment, after as long as it was told', async () => {
+    it('temporary refusals after their Retry-After', async () => {
       const times: number[] = []
       const client = clientOf((_, pass) => {
         times.push(performance.now())
@@ -90,7 +90,7 @@ describe('the client', () => {
       expect(times[1]! - times[0]!).to.be.at.least(990)
     })
 
-    it('not what is refused for good, nor what would be longer away than anybody waits', async () => {
+    it('no permanent refusals, and none with an excessive Retry-After', async () => {
       const refused = await clientOf().POST('/catalog/categories', { body: { name: '' } })
       expect(refused.error?.error.code).to.equal('validation_failed')
       const away = clientOf(async () => new Response('{}', { status: 503, headers: { 'Retry-After': '3600' } }))
@@ -98,7 +98,7 @@ describe('the client', () => {
       expect(sent).to.have.length(2)
     })
 
-    it('no more than so many times', async () => {
+    it('a limited number of times', async () => {
       const client = clientOf(() => Promise.reject(new TypeError('fetch failed')))
       const error = await client.GET('/me').catch((thrown: unknown) => thrown)
       expect(error).to.be.instanceOf(TypeError)
@@ -106,7 +106,7 @@ describe('the client', () => {
     })
   })
 
-  it('answers with the data of a call, or throws what it is refused with', async () => {
+  it('returns the data of a call, or throws its refusal', async () => {
     const client = clientOf()
     const made = await ok(client.POST('/catalog/categories', { body: { name: 'Bebidas' } }))
     expect(made.data.name).to.equal('Bebidas')
@@ -121,7 +121,7 @@ describe('the client', () => {
     expect(error.requestId).to.match(/^[0-9a-f-]{36}$/)
   })
 
-  it('follows the pages of a list to their end, with what it was asked for', async () => {
+  it('follows the pages of a list to the end, with its parameters', async () => {
     await categories(7)
     const pages = []
     for await (const { data } of clientOf().pages('/catalog/categories', { params: { query: { limit: 3 } } }))
@@ -130,7 +130,7 @@ describe('the client', () => {
     expect(new Set(pages.flat()).size).to.equal(7)
   })
 
-  it('throws what pages are refused with', async () => {
+  it('throws the refusal of a page', async () => {
     const { key } = await company.newKey(['sales:read'])
     const refused = clientOf(undefined, { key }).pages('/customers').next()
     const error = (await refused.catch((thrown: unknown) => thrown)) as TillbookError
@@ -139,7 +139,7 @@ describe('the client', () => {
   })
 
   describe('changes', () => {
-    /** Takes them as a mirror does, and fails on one that comes twice. */
+    /** Processes changes like a mirror, and fails on repetitions. */
     function mirror() {
       const records = new Map<string, object>()
       const seen = new Set<string>()
@@ -168,7 +168,7 @@ describe('the client', () => {
       return found
     }
 
-    it('are all there once, whatever is written meanwhile and wherever the reader begins anew [KIT-1]', async () => {
+    it('are returned once each, during concurrent writes and restarts at any point [KIT-1]', async () => {
       const { records, take, position } = mirror()
       let isOver = false
       const writing = (async () => {
@@ -184,7 +184,7 @@ describe('the client', () => {
       while (!isOver) {
         for await (const changes of clientOf().changes({ since: position(), resources })) {
           take(changes)
-          // Another process goes on from what this one has kept.
+          // A restart continues from the stored position.
           if (Math.random() < 0.3) break
         }
       }
@@ -193,7 +193,7 @@ describe('the client', () => {
       expect(records).to.deep.equal(await present())
     })
 
-    it('tell once of each resource that a test company was emptied, and what has been made since [KIT-38]', async () => {
+    it('report once per resource that a test company was erased, and later records [KIT-38]', async () => {
       company = await api.company({ test: true })
       await categories(2)
       const resources = ['/catalog/categories', '/customers', '/webhooks'] as const
@@ -218,7 +218,7 @@ describe('the client', () => {
       expect(await round()).to.deep.equal([])
     })
 
-    it('begin where a file says, and are of all that the key may read', async () => {
+    it('start at the position in a file, and cover all that the key may read', async () => {
       const folder = await mkdtemp(join(tmpdir(), 'tillbook-client-'))
       const store = positionFile(join(folder, 'position.json'))
       const { key } = await company.newKey(['catalog:read', 'customers:read'])
@@ -240,7 +240,7 @@ describe('the client', () => {
       }
     })
 
-    it('go on as long as somebody follows, also while the service is away, and end with the signal [KIT-1]', async () => {
+    it('continue while they are consumed, also during outages, and end with the signal [KIT-1]', async () => {
       const end = new AbortController()
       const heard: string[] = []
       let lost = 0

@@ -6,7 +6,7 @@ import { createClient, type LedgerEvent, TillbookError } from '../src/index.ts'
 /** A thousand with TEST_DEPTH=4. */
 const CUTS = 250 * Number(process.env.TEST_DEPTH ?? 1)
 
-/** A stream that is cut in the middle of whatever it says, after some bytes. */
+/** Cuts a stream after some bytes. */
 function cutAfter(bytes: number): TransformStream<Uint8Array, Uint8Array> {
   let left = bytes
   return new TransformStream({
@@ -25,7 +25,7 @@ describe('events of the client', () => {
     company = await api.company()
   })
 
-  it(`are all there once and in order, over ${CUTS} cuts anywhere [KIT-1]`, async () => {
+  it(`are returned once and in order, over ${CUTS} cuts at any byte [KIT-1]`, async () => {
     let cuts = 0
     let isWriting = true
     const writing = (async () => {
@@ -57,7 +57,7 @@ describe('events of the client', () => {
     expect(heard.at(-1)?.type).to.equal('CategoryCreated')
   })
 
-  it('begin behind a revision, and are of the types that are asked for', async () => {
+  it('start after a revision, and have the requested types only', async () => {
     await company.post('/catalog/categories', { name: 'Bebidas' })
     await company.post('/customers', { name: 'Ana', person_type: 'PF' })
     const client = createClient({ baseUrl: api.url, key: company.key })
@@ -70,7 +70,7 @@ describe('events of the client', () => {
     expect(types).to.deep.equal(['CategoryCreated', 'CustomerCreated'])
   })
 
-  it('throw what they are refused with', async () => {
+  it('throw the refusal of the stream', async () => {
     const client = createClient({ baseUrl: api.url, key: 'tb_live_none' })
     const error = await client
       .events()

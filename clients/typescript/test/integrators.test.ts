@@ -51,7 +51,7 @@ describe('the guide for integrators', () => {
     expect(programs.map(({ heading }) => heading)).to.include.members(['The three in one', ...tasks])
   })
 
-  describe('begins with ten minutes', () => {
+  describe('section "ten minutes"', () => {
     const steps = scripts.filter(({ heading }) => heading === BEGINNING).map(({ text }) => text)
     const [whoAmI = '', install = '', sell = '', receive = '', listen = '', sellAgain = ''] = steps
     const terminals: ChildProcess[] = []
@@ -59,7 +59,7 @@ describe('the guide for integrators', () => {
       for (const { pid = 0 } of terminals) process.kill(-pid)
     })
 
-    /** A step that goes on, in a terminal of its own: what it shows. */
+    /** Step that keeps running in its own terminal: returns its output. */
     function terminal(script: string): () => string {
       const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
         cwd: workplace.directory,
@@ -75,18 +75,18 @@ describe('the guide for integrators', () => {
       return () => output
     }
 
-    it('which are so many steps, each run here', () => {
+    it('has its number of steps, each tested here', () => {
       expect(steps).to.have.length(6)
     })
 
-    it('to know whose key it is and to have the client [KIT-4]', async () => {
+    it('identifies the company of a key, and installs the client [KIT-4]', async () => {
       const { stdout } = await workplace.bash(whoAmI)
       expect(stdout).to.match(/"company": "Loja \d+"[\s\S]*"catalog:read"/)
       await workplace.write(programs)
       await workplace.bash(install)
     })
 
-    it('to sell, and to hear of it on this machine [KIT-4]', async () => {
+    it('makes a sale, and receives its webhook on this machine [KIT-4]', async () => {
       const received = terminal(receive)
       await until(() => received().includes('ready'), { what: 'the receiver' })
       const listener = terminal(listen)
@@ -148,12 +148,12 @@ describe('the guide for integrators', () => {
       expect((await company.get('/catalog/items?external_id=SKU-699')).body.data).to.have.length(1)
     })
 
-    it('sells once, however often it asks', async () => {
+    it('registers one sale for several attempts', async () => {
       expect((await workplace.runProgram('sale.ts')).stdout).to.include("change: '1.10'")
       expect((await company.get('/sales?external_id=PEDIDO-1002')).body.data).to.have.length(1)
     })
 
-    it('settles an account that was overdue', async () => {
+    it('settles an overdue account', async () => {
       expect((await workplace.runProgram('accounts.ts')).stdout).to.equal('NF-4711 was due on 2020-01-10\n')
       const [payable] = (await company.get('/finance/payables?external_id=NF-4711')).body.data
       expect(payable).to.include({ status: 'settled', is_overdue: false })
@@ -165,7 +165,7 @@ describe('the guide for integrators', () => {
   })
 })
 
-/** What the output of a script shows when it did what its section says. */
+/** Expected output of each script. */
 const EXPECTED: Readonly<Record<string, RegExp>> = {
   'Less on the wire': /^304$/m,
   'First sync': /^251 customers\.jsonl$/m,
@@ -180,7 +180,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   Quotas: /^X-RateLimit-Remaining: \d+/im,
 }
 
-/** Where packages come from, as for whoever runs the tests: those of the client and of the product are here already. */
+/** npm settings: packages of the client and of the product are taken from this machine. */
 function npmSettings(): Record<string, string> {
   const own = Object.entries(process.env).filter(([name]) => /^npm_config_(?!.*prefix)/i.test(name))
   return {

@@ -4,7 +4,7 @@ import { build } from 'esbuild'
 
 const PACKAGE = 'clients/typescript'
 
-describe('the package', () => {
+describe('the client package', () => {
   it('is at most 15 KB in a minified program [KIT-1]', async () => {
     const { outputFiles } = await build({
       entryPoints: [`${PACKAGE}/src/index.ts`, `${PACKAGE}/src/webhooks.ts`],
@@ -19,7 +19,7 @@ describe('the package', () => {
     expect(bytes).to.be.within(5_000, 15_360)
   })
 
-  it('holds what was built, and nothing else', () => {
+  it('contains the build output only', () => {
     const text = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
       cwd: PACKAGE,
       encoding: 'utf8',

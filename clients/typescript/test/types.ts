@@ -1,4 +1,4 @@
-/** Compiled, never run: what a caller may write, and what the compiler tells of mistakes. */
+/** Compiled, never run: valid code, and code that the compiler must reject. */
 import { createClient, ok, type Problem, type Schema } from '../src/index.ts'
 import type { Delivery } from '../src/webhooks.ts'
 
@@ -7,11 +7,11 @@ const client = createClient({ baseUrl: 'http://localhost', key: 'tb_live_x' })
 export async function typedCalls(): Promise<void> {
   const input: Schema<'SaleInput'> = { items: [{ catalog_item_id: 1, quantity: '2' }], payments: [] }
   const { data, error } = await client.POST('/sales', { body: input })
-  // What has a default need not be given.
+  // Fields with a default are optional.
   ;({ name: 'Café', price: '18.90' }) satisfies Schema<'CatalogItemInput'>
   // Money is text.
   if (data) data.data.total satisfies string
-  // The codes that this operation refuses with, and no others.
+  // Exactly the error codes of this operation.
   if (error) {
     error.error.code satisfies
       | 'malformed_json'

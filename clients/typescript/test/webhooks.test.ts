@@ -17,7 +17,7 @@ const BODY = JSON.stringify({
 })
 const ID = '01a1b2c3-7d5e-7f00-8a9b-0c1d2e3f4a5b'
 
-/** What the service sends. */
+/** Headers as the service sends them. */
 const headersOf = (body = BODY, now = NOW, next: string | null = null) =>
   Object.fromEntries(
     Object.entries(
@@ -31,22 +31,22 @@ const headersOf = (body = BODY, now = NOW, next: string | null = null) =>
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-describe('a delivery', () => {
+describe('verification of a delivery', () => {
   const verify = (headers: Record<string, string>, body = BODY, secret = SECRET) =>
     verifyWebhook(headers, bytes(body), { secret, now: NOW })
 
-  it('is the service’s, with what its headers say', async () => {
+  it('returns the delivery with the values of its headers', async () => {
     expect(await verify(headersOf())).to.deep.equal({ id: ID, sequence: 9, revision: 41, payload: JSON.parse(BODY) })
     expect(await verifyWebhook(new Headers(headersOf()), bytes(BODY), { secret: SECRET, now: NOW })).to.not.equal(null)
   })
 
-  it('is verified by either secret while they are rotated', async () => {
+  it('accepts either secret during a rotation', async () => {
     for (const secret of [SECRET, NEXT])
       expect(await verify(headersOf(BODY, NOW, NEXT), BODY, secret)).to.not.equal(null)
     expect(await verify(headersOf(), BODY, NEXT)).to.equal(null)
   })
 
-  it('is none where a byte was altered, the time is too far away, or the signature is missing', async () => {
+  it('fails for an altered byte, a time too far away, or a missing signature', async () => {
     expect(await verify(headersOf(), BODY.replace('12.30', '12.31'))).to.equal(null)
     for (const seconds of [-301, 301]) expect(await verify(headersOf(BODY, NOW + seconds * 1000))).to.equal(null)
     expect(await verify(headersOf(BODY, NOW - 299_000))).to.not.equal(null)
@@ -56,22 +56,22 @@ describe('a delivery', () => {
     expect(await verify(unsigned)).to.equal(null)
   })
 
-  it('is none under another id: what was seen once cannot be passed off as a new one [KIT-62]', async () => {
+  it('fails under another id: a replayed delivery cannot pass for a new one [KIT-62]', async () => {
     expect(await verify({ ...headersOf(), 'webhook-id': `${ID.slice(0, -1)}c` })).to.equal(null)
     const { 'webhook-id': _, ...nameless } = headersOf()
     expect(await verify(nameless)).to.equal(null)
-    // What is not signed does not decide.
+    // Unsigned headers have no influence.
     expect((await verify({ ...headersOf(), 'x-service-delivery': 'outra' }))?.id).to.equal(ID)
   })
 
-  it('is not verified by what covers its body alone [KIT-62]', async () => {
+  it('does not accept a signature of the body alone [KIT-62]', async () => {
     const { 'webhook-signature': _, ...older } = headersOf()
     expect(older['x-service-signature']).to.match(/^sha256=/)
     expect(await verify(older)).to.equal(null)
     expect(await verify({ ...older, 'webhook-signature': older['x-service-signature'] ?? '' })).to.equal(null)
   })
 
-  it('cannot be verified with what is no secret, which is said', async () => {
+  it('throws for an invalid secret', async () => {
     for (const secret of ['', 'whsec_', SECRET.slice(6), `${SECRET} `]) {
       const error = await verify(headersOf(), BODY, secret).catch((thrown: unknown) => thrown)
       expect((error as Error).message).to.equal('secret must be the whole whsec_… of the webhook')
@@ -79,7 +79,7 @@ describe('a delivery', () => {
   })
 })
 
-describe('handlers of deliveries', () => {
+describe('delivery handlers', () => {
   const options = { secret: SECRET, now: NOW }
   let received: Delivery[]
   beforeEach(() => {
@@ -106,22 +106,22 @@ describe('handlers of deliveries', () => {
     return app.post('/hook', expressHandler(options, receiver))
   }
 
-  it('of Express and node:http take the bytes as they come, or as express.raw() has read them', async () => {
+  it('for Express and node:http read the raw bytes, or take those of express.raw()', async () => {
     expect(await statusOf(expressHandler(options, receive))).to.equal(204)
     expect(await statusOf(behind(null))).to.equal(204)
     expect(await statusOf(behind(express.raw({ type: 'application/json' })))).to.equal(204)
     expect(received.map(({ payload }) => payload.event)).to.deep.equal(Array(3).fill('sale.completed'))
   })
 
-  it('refuse what is not the service’s, and ask for another delivery where it could not be put on record', async () => {
+  it('refuse forged deliveries, and request another delivery if storing fails', async () => {
     expect(await statusOf(behind(null), BODY.replace('12.30', '99.99'))).to.equal(401)
     expect(await statusOf(behind(null, fail))).to.equal(500)
-    // Whoever parses before them would never know: a delivery that fails is seen.
+    // A JSON parser in front must make the delivery fail visibly.
     expect(await statusOf(behind(express.json()))).to.equal(500)
     expect(received).to.deep.equal([])
   })
 
-  it('of Fetch and Fastify do the same', async () => {
+  it('for Fetch and Fastify do the same', async () => {
     const request = (body: string) =>
       new Request('http://localhost/hook', { method: 'POST', headers: headersOf(), body })
     expect((await fetchHandler(options, receive)(request(BODY))).status).to.equal(204)

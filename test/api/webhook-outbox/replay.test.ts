@@ -237,7 +237,7 @@ describe('webhook outbox: replay', () => {
       expect([await finished(many), await finished(one)]).to.deep.equal([1, 1])
     })
 
-    it('puts off a step that fails, and goes on with those of other companies [OPS-143]', async () => {
+    it('puts off a step that fails, and continues with other companies [OPS-143]', async () => {
       const [broken, sound] = [await replaying(1), await replaying(1)]
       const errors: unknown[] = []
       const log = (_message: string, error: unknown) => errors.push(error)
@@ -255,7 +255,7 @@ describe('webhook outbox: replay', () => {
     })
   })
 
-  it('is written by dispatchers, who hear of it, and holds no query connection meanwhile [HOOK-41]', async () => {
+  it('is written by dispatchers, notifies them of new deliveries, and holds no query connection [HOOK-41]', async () => {
     const webhook = await register()
     await customer('Ana')
     let heard = 0

@@ -26,7 +26,7 @@ import { tillbook } from '../tillbook.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** Both signatures are of this body, with this secret. */
+/** Checks both signatures of a body against the secret. */
 function expectSigned(headers: Received['headers'], body: string, secret: string): void {
   const timestamp = headers['x-service-timestamp']
   const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')
@@ -34,7 +34,7 @@ function expectSigned(headers: Received['headers'], body: string, secret: string
   expect(() => new Webhook(secret).verify(body, { ...headers })).to.not.throw()
 }
 
-/** The stream comes to this event of this record. */
+/** Waits until the stream contains an event of a record. */
 async function expectTold(told: AsyncGenerator<StreamedEvent>, event: string, record: string): Promise<void> {
   for (;;) {
     const { messages } = (await told.next()).value as StreamedEvent
@@ -45,7 +45,7 @@ async function expectTold(told: AsyncGenerator<StreamedEvent>, event: string, re
   }
 }
 
-describe('listener and triggers', () => {
+describe('tillbook listen and trigger', () => {
   const provider = createMemoryProvider()
   const api = useApi({ shards: '1', provider })
   const closing: (() => unknown)[] = []
@@ -61,7 +61,7 @@ describe('listener and triggers', () => {
   const sell = (company: TestCompany, name: string) => company.post('/catalog/categories', { name })
   const namesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).data.name)
 
-  /** Listens from the first event on. */
+  /** Starts a listener at the first event. */
   function start(key: string, more: { url?: string; events?: string[] } = {}) {
     const stop = new AbortController()
     const tried: ListenerAttempt[] = []
@@ -89,7 +89,7 @@ describe('listener and triggers', () => {
 
   const arrived = (count: number) => until(() => receiver.received.length >= count)
 
-  it('a listener delivers what an endpoint gets of the same event, byte for byte, with the same headers, in the same order, also what its own key does [KIT-12]', async () => {
+  it('listen delivers the same bytes, headers and order as an endpoint, including events of its own key [KIT-12]', async () => {
     const company = await api.company()
     const { key } = await company.newKey([...SCOPES])
     const endpoint = await startReceiver()
@@ -135,7 +135,7 @@ describe('listener and triggers', () => {
       expectSigned(headers, body, secret)
   })
 
-  it('a listener repeats what fails under its id, and what comes after it waits; after the last attempt it goes on [KIT-13]', async () => {
+  it('listen retries a failed delivery under its id while later ones wait, and continues after the last attempt [KIT-13]', async () => {
     const company = await api.company()
     const statuses = [500, 302, 204, 503, 503, 503, 200]
     receiver.answer = (_received, response) => response.writeHead(statuses.shift() ?? 204).end()
@@ -158,14 +158,14 @@ describe('listener and triggers', () => {
     const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
     expect(new Set(ids).size).to.equal(3)
     expect(ids[2]).to.equal(ids[0])
-    // The same event is the same delivery to whoever listens again.
+    // A new listener delivers the same event with the same delivery id.
     receiver.received.length = 0
     start(company.key, { events: ['category.created'] })
     await arrived(3)
     expect(receiver.received.map(({ headers }) => headers['webhook-id'])).to.deep.equal([...new Set(ids)])
   })
 
-  it('a listener misses nothing and doubles nothing when it is cut off, and tells of it [KIT-14]', async () => {
+  it('listen misses and duplicates nothing after a disconnect, and reports it [KIT-14]', async () => {
     const company = await api.company()
     const proxy = await startCutProxy('127.0.0.1', Number(new URL(api.url).port))
     closing.push(() => proxy.close())
@@ -184,7 +184,7 @@ describe('listener and triggers', () => {
     expect(away).to.have.length(1)
   })
 
-  it('a listener ends with its key, and with an address that is gone [KIT-15]', async () => {
+  it('listen ends if its key is revoked, or if its address is gone [KIT-15]', async () => {
     const company = await api.company()
     const { id, key } = await company.newKey(['catalog:read'])
     const { ended, tried } = start(key)
@@ -196,7 +196,7 @@ describe('listener and triggers', () => {
     expect(await start(company.key).ended).to.include({ name: 'Ended', code: 'gone' })
   })
 
-  it('a listener is a command that needs nothing but an address and a key: it shows its secret once, goes back as far as it is told, and ends when it is interrupted [KIT-16]', async () => {
+  it('listen needs only an address and a key, shows its secret once, starts at the given point, and ends on interrupt [KIT-16]', async () => {
     const company = await api.company()
     const { revision } = (await company.get('/events')).body.data.at(-1)
     await sell(company, 'Pães')
@@ -228,7 +228,7 @@ describe('listener and triggers', () => {
 
   const serviceOf = ({ key }: TestCompany) => createServiceClient(api.url, key, uuidv7)
 
-  it('a trigger makes every event happen that a call can cause, so that webhooks are told of the record it names [KIT-17]', async () => {
+  it('trigger causes every event that an API call can cause, with a delivery of the record that it prints [KIT-17]', async () => {
     const company = await api.company({ test: true })
     await company.paymentType('cash')
     provider.status = 'approved'
@@ -239,13 +239,13 @@ describe('listener and triggers', () => {
     const { revision } = await service.call('GET', '/me')
     const told = followEventStream({ service, from: { after: revision }, onAway: () => {}, signal: stop.signal })
     for (const [place, event] of TRIGGERED_EVENTS.entries()) {
-      // The newest order tells the store of the next one.
+      // The newest order determines the store of the next one.
       const store = event === 'order.created' ? alias : undefined
       const { record } = await trigger(event, { service, tag: `${place}`, store })
       await expectTold(told, event, record)
     }
     expect(WEBHOOK_EVENTS.filter((name) => !TRIGGERED_EVENTS.includes(name))).to.deep.equal(['order.expired'])
-    // Of what was before, nobody can say any more what it was told as.
+    // Removes events of earlier records, because their messages are not known.
     await service.call('POST', '/test/reset', {})
     const { record } = await trigger('category.created', { service, tag: 'anew' })
     const again = followEventStream({ service, from: { after: -1 }, onAway: () => {}, signal: stop.signal })
@@ -253,7 +253,7 @@ describe('listener and triggers', () => {
     stop.abort()
   })
 
-  it('a trigger does nothing in a real company [KIT-17]', async () => {
+  it('trigger does nothing in a real company [KIT-17]', async () => {
     const company = await api.company()
     const head = (await company.get('/events')).headers.get('x-ledger-revision')
     const refused = await trigger('customer.created', { service: serviceOf(company), tag: 'x' }).catch((error) => error)

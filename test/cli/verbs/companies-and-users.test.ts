@@ -16,7 +16,7 @@ const OTHER = '12.345.678/0001-95'
 
 import { filesIn } from '../../support/zip.ts'
 
-describe('commands of the command line', () => {
+describe('commands for companies and users', () => {
   const words = useWords()
   const { run, refused } = words
 
@@ -40,7 +40,7 @@ describe('commands of the command line', () => {
     expect(listed.map((each) => each.name)).to.include.members(['Loja Azul', 'Loja Verde'])
   })
 
-  it('give a CNPJ to several companies only where that is allowed [OPS-29]', async () => {
+  it('accept a CNPJ for several companies only if that is allowed [OPS-29]', async () => {
     const taken = { refused: 'duplicate_resource', details: { field: 'cnpj', conflicting_id: Number(words.company) } }
     const create = ['company', 'create', '--name=Filial', `--cnpj=${CNPJ}`] as const
     expect(await refused(...create)).to.deep.equal(taken)
@@ -53,7 +53,7 @@ describe('commands of the command line', () => {
     await run('company', 'update', id, '--cnpj=56.789.123/0001-08')
   })
 
-  it('refuse a wrong value by the name of its field, before anything is touched [OPS-15]', async () => {
+  it('refuse an invalid value naming its field, before any change [OPS-15]', async () => {
     const refusal = await refused(
       'company',
       'create',
@@ -94,7 +94,7 @@ describe('commands of the command line', () => {
     expect(listed.map((type) => type.name)).to.deep.equal(['Crédito', 'Fiado'])
   })
 
-  it('do not guess which payment type is meant', async () => {
+  it('refuse an ambiguous payment type', async () => {
     const flags = ['--company', words.company, '--name', 'Vale', '--kind', 'other']
     const { id } = await run('payment-type', 'create', ...flags)
     expect(await refused('payment-type', 'create', ...flags)).to.deep.equal({
@@ -117,7 +117,7 @@ describe('commands of the command line', () => {
     )
   })
 
-  it('create users, whose password is kept hashed and shown nowhere [OPS-15, OPS-16]', async () => {
+  it('create users, with the password stored as a hash and never shown [OPS-15, OPS-16]', async () => {
     const flags = ['--company', words.company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
     const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
     expect(user).to.have.all.keys(
@@ -141,7 +141,7 @@ describe('commands of the command line', () => {
     expect(short.details?.fields).to.have.all.keys('password')
   })
 
-  it('let an auditor in until a day, and change that [PANEL-82]', async () => {
+  it('give an auditor access until a day, and change that day [PANEL-82]', async () => {
     const named = ['--company', words.company, '--email', 'ivo@auditoria.example']
     const create = ['user', 'create', ...named, '--name', 'Ivo', '--role', 'auditor', '--password', 'segredo-5']
     expect((await refused(...create)).details?.fields).to.have.all.keys('access_until')
@@ -153,7 +153,7 @@ describe('commands of the command line', () => {
     expect(changed).to.include({ access_until: '2099-12-31', personal_data: false })
   })
 
-  it('write the audit pack of a company to a file, in its place when it is whole [AUDIT-20]', async () => {
+  it('write the audit pack of a company to a file, atomically [AUDIT-20]', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tillbook-pack-'))
     const file = join(folder, 'pacote.zip')
     const made = await run('audit', 'pack', '--company', words.company, '--to', file)
@@ -166,7 +166,7 @@ describe('commands of the command line', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('change, list, shut out and let in users, named by their address [OPS-15]', async () => {
+  it('change, list, deactivate and reactivate users by their address [OPS-15]', async () => {
     const email = 'bia@azul.example'
     const named = ['--company', words.company, '--email', ' Bia@azul.example']
     const created = await run('user', 'create', ...named, '--name', 'Bia', '--role', 'clerk', '--password', 'segredo-3')
@@ -185,7 +185,7 @@ describe('commands of the command line', () => {
     expect(await verifyPassword(rows[0].password_hash, 'segredo-4')).to.equal(true)
   })
 
-  it('invite people by a link that is told once where no mail is set up; again is another link [OPS-15, PANEL-50]', async () => {
+  it('invite people, with the link shown once if no mail is configured; a second invitation has a new link [OPS-15, PANEL-50]', async () => {
     const named = ['--company', words.company, '--email', 'Caio@azul.example', '--name', 'Caio', '--role', 'clerk']
     const first = await run('user', 'invite', ...named)
     expect(first).to.include({ email: 'caio@azul.example', status: 'invited' })
@@ -199,7 +199,7 @@ describe('commands of the command line', () => {
     expect((await refused('user', 'invite', ...ana)).refused).to.equal('duplicate_resource')
   })
 
-  it('refuse what would leave a company without an owner, an unknown address, and a short password', async () => {
+  it('refuse to remove the last owner, an unknown address, and a short password', async () => {
     const ana = ['--company', words.company, '--email', 'ana@azul.example']
     for (const words of [
       ['deactivate', ...ana],
@@ -215,14 +215,14 @@ describe('commands of the command line', () => {
     expect((await refused('user', 'update', ...ana, '--role', 'chef')).details?.fields).to.have.all.keys('role')
   })
 
-  it('rebuild the read model to the same rows', async () => {
+  it('rebuild the read model with equal rows', async () => {
     const before = await run('company', 'list')
     const { events } = await run('projections', 'rebuild')
     expect(events).to.be.greaterThan(10)
     expect(await run('company', 'list')).to.deep.equal(before)
   })
 
-  it('do not know a company, key or sale that is not there', async () => {
+  it('report a missing company, key or sale', async () => {
     expect(await refused('payment-type', 'list', '--company', '999')).to.include({ refused: 'not_found' })
     expect(await refused('payment-type', 'list', '--company', '1x')).to.include({ refused: 'not_found' })
     expect(await refused('company', 'update', '999', '--name', 'X')).to.include({ refused: 'not_found' })
@@ -231,7 +231,7 @@ describe('commands of the command line', () => {
     expect(sale).to.include({ refused: 'not_found' })
   })
 
-  it('forget a person, or say until when that has to wait [PRIV-1, PRIV-4]', async () => {
+  it('erase a person, or report until when the erasure has to wait [PRIV-1, PRIV-4]', async () => {
     const { core, company } = words
     const { id } = (await runAsSystem(core.writer, Number(company), createCustomer, { name: 'Eva' })) as Json
     const account = { description: 'Conta', amount: '1.00', due_date: '2026-12-01', customer_id: id }

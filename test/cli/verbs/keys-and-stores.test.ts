@@ -12,11 +12,11 @@ import { fiscalDocument } from '../../support/facts.ts'
 import { openedRows } from '../../support/master-key.ts'
 import { CNPJ, useWords } from './words.ts'
 
-describe('commands of the command line', () => {
+describe('commands for keys and stores', () => {
   const words = useWords()
   const { run, refused } = words
 
-  it('make a key that opens the API with its scopes, list it without its secret, and revoke it [KEY-3, OPS-15]', async () => {
+  it('create a key with scopes for the API, list it without its secret, and revoke it [KEY-3, OPS-15]', async () => {
     const created = await run(
       'key',
       'create',
@@ -45,7 +45,7 @@ describe('commands of the command line', () => {
     expect(await gate.admit(hashKey(created.key))).to.deep.equal({ kind: 'invalid' })
   })
 
-  it('make a test company, with keys that nobody takes for those of a real one, whoever has its CNPJ [KIT-30, KIT-31]', async () => {
+  it('create a test company with keys of their own prefix, even with the CNPJ of a real company [KIT-30, KIT-31]', async () => {
     const made = await run('company', 'create', '--name=Testes', `--cnpj=${CNPJ}`, '--plan=api', '--test')
     expect(made).to.include({ test: true, erased_at: null })
     const keyOf = (company: string) => run('key', 'create', '--company', company, '--name=a', '--scopes=read')
@@ -57,7 +57,7 @@ describe('commands of the command line', () => {
     expect(listed.map(({ test }) => test)).to.deep.equal([false, true])
   })
 
-  it('refuse a sixth active key, an unknown scope and an end in the past [KEY-4]', async () => {
+  it('refuse a sixth active key, an unknown scope and an expiry in the past [KEY-4]', async () => {
     const key = (scopes: string, ...rest: string[]) => [
       'key',
       'create',
@@ -79,7 +79,7 @@ describe('commands of the command line', () => {
     expect(await refused(...key('read'))).to.deep.equal({ refused: 'key_limit_reached' })
   })
 
-  it('note the fiscal document of a sale [SALE-20, OPS-15]', async () => {
+  it('record the fiscal document of a sale [SALE-20, OPS-15]', async () => {
     const cash = await run('payment-type', 'create', '--company', words.company, '--name', 'Dinheiro', '--kind', 'cash')
     const input = {
       items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
@@ -106,12 +106,12 @@ describe('commands of the command line', () => {
     expect(problems.details?.fields).to.have.all.keys('access_key', 'status')
   })
 
-  it('run a sandbox of the payment provider on a port that is one, or not at all', async () => {
+  it('run a sandbox of the payment provider on a valid port only', async () => {
     for (const port of ['abc', '65536', '-1'])
       expect((await refused('provider-sandbox', `--port=${port}`)).details?.fields).to.have.all.keys('port')
   })
 
-  it('run a witness of logs that are named, and an authority, to try seals with [PROOF-69]', async () => {
+  it('run a witness of the named logs, and a time-stamp authority, for tests of seals [PROOF-69]', async () => {
     const fieldsOf = async (...words: string[]) => Object.keys((await refused(...words)).details?.fields ?? {})
     expect(await fieldsOf('witness', '--port=abc')).to.deep.equal(['port'])
     expect(await fieldsOf('time-stamp-authority', '--port=abc')).to.deep.equal(['port'])
@@ -121,7 +121,7 @@ describe('commands of the command line', () => {
     expect(await fieldsOf('witness', '--log', log, '--name', 'a b')).to.deep.equal(['name'])
   })
 
-  it('open, change, switch and list stores, and never show their secrets [STORE-2, OPS-15]', async () => {
+  it('create, change, enable, disable and list stores, and never show their secrets [STORE-2, OPS-15]', async () => {
     const secrets = ['--access-token', 'APP_USR-1234', '--notification-secret', 'segredo-da-loja']
     const flags = ['--company', words.company, '--commission', '5']
     const store = await run('store', 'create', ...flags, '--alias', 'loja-azul', '--sandbox', ...secrets)
@@ -153,7 +153,7 @@ describe('commands of the command line', () => {
     expect(JSON.stringify([store, updated, listed])).not.to.match(/APP_USR|segredo/)
   })
 
-  it('refuse an alias that is taken or none, and a store that is not there', async () => {
+  it('refuse a used or invalid alias, and a missing store', async () => {
     const create = (alias: string) => [
       'store',
       'create',

@@ -13,15 +13,15 @@ export const CNPJ = '11222333000181'
 
 interface Words {
   readonly core: Core
-  /** The id of the company "Loja Azul", as a word. */
+  /** Id of the company "Loja Azul", as text. */
   readonly company: string
-  /** What a command answers. */
+  /** Result of a command. */
   run(...words: string[]): Promise<Json>
-  /** Why a command was refused, which it must have been. */
+  /** Refusal of a command; fails if the command succeeds. */
   refused(...words: string[]): Promise<Refusal>
 }
 
-/** Commands as the command line understands them, run in this process. */
+/** Runs commands in this process with the argument parser of the command line. */
 export function useWords(): Words {
   const database = useDatabase()
   let core: Core

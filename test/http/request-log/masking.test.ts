@@ -4,8 +4,8 @@ import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#http/request-
 
 const masked = (body: unknown) => JSON.parse(maskedBody(body))
 
-describe('what the log of calls keeps [KIT-54]', () => {
-  it('is the shape of a body, and figures and codes under the names that the contract has for them', () => {
+describe('masking in the request log [KIT-54]', () => {
+  it('keeps the structure of a body, and numbers and codes in the fields of the contract', () => {
     const sale = {
       external_id: 'PDV-1/77',
       items: [{ catalog_item_id: 4, quantity: '2.000', unit_price: '9.90', description: 'Café da Ana' }],
@@ -20,7 +20,7 @@ describe('what the log of calls keeps [KIT-54]', () => {
     })
   })
 
-  it('is nothing of persons: by name of the field, and by what stands in a field of another name', () => {
+  it('removes personal data, by field name and by format in other fields', () => {
     const address = { street: 'Rua A', number: '7', zip: '01001000', city: 'Santos', state: 'SP' }
     const whole = {
       name: 'Ana',
@@ -44,7 +44,7 @@ describe('what the log of calls keeps [KIT-54]', () => {
     expect(masked({ 'Ana Prado': 1, 'ana@b.example': 2 })).to.deep.equal({ [MASKED]: MASKED })
   })
 
-  it('is nothing secret: tokens, URLs, keys put where they do not belong', () => {
+  it('removes secrets: tokens, URLs, and keys in wrong fields', () => {
     const key = `tb_live_${'x'.repeat(32)}`
     const body = { token: 'abc', url: 'https://a.example/?k=1', external_id: key, method: 'whsec_abc', [key]: 1 }
     expect(JSON.stringify(masked(body))).not.to.match(/abc|tb_live|whsec|example/)
@@ -54,7 +54,7 @@ describe('what the log of calls keeps [KIT-54]', () => {
     expect(maskedPath(`/sales/${key}`)).to.equal(`/sales/${MASKED}`)
   })
 
-  it('is a path with its ids, without what could be a person’s', () => {
+  it('keeps paths with ids, without personal data', () => {
     for (const path of [
       '/',
       '/sales',
@@ -68,14 +68,14 @@ describe('what the log of calls keeps [KIT-54]', () => {
     expect(maskedPath('/x/%E0%A4%A')).to.equal(`/x/${MASKED}`)
   })
 
-  it('is a query with figures and codes; what is searched for is withheld', () => {
+  it('keeps numbers and codes of a query, and masks search terms', () => {
     expect(maskedQuery('')).to.equal(null)
     expect(maskedQuery('q=ana&name=Ana&document=52998224725&status=pending&due_from=2026-11-01')).to.equal(
       `q=${MASKED}&name=${MASKED}&document=${MASKED}&status=pending&due_from=2026-11-01`,
     )
   })
 
-  it('is bounded, however large, wide or deep a body is', () => {
+  it('limits the size of an entry for large, wide and deep bodies', () => {
     const wide = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`field_${n}`, n]))
     let deep: unknown = 1
     for (let n = 0; n < 5_000; n++) deep = { items: [deep] }
@@ -87,7 +87,7 @@ describe('what the log of calls keeps [KIT-54]', () => {
     expect(masked(wide)['…']).to.equal('…')
   })
 
-  it('is why it was refused, with the names of unknown fields as far as they are names', () => {
+  it('keeps the reason of a refusal, with the names of unknown fields if they look like names', () => {
     const details = { fields: { price: ['deve ser um valor'] }, unknown_fields: ['preco', 'Ana Prado <a@b.example>'] }
     expect(JSON.parse(keptDetails(details))).to.deep.equal({ ...details, unknown_fields: ['preco', MASKED] })
   })

@@ -26,8 +26,8 @@ const call = (companyId: number, more: Partial<LoggedRequest> = {}): LoggedReque
   ...more,
 })
 
-describe('writing calls down', () => {
-  it('waits for nobody, and leaves out and counts what it has no room for, a company’s own first [KIT-52]', async () => {
+describe('request log writer', () => {
+  it('never delays a request; drops and counts entries beyond its limits per company and in total [KIT-52]', async () => {
     let answer: (() => void) | undefined
     const written: number[] = []
     const pool = {
@@ -51,7 +51,7 @@ describe('writing calls down', () => {
     expect([log.used, log.refused]).to.deep.equal([1, 1_000])
   })
 
-  it('goes on when the database is away, and ends all the same [KIT-52]', async () => {
+  it('continues while the database is down, and can still be stopped [KIT-52]', async () => {
     const errors: unknown[] = []
     const pool = { query: () => Promise.reject(new Error('away')) } as unknown as Pool
     const log = createRequestLog({ pool, every_ms: 3_600_000, onError: (error) => errors.push(error) })
@@ -88,7 +88,7 @@ describe('writing calls down', () => {
     const counted = async () =>
       (await pool.query('select company_id as company, calls, bytes from ops.call_counts order by 1')).rows
 
-    it('keeps 7 days, and of a company its newest calls as far as there is room [KIT-53]', async () => {
+    it('keeps 7 days, and the newest requests of each company within its limits [KIT-53]', async () => {
       const old = uuidv7({ msecs: Date.now() - 7 * DAY_MS - 60_000 })
       const young = uuidv7({ msecs: Date.now() - 7 * DAY_MS + 60_000 })
       await write([call(1, { id: old }), call(1, { id: young }), ...Array.from({ length: 12 }, () => call(2))])
@@ -104,7 +104,7 @@ describe('writing calls down', () => {
       expect((await left())[1].bytes).to.be.at.most(300)
     })
 
-    it('writes and deletes nothing of a company that moves away [KIT-52, SHARD-44]', async () => {
+    it('writes and purges nothing of a company under migration [KIT-52, SHARD-44]', async () => {
       const old = () => call(9, { id: uuidv7({ msecs: Date.now() - 8 * DAY_MS }) })
       await write([old()])
       await ensureLedger(pool, 9)
@@ -115,7 +115,7 @@ describe('writing calls down', () => {
       expect(await purgeCalls(pool)).to.equal(1)
     })
 
-    it('where all have too much, takes from those who have most, and no company twice what it may have [KIT-53]', async () => {
+    it('beyond the total limit purges the largest companies first; none exceeds twice its limit [KIT-53]', async () => {
       const calls = (company: number, count: number) => Array.from({ length: count }, () => call(company))
       await write([...calls(1, 9), ...calls(2, 2), ...calls(3, 4)])
       await purgeCalls(pool, { ofCompany: of, ofAll: { calls: 12, bytes: 1e9 } })

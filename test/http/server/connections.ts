@@ -5,7 +5,7 @@ import { bytesOf, openWire, type Wire } from '../../support/wire.ts'
 
 export const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** An answer to what no route has seen: in the shape of API v1, with an id, and the last of its connection. */
+/** Asserts a response given before routing: in the format of API v1, with an id, and the last of its connection. */
 export function expectRefusal(reply: Reply | undefined, status: number, code: string): void {
   expect(`${reply?.status} ${reply?.body?.error?.code}`, reply?.text).to.equal(`${status} ${code}`)
   expect(reply?.headers.get('x-request-id')).to.match(ID)
@@ -18,17 +18,17 @@ export const JSON_TYPE = ['Content-Type', 'application/json'] as const
 interface Connections {
   readonly api: TestApi
   readonly company: TestCompany
-  /** A connection that is closed after the test. */
+  /** Connection that is closed after the test. */
   wireTo(url: string): Promise<Wire>
-  /** The header of the company's key. */
+  /** Header with the company's key. */
   key(): readonly [string, string]
-  /** A request for /me. */
+  /** Request for /me. */
   me(): Buffer
-  /** A request that creates a customer. */
+  /** Request that creates a customer. */
   creating(name: string, headers?: readonly (readonly [string, string])[]): Buffer
 }
 
-/** The service, a company, and connections on which anything can be said. */
+/** Service, company, and raw connections. */
 export function useConnections(): Connections {
   const { api, company } = useCompany()
   const wires: Wire[] = []

@@ -2,29 +2,29 @@ import { expect } from 'chai'
 import { bytesOf, exchange } from '../../support/wire.ts'
 import { expectRefusal, ID, JSON_TYPE, useConnections } from './connections.ts'
 
-describe('the server', () => {
+describe('HTTP server with invalid input', () => {
   const { api, company, wireTo, key, creating, me } = useConnections()
 
-  describe('answers what is no HTTP with 400, an id, and the end of the connection [OPS-27]', () => {
+  describe('responds 400 with an id to anything but HTTP, and closes the connection [OPS-27]', () => {
     const odd: Record<string, string> = {
-      'no request at all': 'hello\r\n\r\n',
-      'a greeting for TLS': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+      'a line that is no request': 'hello\r\n\r\n',
+      'a TLS ClientHello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
       'HTTP/0.9': 'GET /\r\n\r\n',
-      'HTTP/2 without asking': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-      'a method that nobody knows': 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n',
+      'HTTP/2 without an upgrade': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      'an unknown method': 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n',
       'a path with a blank': 'GET /a b HTTP/1.1\r\nHost: x\r\n\r\n',
       'a header without a colon': 'GET / HTTP/1.1\r\nHost: x\r\nnothing\r\n\r\n',
       'a folded header': 'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n',
       'a blank before the colon': 'GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n',
       'a header with U+0000': 'GET / HTTP/1.1\r\nHost: x\r\nA: b\u0000c\r\n\r\n',
-      'lines that end with LF alone': 'GET / HTTP/1.1\nHost: x\n\n',
+      'line ends of LF only': 'GET / HTTP/1.1\nHost: x\n\n',
       'two lengths': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
-      'a length below nothing': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
+      'a negative length': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
       'a length that is no number': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0x10\r\n\r\n',
-      'a length beyond all measure': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n',
+      'a length beyond integers': 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n',
       'a length and chunks':
         'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-      'chunks that are coded otherwise after':
+      'an encoding applied after chunked':
         'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n',
     }
     for (const [what, bytes] of Object.entries(odd)) {
@@ -49,13 +49,13 @@ describe('the server', () => {
       })
     }
 
-    it('HTTP/1.0 needs no Host', async () => {
+    it('HTTP/1.0 requires no Host', async () => {
       const reply = await exchange(api.url, 'GET /health/live HTTP/1.0\r\n\r\n')
       expect(reply.status).to.equal(200)
     })
   })
 
-  it('answers headers beyond 16 KB with 431, however many they are [OPS-27]', async () => {
+  it('responds 431 to headers beyond 16 KB, for any number of headers [OPS-27]', async () => {
     const long = ['X-Long', 'x'.repeat(16_400)] as const
     const many = Array.from({ length: 3_000 }, (_, n) => [`X-${n}`, 'x'] as const)
     for (const headers of [[long], many]) {
@@ -65,7 +65,7 @@ describe('the server', () => {
     expectRefusal(await exchange(api.url, bytesOf({ method: 'GET', path })), 431, 'headers_too_large')
   })
 
-  it('tells browsers the same with every answer, whether a route has given it or none [HTTP-32]', async () => {
+  it('sends the same security headers with every response, with and without a route [HTTP-32]', async () => {
     const ofRoute = (await exchange(api.url, me())).headers
     const policies = [...ofRoute].filter(([name]) =>
       /^(content-security|cross-origin|strict-|x-(?!ratelimit|ledger|request))/.test(name),
@@ -85,13 +85,13 @@ describe('the server', () => {
     }
   })
 
-  it('answers CONNECT with 405, and takes no expectation amiss', async () => {
+  it('responds 405 to CONNECT, and ignores Expect headers', async () => {
     expectRefusal(await exchange(api.url, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'), 405, 'method_not_allowed')
     expect((await exchange(api.url, creating('Esperada', [['Expect', '100-continue']]))).status).to.equal(201)
     expect((await exchange(api.url, creating('Esperançosa', [['Expect', 'wonders']]))).status).to.equal(201)
   })
 
-  it('answers requests that come before the ones before them are answered, in their order', async () => {
+  it('responds to pipelined requests in their order', async () => {
     const wire = await wireTo(api.url)
     const names = Array.from({ length: 30 }, (_, n) => `Em fila ${n}`)
     wire.write(Buffer.concat(names.map((name) => creating(name))))
@@ -99,7 +99,7 @@ describe('the server', () => {
     expect(replies.map((reply) => reply.body.data?.name)).to.deep.equal(names)
   })
 
-  it('answers what came before the nonsense first, and what it recorded is not called refused', async () => {
+  it('responds to requests before the invalid bytes first, and does not report recorded ones as refused', async () => {
     const wire = await wireTo(api.url)
     wire.write(Buffer.concat([creating('Antes do fim'), Buffer.from('nonsense\r\n\r\n')]))
     const [created, refused] = await wire.answered(2)
@@ -108,7 +108,7 @@ describe('the server', () => {
     await wire.ended()
   })
 
-  it('answers a body that breaks off in nonsense in the shape of its interface, and records nothing', async () => {
+  it('responds to a body that ends in invalid bytes in the format of its interface, and records nothing', async () => {
     for (const [path, shape] of [
       ['/api/v1/customers', 'error'],
       ['/api/auth/login', 'success'],

@@ -4,10 +4,10 @@ import { until } from '../../support/wait.ts'
 import { bytesOf, exchange } from '../../support/wire.ts'
 import { expectRefusal, JSON_TYPE, useConnections } from './connections.ts'
 
-describe('the server', () => {
+describe('HTTP server time limits', () => {
   const { api, company, wireTo, key, me, creating } = useConnections()
 
-  describe('with little patience', () => {
+  describe('for requests', () => {
     const hurried = { headers_ms: 300, request_ms: 600, check_ms: 50, keepAlive_ms: 300 }
     let quick: TestApi
 
@@ -16,13 +16,13 @@ describe('the server', () => {
     })
     after(() => quick.close())
 
-    it('ends a connection on which nothing is said [OPS-26]', async () => {
+    it('close a silent connection [OPS-26]', async () => {
       const wire = await wireTo(quick.url)
       expectRefusal((await wire.answered(1))[0], 408, 'request_timeout')
       await wire.ended()
     })
 
-    it('ends a connection on which headers come byte by byte [OPS-26]', async () => {
+    it('close a connection with headers sent byte by byte [OPS-26]', async () => {
       const wire = await wireTo(quick.url)
       const dribble = setInterval(() => wire.write('X'), 20)
       wire.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
@@ -34,7 +34,7 @@ describe('the server', () => {
       }
     })
 
-    it('ends a request whose body comes byte by byte, in the shape of its interface, and records nothing [OPS-26]', async () => {
+    it('end a request with a body sent byte by byte, in the format of its interface, and record nothing [OPS-26]', async () => {
       for (const [path, shape] of [
         ['/api/v1/customers', 'error'],
         ['/api/auth/login', 'success'],
@@ -56,7 +56,7 @@ describe('the server', () => {
       expect((await company.get('/customers?name=xxx')).body.data).to.deep.equal([])
     })
 
-    it('ends a request whose body comes too slowly, or not whole in its time, and no other [HTTP-30]', async () => {
+    it('end a request with a body that is slow or incomplete at its deadline, and no other [HTTP-30]', async () => {
       const paced = await startApi(api.databaseUrl, {
         server: { grace_ms: 100, bytesPerSecond: 10_000, body_ms: 1_000, look_ms: 50 },
       })
@@ -85,7 +85,8 @@ describe('the server', () => {
         }
       }
       try {
-        // 50 bytes a second; 50,000 a second of far too much; 50,000 a second of what comes whole in time.
+        // 50 bytes a second; 50,000 a second of a body that is too large; 50,000 a second of one that completes in
+        // time.
         const [dripping, endless, swift] = await Promise.all([
           sending(1, 10_000),
           sending(1_000, 500_000),
@@ -101,7 +102,7 @@ describe('the server', () => {
       }
     })
 
-    it('ends a connection whose request was answered before its body had come', async () => {
+    it('close a connection that got its response before its body arrived', async () => {
       const wire = await wireTo(quick.url)
       wire.write('POST /api/v1/customers HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n{')
       expect((await wire.answered(1))[0]?.status).to.equal(401)
@@ -109,7 +110,7 @@ describe('the server', () => {
       expect(wire.answers()).to.have.length(1)
     })
 
-    it('ends a connection that is kept and not used', async () => {
+    it('close an idle keep-alive connection', async () => {
       const wire = await wireTo(quick.url)
       wire.write(me())
       expect((await wire.answered(1))[0]?.status).to.equal(200)
@@ -118,7 +119,7 @@ describe('the server', () => {
     })
   })
 
-  describe('with an answer that does not get away', () => {
+  describe('for responses', () => {
     let quick: TestApi
 
     before(async () => {
@@ -132,23 +133,23 @@ describe('the server', () => {
     })
     after(() => quick.close())
 
-    it('gives up one that nobody takes [OPS-26]', async () => {
+    it('close a connection if the client does not read the response [OPS-26]', async () => {
       const wire = await wireTo(quick.url)
       wire.socket.pause()
-      // Many of them, more than the buffers of both sides hold.
+      // Many requests, beyond the buffers of both sides.
       const list = bytesOf({ method: 'GET', path: '/api/v1/customers?limit=200', headers: [key()] })
       wire.write(Buffer.concat(Array.from({ length: 100 }, () => list)))
       await until(async () => (await quick.connections()) === 1)
       await until(async () => (await quick.connections()) === 0)
     })
 
-    it('waits for one that takes its time to be made', async () => {
+    it('wait for a response that takes long to compute', async () => {
       const blocker = await quick.core.pool.connect()
       await blocker.query('begin')
       await blocker.query('select * from ops.ledgers where company_id = $1 for update', [company.id])
       const wire = await wireTo(quick.url)
       wire.write(creating('Demorada'))
-      // A connection on which nothing happens, opened later, is given up: so the time is over for the other one too.
+      // A silent connection opened later is closed, so the time limit of the first one has passed.
       await (await wireTo(quick.url)).ended()
       expect(wire.answers()).to.have.length(0)
       await blocker.query('rollback')
@@ -157,7 +158,7 @@ describe('the server', () => {
     })
   })
 
-  it('closes connections beyond those it can hold, and has room again when some have gone [OPS-26]', async () => {
+  it('close connections beyond the maximum, and accept new ones after some have closed [OPS-26]', async () => {
     const small = await startApi(api.databaseUrl, { server: { connections: 3 } })
     try {
       const kept = await Promise.all([1, 2, 3].map(() => wireTo(small.url)))

@@ -15,7 +15,7 @@ import { until } from '../../support/wait.ts'
 
 const PIECE = Buffer.alloc(65_536, 'x')
 
-describe('the reader of a streamed answer', () => {
+describe('client that reads a streamed response', () => {
   let folder: string
   const cleanups: (() => unknown)[] = []
 
@@ -29,7 +29,7 @@ describe('the reader of a streamed answer', () => {
     for (const cleanup of cleanups.splice(0)) cleanup()
   })
 
-  /** A server of `answer`, to which readers have to keep such a pace, and a paused connection that has asked for it. */
+  /** Server of `answer` with a minimum pace for clients, and a paused connection that requested it. */
   async function asked(answer: () => Readable, readerBytesPerSecond: number, isTls: boolean) {
     let end: Promise<unknown> | undefined
     const app = express().get('/', (_request, response) => {
@@ -56,19 +56,19 @@ describe('the reader of a streamed answer', () => {
   }
 
   for (const isTls of [false, true])
-    it(`is cut off where it takes too little of what waits, over ${isTls ? 'HTTPS' : 'HTTP'} [OPS-26]`, async () => {
+    it(`is disconnected if it reads too slowly, over ${isTls ? 'HTTPS' : 'HTTP'} [OPS-26]`, async () => {
       function* endless() {
         for (;;) yield PIECE
       }
       const { socket, ended } = await asked(() => Readable.from(endless()), 500_000_000, isTls)
-      // It reads on and on, so that the connection never stands still.
+      // Reads continuously, so that the connection is never idle.
       socket.on('readable', () => {})
       const reading = setInterval(() => socket.read(10_000), 20)
       cleanups.push(() => clearInterval(reading))
       expect(await ended()).to.equal('cut')
     })
 
-  it('is waited for while the answer is being made [OPS-26]', async () => {
+  it('is not late while the response is being produced [OPS-26]', async () => {
     let made = 0
     async function* dripping() {
       for (const began = performance.now(); performance.now() - began < 1_000; made++) {

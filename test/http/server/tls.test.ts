@@ -13,7 +13,7 @@ import { renewTls } from '#http/tls.ts'
 import { CERTIFICATES } from '../../support/tls.ts'
 import { until } from '../../support/wait.ts'
 
-describe('a server with a certificate', () => {
+describe('server with a certificate', () => {
   let folder: string
   const [first, second] = CERTIFICATES
   const files = () => ({ certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') })
@@ -26,7 +26,7 @@ describe('a server with a certificate', () => {
   })
   after(() => rm(folder, { recursive: true }))
 
-  it('speaks HTTPS, tells nonsense what it is, and takes a renewed certificate without a new start [PANEL-104]', async () => {
+  it('speaks HTTPS, responds 400 to invalid bytes, and loads a renewed certificate without a restart [PANEL-104]', async () => {
     const app = express().get('/', (request, response) => void response.send(request.secure ? 'secure' : 'plain'))
     const faults: unknown[] = []
     const server = serverOf(app, { newId: () => 'id', answer: answerProblem, tls: files() })

@@ -33,7 +33,7 @@ import { writeLedger } from '../audit/tampering.ts'
 
 const NOW = '2026-11-22T20:00:00.000Z'
 
-/** An attestor in memory, which answers as the test at hand has it. */
+/** In-memory attestor with an answer set by the test. */
 function createFake(source: string, kind: Attestor['kind'] = 'time_stamp') {
   const asked: number[] = []
   const fake = {
@@ -59,7 +59,7 @@ describe('attestation requests', () => {
   let running: Served
   let asking: AttestationRequests[] = []
   const errors: [string, string][] = []
-  /** The one that was sealed last. */
+  /** Company sealed last. */
   let companyId: number
 
   before(async () => {
@@ -94,7 +94,7 @@ describe('attestation requests', () => {
     await tamperBy(pool, 'delete from ops.checkpoint_tokens; delete from ops.attestors')
   })
 
-  /** Another company, and so another entry and checkpoint of the installation log. */
+  /** Seals another company, which adds an entry and a checkpoint to the installation log. */
   async function seal(): Promise<SignedCheckpoint> {
     companyId = await writeLedger(pool, 2)
     const options = { onSealed: () => {} }
@@ -157,14 +157,14 @@ describe('attestation requests', () => {
     expect(openNote(note ?? '', [witness.key])?.text).to.equal(text)
     expect([stamp, text]).to.deep.equal(['token', formatCheckpoint(later)])
     expect(await readFile(join(root, 'copies', nameOfCopy(later)), 'utf8')).to.equal(later.note)
-    // Whoever asks for a company's place is shown who else has seen the log.
+    // The inclusion proof of a company contains the cosignatures of the log.
     const { proof } = (await logInclusionOf(pool, companyId)) ?? { proof: '' }
     expect(openNote(parseProof(proof)?.checkpoint ?? '', [witness.key])?.signedBy).to.have.length(1)
     await tamperBy(pool, `update ops.checkpoint_tokens set token = 'no line' where kind = 'cosignature'`)
     expect(parseProof((await logInclusionOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
-  it('continue with other attestors while one is down, report what is missing, and catch up later [PROOF-67, PROOF-68]', async () => {
+  it('continue with other attestors while one is down, report missing attestations, and catch up later [PROOF-67, PROOF-68]', async () => {
     const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
     const failing = async () => {
       throw new AttestorFailed('unreachable', 'no answer: it is away')
@@ -254,7 +254,7 @@ describe('attestation requests', () => {
     await started.stop()
     const [state] = await attestationStatuses(pool, [fake])
     expect(state).to.include({ failures: 0, problem: null })
-    // Whoever comes next does not wait for the one that ended.
+    // The next request does not wait for the aborted one.
     fake.answer = async () => Buffer.from('token')
     start([fake])
     await has(checkpoint?.size ?? 0, 1)

@@ -64,7 +64,7 @@ describe('copies of checkpoints', () => {
     expect(await put(attestor, checkpoint), 'once more').to.equal(name)
     expect(await readFile(join(path, name), 'utf8')).to.equal(checkpoint.note)
     expect((await stat(join(path, name))).mode & 0o222, 'nobody writes it').to.equal(0)
-    // What a crash has left of a file stays, and so does what somebody else has put there.
+    // Partial files of a crash and files of others stay unchanged.
     const next = log.checkpoint(4)
     await writeFile(join(path, nameOfCopy(next)), '')
     expect(await put(attestor, next)).to.equal(`${nameOfCopy(next)}.2`)

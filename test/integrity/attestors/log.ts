@@ -6,7 +6,7 @@ import { formatCheckpoint } from '#integrity/proofs/checkpoint.ts'
 import { appenderFrom, consistencyProof, type Hashes, leafHash, nodeHash } from '#integrity/proofs/merkle.ts'
 import { signNote, verifierKey } from '#integrity/proofs/note.ts'
 
-/** A signed log in memory, whose entries are their places and a text that tells histories apart. */
+/** In-memory signed log; an entry is its position and a text that identifies the history. */
 export function createLog(origin = 'tillbook/0197f1d4-0000-7000-8000-000000000001', history = '') {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const leaf = (index: number) => leafHash(Buffer.from(`${history}${index}`))
@@ -28,7 +28,7 @@ export function createLog(origin = 'tillbook/0197f1d4-0000-7000-8000-00000000000
 
 export const never = new AbortController().signal
 
-/** A server that answers as the test at hand has it, closed after all tests of a `describe`. */
+/** Server with answers set by the test, closed after all tests of a `describe`. */
 export async function useOutside() {
   let answer: (request: IncomingMessage, body: Buffer, response: ServerResponse) => void = () => {}
   const server = createServer((request, response) => {

@@ -12,7 +12,7 @@ import { createTimeStampAuthority, verifyStamp } from '#integrity/attestors/time
 import { formatCheckpoint } from '#integrity/proofs/checkpoint.ts'
 import { createLog, never, useOutside } from './log.ts'
 
-/** So many bytes of a stamp are changed, one at a time, all over it. */
+/** Number of changed bytes, spread over the stamp, one at a time. */
 const BYTES = 12
 const opensslIsThere = spawnSync('openssl', ['version']).status === 0
 
@@ -98,7 +98,8 @@ describe('time stamps', () => {
     expect(await verified({ text: `${text}x` })).to.equal('wrong_answer: the stamp is of something else')
     expect(await verified({ nonce: randomBytes(16) })).to.equal('wrong_answer: the stamp answers another request')
     expect(await verified({ trusted: of('ec').trusted })).to.match(/^wrong_answer: .*certificate/)
-    // Bytes that say nothing may change, as those of the authority's own certificate: then OpenSSL takes the stamp too.
+    // Bytes without meaning may change, such as those of the authority's own certificate: OpenSSL then accepts the
+    // stamp too.
     await writeFile(join(folder, 'text'), text)
     for (let n = 0; n < BYTES; n += 1) {
       const der = Buffer.from(stamp)
@@ -135,7 +136,7 @@ describe('time stamps', () => {
     const stamp = await authority.reply(query)
     const config = await readFile(join(own, 'openssl.cnf'), 'utf8')
     expect(await failure(verifyStamp(stamp, { text: config, nonce: null, trusted: null }))).to.equal('no failure')
-    // The same key and name, another certificate: its hash is not the one that was signed.
+    // Another certificate with the same key and name: its hash differs from the signed one.
     openssl(
       'req',
       '-x509',

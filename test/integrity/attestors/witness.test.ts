@@ -21,7 +21,7 @@ import { createLog, never, useOutside } from './log.ts'
 
 const NOW = new Date('2026-11-22T20:00:00.000Z')
 
-/** Of the tests of litewitness (github.com/FiloSottile/torchwood), a witness by others: what is asked, and how it is answered. */
+/** Requests and responses from the tests of litewitness (github.com/FiloSottile/torchwood), a third-party witness. */
 const SIGSUM = 'sigsum.org/v1/tree/4d6d8825a6bb689d459628312889dfbb0bcd41b5211d9e1ce768b0ff0309e562'
 const SIGSUM_KEY = verifierKey(
   SIGSUM,
@@ -70,7 +70,7 @@ describe('witnesses', () => {
     openWitness({ file, name: 'witness.example/w1', logs, now: () => NOW })
 
   it('of third parties have cosigned checkpoints, and both forms of their keys are accepted [PROOF-60]', () => {
-    // The README of github.com/transparency-dev/witness; keys by github.com/transparency-dev/distributor.
+    // From the README of github.com/transparency-dev/witness; keys from github.com/transparency-dev/distributor.
     const note = `developers.google.com/android/binary_transparency/0
 611
 2GZ1zmS5VkfUZmn2ZyR4KZXwHLD+xnwBIWzql/cD50w=
@@ -126,7 +126,7 @@ describe('witnesses', () => {
     expect(await asks(ask(1, TO_3, sigsum(3)))).to.equal(200)
     const conflict = await witness.addCheckpoint(ask(1, FROM_1_TO_5, sigsum(5)))
     expect(conflict).to.deep.equal({ status: 409, type: 'text/x.tlog.size', body: '3\n' })
-    // What it has seen is on its disk.
+    // Its last checkpoints are on disk.
     witness = await open([SIGSUM_KEY], file)
     expect(await asks(ask(3, FROM_3_TO_5, sigsum(5)))).to.equal(200)
     expect((await witness.addCheckpoint(ask(0, [], sigsum(5)))).body).to.equal('5\n')

@@ -19,7 +19,7 @@ describe('as-of reads', () => {
     ...api.core,
     asOf: { turns: createKeyedSemaphore({ running: 2, runningOfKey: 1, waiting: 8, waitingOfKey: 1 }), timeoutMs },
   })
-  /** The reason of a refusal to look back. */
+  /** Reason of a refused as-of read. */
   const reasonOf = (work: Promise<unknown>) =>
     work.then(
       () => 'none',
@@ -88,7 +88,7 @@ describe('as-of reads', () => {
       const leave = await turns.acquire(company.id)
       const gone = new AbortController()
       const line: Promise<unknown>[] = []
-      // As many as may wait, and one who may not.
+      // As many as may wait, and one more.
       for (let isFull = false; !isFull; ) {
         const entering = turns.acquire(company.id, gone.signal)
         isFull = await Promise.race([entering.then(() => true), new Promise<false>((no) => setImmediate(no, false))])

@@ -30,7 +30,7 @@ describe('an export', () => {
     store = createPostgresStore(pool)
     directory = await mkdtemp(join(tmpdir(), 'tillbook-export-'))
     file = join(directory, 'export.jsonl')
-    // Characters that end a line elsewhere.
+    // Characters that other formats treat as line ends.
     const data = { id: 1, text: 'a\u2028b\u2029c\u0085d\r\n😀' }
     companyId = await writeLedger(pool, Array(LENGTH).fill({ data }))
     whole = await linesFrom(0)
@@ -78,7 +78,7 @@ describe('an export', () => {
     expect((await verify(text, [anchor])).valid).to.equal(true)
     const other = await verify(text, [{ revision: 2, hash: GENESIS_HASH }])
     expect(other).to.deep.include({ valid: false, first_error: { revision: 2, reason: 'other_hash' } })
-    // Sealed before it begins: says nothing of it.
+    // Sealed before its beginning: not comparable.
     expect((await verify(text, [{ revision: 1, hash: GENESIS_HASH }])).valid).to.equal(true)
     expect(await linesFrom(LENGTH)).to.equal('')
   })
@@ -141,7 +141,7 @@ describe('an export', () => {
         changed[place] = byte
         await writeFile(file, changed)
         const found = await verifyExport(file, () => ({}))
-        // Of the first event's revision, it is where the export says that it begins.
+        // For a change of the first event's revision, the export reports another beginning.
         expect(found.valid && found.from === 0).to.equal(false)
       }),
       150,

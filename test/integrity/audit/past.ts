@@ -7,11 +7,14 @@ import { useApi } from '../../support/use-api.ts'
 
 interface Past {
   readonly api: TestApi
-  /** Sets the clock of calls to the ledger's last event, and answers its revision: a day that ends between a command and a call would be another day. */
+  /**
+   * Sets the request clock to the ledger's last event and returns its revision, so that midnight cannot fall between
+   * command and request.
+   */
   follow(company: TestCompany): Promise<number>
-  /** Sets the clock of calls to the present again. */
+  /** Resets the request clock to the present. */
   present(): void
-  /** Does something with the company as it was at a moment that it has. */
+  /** Runs `work` on the company as of a moment. */
   visit<T>(company: TestCompany, at: AsOfMoment, work: (asOf: CompanyAsOf) => Promise<T>): Promise<T>
 }
 
@@ -39,7 +42,7 @@ export function usePast(): Past {
   }
 }
 
-/** The body of what must be an answer. */
+/** Body of a successful answer. */
 export function bodyOf(answer: ReadAnswer | Refusal): string {
   if (isRefusal(answer)) throw new Error(JSON.stringify(answer))
   return String(answer.body)

@@ -13,7 +13,7 @@ describe('verification of tables against ledgers', () => {
 
   const item = async (price: string) =>
     (await company.post('/catalog/items', { name: 'Café', price, stock: '5' })).body.data.id as number
-  /** Whoever has the database sells at another price. */
+  /** Changes a price in the database, bypassing the ledger. */
   const falsify = (id: number) =>
     api.core.pool.query(`update read.catalog_items set doc = replace(doc::text, '10.00', '1.00')::json where id = $1`, [
       id,
@@ -50,7 +50,7 @@ describe('verification of tables against ledgers', () => {
     const id = await item('10.00')
     const other = await api.company()
     await falsify(id)
-    // Of this company nothing can be said: the others are not kept from their turn.
+    // A company with a failing check must not stop the checks of others.
     const broken = await api.company()
     await api.core.pool.query('update ops.ledgers set revision = 99 where company_id = $1', [broken.id])
     const metrics = createMetrics()

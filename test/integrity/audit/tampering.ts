@@ -5,7 +5,7 @@ import { inTransaction } from '#postgres/transaction.ts'
 import { type Sketch, sealedAfter } from '../../ledger/sealed-events.ts'
 import { tamperBy } from '../../support/tamper.ts'
 
-/** A row as whoever has the database can make it. */
+/** Row that an attacker with database access can write. */
 export interface Row {
   readonly stream?: string
   readonly revision: number
@@ -14,7 +14,7 @@ export interface Row {
 
 let companies = 0
 
-/** A new company's ledger as the service leaves it: the events, and its position. */
+/** Ledger of a new company as the service writes it: the events, and its position. */
 export async function writeLedger(pool: Pool, events: number | readonly Sketch[]): Promise<number> {
   const companyId = ++companies
   const sketches =
@@ -34,7 +34,7 @@ export async function writeLedger(pool: Pool, events: number | readonly Sketch[]
   return companyId
 }
 
-/** What the service would have noted. */
+/** Records the position like the service. */
 export async function notePosition(
   pool: Pool,
   companyId: number,
@@ -56,13 +56,13 @@ export async function eventsOf(pool: Pool, companyId: number): Promise<Envelope[
   return rows.map(({ envelope }) => envelope)
 }
 
-/** The same event with something changed, and a hash that fits again. */
+/** The event with changes and a matching hash. */
 export function rehashed(event: Envelope, changes: Partial<Envelope>): Envelope {
   const { hash: _, data, ...head } = { ...event, ...changes }
   return { ...head, hash: hashOf({ ...head, data }), data }
 }
 
-/** Puts an envelope in the place of a stored one, with columns that agree. */
+/** Replaces a stored envelope, with matching columns. */
 export async function replaceEvent(pool: Pool, companyId: number, revision: number, event: Envelope): Promise<void> {
   await tamperBy(
     pool,
@@ -72,7 +72,7 @@ export async function replaceEvent(pool: Pool, companyId: number, revision: numb
   )
 }
 
-/** Puts an envelope at a revision. */
+/** Inserts an envelope at a revision. */
 export async function insertEvent(pool: Pool, companyId: number, revision: number, event: Envelope): Promise<void> {
   await pool.query(
     `insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope)
@@ -88,7 +88,7 @@ export const removeEvents = (pool: Pool, companyId: number, from: number, to: nu
     to,
   ])
 
-/** Writes the tail from a revision anew, all hashes fitting, as a forger with the database would. */
+/** Rewrites the tail from a revision with matching hashes, like an attacker with database access. */
 export async function forgeTail(
   pool: Pool,
   companyId: number,

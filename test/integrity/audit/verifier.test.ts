@@ -24,7 +24,7 @@ describe('verification through the API', () => {
   })
   after(() => pool.end())
 
-  /** A store whose reading waits until it may go on, and how many read. */
+  /** Store with blocked reads, and the number of readers. */
   function gated() {
     let open = () => {}
     const gate = new Promise<void>((resolve) => {
@@ -56,7 +56,7 @@ describe('verification through the API', () => {
     expect(one?.verification).to.include({ valid: true, checked: 5 })
     expect(other).to.equal(one)
     expect(started).to.have.length(1)
-    // Afterwards it is anybody's turn.
+    // Afterwards any request may run.
     expect((await verifier.verify(companyId, first ?? null)).verification).to.include({ checked: 4 })
   })
 
@@ -74,7 +74,7 @@ describe('verification through the API', () => {
   it('stops at its time limit, and resumes from there [FEED-4]', async () => {
     const companyId = await writeLedger(pool, 10)
     let now = 0
-    // Each look at the clock takes 4 seconds: the third event is one too many.
+    // The clock advances 4 seconds per read: the third event exceeds the limit.
     const clock = () => {
       now += 4_000
       return now

@@ -121,7 +121,7 @@ describe('verification of the order of a stored ledger', () => {
     expect(await faultIn(forged)).to.equal('none')
     const held = await verify(forged, { anchors: [anchor!] })
     expect(held.first_error).to.deep.equal({ revision: 5, reason: 'other_hash' })
-    // What was sealed before the forgery began says nothing of it.
+    // A seal from before the forgery does not detect it.
     expect((await verify(forged, { anchors: [(await eventsOf(ledgers.pool, forged))[3]!] })).valid).to.equal(true)
   })
 

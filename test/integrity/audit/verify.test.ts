@@ -119,7 +119,7 @@ describe('verification of a stored ledger', () => {
   })
 
   it('continues while events are appended, and ends at a complete ledger [AUDIT-3]', async () => {
-    // 200 rows are fetched at a time, the next ones while these are looked at.
+    // 200 rows are fetched at a time, in parallel with the checks of the previous ones.
     const companyId = await writeLedger(ledgers.pool, 500)
     const events = await eventsOf(ledgers.pool, companyId)
     const more = sealedAfter(streamOf(companyId), events.at(-1) ?? null, [{}, {}])

@@ -11,11 +11,11 @@ interface Verifying {
   readonly pool: Pool
   readonly store: EventStore
   verify(companyId: number, options?: VerifyOptions): Promise<Verification>
-  /** Where and how the ledger is wrong, as `2 wrong_hash`; and that all before it is right. */
+  /** Position and kind of the first fault, as `2 wrong_hash`; asserts that everything before it is valid. */
   faultIn(companyId: number): Promise<string>
 }
 
-/** A database with ledgers to be tampered with (tampering.ts), and their verification. */
+/** Database with ledgers to tamper with (tampering.ts), and their verification. */
 export function useVerifying(): Verifying {
   const database = useDatabase()
   let pool: Pool

@@ -21,7 +21,7 @@ describe('ids after a restore', () => {
         const restored_at = at(days * DAY_MS + (lostHours * DAY_MS) / 24)
         const lost = { events: days * perDay, first_at: at(0), lost_after, restored_at, sealed: 0 }
         const beyond = idFloor(['sale', 'order', 'customer', 'store'], given, lost)
-        // Each id that was given out has its event.
+        // Every issued id has an event.
         const lostEvents = Math.floor((perDay * rush * lostHours) / 24)
         for (const kind of ['sale', 'order', 'customer', 'store'])
           expect(beyond[kind]).to.be.at.least((given[kind] ?? 0) + lostEvents)

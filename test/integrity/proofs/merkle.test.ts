@@ -14,7 +14,7 @@ import {
 } from '#integrity/proofs/merkle.ts'
 import { explore, TITLE } from '../../support/random.ts'
 
-/** Inputs, roots and proofs with which implementations of RFC 6962 are compared (certificate-transparency). */
+/** Test vectors of RFC 6962 implementations (certificate-transparency): inputs, roots and proofs. */
 const INPUTS = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f']
 const ROOTS = [
   'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
@@ -40,7 +40,7 @@ const FROM_6_TO_8 = [
 
 const leavesOf = (size: number) => Array.from({ length: size }, (_, index) => leafHash(Buffer.from(`leaf ${index}`)))
 
-/** MTH of RFC 6962 as it stands there. */
+/** MTH, literally as in RFC 6962. */
 function naiveRoot(leaves: readonly Buffer[]): Buffer {
   const [first] = leaves
   if (!first || leaves.length === 1) return first ?? EMPTY_ROOT
@@ -54,7 +54,7 @@ const hashesOf = (leaves: readonly Buffer[]): Hashes => ({
 
 const hexOf = (hashes: readonly Buffer[]) => hashes.map((hash) => hash.toString('hex'))
 
-/** A proof with one hash altered, left out, doubled or added: what whoever cheats has to offer. */
+/** Forged proofs: one hash altered, omitted, duplicated or added. */
 const spoilt = (proof: readonly Buffer[], at: number): Buffer[][] => [
   proof.map((hash, position) => (position === at % proof.length ? leafHash(hash) : hash)),
   proof.filter((_, position) => position !== at % proof.length),

@@ -127,7 +127,7 @@ describe('proofs through the API', () => {
 
   it('wait for a tree under construction only up to the time limit of a request [PROOF-7]', async () => {
     companyId = await writeLedger(pool, 1_100)
-    // Time is over at the first look at the clock after the beginning.
+    // The deadline passes at the first clock read after the start.
     let looks = 0
     const prover = proverOf({ clock: () => (looks++ === 0 ? 0 : 1e9) })
     expect(await prover.inclusion(companyId, 1_050, null).catch((error: unknown) => error)).to.be.instanceOf(

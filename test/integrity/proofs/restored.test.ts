@@ -43,7 +43,7 @@ describe('a restored or copied database', () => {
     await rm(folder, { recursive: true })
   })
 
-  /** The service on a database, beside a DATA_DIR. */
+  /** Opens the service on a database and a DATA_DIR. */
   async function openOn(
     databaseUrl: string,
     dataDir: string,
@@ -68,7 +68,7 @@ describe('a restored or copied database', () => {
     for (const core of open.splice(0)) await core.close()
   }
 
-  /** A copy of the database as it is. */
+  /** Copies the database. */
   async function backUp(): Promise<string> {
     await closeAll()
     const from = new URL(database.url).pathname.slice(1)
@@ -108,7 +108,7 @@ describe('a restored or copied database', () => {
     const lost = await write(core, 'Ana')
     const before = await makeCheckpoint(core.sealing!, first)
     await makeCheckpoint(core.sealing!, second)
-    // A company of which nothing is left.
+    // A company that is lost completely.
     const api = await startApi(database.url)
     const { id: gone } = await api.company()
     await api.close()
@@ -144,7 +144,7 @@ describe('a restored or copied database', () => {
     if (isRefusal(lost) || isRefusal(found)) throw new Error('refused')
     expect(found).to.have.property('id').above(10_000)
 
-    // Sealing goes on from a signed statement.
+    // Sealing continues after a signed statement.
     const after = await makeCheckpoint(core.sealing!, first)
     expect(after?.origin).to.equal(`${before?.origin}/2`)
     const ring = await knownRing(core.sealing!)
@@ -164,7 +164,7 @@ describe('a restored or copied database', () => {
     expect(openRestored(none?.note ?? '', keys)).to.deep.include({ company_id: gone, since: null, hash: null })
     const next = await core.pool.query(`select nextval('ops.company_ids') as id`)
     expect(next.rows[0].id).to.be.above(gone)
-    // A start finds nothing wrong.
+    // The next start finds no inconsistency.
     await closeAll()
     core = await openOn(url, folder)
     expect(core.standing.trouble()).to.equal(null)
@@ -186,7 +186,7 @@ describe('a restored or copied database', () => {
     expect(await core.standing.look()).to.equal(null)
     expect(core.standing.isCopy()).to.equal(true)
     await closeAll()
-    // Beside the DATA_DIR of the original it is a stranger now.
+    // Does not belong to the DATA_DIR of the original any more.
     core = await openOn(url, folder)
     expect(core.standing.trouble()).to.equal('directory_of_another')
     expect(COPY_ID).not.to.equal(installation)
@@ -253,7 +253,7 @@ describe('a restored or copied database', () => {
       expect(await failure(openOn(database.url, folder, where))).to.match(/is of another installation/)
       await administer(database.url, (client) => client.query(`update ops.installation set id = '${rows[0].id}'`))
 
-      // A store that is away says nothing: reads go on, and it is looked at when it is back.
+      // An unreachable store proves nothing: reads continue, and it is checked once it is back.
       store.down = true
       core = await openOn(database.url, folder, where)
       expect(core.standing.trouble()).to.equal(null)

@@ -28,7 +28,7 @@ import { tamperBy } from '../../support/tamper.ts'
 import { until } from '../../support/wait.ts'
 import { eventsOf, forgeTail, insertEvent, notePosition, removeEvents, writeLedger } from '../audit/tampering.ts'
 
-/** The store is outside of any transaction. */
+/** The store takes part in no transaction. */
 const NONE = undefined as never
 const NOW = '2026-11-21T12:00:00.000Z'
 
@@ -73,7 +73,7 @@ describe('sealing', () => {
   const linesOf = async (path: string) => (await readFile(path, 'utf8')).split('\n').slice(0, -1)
   const faultOf = (error: unknown) => (error as LedgerNotIntact).verification.first_error
 
-  /** More events, as the service would append them. */
+  /** Appends events like the service. */
   async function grow(companyId: number, count: number): Promise<void> {
     const last = (await eventsOf(pool, companyId)).at(-1) ?? null
     const more = sealedAfter(streamOf(companyId), last, Array(count).fill({}))
@@ -81,7 +81,7 @@ describe('sealing', () => {
     await notePosition(pool, companyId, more.at(-1) as never)
   }
 
-  /** The position follows what was done to the events: only what is sealed can tell. */
+  /** Adjusts the position to the tampered events: only seals can detect it. */
   async function coverUp(companyId: number): Promise<void> {
     const last = (await eventsOf(pool, companyId)).at(-1)
     await notePosition(pool, companyId, last ?? { revision: -1, hash: '0'.repeat(64) })
@@ -110,7 +110,7 @@ describe('sealing', () => {
       )
       expect(await seal(companyId)).to.deep.equal(first)
       await grow(companyId, 300)
-      // Two at once do not make two.
+      // Two concurrent requests make one checkpoint.
       const [a, b] = await Promise.all([seal(companyId), seal(companyId)])
       expect(a).to.deep.equal(b)
       expect(a.size).to.equal(305)
@@ -169,7 +169,7 @@ describe('sealing', () => {
       await seal(companyId)
       const sizes = await pool.query('select size from ops.ledger_checkpoints order by size')
       expect(sizes.rows).to.deep.equal([{ size: 5 }, { size: 6 }])
-      // A machine whose folder is empty.
+      // A machine with an empty folder.
       await rm(fileOf(companyId))
       await grow(companyId, 1)
       await seal(companyId)
@@ -193,7 +193,7 @@ describe('sealing', () => {
       await notePosition(pool, companyId, events[2] as never)
       const outside = { ...sealing, store }
       expect((await makeCheckpoint(outside, companyId))?.size).to.equal(3)
-      // What was appended there counts, before it was applied here.
+      // An event appended in the store counts, even if it is not applied yet.
       await store.append([append(3, 5)], NONE)
       expect((await makeCheckpoint(outside, companyId))?.size).to.equal(5)
       const lost = { ...outside, store: createOutsideStore() }
@@ -305,14 +305,14 @@ describe('sealing', () => {
       const [a, b] = [await writeLedger(pool, 3), await writeLedger(pool, 3)]
       await roundOf()
       await grow(a, 1)
-      // Entries are in the file, and nothing else is.
+      // The file contains the entries and nothing else.
       const { made } = await roundOf()
       await tamperBy(pool, 'delete from ops.installation_checkpoints where size = 3')
       await tamperBy(pool, 'delete from ops.installation_entries where index = 2')
       const signed = await readFile(fileOf(null), 'utf8')
       await writeFile(fileOf(null), `${signed.split('\n')[0]}\n`)
       expect((await roundOf()).made).to.deep.equal(made)
-      // A machine whose folder is empty.
+      // A machine with an empty folder.
       await rm(fileOf(null, 'entries'))
       await rm(fileOf(null))
       await grow(b, 1)
@@ -327,7 +327,7 @@ describe('sealing', () => {
       await grow(b, 1)
       const { made: last } = await roundOf()
       expect(last?.size).to.equal(6)
-      // What no company's checkpoint says does not get in.
+      // An entry without a matching checkpoint of its company is not included.
       await pool.query(`insert into ops.installation_entries values (6, $1, 99, 'x')`, [a])
       expect((await roundOf()).errors[0]).to.be.instanceOf(CheckpointAltered)
     })
@@ -359,22 +359,22 @@ describe('sealing', () => {
       await openKeyRing(sealing)
       const { keyFile } = sealing
       const old = await readFile(keyFile, 'utf8')
-      // Only the next key was made.
+      // Only the next key was created.
       const next = await makeSigningKey(`${keyFile}.next`)
       expect((await openKeyRing(sealing)).current.publicKey).to.not.equal(next.publicKey)
       const entry = await rotateKey(sealing)
       expect(entry.public_key).to.equal(next.publicKey)
-      // Everything but the last step, and the database's half of the ring.
+      // All steps except the last one, and the key ring in the database.
       await rename(keyFile, `${keyFile}.next`)
       await writeFile(keyFile, old)
       await tamperBy(pool, 'delete from ops.seal_keys where index = 1')
       expect((await openKeyRing(sealing)).current.publicKey).to.equal(next.publicKey)
       expect((await readSigningKey(keyFile))?.publicKey).to.equal(next.publicKey)
       expect(await ringEntries(pool)).to.have.length(2)
-      // A machine without the file of the ring, but with the key.
+      // A machine with the key, but without the key ring file.
       await rm(join(sealing.directory, 'keys.jsonl'))
       expect(await keyIds()).to.have.length(2)
-      // One that still has the key before.
+      // A machine that still has the previous key.
       await writeFile(keyFile, old)
       expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
       expect(await errorOf(adoptKey(sealing, 'x'))).to.be.instanceOf(WrongSealKey)

@@ -18,7 +18,7 @@ import { FIRST_VKEY, type Kept, runWorld, signingKey, WITNESS, type World } from
 
 const WITNESS_VKEY = vkeyOf(verifierKey(WITNESS.name, signingKey(14).publicKey, COSIGNATURE))
 const RUNS = 80
-/** The store is outside of any. */
+/** The store takes part in no transaction. */
 const NO_TRANSACTION = undefined as never
 
 const plans = fc.record({
@@ -33,14 +33,14 @@ const plans = fc.record({
   withEntries: fc.boolean(),
 })
 
-/** Whether all events that something covers, from a revision on, are the ones that were honestly written. */
+/** Whether all events covered by an attestation, from a revision on, are the original ones. */
 function isUntouched({ ledgers }: World, { exports }: Handed, { covers: { company, size } }: Kept, from = 0): boolean {
   const events = (ledgers[company - 1] ?? []).slice(from, size)
   const lines = exports.get(company) ?? []
   return events.every((event, at) => isDeepStrictEqual(parsed(lines[at]), event))
 }
 
-/** Where the verifier says that the export of a company begins: what comes before is not in it. */
+/** First revision of a company's export, as the verifier reports it; earlier events are not included. */
 const beginningOf = ({ items }: Report, { covers: { company } }: Kept): number =>
   items.find(({ kind, about }) => kind === 'export' && about?.startsWith(`company-${company} `))?.from ?? 0
 
@@ -88,7 +88,7 @@ describe(`tampering with any data except the copies of attestors (${TITLE})`, ()
         const isTold = (each: Kept) => isUntouched(world, handed, each, beginningOf(report, each))
         if (!broken.every(isTold)) expect(report.verdict, JSON.stringify(report.items)).not.to.equal('sound')
         if (report.verdict !== 'sound') seen.set(tampering, (seen.get(tampering) ?? 0) + 1)
-        // What is kept of events that nobody has touched is not accused, as long as the ring and the installation log are there.
+        // Attestations of untouched events are never reported as wrong, if key ring and installation log are present.
         const isOurs = handed.ring === world.ring && handed.entries === world.entries
         for (const { name } of isOurs ? kept.filter((each) => !broken.includes(each)) : [])
           for (const item of report.items.filter(({ file }) => file === join(directory, name)))
@@ -123,14 +123,14 @@ describe(`tampering with any data except the copies of attestors (${TITLE})`, ()
   })
 })
 
-/** The service's own note of where the ledger ends, which the thief has adjusted. */
+/** The service's own position of the ledger, adjusted by the attacker. */
 function poolOf(lines: readonly string[]): Pool {
   const last = parsed(lines.at(-1)) as Partial<Envelope> | undefined
   const head = { revision: lines.length - 1, hash: last?.hash ?? GENESIS_HASH }
   return { query: async () => ({ rows: [head] }) } as never
 }
 
-/** Postgres, which keeps texts, and a store outside of it, which keeps events. */
+/** Postgres, which stores texts, and an outside store, which stores events. */
 async function storesOf(company: number, world: World, lines: readonly string[]): Promise<EventStore[]> {
   const stream = streamOf(company)
   async function* stored(): AsyncGenerator<StoredEvent> {

@@ -1,7 +1,7 @@
 import type { Envelope } from '#ledger/envelope.ts'
 import { eventAfter, KEYS, ledgerOf, ringOf, THIEF, type World } from './world.ts'
 
-/** What the operator hands out, as far as one has the database, its files and keys: exports by company, a line an event. */
+/** Data under the control of an attacker with database, files and keys: exports by company, one line per event. */
 export interface Handed {
   readonly exports: Map<number, string[]>
   ring: string
@@ -14,7 +14,7 @@ export const handedBy = ({ ledgers, ring, entries }: World): Handed => ({
   entries,
 })
 
-/** Where something is done: which company, at which place of it, and with what. */
+/** Position and material of a tampering: company, place in its export, and values. */
 export interface Spot {
   readonly company: number
   readonly place: number
@@ -23,7 +23,7 @@ export interface Spot {
 
 const parsed = (lines: readonly string[]): Envelope[] => lines.map((line) => JSON.parse(line))
 
-/** Chains a ledger anew from its data, as a thief with the program can. */
+/** Recomputes the hash chain of a ledger from its data, like an attacker with the program. */
 function rechained(company: number, events: readonly Pick<Envelope, 'data'>[]): string[] {
   return ledgerOf(
     company,
@@ -33,7 +33,7 @@ function rechained(company: number, events: readonly Pick<Envelope, 'data'>[]): 
 
 type Tampering = (handed: Handed, spot: Spot) => void
 
-/** A tampering with the lines of one export. */
+/** Tampering with the lines of one export. */
 const withLines =
   (change: (lines: string[], at: number, spot: Spot) => readonly string[]): Tampering =>
   ({ exports }, spot) => {
@@ -113,5 +113,5 @@ export const TAMPERINGS: Readonly<Record<string, Tampering>> = {
   },
 }
 
-/** Those after which whatever is kept still holds. */
+/** Changes after which every attestation is still valid. */
 export const HONEST = ['nothing', 'the ledger goes on']

@@ -23,7 +23,7 @@ import { eventsOf, writeLedger } from '../audit/tampering.ts'
 
 let logs = 1_000_000
 
-/** Leaf data of a log that never was, so many at a time. */
+/** Leaf data of an invented log, in batches. */
 function logOf(leaves: readonly Buffer[], batch = 1_024, id = ++logs): TreeLog {
   return {
     id,
@@ -44,7 +44,7 @@ function headOf(leaves: readonly Buffer[]): TreeHead {
 describe(`stored trees (${TITLE})`, () => {
   const database = useDatabase()
   let pool: Pool
-  /** Of another process. */
+  /** Pool of another process. */
   let other: Pool
 
   before(() => {
@@ -53,7 +53,7 @@ describe(`stored trees (${TITLE})`, () => {
   })
   after(() => Promise.all([pool.end(), other.end()]))
 
-  /** That every leaf that is looked at, and every earlier tree, is in the one that is kept. */
+  /** Asserts that the sampled leaves and all earlier trees are included in the stored tree. */
   async function expectProofs(id: number, leaves: readonly Buffer[], places: readonly number[]) {
     const head = headOf(leaves)
     for (const index of places) {
@@ -177,7 +177,7 @@ describe(`stored trees (${TITLE})`, () => {
           expect(isIncluded(leaf, { index, ...head }, hashes) && root.equals(head.root)).to.equal(true)
         }
         try {
-          // A tile that this proof does not need may be any.
+          // A tile that this proof does not need may have any content.
           await proved()
         } catch (error) {
           if (!(error instanceof TreeDiffers)) throw error

@@ -31,16 +31,16 @@ describe('the verifier', () => {
     const [first = '', second = ''] = (files['export.jsonl'] ?? '').split('\n')
     const changed: [how: string, line: string | Buffer][] = [
       ['a member twice', second.replace('"actor":', '"actor":null,"actor":')],
-      ['a number in another form', second.replace('"revision":1', '"revision":1.0')],
+      ['a number in another notation', second.replace('"revision":1', '"revision":1.0')],
       ['a blank', second.replace('":', '": ')],
-      ['an escape that need not be', second.replace('"origin"', '"\\u006frigin"')],
-      ['half a pair of surrogates', second.replace('😀', '\\ud83d')],
+      ['an unnecessary escape', second.replace('"origin"', '"\\u006frigin"')],
+      ['a lone surrogate', second.replace('😀', '\\ud83d')],
       ['another member', second.replace('{', '{"more":1,')],
       ['a missing member', second.replace('"request_id":null,', '')],
       ['a carriage return', `${second}\r`],
-      ['bytes that are no UTF-8', Buffer.from(second.replace('ã', '\u00ff'), 'latin1')],
-      ['a mark of byte order', `\ufeff${second}`],
-      ['no line at all', ''],
+      ['invalid UTF-8', Buffer.from(second.replace('ã', '\u00ff'), 'latin1')],
+      ['a byte order mark', `\ufeff${second}`],
+      ['an empty line', ''],
     ]
     for (const [how, line] of changed) {
       const path = join(directory, 'strict.jsonl')
@@ -61,9 +61,9 @@ describe('the verifier', () => {
 describe('the specification of proofs', () => {
   const { cases } = proofVectors()
   const hasPython = spawnSync('python3', ['-c', '']).status === 0
-  const told = hasPython ? it : it.skip
+  const itWithPython = hasPython ? it : it.skip
 
-  told(`is enough for a verifier in Python${hasPython ? '' : ': there is no python3 here'} [PROOF-82]`, () => {
+  itWithPython(`suffices for a verifier in Python${hasPython ? '' : ': python3 is not installed'} [PROOF-82]`, () => {
     const args = ['test/integrity/proofs/verify.py', '--vectors', 'docs/proof/vectors.json']
     const reports = JSON.parse(execFileSync('python3', args, { encoding: 'utf8' }))
     expect(reports).to.deep.equal(cases.map(({ title, verdict, found }) => ({ title, verdict, found })))

@@ -1,11 +1,11 @@
-/** A thing that was found in a file. */
+/** Finding in a file. */
 export interface Item {
   readonly verdict: 'sound' | 'undecided' | 'wrong'
   readonly kind: string
   readonly file: string
   readonly reason: string | null
   readonly about?: string
-  /** Of an export: its first revision. */
+  /** First revision of an export. */
   readonly from?: number
   readonly witnesses?: readonly string[]
   readonly warning?: string
@@ -29,5 +29,5 @@ interface Verifier {
 
 const FILE = '../../../verifier/tillbook-verify.mjs'
 
-/** What auditors get, as it is: it has no types. */
+/** The verifier as auditors get it; it has no types. */
 export const { verifyFiles, parseVkey } = (await import(FILE)) as Verifier

@@ -17,7 +17,7 @@ const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 const START_MS = Date.parse('2026-03-10T15:00:00.000Z')
 const SINCE = '2026-03-10T15:00:00.000Z'
 
-/** The key of a seed of 32 equal bytes. */
+/** Key from a seed of 32 equal bytes. */
 export function signingKey(byte: number): SigningKey {
   const privateKey = createPrivateKey({
     key: Buffer.concat([PKCS8, Buffer.alloc(32, byte)]),
@@ -33,17 +33,17 @@ export const THIEF = signingKey(13)
 export const WITNESS = { name: 'witness.example/w', privateKey: signingKey(14).privateKey }
 export const FIRST_VKEY = ringVkeyOf(INSTALLATION, KEYS[0].publicKey)
 
-/** Something that an attestor may keep, and what it covers: the first `size` events of a company. */
+/** Copy that an attestor may keep of the first `size` events of a company. */
 export interface Kept {
   readonly name: string
   readonly text: string
   readonly covers: { readonly company: number; readonly size: number }
-  /** What `ledger verify` is given in its place. */
+  /** Input of `ledger verify` in its place. */
   readonly head?: Checkpoint
   readonly anchor?: { readonly revision: number; readonly hash: string }
 }
 
-/** An installation as it was honestly run for some rounds. */
+/** Installation after some rounds of regular operation. */
 export interface World {
   readonly ledgers: readonly (readonly Envelope[])[]
   readonly ring: string
@@ -52,16 +52,16 @@ export interface World {
 }
 
 export interface Plan {
-  /** How many events the companies have in the end. */
+  /** Final number of events by company. */
   readonly lengths: readonly number[]
   readonly rounds: number
-  /** The key turns after this round; never where there are not as many. */
+  /** The key is rotated after this round; never if there are fewer rounds. */
   readonly turnsAfter: number
 }
 
 const jsonLine = (value: unknown): string => `${JSON.stringify(value)}\n`
 
-/** Follows an event with one of these data, sealed as the writer seals them. */
+/** Next event with this data, sealed like that of the writer. */
 export function eventAfter(previous: Envelope | undefined, company: number, data: object, id = ''): Envelope {
   const revision = (previous?.revision ?? -1) + 1
   const head = {
@@ -119,7 +119,7 @@ export const ringOf = (keys: readonly SigningKey[]): string =>
     })
     .join('')
 
-/** Runs an installation: in each round its ledgers have grown, checkpoints are made, and entered in the installation log. */
+/** Runs an installation: in each round ledgers grow, checkpoints are created, and added to the installation log. */
 export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
   const ledgers = lengths.map((length, at) =>
     ledgerOf(
@@ -168,7 +168,7 @@ export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
   return { ledgers, ring, entries, documents }
 }
 
-/** Places of the last entries, in a checkpoint of the installation log that a witness has cosigned. */
+/** Positions of the last entries in a cosigned checkpoint of the installation log. */
 function placesOf(texts: readonly string[], companies: readonly number[], key: SigningKey, round: number): Kept[] {
   const leaves = texts.map((text) => Buffer.from(text))
   const log = checkpointOf(installationOriginOf({ installationId: INSTALLATION, shard: 'main' }), leaves)

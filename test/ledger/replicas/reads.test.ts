@@ -8,7 +8,7 @@ import { TenantLimitExceeded } from '#lib/errors.ts'
 const COMPANY = 7
 const DEMAND = { revision: 5, wait_budget_ms: 20 }
 
-/** A replica that has come so far, and answers with its name. */
+/** Replica with this revision that answers with its name. */
 function replicaAt(name: string, revision: number, { state = 'up' as ReplicaState, fails = null as unknown } = {}) {
   const patience: number[] = []
   const replica = {

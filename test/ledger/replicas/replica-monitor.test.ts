@@ -25,7 +25,7 @@ const poolOf = (row: object | Error): Pool =>
     end: async () => {},
   }) as unknown as Pool
 
-/** What becomes of a replica that says this of itself, beside a primary that has written 1,000 bytes of its log. */
+/** Judgement of a replica with this probe result, beside a primary that has written 1,000 bytes of its log. */
 async function judged(said: Partial<ReplicaProbe> | Error) {
   const heard: string[] = []
   const watch = poolOf(said instanceof Error ? said : { ...LEVEL, ...said })

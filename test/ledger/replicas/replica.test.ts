@@ -6,7 +6,7 @@ import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 const TABLES = 16_400
 const COMPANY = 7
 
-/** A replica whose ledgers are, look by look, as far as these rows say; an error is a look without an answer. */
+/** Replica with these rows, poll by poll; an error is a poll without a response. */
 function standbyWith(...looks: ({ revision: number; tables?: number } | null | Error)[]) {
   const asked: number[][] = []
   const watch = {

@@ -20,7 +20,7 @@ const requestOf = (commands: number, compose?: Request['reply']['compose']): Req
   reply: { status: () => 201, ...(compose && { compose }) },
 })
 
-/** What is counted while a writer that does `run` answers a request. */
+/** Counts recorded while a writer with this `run` answers a request. */
 async function counted(request: Request, run: Writer['run']): Promise<object> {
   const counts: Record<string, number> = {}
   let unanswered = 0
@@ -48,8 +48,8 @@ async function counted(request: Request, run: Writer['run']): Promise<object> {
   return counts
 }
 
-describe('a writer that is counted', () => {
-  it('counts a command by its answer [OPS-19]', async () => {
+describe('metrics of the writer', () => {
+  it('count a command by its outcome [OPS-19]', async () => {
     const one = requestOf(1)
     expect(await counted(one, async () => ANSWER)).to.deep.equal({ accepted: 1 })
     expect(await counted(one, async () => ({ ...ANSWER, replayed: true }))).to.deep.equal({ replayed: 1 })
@@ -59,13 +59,13 @@ describe('a writer that is counted', () => {
     })
   })
 
-  it('counts those that nothing was promised of apart from those that failed [OPS-19]', async () => {
+  it('count commands with an unknown outcome separately from failed ones [OPS-19]', async () => {
     const fail = (error: Error) => () => Promise.reject(error)
     expect(await counted(requestOf(3), fail(new Unavailable('down')))).to.deep.equal({ unavailable: 3 })
     expect(await counted(requestOf(1), fail(new Error('a bug')))).to.deep.equal({ failed: 1 })
   })
 
-  it('counts the commands of a batch one by one, once, however often they were tried', async () => {
+  it('count each command of a batch once, for any number of attempts', async () => {
     const batch = requestOf(3, (results) => ({ status: 207, body: String(results.length) }))
     const results = [RESULT, refuse('duplicate_resource'), RESULT]
     const figures = await counted(batch, async ({ reply }) => {

@@ -44,7 +44,7 @@ describe('/metrics', () => {
     for (const server of servers.splice(0)) server.close().closeAllConnections()
   })
 
-  it('is there for this machine, as Prometheus reads it [OPS-19]', async () => {
+  it('is served to this machine in the Prometheus format [OPS-19]', async () => {
     const url = await serve(null)
     const reply = await send(`${url}/metrics`, 'GET')
     expect(reply.status).to.equal(200)
@@ -53,7 +53,7 @@ describe('/metrics', () => {
     expectError(await send(`${url}/metrics`, 'POST'), 405, 'method_not_allowed')
   })
 
-  it('is not there for calls that a proxy passes on [OPS-19]', async () => {
+  it('is 404 for requests through a proxy [OPS-19]', async () => {
     const url = await serve(null)
     for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip']) {
       expectError(await send(`${url}/metrics`, 'GET', undefined, { [name]: '10.0.0.1' }), 404, 'not_found')
@@ -72,7 +72,7 @@ describe('/metrics', () => {
     ['2001:db8::1', 404],
     [undefined, 404],
   ] as const) {
-    it(`answers ${status} to ${address ?? 'a connection that is gone'} [OPS-19]`, async () => {
+    it(`responds ${status} to ${address ?? 'a closed connection'} [OPS-19]`, async () => {
       const request = { method: 'GET', headers: {}, socket: { remoteAddress: address } } as unknown as Request
       const response = { statusCode: 200, locals: {}, req: request, setHeader: () => {}, end: () => {} }
       await serveMetrics({ metrics, token: null })(request, response as unknown as Response, () => {})
@@ -80,7 +80,7 @@ describe('/metrics', () => {
     })
   }
 
-  it('asks for the token where there is one, and for nothing else [OPS-19]', async () => {
+  it('requires the token if one is configured, and nothing else [OPS-19]', async () => {
     const url = await serve(TOKEN)
     const read = (headers?: Record<string, string>) => send(`${url}/metrics`, 'GET', undefined, headers)
     expectError(await read(), 401, 'missing_token')
@@ -90,7 +90,7 @@ describe('/metrics', () => {
     expect(allowed.status).to.equal(200)
   })
 
-  it('counts calls by the pattern of their route, never by what was called [OPS-19]', async () => {
+  it('counts requests by route pattern, never by path [OPS-19]', async () => {
     const url = await serve(null)
     const counted = async (method: string, path: string) => {
       const before = calls.length

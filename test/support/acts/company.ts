@@ -26,7 +26,7 @@ import { PAYMENT_KINDS, PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { name } from './values.ts'
 
-/** In no event, whatever happens. */
+/** A secret that no event may contain. */
 export const KEY = 'tb_test_SECRETKEYSECRETKEYSECRETKEYSECRETKEYSECRET'
 export const PASSWORD_HASH = '$argon2id$v=19$SECRETPASSWORD'
 

@@ -30,7 +30,7 @@ import {
 import { attemptId } from '../facts.ts'
 import { type Act, maybe, nullable, place } from './act.ts'
 
-/** In no event, whatever happens. */
+/** A secret that no event may contain. */
 export const ACCESS_TOKEN = 'APP_USR-SECRETSECRETSECRETSECRET'
 export const NOTIFICATION_SECRET = 'SECRETNOTIFICATIONSECRETNOTIFICATION'
 

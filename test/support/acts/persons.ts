@@ -20,7 +20,7 @@ import {
 import { type Act, ById, byId, maybe, nullable } from './act.ts'
 import { changing, externalId, name } from './values.ts'
 
-/** Documents that fit, mostly, and so are not refused. */
+/** Documents that mostly match the person type, and so are not refused. */
 const identity = fc.constantFrom(
   {},
   { document: '52998224725' },
@@ -41,7 +41,7 @@ const person = personWith(fc.record({ external_id: nullable(externalId), name, .
 const personAtExternalId = personWith(fc.record({ external_id: externalId, name, ...personShape }))
 const personChanges = personWith(fc.record({ external_id: nullable(externalId), name: maybe(name), ...personShape }))
 
-/** A person that trades: a supplier. */
+/** Fields of a supplier. */
 const trading = <T extends object>(fields: fc.Arbitrary<T>) =>
   fc.tuple(fields, nullable(name)).map(([rest, trade_name]) => ({ ...rest, trade_name }))
 

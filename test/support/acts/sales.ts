@@ -20,7 +20,7 @@ const sale = fc.record({
   sold_at: maybe(fc.constantFrom('2026-03-10T23:30:00-03:00', '1999-12-31T23:59:59.999Z', '2018-11-04T03:00:00Z')),
   delivery_fee: maybe(money),
   items: fc.array(saleItem, { minLength: 1, maxLength: 4 }),
-  // Mostly cash, which makes the rest its change: the sale goes through.
+  // Mostly cash, so that any surplus is change and the sale succeeds.
   payments: fc.oneof(
     { weight: 5, arbitrary: fc.constant([{ payment_type_id: 0, amount: '9999999.00' }]) },
     { weight: 1, arbitrary: fc.array(fc.record({ payment_type_id: place, amount: money }), { maxLength: 3 }) },

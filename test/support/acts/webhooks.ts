@@ -15,7 +15,7 @@ import { Id } from '#domain/text.ts'
 import { SWITCH_OFF_REASONS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { type Act, ById, byId, maybe, nullable, place } from './act.ts'
 
-/** In no event, whatever happens. */
+/** A secret that no event may contain. */
 export const SIGNING_SECRET = 'whsec_U0VDUkVUU0VDUkVUU0VDUkVUU0VDUkVU'
 
 const secret = z.string()

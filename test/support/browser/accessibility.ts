@@ -26,7 +26,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
  * wide and light, the visual ones also when narrow and dark. Elements `known` from another page are skipped.
  */
 export async function check(page: Page, known: readonly string[] = []): Promise<void> {
-  // Runs in spite of the page's policy against foreign scripts, because the browser runs it, not the page.
+  // The browser runs it, not the page, so the page's policy against foreign scripts does not apply.
   await page.evaluate(AXE)
   await atBothWidths(page, async (width) => {
     const isWide = width === WIDE.width

@@ -67,12 +67,12 @@ async function launch(): Promise<Browser> {
     // Chromium refuses its sandbox for root, the user of most containers.
     chromiumSandbox: process.getuid?.() !== 0,
     args: [
-      // Whatever a page asks for, no name is looked up and nothing leaves this machine.
+      // Resolves no host names: no request leaves this machine.
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
       // Text renders the same on every machine with the same fonts.
       '--font-render-hinting=none',
       '--disable-lcd-text',
-      // There is none on most machines of CI, and imitating one takes as much time as the pages.
+      // Most CI machines have none, and emulating one takes as long as the pages.
       '--disable-gpu',
       '--disable-software-rasterizer',
     ],

@@ -12,13 +12,12 @@ interface Stop {
 
 /** Extra stops for scrollable boxes: browsers make them focusable without an attribute. */
 const MORE_PRESSES = 50
-/** A field of date and time is left after its six parts and its calendar. */
+/** Tab presses to leave a field of date and time: six parts and the calendar. */
 const PRESSES_PER_STOP = 8
 
 /**
- * Goes through the page, the part of it that a selector names, or the dialog that is open, with the Tab key, from its start to
- * its end. Fails unless every link, button and field is reached and shows that it has the focus, in sight. Returns the stops in
- * order, as `link "text"`.
+ * Moves through the page, a part of it or the open dialog with the Tab key, from start to end. Fails unless every link,
+ * button and field is reached and shows a visible focus in the viewport. Returns the stops in order, as `link "text"`.
  */
 export async function tabThrough(page: Page, part = 'body'): Promise<string[]> {
   await page.evaluate(IN_PAGE)

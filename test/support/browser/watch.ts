@@ -1,15 +1,15 @@
 import type { BrowserContext, ConsoleMessage, Request, Response } from 'playwright-core'
 
-/** A refused form or a page that is not there is for its test to judge; a style sheet that is not there never is meant. */
+/** The test itself judges refused forms and missing pages; a missing style sheet is always a fault. */
 const MAY_BE_REFUSED = new Set(['document', 'fetch', 'xhr', 'eventsource'])
 
-/** The browser, or htmx, repeats the status of an answer, which is judged by itself. */
+/** Browser and htmx log the status of a response, which is checked separately. */
 const STATUS_IN_CONSOLE =
   /^(Failed to load resource: the server responded with a status of|Response Status Error Code) /
 
 /**
- * Notes whatever no page may do, for as long as the context is open: ask another host than the service, break its own
- * Content-Security-Policy, throw, complain in the console, or need something that is not there. Returns the growing list.
+ * Records forbidden actions of pages while the context is open: requests to other hosts, violations of the
+ * Content-Security-Policy, exceptions, console errors, and missing resources. Returns the growing list.
  */
 export function watch(context: BrowserContext, origin: string): string[] {
   const problems: string[] = []

@@ -1,4 +1,4 @@
-/** An event as the server keeps it. */
+/** Stored event. */
 export interface Recorded {
   readonly stream: string
   readonly revision: number
@@ -7,7 +7,7 @@ export interface Recorded {
   readonly proposed: Proposed
 }
 
-/** An event as a client sends it. */
+/** Event as sent by a client. */
 export interface Proposed {
   readonly id: string
   readonly type: string
@@ -25,12 +25,12 @@ export type Outcome =
   | { readonly kind: 'too large' }
 
 export interface EventLog {
-  /** Everything in the order in which it was appended, system events included. */
+  /** All events in order of their appends, system events included. */
   readonly all: readonly Recorded[]
   of(stream: string): readonly Recorded[]
   /** All or nothing. */
   append(stream: string, expected: Expected, events: readonly Proposed[]): Outcome
-  /** Calls back after each append, until the function that it returns is called. */
+  /** Calls back after each append, until the returned function is called. */
   onAppend(listener: () => void): () => void
 }
 

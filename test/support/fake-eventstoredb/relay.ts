@@ -3,11 +3,11 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 /** A proxy that fails like networks and crashed servers. */
 export interface Relay {
   readonly port: number
-  /** Every connection is destroyed, and none is accepted any more. */
+  /** Destroys every connection, and accepts none. */
   cut(): Promise<void>
-  /** Connections are destroyed, but new ones are accepted. */
+  /** Destroys connections, but accepts new ones. */
   reset(): void
-  /** Connections are accepted, and nothing comes through them. */
+  /** Accepts connections, and passes nothing through them. */
   freeze(): void
   /** Forwards the delayed data. */
   thaw(): void

@@ -5,24 +5,24 @@ import { features, ServerFeaturesService, StreamsService } from './protocol.ts'
 import { type ReadCall, read } from './reads.ts'
 import { startRelay } from './relay.ts'
 
-/** How the next appends fail, after they have landed: the connection is lost, or the answer never comes. */
+/** Failure of the next appends after they took effect: a lost connection, or no response. */
 export type Fault = 'none' | 'cut' | 'silence'
 
-/** A server that speaks the protocol of EventStoreDB, keeps its events in memory, and fails on command. */
+/** In-memory server with the protocol of EventStoreDB; fails on command. */
 export interface FakeEventStoreDb {
   readonly url: string
-  /** Everything that was appended, in order, system events included. */
+  /** All appended events, in order, system events included. */
   readonly all: readonly Recorded[]
   /** Faults of the next appends, in order. */
   readonly faults: Fault[]
-  /** Calls by their name, as `Append`; connections are not counted. */
+  /** Number of calls by name, such as `Append`, without connections. */
   readonly calls: ReadonlyMap<string, number>
   /** Reads and subscriptions under way. */
   openReads(): number
   /** Simulates a power failure: connections break, and the port is closed until `start`. */
   kill(): Promise<void>
   start(): Promise<void>
-  /** Connections break, but the server goes on. */
+  /** Breaks connections; the server continues. */
   reset(): void
   /** Accepts connections and never answers, until `thaw`. */
   freeze(): void
