@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import { isNotMigrating } from '#background/migration-condition.ts'
 import { repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { type EndpointNotification, endpointEmail } from './endpoint-email-templates.ts'
 import type { Mailer } from './mailer.ts'

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg'
+import { recordsEvents } from '#background/migration-condition.ts'
+import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { refusePayment } from '#commands/orders/payment-attempts.ts'
 import type { Vault } from '#crypto/vault.ts'
@@ -6,9 +8,7 @@ import { isPending } from '#domain/orders.ts'
 import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { isNotMigrating, recordsEvents } from '#postgres/migration-condition.ts'
 import { isOutage } from '#postgres/outage.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
@@ -51,35 +51,12 @@ export interface SweepOptions {
   readonly log: (message: string, error: unknown) => void
 }
 
-interface Sweep {
-  /** Waits for running work and starts no more. */
-  stop(): Promise<void>
-}
-
 /**
  * Notifications can be lost. The sweep polls the provider for every order with an attempt, at growing intervals, and
  * finds missed changes, including payments with an unanswered creation. Any number of processes share it.
  */
-export function startSweep(given: SweepOptions, every_ms = everyMs(given.schedule)): Sweep {
-  const run = createSweep(given, outagesRarely)
-  const stopping = new AbortController()
-  let running: Promise<unknown> = Promise.resolve()
-  const turn = async () => {
-    await run(stopping.signal).catch((error: unknown) => given.log('payments: sweep failed', error))
-    timer.refresh()
-  }
-  const timer = setTimeout(() => {
-    running = turn()
-  }, every_ms)
-  timer.unref()
-  return {
-    async stop() {
-      stopping.abort()
-      await running
-      clearTimeout(timer)
-    },
-  }
-}
+export const startSweep = (given: SweepOptions, every_ms = everyMs(given.schedule)): Repetition =>
+  repeat(createSweep(given, outagesRarely), every_ms, (error) => given.log('payments: sweep failed', error))
 
 /** An outage is met again at every turn, and told every 15 minutes: that of the sandbox apart from that of the provider. */
 const OUTAGE_TOLD_MS = 900_000
@@ -384,15 +361,3 @@ async function endSweep(
     values: [companyId, orderId, isDone, isExpired],
   })
 }
-
-const KEPT_DAYS = 30
-
-/** Deletes sweep rows of orders without a recent attempt. Returns their number. */
-export const purgeSweeps = (pool: Pool): Promise<number> =>
-  deleteInBatches(
-    pool,
-    `delete from payment_sweeps where (company_id, order_id) in (
-       select company_id, order_id from payment_sweeps
-       where attempted_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
-    [KEPT_DAYS],
-  )

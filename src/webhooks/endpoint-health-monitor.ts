@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import { recordsEvents } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
-import { recordsEvents } from '#postgres/migration-condition.ts'
 import { endpointOf, type LeasedDelivery, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './delivery-leases.ts'
 import { noteOutages } from './outages.ts'
 

@@ -4,12 +4,13 @@ import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { SWEEP_SECONDS } from '#config/config.ts'
 import { type PaymentProvider, ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
-import { createSweep, purgeSweeps, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
+import { createSweep, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { openWrites, pauseBackgroundWork } from '#sharding/write-fence.ts'
 import { type OnlineShop, openShop, paymentOf, stubProvider } from '../payment-notifications/shop.ts'
 import type { TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { purgeTables } from '../support/purge.ts'
 import { until } from '../support/wait.ts'
 
 const HOUR = 3600
@@ -403,12 +404,12 @@ describe('payment sweep', () => {
   it('deletes rows of orders without an attempt for a month', async () => {
     await sweep()
     await pass(29 * 24 * HOUR)
-    expect(await purgeSweeps(shop.api.core.pool)).to.be.at.least(0)
+    expect(await purgeTables(shop.api.core.pool, 'payment_sweeps')).to.be.at.least(0)
     const { pool } = shop.api.core
     const mine = `select from ops.payment_sweeps where order_id = ${order.id}`
     expect((await pool.query(mine)).rowCount).to.equal(1)
     await pass(2 * 24 * HOUR)
-    await purgeSweeps(pool)
+    await purgeTables(pool, 'payment_sweeps')
     expect((await pool.query(mine)).rowCount).to.equal(0)
   })
 })
