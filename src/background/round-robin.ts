@@ -1,20 +1,31 @@
+import type { Pool, QueryResultRow } from 'pg'
+
 /** Position of a round robin over companies. It lives as long as its loop, so that a run that ends early goes on where it was. */
 export interface RoundRobin {
-  /** Id of the company that was served last; 0 before the first. */
-  readonly after: number
-  served(companyIds: readonly number[]): void
+  /**
+   * Runs a statement that takes work of companies in `roundRobinOrder`; the position is its last parameter. The next one
+   * begins after the companies that it has taken.
+   */
+  take<Row extends QueryResultRow & { readonly company_id: number }>(
+    pool: Pick<Pool, 'query'>,
+    statement: { readonly name: string; readonly text: string },
+    values: readonly unknown[],
+  ): Promise<Row[]>
 }
 
 export function createRoundRobin(): RoundRobin {
+  /** Id of the company that was served last; 0 before the first. */
   let after = 0
   return {
-    get after() {
-      return after
-    },
-    served(companyIds) {
-      const behind = companyIds.filter((id) => id <= after)
-      const last = Math.max(...(behind.length > 0 ? behind : companyIds))
+    async take<Row extends QueryResultRow & { readonly company_id: number }>(
+      ...[pool, statement, values]: Parameters<RoundRobin['take']>
+    ) {
+      const { rows } = await pool.query<Row>({ ...statement, values: [...values, after] })
+      const served = rows.map(({ company_id }) => company_id)
+      const wrapped = served.filter((id) => id <= after)
+      const last = Math.max(...(wrapped.length > 0 ? wrapped : served))
       if (Number.isFinite(last)) after = last
+      return rows
     },
   }
 }

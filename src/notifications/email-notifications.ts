@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { isNotMigrating } from '#background/migration-condition.ts'
 import { repeat } from '#background/repeat.ts'
-import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
+import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { type EndpointNotification, endpointEmail } from './endpoint-email-templates.ts'
 import type { Mailer } from './mailer.ts'
@@ -65,7 +65,7 @@ export function startEmailNotifications({
 
   async function emailDue(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
-      const notice = await takeDue(pool, retrySeconds, companies)
+      const [notice] = await companies.take<DueNotice>(pool, TAKE_NOTICE, [retrySeconds])
       if (!notice) return
       await (mailer ? email(mailer, notice) : logOnly(notice))
     }
@@ -88,18 +88,14 @@ export function startEmailNotifications({
   }
 }
 
-/** Leases a due notification, round-robin by company; if the process dies, it is due again at the next retry. */
-async function takeDue(pool: Pool, retrySeconds: readonly number[], companies: RoundRobin): Promise<DueNotice | null> {
-  const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds, companies.after] })
-  companies.served(rows.map(({ company_id }) => company_id))
-  return rows[0] ?? null
-}
-
 async function close(pool: Pool, { company_id, id }: DueNotice, emailed: boolean): Promise<void> {
   await pool.query({ ...CLOSE_NOTICE, values: [company_id, id, emailed] })
 }
 
-/** An index beyond the array yields null: no more retries. */
+/**
+ * Leases a due notification; if the process dies, it is due again at the next retry. An index beyond the array yields
+ * null: no more retries.
+ */
 const TAKE_NOTICE = {
   name: 'take_notice',
   text: `

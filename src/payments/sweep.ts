@@ -132,7 +132,7 @@ async function deal(options: SweepOptions, claim: SweepClaim): Promise<number | 
 }
 
 async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: SweepClaim): Promise<number> {
-  const { companyId, orderId, storeAlias, reference, totalCents } = claim
+  const { company_id: companyId, orderId, storeAlias, reference, totalCents } = claim
   const store = await findStore(pool, vault, storeAlias)
   if (!store) throw new Error(`order ${orderId}: store ${storeAlias} not found`)
   const { sandbox } = store
@@ -199,7 +199,7 @@ async function* paymentsOf(
 
 /** Order to poll, leased to this process. */
 interface SweepClaim {
-  readonly companyId: number
+  readonly company_id: number
   readonly orderId: number
   readonly storeAlias: string
   readonly reference: string
@@ -217,7 +217,7 @@ interface SweepClaim {
 
 /** Columns of leased orders. */
 const CLAIMED = `
-    select o.company_id as "companyId", o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
+    select o.company_id, o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
            o.provider_reference as reference, o.doc -> 'payments' as payments, o.doc -> 'refunds' as refunds,
            o.doc ->> 'cancelled_at' is not null as "isCancelled", ${companysTimeSql('clock_timestamp()')} as "lookedAt"
     from claimed join orders o on o.company_id = claimed.company_id and o.id = claimed.order_id
@@ -327,9 +327,8 @@ export async function claimSweeps(
   schedule: readonly number[],
   { limit, companies, isTest, failing }: ClaimShare,
 ): Promise<SweepClaim[]> {
-  const values = [schedule, windowOf(schedule), limit, isTest, failing, companies.after]
-  const { rows } = await pool.query<SweepClaim>({ ...CLAIM, values })
-  companies.served(rows.map(({ companyId }) => companyId))
+  const values = [schedule, windowOf(schedule), limit, isTest, failing]
+  const rows = await companies.take<SweepClaim>(pool, CLAIM, values)
   return rows.map((claim) => ({ ...claim, isExpired: false }))
 }
 
@@ -338,9 +337,7 @@ async function claimExpired(
   schedule: readonly number[],
   { limit, companies, isTest, failing }: ClaimShare,
 ): Promise<SweepClaim[]> {
-  const values = [windowOf(schedule), limit, isTest, failing, companies.after]
-  const { rows } = await pool.query<SweepClaim>({ ...CLAIM_EXPIRED, values })
-  companies.served(rows.map(({ companyId }) => companyId))
+  const rows = await companies.take<SweepClaim>(pool, CLAIM_EXPIRED, [windowOf(schedule), limit, isTest, failing])
   return rows.map((claim) => ({ ...claim, isExpired: true }))
 }
 
@@ -350,7 +347,7 @@ const RETRY_SECONDS = 120
 /** Releases the lease: marks the poll as done, or leaves it for a retry. */
 async function endSweep(
   pool: Pool,
-  { companyId, orderId, isExpired }: SweepClaim,
+  { company_id: companyId, orderId, isExpired }: SweepClaim,
   { isDone }: { readonly isDone: boolean },
 ): Promise<void> {
   await pool.query({

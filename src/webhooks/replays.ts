@@ -136,11 +136,9 @@ export async function stepReplay(
   newId: () => string,
   { limits = REPLAY_LIMITS, companies = createRoundRobin(), onError = rethrow }: StepOptions = {},
 ): Promise<boolean | null> {
-  const { rows } = await pool.query<Due>({ ...NEXT_DUE, values: [companies.after] })
-  const [due] = rows
+  const [due] = await companies.take<Due>(pool, NEXT_DUE, [])
   if (!due) return null
   const { company_id: companyId, webhook_id: id } = due
-  companies.served([companyId])
   try {
     const answer = await operate(pool, { companyId, idempotency: undefined }, async (operating) =>
       JSON.stringify(await step(operating, id, newId, limits)),
