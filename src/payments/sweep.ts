@@ -258,18 +258,18 @@ const CLAIM = {
         and w.attempted_at > now() - make_interval(secs => $2)
       where o.attempted_at > now() - make_interval(secs => $2)
         and m.passes > coalesce(w.passes, 0)
-        and (w.leased_until is null or w.leased_until < now()) and ${recordsEvents('o.company_id')}
+        and (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
         and o.store_alias not in (select unnest($5::text[])) and ${isOfTest('o.company_id')} = $4
       order by o.attempted_at
     ), ${dueInTurn('attempted_at', '$3', '$6')}, claimed as (
-      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
+      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, next_poll_at, leased_until)
       select company_id, id, attempted_at, passes, lease.ends, lease.ends
       from due cross join ${LEASE} order by company_id, id
       on conflict (company_id, order_id) do update
-        set attempted_at = excluded.attempted_at, claimed_passes = excluded.claimed_passes, leased_until = excluded.leased_until,
-            claimed_until = excluded.claimed_until,
+        set attempted_at = excluded.attempted_at, claimed_passes = excluded.claimed_passes, next_poll_at = excluded.next_poll_at,
+            leased_until = excluded.leased_until,
             passes = case when w.attempted_at = excluded.attempted_at then w.passes else 0 end
-        where (w.leased_until is null or w.leased_until < clock_timestamp())
+        where (w.next_poll_at is null or w.next_poll_at < clock_timestamp())
           and (w.attempted_at <> excluded.attempted_at or w.passes < excluded.claimed_passes)
       returning company_id, order_id
     )
@@ -296,15 +296,15 @@ const CLAIM_EXPIRED = {
     ), waiting as (
       select o.* from (select * from expired union all select * from sooner) o
       left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
-      where (w.leased_until is null or w.leased_until < now()) and ${recordsEvents('o.company_id')}
+      where (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
         and o.store_alias not in (select unnest($4::text[]))
     ), ${dueInTurn('expires_at', '$2', '$5')}, claimed as (
-      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
+      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, next_poll_at, leased_until)
       select company_id, id, attempted_at, 0, lease.ends, lease.ends
       from due cross join ${LEASE} order by company_id, id
       on conflict (company_id, order_id) do update
-        set leased_until = excluded.leased_until, claimed_until = excluded.claimed_until, claimed_passes = w.passes
-        where w.leased_until is null or w.leased_until < clock_timestamp()
+        set next_poll_at = excluded.next_poll_at, leased_until = excluded.leased_until, claimed_passes = w.passes
+        where w.next_poll_at is null or w.next_poll_at < clock_timestamp()
       returning company_id, order_id
     )
     ${CLAIMED}`,
@@ -352,8 +352,8 @@ async function endSweep(
 ): Promise<void> {
   await pool.query({
     name: 'end_payment_sweep',
-    text: `update payment_sweeps set leased_until = case when $3 and not $4 then null else clock_timestamp() + make_interval(secs => ${RETRY_SECONDS}) end,
-               claimed_until = null, passes = case when $3 then claimed_passes else passes end
+    text: `update payment_sweeps set next_poll_at = case when $3 and not $4 then null else clock_timestamp() + make_interval(secs => ${RETRY_SECONDS}) end,
+               leased_until = null, passes = case when $3 then claimed_passes else passes end
            where company_id = $1 and order_id = $2`,
     values: [companyId, orderId, isDone, isExpired],
   })

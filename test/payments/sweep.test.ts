@@ -53,7 +53,7 @@ describe('payment sweep', () => {
       [seconds],
     )
   const endLeases = () =>
-    shop.api.core.pool.query(`update ops.payment_sweeps set leased_until = now() - interval '1 s'`)
+    shop.api.core.pool.query(`update ops.payment_sweeps set next_poll_at = now() - interval '1 s'`)
 
   it('polls at growing intervals for 7 days [PAY-9]', () => {
     const steps = SWEEP_SECONDS.map((at, position) => at - (SWEEP_SECONDS[position - 1] ?? 0))
@@ -79,11 +79,11 @@ describe('payment sweep', () => {
     await openWrites(pool, shop.company.id)
     let claimed: number | null = null
     provider.before = async () => {
-      claimed = (await pool.query('select from ops.payment_sweeps where claimed_until > now()')).rowCount
+      claimed = (await pool.query('select from ops.payment_sweeps where leased_until > now()')).rowCount
     }
     expect(await sweep()).to.equal(1)
     expect(claimed).to.equal(1)
-    expect((await pool.query('select from ops.payment_sweeps where claimed_until is not null')).rowCount).to.equal(0)
+    expect((await pool.query('select from ops.payment_sweeps where leased_until is not null')).rowCount).to.equal(0)
   })
 
   it('fetches known payments by id: the search may lag behind, or be down', async () => {
