@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
+import { isOnThisShard } from '#background/migration-condition.ts'
 import { inZone } from '#domain/instant.ts'
-import { isOnThisShard } from '#postgres/migration-condition.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 

@@ -11,7 +11,10 @@ exports.FOLDERS = [
     'src/lib',
     'tools without a business: keyed semaphore, fair-share limiter, memory budget, time slicing, retry, files, errors',
   ],
-  ['src/background', 'mechanisms of background work: loops, leases, retention'],
+  [
+    'src/background',
+    'mechanisms of background work: loops, round robin over companies, retention, the condition on migrations',
+  ],
   [
     'src/postgres',
     'embedded server, hosts of a URL and failover between them, pool, listener, migrations of the schemas `ops` and `ledger`',

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
-import { deleteInBatches } from '#postgres/purge.ts'
 import { networkOf, widerNetworkOf } from './minute-limit.ts'
 import { DATABASE_CLOCK } from './opaque-token.ts'
 
@@ -29,7 +28,6 @@ const OF_STRANGERS: Limit = { perMinute: 1_200, perHour: 20_000 }
 
 /** Stored origins per account; the longest unused are deleted first. */
 const ORIGINS_OF_ACCOUNT = 50
-const ORIGINS_KEPT_DAYS = 400
 
 /** Proof that a device has logged in before: the hash of a browser's cookie or of a till's earlier token. */
 export interface LoginProof {
@@ -256,14 +254,4 @@ with ${DATABASE_CLOCK}, seen as (
 )
 delete from ops.login_origins where account = $1 and origin in (
   select origin from ops.login_origins where account = $1 and origin <> all($2::bytea[]) order by seen_at desc offset $3)`,
-}
-
-/** Deletes expired counts, and origins unused for ORIGINS_KEPT_DAYS. Returns the number of rows. */
-export async function purgeLoginLimits(pool: Pool): Promise<number> {
-  const failures = `delete from ops.login_failures where key in (
-    select key from ops.login_failures where hour_ends_at < now() limit $1 for update skip locked)`
-  const origins = `delete from ops.login_origins where (origin, account) in (
-    select origin, account from ops.login_origins where seen_at < now() - make_interval(days => $1)
-    limit $2 for update skip locked)`
-  return (await deleteInBatches(pool, failures, [])) + (await deleteInBatches(pool, origins, [ORIGINS_KEPT_DAYS]))
 }

@@ -1,8 +1,6 @@
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
 import { DATABASE_CLOCK } from './opaque-token.ts'
 
@@ -123,13 +121,3 @@ const ADMIT = {
          )
          select f.*, c.granted, c.retry_after from found f left join counted c on c.of_session = f.hash`,
 }
-
-/** Deletes expired counts. Returns the number of rows. */
-export const purgePanelCalls = (pool: Pool): Promise<number> =>
-  deleteInBatches(
-    pool,
-    `delete from ops.panel_calls where (company_id, user_id, session) in (
-       select company_id, user_id, session from ops.panel_calls where minute_ends_at < now() - interval '1 hour' and ${isNotMigrating('company_id')}
-       limit $1 for update skip locked)`,
-    [],
-  )

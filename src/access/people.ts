@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import { isOnThisShard } from '#background/migration-condition.ts'
 import { dateInZone } from '#domain/instant.ts'
 import { type AccessTerms, isLetIn, type Role } from '#domain/roles.ts'
-import { isOnThisShard } from '#postgres/migration-condition.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { hashPassword } from './passwords.ts'
 

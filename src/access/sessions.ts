@@ -1,10 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
+import { acceptsWrites } from '#background/migration-condition.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { isLetIn, type Role, seesPersons } from '#domain/roles.ts'
 import { assertAcceptsWrites, assertOnThisShard } from '#ledger/migration-state.ts'
-import { acceptsWrites, isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
 import type { Invitations } from './invitations.ts'
@@ -27,8 +26,6 @@ const LONGEST_DAYS = 7
 
 /** Maximum number of a user's live sessions; above it the longest unused are revoked. */
 export const LIVE_SESSIONS_OF_USER = 20
-/** Ended sessions are kept for investigations. */
-const ENDED_RETENTION_DAYS = 7
 
 /** Stored length of a user agent. */
 const LONGEST_USER_AGENT = 200
@@ -261,15 +258,4 @@ const REVOKE = {
            update ops.sessions set revoked_at = clock.now, user_agent = null from clock where hash = $1 and revoked_at is null returning hash
          )
          select exists (select from clock ${liveSession('s.hash = $1', '$2')}) as was_live from ended`,
-}
-
-/** Deletes sessions that ended before the retention period. Returns the number of rows. */
-export function purgeSessions(pool: Pool): Promise<number> {
-  return deleteInBatches(
-    pool,
-    `delete from ops.sessions where hash in (
-       select hash from ops.sessions where expires_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
-       limit $2 for update skip locked)`,
-    [ENDED_RETENTION_DAYS],
-  )
 }

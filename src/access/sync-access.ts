@@ -1,8 +1,7 @@
 import type { Pool } from 'pg'
+import { acceptsWrites } from '#background/migration-condition.ts'
 import { TILL_ROLES } from '#domain/roles.ts'
 import { assertAcceptsWrites, assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
-import { acceptsWrites, isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
@@ -22,8 +21,6 @@ export interface SyncAccess {
  * logs in for every request.
  */
 export const LIVE_TOKENS_OF_USER = 200
-/** Ended tokens are kept for investigations. */
-const ENDED_RETENTION_DAYS = 7
 
 /** The logged-in user at the time of the request. */
 export interface SyncSession {
@@ -196,17 +193,4 @@ const CONTACTS = {
 export async function listTillContacts(pool: Pool, companyId: number, limit: number): Promise<TillContact[]> {
   const { rows } = await pool.query<TillContact>({ ...CONTACTS, values: [companyId, limit] })
   return rows
-}
-
-/** Deletes tokens that ended before the retention period. Returns the number of rows. */
-export function purgeTokens(pool: Pool): Promise<number> {
-  return deleteInBatches(
-    pool,
-    `delete from ops.sync_tokens where hash in (
-       select hash from ops.sync_tokens
-       where (revoked_at is not null or expires_at is not null)
-         and least(revoked_at, expires_at) < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
-       limit $2 for update skip locked)`,
-    [ENDED_RETENTION_DAYS],
-  )
 }

@@ -1,13 +1,13 @@
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 import { Unavailable } from '#lib/errors.ts'
-import { randomBytesOf } from '#lib/random.ts'
+import { envelopeKeyId, openEnvelope, sealEnvelope } from './envelope.ts'
 
 /**
  * Seals secrets for storage (OPS-70). The context names the row, such as `webhook_secrets/1/7`: a value opens only in
  * its own context, so that writing to the database cannot pass one value off as another.
  */
 export interface Vault {
-  /** Version (1 byte), id of the master key (8), nonce (12), ciphertext (length of `plain`), tag (16). */
+  /** An envelope (envelope.ts) with the master key's id of 8 bytes. */
   seal(plain: Buffer, context: string): Buffer
   /** @throws UnknownMasterKey; Error if the value was altered or belongs to another context */
   open(sealed: Buffer, context: string): Buffer
@@ -37,13 +37,7 @@ export class UnknownMasterKey extends Unavailable {
 
 export const MASTER_KEY_BYTES = 32
 
-const VERSION = 1
-const ALGORITHM = 'aes-256-gcm'
 const ID_BYTES = 8
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
-const NONCE_AT = 1 + ID_BYTES
-const CIPHERTEXT_AT = NONCE_AT + NONCE_BYTES
 
 const derive = (secret: Buffer, use: string, bytes: number) =>
   Buffer.from(hkdfSync('sha256', secret, '', `tillbook master key: ${use}`, bytes))
@@ -56,34 +50,22 @@ export const toMasterKey = (secret: Buffer): MasterKey => ({
 
 /** Id of the master key that sealed a value. */
 export function sealedBy(sealed: Buffer): string {
-  if (sealed[0] !== VERSION || sealed.length < CIPHERTEXT_AT + TAG_BYTES)
-    throw new Error('not a sealed value: wrong version or length')
-  return sealed.toString('hex', 1, NONCE_AT)
+  const id = envelopeKeyId(sealed, ID_BYTES)
+  if (!id) throw new Error('not a sealed value: wrong version or length')
+  return id.toString('hex')
 }
 
-/** Random nonces are safe for 2^32 seals per master key (NIST SP 800-38D). */
 export function createVault(keys: MasterKeyRing): Vault {
   return {
     seal(plain, context) {
       const { id, cipherKey } = keys.current()
-      const nonce = randomBytesOf(NONCE_BYTES)
-      const cipher = createCipheriv(ALGORITHM, cipherKey, nonce)
-      cipher.setAAD(Buffer.from(context))
-      // GCM is a stream mode: `final` returns no bytes.
-      const ciphertext = cipher.update(plain)
-      cipher.final()
-      return Buffer.concat([Buffer.of(VERSION), Buffer.from(id, 'hex'), nonce, ciphertext, cipher.getAuthTag()])
+      return sealEnvelope(plain, Buffer.from(id, 'hex'), cipherKey, context)
     },
     open(sealed, context) {
       const id = sealedBy(sealed)
       const key = keys.find(id)
       if (!key) throw new UnknownMasterKey(id)
-      const decipher = createDecipheriv(ALGORITHM, key.cipherKey, sealed.subarray(NONCE_AT, CIPHERTEXT_AT))
-      decipher.setAAD(Buffer.from(context))
-      decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
-      const plain = decipher.update(sealed.subarray(CIPHERTEXT_AT, -TAG_BYTES))
-      decipher.final()
-      return plain
+      return openEnvelope(sealed, ID_BYTES, key.cipherKey, context)
     },
   }
 }

@@ -4,8 +4,6 @@ import { constants, createGunzip, createGzip } from 'node:zlib'
 import type { Pool } from 'pg'
 import { contextOf } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import type { Pause, Sheet, SheetLine } from './sheet.ts'
 
@@ -128,14 +126,6 @@ export async function deleteStoredFile(
     uploadedAt,
   ])
 }
-
-export const purgeImports = (pool: Pool): Promise<number> =>
-  deleteInBatches(
-    pool,
-    `delete from ops.imports where (company_id, user_id) in (
-       select company_id, user_id from ops.imports where uploaded_at < now() - interval '1 hour' and ${isNotMigrating('company_id')} limit $1)`,
-    [],
-  )
 
 /** Deletes the files of all users of a company; they must repeat pending uploads. */
 export const eraseImports = (tx: Transaction, companyId: number): Promise<unknown> =>

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
-import { Unavailable } from '#lib/errors.ts'
-import { WrongShardError } from '#lib/moved.ts'
+import { Unavailable, WrongShardError } from '#lib/errors.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
 /**
@@ -52,7 +51,7 @@ const MOVE_OF = { name: 'move_of_company', text: 'select move from ops.ledgers w
 
 /**
  * Companies that background jobs skip, for jobs that do not select their work by a statement
- * (src/postgres/migration-condition.ts).
+ * (src/background/migration-condition.ts).
  */
 export const migratingCompanies = (pool: Pick<Pool, 'query'>): Promise<ReadonlySet<number>> =>
   companiesWhere(pool, 'move is not null')

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import { isNotMigrating } from '#background/migration-condition.ts'
 import { repeat } from '#background/repeat.ts'
-import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
+import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { type EndpointNotification, endpointEmail } from './endpoint-email-templates.ts'
 import type { Mailer } from './mailer.ts'
@@ -26,7 +26,7 @@ interface NoticeOptions {
 }
 
 /** Lease of a notification; sending takes less, so a longer hold means that the process has died. */
-const CLAIM_SECONDS = 100
+const LEASE_SECONDS = 100
 /** The first exceeds the lease. */
 const RETRY_SECONDS = [120, 600, 1_800, 7_200, 21_600, 43_200, 86_400]
 const EVERY_MS = 2_000
@@ -65,7 +65,7 @@ export function startEmailNotifications({
 
   async function emailDue(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
-      const notice = await takeDue(pool, retrySeconds, companies)
+      const [notice] = await companies.take<DueNotice>(pool, TAKE_NOTICE, [retrySeconds])
       if (!notice) return
       await (mailer ? email(mailer, notice) : logOnly(notice))
     }
@@ -88,18 +88,14 @@ export function startEmailNotifications({
   }
 }
 
-/** Leases a due notification, round-robin by company; if the process dies, it is due again at the next retry. */
-async function takeDue(pool: Pool, retrySeconds: readonly number[], companies: RoundRobin): Promise<DueNotice | null> {
-  const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds, companies.after] })
-  companies.served(rows.map(({ company_id }) => company_id))
-  return rows[0] ?? null
-}
-
 async function close(pool: Pool, { company_id, id }: DueNotice, emailed: boolean): Promise<void> {
   await pool.query({ ...CLOSE_NOTICE, values: [company_id, id, emailed] })
 }
 
-/** An index beyond the array yields null: no more retries. */
+/**
+ * Leases a due notification; if the process dies, it is due again at the next retry. An index beyond the array yields
+ * null: no more retries.
+ */
 const TAKE_NOTICE = {
   name: 'take_notice',
   text: `
@@ -107,7 +103,7 @@ with due as (
   select company_id, id from notices where next_email_at <= clock_timestamp() and ${isNotMigrating('company_id')}
   order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
 ), taken as (
-  update notices n set email_tries = email_tries + 1, claimed_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS}),
+  update notices n set email_tries = email_tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
     next_email_at = clock_timestamp() + make_interval(secs => ($1::float8[])[email_tries + 1])
   from due where n.company_id = due.company_id and n.id = due.id
   returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
@@ -120,12 +116,12 @@ from taken join companies c on c.company_id = taken.company_id`,
 
 const CLOSE_NOTICE = {
   name: 'close_notice',
-  text: `update notices set next_email_at = null, claimed_until = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
+  text: `update notices set next_email_at = null, leased_until = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
          where company_id = $1 and id = $2`,
 }
 
 /** Due again at its next retry, if there is one. */
 const GIVE_BACK_NOTICE = {
   name: 'give_back_notice',
-  text: 'update notices set claimed_until = null where company_id = $1 and id = $2',
+  text: 'update notices set leased_until = null where company_id = $1 and id = $2',
 }

@@ -1,7 +1,5 @@
 import type { Pool } from 'pg'
 import type { NotificationOutcome } from '#domain/orders.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 
 /** Received notification. */
 interface Arrival {
@@ -149,38 +147,3 @@ export async function countUnstored(pool: Pool, companyId: number, storeId: numb
 
 /** Days that the count covers. */
 export const COUNTED_DAYS = 30
-
-/** Retention in days: of orders, for claims and chargebacks; refused and unknown ones, to detect attacks. */
-const ORDERS_KEPT_DAYS = 400
-const REFUSED_KEPT_DAYS = 90
-const STRANGERS_KEPT_DAYS = 30
-
-const deleteOlder = (condition: string) => `
-  delete from payment_notifications where (company_id, id) in (
-    select company_id, id from payment_notifications
-    where received_at < now() - make_interval(days => $1) and ${condition} and ${isNotMigrating('company_id')}
-    limit $2 for update skip locked)`
-
-const PURGE_ORDERS = deleteOlder('true')
-const PURGE_REFUSED = deleteOlder(`outcome = 'refused'`)
-
-const PURGE_HOURS = `
-  delete from payment_notification_hours where (company_id, store_id, hour, is_signed) in (
-    select company_id, store_id, hour, is_signed from payment_notification_hours
-    where hour < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`
-
-const PURGE_STRANGERS = `
-  delete from stranger_notifications where slot in (
-    select slot from stranger_notifications where received_at < now() - make_interval(days => $1) limit $2 for update skip locked)`
-
-/** Deletes notifications past their retention. Returns their number. */
-export async function purgeNotifications(pool: Pool): Promise<number> {
-  const refused = await deleteInBatches(pool, PURGE_REFUSED, [REFUSED_KEPT_DAYS])
-  const ofOrders = await deleteInBatches(pool, PURGE_ORDERS, [ORDERS_KEPT_DAYS])
-  const ofStrangers = await deleteInBatches(pool, PURGE_STRANGERS, [STRANGERS_KEPT_DAYS])
-  return refused + ofOrders + ofStrangers
-}
-
-/** Deletes hourly counts past the longest retention. Returns their number. */
-export const purgeNotificationHours = (pool: Pool): Promise<number> =>
-  deleteInBatches(pool, PURGE_HOURS, [ORDERS_KEPT_DAYS])

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg'
+import { recordsEvents } from '#background/migration-condition.ts'
+import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { refusePayment } from '#commands/orders/payment-attempts.ts'
 import type { Vault } from '#crypto/vault.ts'
@@ -6,9 +8,7 @@ import { isPending } from '#domain/orders.ts'
 import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { isNotMigrating, recordsEvents } from '#postgres/migration-condition.ts'
 import { isOutage } from '#postgres/outage.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
@@ -51,35 +51,12 @@ export interface SweepOptions {
   readonly log: (message: string, error: unknown) => void
 }
 
-interface Sweep {
-  /** Waits for running work and starts no more. */
-  stop(): Promise<void>
-}
-
 /**
  * Notifications can be lost. The sweep polls the provider for every order with an attempt, at growing intervals, and
  * finds missed changes, including payments with an unanswered creation. Any number of processes share it.
  */
-export function startSweep(given: SweepOptions, every_ms = everyMs(given.schedule)): Sweep {
-  const run = createSweep(given, outagesRarely)
-  const stopping = new AbortController()
-  let running: Promise<unknown> = Promise.resolve()
-  const turn = async () => {
-    await run(stopping.signal).catch((error: unknown) => given.log('payments: sweep failed', error))
-    timer.refresh()
-  }
-  const timer = setTimeout(() => {
-    running = turn()
-  }, every_ms)
-  timer.unref()
-  return {
-    async stop() {
-      stopping.abort()
-      await running
-      clearTimeout(timer)
-    },
-  }
-}
+export const startSweep = (given: SweepOptions, every_ms = everyMs(given.schedule)): Repetition =>
+  repeat(createSweep(given, outagesRarely), every_ms, (error) => given.log('payments: sweep failed', error))
 
 /** An outage is met again at every turn, and told every 15 minutes: that of the sandbox apart from that of the provider. */
 const OUTAGE_TOLD_MS = 900_000
@@ -155,7 +132,7 @@ async function deal(options: SweepOptions, claim: SweepClaim): Promise<number | 
 }
 
 async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: SweepClaim): Promise<number> {
-  const { companyId, orderId, storeAlias, reference, totalCents } = claim
+  const { company_id: companyId, orderId, storeAlias, reference, totalCents } = claim
   const store = await findStore(pool, vault, storeAlias)
   if (!store) throw new Error(`order ${orderId}: store ${storeAlias} not found`)
   const { sandbox } = store
@@ -222,7 +199,7 @@ async function* paymentsOf(
 
 /** Order to poll, leased to this process. */
 interface SweepClaim {
-  readonly companyId: number
+  readonly company_id: number
   readonly orderId: number
   readonly storeAlias: string
   readonly reference: string
@@ -240,7 +217,7 @@ interface SweepClaim {
 
 /** Columns of leased orders. */
 const CLAIMED = `
-    select o.company_id as "companyId", o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
+    select o.company_id, o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
            o.provider_reference as reference, o.doc -> 'payments' as payments, o.doc -> 'refunds' as refunds,
            o.doc ->> 'cancelled_at' is not null as "isCancelled", ${companysTimeSql('clock_timestamp()')} as "lookedAt"
     from claimed join orders o on o.company_id = claimed.company_id and o.id = claimed.order_id
@@ -281,18 +258,18 @@ const CLAIM = {
         and w.attempted_at > now() - make_interval(secs => $2)
       where o.attempted_at > now() - make_interval(secs => $2)
         and m.passes > coalesce(w.passes, 0)
-        and (w.leased_until is null or w.leased_until < now()) and ${recordsEvents('o.company_id')}
+        and (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
         and o.store_alias not in (select unnest($5::text[])) and ${isOfTest('o.company_id')} = $4
       order by o.attempted_at
     ), ${dueInTurn('attempted_at', '$3', '$6')}, claimed as (
-      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
+      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, next_poll_at, leased_until)
       select company_id, id, attempted_at, passes, lease.ends, lease.ends
       from due cross join ${LEASE} order by company_id, id
       on conflict (company_id, order_id) do update
-        set attempted_at = excluded.attempted_at, claimed_passes = excluded.claimed_passes, leased_until = excluded.leased_until,
-            claimed_until = excluded.claimed_until,
+        set attempted_at = excluded.attempted_at, claimed_passes = excluded.claimed_passes, next_poll_at = excluded.next_poll_at,
+            leased_until = excluded.leased_until,
             passes = case when w.attempted_at = excluded.attempted_at then w.passes else 0 end
-        where (w.leased_until is null or w.leased_until < clock_timestamp())
+        where (w.next_poll_at is null or w.next_poll_at < clock_timestamp())
           and (w.attempted_at <> excluded.attempted_at or w.passes < excluded.claimed_passes)
       returning company_id, order_id
     )
@@ -319,15 +296,15 @@ const CLAIM_EXPIRED = {
     ), waiting as (
       select o.* from (select * from expired union all select * from sooner) o
       left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
-      where (w.leased_until is null or w.leased_until < now()) and ${recordsEvents('o.company_id')}
+      where (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
         and o.store_alias not in (select unnest($4::text[]))
     ), ${dueInTurn('expires_at', '$2', '$5')}, claimed as (
-      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
+      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, next_poll_at, leased_until)
       select company_id, id, attempted_at, 0, lease.ends, lease.ends
       from due cross join ${LEASE} order by company_id, id
       on conflict (company_id, order_id) do update
-        set leased_until = excluded.leased_until, claimed_until = excluded.claimed_until, claimed_passes = w.passes
-        where w.leased_until is null or w.leased_until < clock_timestamp()
+        set next_poll_at = excluded.next_poll_at, leased_until = excluded.leased_until, claimed_passes = w.passes
+        where w.next_poll_at is null or w.next_poll_at < clock_timestamp()
       returning company_id, order_id
     )
     ${CLAIMED}`,
@@ -350,9 +327,8 @@ export async function claimSweeps(
   schedule: readonly number[],
   { limit, companies, isTest, failing }: ClaimShare,
 ): Promise<SweepClaim[]> {
-  const values = [schedule, windowOf(schedule), limit, isTest, failing, companies.after]
-  const { rows } = await pool.query<SweepClaim>({ ...CLAIM, values })
-  companies.served(rows.map(({ companyId }) => companyId))
+  const values = [schedule, windowOf(schedule), limit, isTest, failing]
+  const rows = await companies.take<SweepClaim>(pool, CLAIM, values)
   return rows.map((claim) => ({ ...claim, isExpired: false }))
 }
 
@@ -361,9 +337,7 @@ async function claimExpired(
   schedule: readonly number[],
   { limit, companies, isTest, failing }: ClaimShare,
 ): Promise<SweepClaim[]> {
-  const values = [windowOf(schedule), limit, isTest, failing, companies.after]
-  const { rows } = await pool.query<SweepClaim>({ ...CLAIM_EXPIRED, values })
-  companies.served(rows.map(({ companyId }) => companyId))
+  const rows = await companies.take<SweepClaim>(pool, CLAIM_EXPIRED, [windowOf(schedule), limit, isTest, failing])
   return rows.map((claim) => ({ ...claim, isExpired: true }))
 }
 
@@ -373,26 +347,14 @@ const RETRY_SECONDS = 120
 /** Releases the lease: marks the poll as done, or leaves it for a retry. */
 async function endSweep(
   pool: Pool,
-  { companyId, orderId, isExpired }: SweepClaim,
+  { company_id: companyId, orderId, isExpired }: SweepClaim,
   { isDone }: { readonly isDone: boolean },
 ): Promise<void> {
   await pool.query({
     name: 'end_payment_sweep',
-    text: `update payment_sweeps set leased_until = case when $3 and not $4 then null else clock_timestamp() + make_interval(secs => ${RETRY_SECONDS}) end,
-               claimed_until = null, passes = case when $3 then claimed_passes else passes end
+    text: `update payment_sweeps set next_poll_at = case when $3 and not $4 then null else clock_timestamp() + make_interval(secs => ${RETRY_SECONDS}) end,
+               leased_until = null, passes = case when $3 then claimed_passes else passes end
            where company_id = $1 and order_id = $2`,
     values: [companyId, orderId, isDone, isExpired],
   })
 }
-
-const KEPT_DAYS = 30
-
-/** Deletes sweep rows of orders without a recent attempt. Returns their number. */
-export const purgeSweeps = (pool: Pool): Promise<number> =>
-  deleteInBatches(
-    pool,
-    `delete from payment_sweeps where (company_id, order_id) in (
-       select company_id, order_id from payment_sweeps
-       where attempted_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
-    [KEPT_DAYS],
-  )

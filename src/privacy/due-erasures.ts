@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { recordsEvents } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { workInTurn } from '#background/round-robin.ts'
 import { forgetDue } from '#commands/people/forget-person.ts'
@@ -7,7 +8,6 @@ import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { recordsEvents } from '#postgres/migration-condition.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 
 interface Due {

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
+import { isNotMigrating } from '#background/migration-condition.ts'
 import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
 import { acceptsSideWrites } from '#ledger/migration-state.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { erasePerson } from './erase-person.ts'
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { recordsEvents } from '#background/migration-condition.ts'
 import { forgetPerson } from '#commands/people/forget-person.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -6,7 +7,6 @@ import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { retry } from '#lib/retry.ts'
-import { recordsEvents } from '#postgres/migration-condition.ts'
 import type { ErasureList, ForgottenKey } from './erasure-list.ts'
 
 interface Forgetting {

@@ -5,8 +5,6 @@ import { optionalText } from '#domain/text.ts'
 import { assertAcceptsWrites } from '#ledger/migration-state.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import { customerIn, erasedSale } from '#privacy/refused-sale-erasure.ts'
 
 /** Result of one uploaded sale (UP-3). */
@@ -45,21 +43,6 @@ export interface RefusedUpload {
 export const MAX_OPEN = 1_000
 /** Larger sales are stored without their payload. */
 const MAX_PAYLOAD_BYTES = 65_536
-/** Retention of resolved sales, so that a till that keeps sending one does not reopen it. */
-const RESOLVED_DAYS = 90
-
-/**
- * Deletes resolved sales past their retention, also of companies without further uploads. Returns the number of rows.
- */
-export const purgeRefusedSales = (pool: Pool): Promise<number> =>
-  deleteInBatches(
-    pool,
-    `delete from refused_sales where (company_id, id) in (
-       select company_id, id from refused_sales
-       where settled_at is not null and greatest(settled_at, last_refused_at) < now() - make_interval(days => $1)
-         and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
-    [RESOLVED_DAYS],
-  )
 
 const KEEP = `
   insert into refused_sales as known

@@ -1,49 +1,14 @@
-import { purgeLoginLimits } from '#access/login-limits.ts'
-import { purgePanelCalls } from '#access/panel-quota.ts'
-import { purgeSessions } from '#access/sessions.ts'
-import { purgeTokens } from '#access/sync-access.ts'
 import { repeat } from '#background/repeat.ts'
-import { purgeCalls } from '#http/request-log/purge.ts'
-import { purgeImports } from '#imports/stored-file.ts'
-import { purgeDownloads } from '#integrity/audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#integrity/audit/table-checks.ts'
 import { checkpointFigures, scheduleCheckpoints } from '#integrity/proofs/checkpoint-schedule.ts'
 import { growTreesOnSchedule } from '#integrity/proofs/tree-growth.ts'
-import { purgeFormer } from '#ledger/rebuild/version.ts'
-import { purgeAnswers } from '#ledger/write/idempotency.ts'
-import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
-import { purgeSweeps } from '#payments/sweep.ts'
-import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
 import { scheduleDueErasures } from '#privacy/due-erasures.ts'
 import { eraseLateWrites, LATE_WRITES_EVERY_MS } from '#privacy/late-writes.ts'
 import { refreshAllSalesRollups } from '#projections/refresh-sales-rollups.ts'
-import { purgeRefusedSales } from '#refused-sales/refused-sales.ts'
-import { purgeWebhookHours } from '#webhooks/outages.ts'
-import { purgeDeliveries } from '#webhooks/outbox.ts'
-import { purgeReplays } from '#webhooks/replays.ts'
 import { startAttestors } from './attestors.ts'
+import { purgeOnSchedule } from './retention.ts'
 import type { RunningRole, SharedServices } from './role.ts'
-
-/** Purges of data with limited retention. Any number of processes may purge concurrently. */
-const PURGES = [
-  purgeAnswers,
-  purgeTokens,
-  purgeSessions,
-  purgePanelCalls,
-  purgeLoginLimits,
-  purgeDeliveries,
-  purgeReplays,
-  purgeWebhookHours,
-  purgeCalls,
-  purgeNotifications,
-  purgeNotificationHours,
-  purgeSweeps,
-  purgeDownloads,
-  purgeImports,
-  purgeRefusedSales,
-  purgeFormer,
-]
 
 /** Opening a page refreshes missing sums. A longer interval recomputes the current hour less often. */
 const SUMS_EVERY_MS = 15 * 60_000
@@ -69,11 +34,8 @@ export function startProjector(shared: SharedServices): RunningRole {
     'Companies that are read-only, because keys of their persons are missing',
     async () => (await core.missingKeys()).length,
   )
-  const purge = schedulePurge(
-    PURGES.map((purge) => () => purge(core.pool)),
-    (error) => log('what is no longer needed could not be purged', error),
-  )
   const roles = [
+    purgeOnSchedule(core.pool, (error) => log('what is no longer needed could not be purged', error)),
     keepStatistics(core.pool, (error) => log('tables that have grown could not be analyzed', error)),
     startSealing(shared),
     growTreesOnSchedule(core, (error) => log('trees of ledgers could not be grown', error)),
@@ -88,7 +50,6 @@ export function startProjector(shared: SharedServices): RunningRole {
   ]
   return {
     async stop() {
-      purge.stop()
       await Promise.all([follower?.stop(), ...roles.map((role) => role.stop())])
     },
   }

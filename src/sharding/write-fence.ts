@@ -95,7 +95,7 @@ export async function pauseBackgroundWork(pool: Pool, companyId: number, wait_bu
   await change(pool, companyId, 'pause')
   const since = await clock(pool)
   await until(wait_budget_ms, async () => !(await isOverlapped(pool, since)))
-  await until(wait_budget_ms, async () => !(await isClaimed(pool, companyId)))
+  await until(wait_budget_ms, async () => !(await isLeased(pool, companyId)))
 }
 
 async function until(wait_budget_ms: number, isDone: () => Promise<boolean>): Promise<void> {
@@ -127,13 +127,13 @@ const OVERLAPPING = `
   limit 1`
 
 /** Whether a process holds a lease on a delivery, notification or order of the company. */
-async function isClaimed(pool: Pool, companyId: number): Promise<boolean> {
-  const { rows } = await pool.query<{ is_claimed: boolean }>(CLAIMED, [companyId])
-  return rows[0]?.is_claimed ?? false
+async function isLeased(pool: Pool, companyId: number): Promise<boolean> {
+  const { rows } = await pool.query<{ is_leased: boolean }>(LEASED, [companyId])
+  return rows[0]?.is_leased ?? false
 }
 
-const CLAIMED = `
+const LEASED = `
   select exists (
       select from ops.webhook_deliveries where status = 'pending' and company_id = $1 and leased_until > clock_timestamp())
-    or exists (select from ops.notices where company_id = $1 and claimed_until > clock_timestamp())
-    or exists (select from ops.payment_sweeps where company_id = $1 and claimed_until > clock_timestamp()) as is_claimed`
+    or exists (select from ops.notices where company_id = $1 and leased_until > clock_timestamp())
+    or exists (select from ops.payment_sweeps where company_id = $1 and leased_until > clock_timestamp()) as is_leased`

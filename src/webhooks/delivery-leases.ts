@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import { isNotMigrating, isOnThisShard } from '#background/migration-condition.ts'
 import { contextOf, openJson } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
-import { isNotMigrating, isOnThisShard } from '#postgres/migration-condition.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import { type FreeSlots, OF_COMPANY } from './in-flight.ts'
 import type { Sendable } from './sender.ts'

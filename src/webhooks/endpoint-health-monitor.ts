@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import { recordsEvents } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
-import { recordsEvents } from '#postgres/migration-condition.ts'
 import { endpointOf, type LeasedDelivery, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './delivery-leases.ts'
 import { noteOutages } from './outages.ts'
 
@@ -60,12 +60,11 @@ export function monitorEndpoints({ pool, switchOff, switchOffHours, log }: Watch
   }
 
   async function switchOffSilent(): Promise<void> {
-    const { rows } = await pool.query<{ company_id: number; id: number }>({
-      ...FIND_SILENT,
-      values: [switchOffHours, ENDPOINTS, companies.after],
-    })
-    companies.served(rows.map(({ company_id }) => company_id))
-    for (const { company_id, id } of rows) await tryToSwitchOff(company_id, id, 'no_response')
+    const silent = await companies.take<{ company_id: number; id: number }>(pool, FIND_SILENT, [
+      switchOffHours,
+      ENDPOINTS,
+    ])
+    for (const { company_id, id } of silent) await tryToSwitchOff(company_id, id, 'no_response')
   }
 
   const part = (name: string, work: () => Promise<unknown>): Repetition =>

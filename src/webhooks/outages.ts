@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
+import { isNotMigrating } from '#background/migration-condition.ts'
 import { OPEN_ENDPOINTS } from './delivery-leases.ts'
 
 /** Time of uninterrupted failures after which an outage begins; the first retry comes earlier. */
@@ -65,16 +64,3 @@ select company_id, gen_random_uuid(), 'webhook_well', json_build_object('webhook
   date_trunc('milliseconds', statement_timestamp()), 0, statement_timestamp()
 from over`,
 }
-
-/** Window of health plus a day. */
-const KEPT_DAYS = 8
-
-/** Purges hourly counts past their use; returns how many. */
-export const purgeWebhookHours = (pool: Pool): Promise<number> =>
-  deleteInBatches(
-    pool,
-    `delete from webhook_hours where (company_id, webhook_id, hour, bucket) in (
-       select company_id, webhook_id, hour, bucket from webhook_hours
-       where hour < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
-    [KEPT_DAYS],
-  )

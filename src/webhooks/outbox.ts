@@ -1,11 +1,8 @@
-import type { Pool } from 'pg'
 import { isDeliverable, isSubscribed, type WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { Reaction, Reactor } from '#ledger/reactor.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import { apiKeyIdOf, companyRef, ownCompany, type WebhookRoute } from '#projections/companies.ts'
 import { bodyOf } from './messages.ts'
 import { dataOf, dataRefs, outboundOf } from './outbound.ts'
@@ -149,31 +146,4 @@ function nextSequence(rows: Changes, company_id: number, webhook_id: number): nu
   const last_sequence = (rows.get(sequenceOf(webhook_id))?.last_sequence ?? 0) + 1
   rows.put(sequences, { company_id, webhook_id, last_sequence })
   return last_sequence
-}
-
-/** Retention of deliveries and messages: the reach of redelivery, replay and the end of a pause. */
-const RETENTION_DAYS = 30
-
-/** Purges deliveries past their retention, then messages without deliveries. Returns the number of rows. */
-export async function purgeDeliveries(pool: Pool): Promise<number> {
-  const deliveries = await deleteInBatches(
-    pool,
-    `delete from webhook_deliveries where (company_id, webhook_id, id) in (
-       select company_id, webhook_id, id from webhook_deliveries
-       where created_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
-         -- What has waited for so long is of an endpoint that is paused.
-         and (status <> 'pending' or next_attempt_at < now() - make_interval(days => $1))
-       limit $2 for update skip locked)`,
-    [RETENTION_DAYS],
-  )
-  const messages = await deleteInBatches(
-    pool,
-    `delete from webhook_messages where (company_id, id) in (
-       select company_id, id from webhook_messages m
-       where created_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
-         and not exists (select from webhook_deliveries d where d.company_id = m.company_id and d.message_id = m.id)
-       limit $2 for update skip locked)`,
-    [RETENTION_DAYS],
-  )
-  return deliveries + messages
 }

@@ -1,11 +1,10 @@
 import type { Pool } from 'pg'
+import { recordsEvents } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type OperationContext, operate } from '#ledger/write/operation.ts'
-import { isNotMigrating, recordsEvents } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
 import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
 
@@ -137,11 +136,9 @@ export async function stepReplay(
   newId: () => string,
   { limits = REPLAY_LIMITS, companies = createRoundRobin(), onError = rethrow }: StepOptions = {},
 ): Promise<boolean | null> {
-  const { rows } = await pool.query<Due>({ ...NEXT_DUE, values: [companies.after] })
-  const [due] = rows
+  const [due] = await companies.take<Due>(pool, NEXT_DUE, [])
   if (!due) return null
   const { company_id: companyId, webhook_id: id } = due
-  companies.served([companyId])
   try {
     const answer = await operate(pool, { companyId, idempotency: undefined }, async (operating) =>
       JSON.stringify(await step(operating, id, newId, limits)),
@@ -269,19 +266,5 @@ export function writeReplays({ pool, newId, onQueued, poll_ms, log }: ReplaysOpt
     },
     poll_ms,
     onError,
-  )
-}
-
-/** As long as deliveries, for deleted endpoints too. */
-const RETENTION_DAYS = 30
-
-/** Purges old finished replays; returns how many. */
-export function purgeReplays(pool: Pool): Promise<number> {
-  return deleteInBatches(
-    pool,
-    `delete from webhook_replays where (company_id, webhook_id) in (
-       select company_id, webhook_id from webhook_replays
-       where status <> 'running' and finished_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
-    [RETENTION_DAYS],
   )
 }

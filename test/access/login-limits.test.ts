@@ -1,14 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import {
-  countAttempt,
-  countersOf,
-  type LoginAttempt,
-  purgeLoginLimits,
-  refundAttempt,
-  rememberOrigin,
-} from '#access/login-limits.ts'
+import { countAttempt, countersOf, type LoginAttempt, refundAttempt, rememberOrigin } from '#access/login-limits.ts'
 import { createPool } from '#postgres/pool.ts'
+import { purgeTables } from '../support/purge.ts'
 import { useApi } from '../support/use-api.ts'
 
 const NO_PROOF = { device: null, token: null }
@@ -122,7 +116,7 @@ describe('login limits', () => {
     await count({ address: '198.51.100.1' })
     await api.core.pool.query("update ops.login_failures set hour_ends_at = now() - interval '1 s'")
     await api.core.pool.query("update ops.login_origins set seen_at = now() - interval '401 days'")
-    await purgeLoginLimits(api.core.pool)
+    await purgeTables(api.core.pool, 'login_failures', 'login_origins')
     for (const table of ['login_failures', 'login_origins'])
       expect((await api.core.pool.query(`select from ops.${table}`)).rowCount, table).to.equal(0)
   })

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
-import { createPanelGate, type PanelLimits, purgePanelCalls } from '#access/panel-quota.ts'
+import { createPanelGate, type PanelLimits } from '#access/panel-quota.ts'
 import { createSessions, type Sessions } from '#access/sessions.ts'
-import { Unavailable } from '#lib/errors.ts'
-import { WrongShardError } from '#lib/moved.ts'
+import { Unavailable, WrongShardError } from '#lib/errors.ts'
 import { createPool } from '#postgres/pool.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { purgeTables } from '../support/purge.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
 
 const LIMITS: PanelLimits = { ofSession: 5, ofUser: 8, ofCompany: 12 }
@@ -191,10 +191,10 @@ describe('quota of the panel', () => {
   it('deletes counts of past minutes [OPS-22]', async () => {
     const sessions = sessionsOn(pool)
     await ask(sessions, await sessionOf(await user()), 1)
-    await purgePanelCalls(pool)
+    await purgeTables(pool, 'panel_calls')
     expect(await counts()).to.have.length(3)
     await shift('2 hours')
-    expect(await purgePanelCalls(pool)).to.equal(3)
+    expect(await purgeTables(pool, 'panel_calls')).to.equal(3)
     expect(await counts()).to.deep.equal([])
   })
 })

@@ -6,7 +6,6 @@ import {
   csrfMatches,
   LIVE_SESSIONS_OF_USER,
   type PanelSession,
-  purgeSessions,
   type Sessions,
 } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
@@ -17,6 +16,7 @@ import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
 import { cheapHash } from '../support/passwords.ts'
+import { purgeTables } from '../support/purge.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
 import { until } from '../support/wait.ts'
 
@@ -389,7 +389,7 @@ describe('sessions of the panel', () => {
         `update ops.sessions set revoked_at = now() - interval '10 days' where user_id = $1 and expires_at > now()`,
         [user.id],
       )
-      expect(await purgeSessions(pool)).to.equal(1)
+      expect(await purgeTables(pool, 'sessions')).to.equal(1)
       expect((await row()).revoked_at).not.to.equal(null)
       expect(await sessions.find(kept)).to.equal(null)
     })

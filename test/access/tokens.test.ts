@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '#access/sync-access.ts'
+import { createTokens, LIVE_TOKENS_OF_USER, type Tokens } from '#access/sync-access.ts'
 import { changePassword } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { purgeTables } from '../support/purge.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
 
 describe('tokens', () => {
@@ -104,7 +105,7 @@ describe('tokens', () => {
       for (const column of ['revoked_at', 'expires_at']) {
         await issue()
         await age(column, 8)
-        expect(await purgeTokens(pool), column).to.equal(1)
+        expect(await purgeTables(pool, 'sync_tokens'), column).to.equal(1)
         expect(await kept()).to.equal(0)
       }
     })
@@ -115,7 +116,7 @@ describe('tokens', () => {
       await issue()
       await age('revoked_at', 6)
       await issue()
-      expect(await purgeTokens(pool)).to.equal(0)
+      expect(await purgeTables(pool, 'sync_tokens')).to.equal(0)
       expect(await kept()).to.equal(3)
     })
 
@@ -123,7 +124,7 @@ describe('tokens', () => {
       await issue()
       await age('expires_at', -100)
       await age('revoked_at', 8)
-      expect(await purgeTokens(pool)).to.equal(1)
+      expect(await purgeTables(pool, 'sync_tokens')).to.equal(1)
     })
   })
 })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Pool } from 'pg'
 import { createRoundRobin, workInTurn } from '#background/round-robin.ts'
 
 describe('round robin over companies', () => {
@@ -59,10 +60,17 @@ describe('round robin over companies', () => {
     ['the last before the circle closed', 6, [7, 9, 2], 2],
     ['where it was, after an empty batch', 6, [], 6],
   ] as const)
-    it(`sets its position after ${what}`, () => {
+    it(`sets its position after ${what}`, async () => {
       const companies = createRoundRobin()
-      companies.served([stood])
-      companies.served(served)
-      expect(companies.after).to.equal(after)
+      const positions: unknown[] = []
+      const take = (ids: readonly number[]) => {
+        const query = async ({ values }: { readonly values: readonly unknown[] }) => {
+          positions.push(values.at(-1))
+          return { rows: ids.map((company_id) => ({ company_id })) }
+        }
+        return companies.take({ query } as unknown as Pool, { name: 'taken', text: '' }, ['another value'])
+      }
+      for (const ids of [[stood], served, []]) expect(await take(ids)).to.have.length(ids.length)
+      expect(positions).to.deep.equal([0, stood, after])
     })
 })

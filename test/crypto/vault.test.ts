@@ -22,6 +22,11 @@ describe('vault', () => {
     expect(holding(first).open(holding(first).seal(Buffer.alloc(0), ''), '').length).to.equal(0)
   })
 
+  it('opens what an earlier process has stored', () => {
+    const stored = '01a86a3c7c1a09652a47953c1d19c8caeb55f8d4e73cb158d4b8e9458d73ea0458630e3c30315563f7b3b81f'
+    expect(holding(first).open(Buffer.from(stored, 'hex'), 'store_secrets/3').equals(plain)).to.equal(true)
+  })
+
   it('seals with the current key and opens with each of several keys', () => {
     const both = holding(second, first)
     expect(both.open(sealed, 'store_secrets/3').equals(plain)).to.equal(true)

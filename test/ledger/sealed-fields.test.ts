@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { v7 } from 'uuid'
-import { type PersonSecret, plainId } from '#crypto/sealed-value.ts'
+import { openValue, type PersonSecret, plainId, sealedKeyId } from '#crypto/sealed-value.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
 import { type Envelope, hashOf, type NewEvent } from '#ledger/envelope.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
@@ -83,6 +83,12 @@ describe('sealed fields', () => {
     const seen = new Set(personal.map(({ type }) => type))
     for (const { type, version } of EVERY_EVENT)
       expect(readModel.personalFields({ type, version }).length > 0, type).to.equal(seen.has(type))
+  })
+
+  it('open as an earlier process has stored them', () => {
+    const sealed = 'AQGJCl2slndLvM6zAgmagFdi-3TElVbm_OqYNrl2ejv0aCSR-YZGJdXWn-D-MQYed7HdghSX'
+    expect(sealedKeyId({ sealed })).to.equal(plainId('01890a5d-ac96-774b-bcce-b302099a8057'))
+    expect(openValue({ sealed }, Buffer.alloc(32, 2), 'event/name')).to.equal('Zuleica')
   })
 
   it('are null once their key is destroyed; other parts and other persons stay readable [LEDGER-41]', () => {

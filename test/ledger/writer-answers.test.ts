@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { isRefusal } from '#ledger/command.ts'
-import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import { useDatabase } from '../support/database.ts'
+import { purgeTables } from '../support/purge.ts'
 import { addition } from './counters.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
 import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
@@ -95,8 +95,8 @@ describe('writer, stored answers', () => {
       `insert into idempotent_answers
        select 2, 'old-' || n, 'hash', 200, '{}', clock_timestamp() - interval '24 hours 1 second' from generate_series(1, 5001) n`,
     )
-    expect(await purgeAnswers(harness.pool)).to.equal(5001)
-    expect(await purgeAnswers(harness.pool)).to.equal(0)
+    expect(await purgeTables(harness.pool, 'idempotent_answers')).to.equal(5001)
+    expect(await purgeTables(harness.pool, 'idempotent_answers')).to.equal(0)
     const { rows } = await harness.pool.query('select key from idempotent_answers')
     expect(rows).to.deep.equal([{ key: 'fresh' }])
   })

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { purgeNotifications } from '#payments/notification-log.ts'
 import { ProviderUnavailable } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { Json } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { panelUser, textIn } from '../support/panel.ts'
+import { purgeTables } from '../support/purge.ts'
 import { until } from '../support/wait.ts'
 import { notify, type OnlineShop, openShop, paymentOf, SECRET, signedHeaders, stubProvider, told } from './shop.ts'
 
@@ -206,7 +206,7 @@ describe('notification log', () => {
          values ($1::int, $1::int, 'x', '1', gen_random_uuid(), now() - make_interval(days => $2))`,
         [slot, days],
       )
-    expect(await purgeNotifications(pool)).to.equal(3)
+    expect(await purgeTables(pool, 'payment_notifications', 'stranger_notifications')).to.equal(3)
     const { rows } = await pool.query<{ store_alias: string }>('select store_alias from payment_notifications')
     expect(rows.map(({ store_alias }) => store_alias)).to.deep.equal(['kept', 'kept', 'kept'])
     expect(await shop.strangers()).to.have.length(1)

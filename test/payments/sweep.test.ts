@@ -4,12 +4,13 @@ import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { SWEEP_SECONDS } from '#config/config.ts'
 import { type PaymentProvider, ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
-import { createSweep, purgeSweeps, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
+import { createSweep, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { openWrites, pauseBackgroundWork } from '#sharding/write-fence.ts'
 import { type OnlineShop, openShop, paymentOf, stubProvider } from '../payment-notifications/shop.ts'
 import type { TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { purgeTables } from '../support/purge.ts'
 import { until } from '../support/wait.ts'
 
 const HOUR = 3600
@@ -52,7 +53,7 @@ describe('payment sweep', () => {
       [seconds],
     )
   const endLeases = () =>
-    shop.api.core.pool.query(`update ops.payment_sweeps set leased_until = now() - interval '1 s'`)
+    shop.api.core.pool.query(`update ops.payment_sweeps set next_poll_at = now() - interval '1 s'`)
 
   it('polls at growing intervals for 7 days [PAY-9]', () => {
     const steps = SWEEP_SECONDS.map((at, position) => at - (SWEEP_SECONDS[position - 1] ?? 0))
@@ -78,11 +79,11 @@ describe('payment sweep', () => {
     await openWrites(pool, shop.company.id)
     let claimed: number | null = null
     provider.before = async () => {
-      claimed = (await pool.query('select from ops.payment_sweeps where claimed_until > now()')).rowCount
+      claimed = (await pool.query('select from ops.payment_sweeps where leased_until > now()')).rowCount
     }
     expect(await sweep()).to.equal(1)
     expect(claimed).to.equal(1)
-    expect((await pool.query('select from ops.payment_sweeps where claimed_until is not null')).rowCount).to.equal(0)
+    expect((await pool.query('select from ops.payment_sweeps where leased_until is not null')).rowCount).to.equal(0)
   })
 
   it('fetches known payments by id: the search may lag behind, or be down', async () => {
@@ -403,12 +404,12 @@ describe('payment sweep', () => {
   it('deletes rows of orders without an attempt for a month', async () => {
     await sweep()
     await pass(29 * 24 * HOUR)
-    expect(await purgeSweeps(shop.api.core.pool)).to.be.at.least(0)
+    expect(await purgeTables(shop.api.core.pool, 'payment_sweeps')).to.be.at.least(0)
     const { pool } = shop.api.core
     const mine = `select from ops.payment_sweeps where order_id = ${order.id}`
     expect((await pool.query(mine)).rowCount).to.equal(1)
     await pass(2 * 24 * HOUR)
-    await purgeSweeps(pool)
+    await purgeTables(pool, 'payment_sweeps')
     expect((await pool.query(mine)).rowCount).to.equal(0)
   })
 })

@@ -1,14 +1,10 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
-import { purgeTokens } from '#access/sync-access.ts'
+import { purge } from '#background/retention.ts'
 import { createRoundRobin } from '#background/round-robin.ts'
-import { purgeAnswers } from '#ledger/write/idempotency.ts'
-import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
-import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'
+import { claimSweeps } from '#payments/sweep.ts'
 import { createPool } from '#postgres/pool.ts'
-import { purgeRefusedSales } from '#refused-sales/refused-sales.ts'
-import { purgeDeliveries } from '#webhooks/outbox.ts'
-import { purgeReplays } from '#webhooks/replays.ts'
+import { RETENTION } from '#service/retention.ts'
 import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
@@ -16,14 +12,15 @@ const share = { limit: 8, companies: createRoundRobin(), isTest: false, failing:
 
 /** Recurring jobs over whole tables, with the column that finds their rows. */
 const RECURRING: Record<string, readonly [column: string, run: (pool: Pool) => Promise<unknown>]> = {
-  'purge of answers': ['created_at', purgeAnswers],
-  'purge of tokens': ['LEAST', purgeTokens],
-  'purge of deliveries': ['created_at', purgeDeliveries],
-  'purge of notifications': ['received_at', purgeNotifications],
-  'purge of hours of notifications': ['hour', purgeNotificationHours],
-  'purge of refused sales': ['GREATEST', purgeRefusedSales],
-  'purge of replays': ['finished_at', purgeReplays],
-  'purge of sweeps': ['attempted_at', purgeSweeps],
+  ...Object.fromEntries(
+    RETENTION.map((rule) => [
+      `purge of ${rule.table} after ${rule.keep}`,
+      [
+        rule.olderThan.replace(/^(least|greatest)\(.*/, (_, name: string) => name.toUpperCase()),
+        (pool: Pool) => purge(pool, [rule], { onError: (error) => expect.fail(String(error)) }),
+      ],
+    ]),
+  ),
   'claim of sweeps': ['attempted_at', (pool) => claimSweeps(pool, [60, 300], share)],
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { purgeRefusedSales } from '#refused-sales/refused-sales.ts'
+import { purgeTables } from '../support/purge.ts'
 import { useCompanyPerTest } from '../support/use-api.ts'
 
 describe('retention of refused sales', () => {
@@ -22,20 +22,20 @@ describe('retention of refused sales', () => {
 
   it('deletes sales settled 90 days ago, also of a company that no longer uploads [PRIV-61]', async () => {
     await refused('old', 200, 91)
-    expect(await purgeRefusedSales(api.core.pool)).to.equal(1)
+    expect(await purgeTables(api.core.pool, 'refused_sales')).to.equal(1)
     expect(await left()).to.deep.equal([])
   })
 
   it('keeps sales that were settled recently or sent again since [PRIV-61]', async () => {
     await refused('sent again', 89, 91)
     await refused('settled lately', 91, 89)
-    await purgeRefusedSales(api.core.pool)
+    await purgeTables(api.core.pool, 'refused_sales')
     expect(await left()).to.deep.equal(['sent again', 'settled lately'])
   })
 
   it('keeps open sales of any age [PRIV-61]', async () => {
     await refused('open', 300, null)
-    await purgeRefusedSales(api.core.pool)
+    await purgeTables(api.core.pool, 'refused_sales')
     expect(await left()).to.deep.equal(['open'])
   })
 })

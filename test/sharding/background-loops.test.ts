@@ -1,28 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { purgePanelCalls } from '#access/panel-quota.ts'
-import { purgeSessions } from '#access/sessions.ts'
-import { purgeTokens } from '#access/sync-access.ts'
+import { purge } from '#background/retention.ts'
 import { createRoundRobin } from '#background/round-robin.ts'
-import { purgeDownloads } from '#integrity/audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#integrity/audit/table-checks.ts'
 import { knownCompanies } from '#integrity/proofs/known-companies.ts'
 import { growTrees } from '#integrity/proofs/tree-growth.ts'
-import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { startEmailNotifications } from '#notifications/email-notifications.ts'
-import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
-import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'
+import { claimSweeps } from '#payments/sweep.ts'
 import { eraseDuePersons } from '#privacy/due-erasures.ts'
 import { eraseLateWrites } from '#privacy/late-writes.ts'
-import { purgeRefusedSales } from '#refused-sales/refused-sales.ts'
+import { RETENTION } from '#service/retention.ts'
 import { closeWrites, markLeft, openWrites, pauseBackgroundWork } from '#sharding/write-fence.ts'
 import { LONGEST_LEASE_MS, leaseDue } from '#webhooks/delivery-leases.ts'
 import { cancelWaiting, monitorEndpoints } from '#webhooks/endpoint-health-monitor.ts'
-import { purgeWebhookHours } from '#webhooks/outages.ts'
-import { purgeDeliveries } from '#webhooks/outbox.ts'
-import { purgeReplays, stepReplay } from '#webhooks/replays.ts'
+import { stepReplay } from '#webhooks/replays.ts'
 import type { TestCompany } from '../support/api.ts'
 import { vault } from '../support/master-key.ts'
 import { useApi } from '../support/use-api.ts'
@@ -49,7 +41,6 @@ const BY_THEMSELVES: Readonly<
   'panel/live.ts': 'ends by itself',
   'payments/sweep.ts': 'asks',
   'postgres/embedded.ts': 'is of no company',
-  'postgres/purge.ts': 'its parts ask',
   'postgres/servers.ts': 'is of no company',
   'postgres/statistics.ts': 'is of no company',
   'privacy/due-erasures.ts': 'asks',
@@ -59,12 +50,13 @@ const BY_THEMSELVES: Readonly<
   'service/additional-shard.ts': 'is of no company',
   'service/installation.ts': 'is of no company',
   'service/projector.ts': 'its parts ask',
+  'service/retention.ts': 'its parts ask',
   'webhooks/dispatcher.ts': 'its parts ask',
   'webhooks/replays.ts': 'asks',
   'webhooks/endpoint-health-monitor.ts': 'asks',
   'privacy/restored-persons.ts': 'asks',
 }
-const BEGINS = /(?<!\.)\b(?:repeat|setInterval|retry|schedulePurge)\(|\btimer\.refresh\(/
+const BEGINS = /(?<!\.)\b(?:repeat|setInterval|retry)\(/
 const ASKS = /isNotMigrating\(|recordsEvents\(|migratingCompanies\(|move is null/
 const fail = (error: unknown) => expect.fail(String(error))
 const SRC = new URL('../../src/', import.meta.url)
@@ -81,17 +73,9 @@ describe('background loops', () => {
     for (const [name, text] of files) if (BY_THEMSELVES[name] === 'asks') expect(text, name).to.match(ASKS)
   })
 
-  it('purge no table of a company under migration [SHARD-44]', () => {
-    // Tables without rows of companies.
-    const OTHERS = /^(?:ops\.)?(?:login_failures|login_origins|stranger_notifications)$/
-    const deletes = files
-      .filter(([, text]) => text.includes('deleteInBatches('))
-      .flatMap(([name, text]) =>
-        [...text.matchAll(/delete from ([\w.]+) where [^`]*\blimit \$\d/g)].map((found) => [name, ...found]),
-      )
-    expect(deletes.length).to.be.at.least(10)
-    for (const [name, text, table = ''] of deletes)
-      if (!OTHERS.test(table)) expect(text, `${name}: ${table}`).to.include('isNotMigrating(')
+  it('use `repeat`, so that a stop waits for the work under way; only those of a connection use a timer', () => {
+    const withTimer = files.filter(([, text]) => /\bsetInterval\(/.test(text)).map(([name]) => name)
+    expect(withTimer.filter((name) => BY_THEMSELVES[name] !== 'ends by itself')).to.deep.equal([])
   })
 
   describe('during the migration of a company', () => {
@@ -226,15 +210,22 @@ describe('background loops', () => {
       expect(await loops.replays?.()).to.include(company.id)
     })
 
-    it('delete none of its rows [SHARD-44]', async () => {
+    it('delete rows of every table of companies, and none of its rows [SHARD-44]', async () => {
+      const { rows } = await pool().query<{ table: string }>(
+        `select 'ops.' || table_name as table from information_schema.columns where table_schema = 'ops' and column_name = 'company_id'`,
+      )
+      const ofCompanies = new Set(rows.map(({ table }) => table))
+      for (const { table, ofNoCompany } of RETENTION) expect(ofCompanies.has(table), table).to.equal(!ofNoCompany)
+      const tables = new Set(RETENTION.filter((rule) => !rule.ofNoCompany).map(({ table }) => table))
+      expect(OLD.map(([table]) => `ops.${table}`)).to.have.members([...tables])
       for (const [table, columns, values] of OLD)
         await forBoth(`insert into ops.${table} (company_id, ${columns}) select id, ${values} ${OF_BOTH}`)
       await pauseBackgroundWork(pool(), company.id)
-      for (const purge of PURGES) await purge(pool())
+      await purge(pool(), RETENTION, { onError: fail })
       for (const [table] of OLD)
         expect(await companiesOf(`select company_id from ops.${table}`), table).to.deep.equal([company.id])
       await openWrites(pool(), company.id)
-      for (const purge of PURGES) await purge(pool())
+      await purge(pool(), RETENTION, { onError: fail })
       for (const [table] of OLD)
         expect(await companiesOf(`select company_id from ops.${table}`), table).to.deep.equal([])
     })
@@ -258,23 +249,6 @@ describe('background loops', () => {
 
 /** Share of the due work. */
 const share = { limit: 8, companies: createRoundRobin(), isTest: false, failing: [] }
-
-type Purge = (pool: Pool) => Promise<unknown>
-
-const PURGES: readonly Purge[] = [
-  purgeAnswers,
-  purgeTokens,
-  purgeSessions,
-  purgePanelCalls,
-  purgeDeliveries,
-  purgeReplays,
-  purgeWebhookHours,
-  purgeNotifications,
-  purgeNotificationHours,
-  purgeSweeps,
-  purgeDownloads,
-  purgeRefusedSales,
-]
 
 const LONG_AGO = `now() - interval '10 years'`
 
@@ -320,5 +294,10 @@ const OLD: readonly (readonly [table: string, columns: string, values: string])[
     `1, ${LONG_AGO}, true, 1, 1, 0, true`,
   ],
   ['payment_sweeps', 'order_id, attempted_at, claimed_passes', `1, ${LONG_AGO}, 1`],
+  [
+    'imports',
+    'user_id, kind, file, uploaded_at',
+    `1, 'items', (select '\\x01'::bytea || k.id from ops.master_keys k limit 1), ${LONG_AGO}`,
+  ],
   ['downloads', 'user_id, what, begun_at', `1, 'audit_pack', ${LONG_AGO}`],
 ]

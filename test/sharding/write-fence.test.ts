@@ -7,8 +7,7 @@ import { createStore } from '#commands/stores.ts'
 import { createUser } from '#commands/users.ts'
 import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { acceptsSideWrites } from '#ledger/migration-state.ts'
-import { Unavailable } from '#lib/errors.ts'
-import { WrongShardError } from '#lib/moved.ts'
+import { Unavailable, WrongShardError } from '#lib/errors.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { findStore } from '#queries/stores.ts'
@@ -234,16 +233,16 @@ describe('a company under migration', () => {
       })
       const claimed = `clock_timestamp() + interval '90 s'`
       await pool().query(
-        `insert into ops.notices (company_id, id, kind, data, created_at, email_tries, next_email_at, claimed_until)
+        `insert into ops.notices (company_id, id, kind, data, created_at, email_tries, next_email_at, leased_until)
          values ($1, gen_random_uuid(), 'webhook_switched_off', '{}', now(), 1, now() + interval '1 day', ${claimed})`,
         [company.id],
       )
-      await expectWaits(() => pool().query('update ops.notices set claimed_until = null'))
+      await expectWaits(() => pool().query('update ops.notices set leased_until = null'))
       await pool().query(
-        `insert into ops.payment_sweeps (company_id, order_id, attempted_at, claimed_passes, claimed_until) values ($1, 1, now(), 1, ${claimed})`,
+        `insert into ops.payment_sweeps (company_id, order_id, attempted_at, claimed_passes, leased_until) values ($1, 1, now(), 1, ${claimed})`,
         [company.id],
       )
-      await expectWaits(() => pool().query('update ops.payment_sweeps set claimed_until = null'))
+      await expectWaits(() => pool().query('update ops.payment_sweeps set leased_until = null'))
     })
 
     it('after transactions with access to its rows have ended; later ones get none [SHARD-45]', async () => {

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { listRefusedSales } from '#queries/sales/offline-sales.ts'
-import { MAX_OPEN, purgeRefusedSales, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
+import { MAX_OPEN, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
+import { purgeTables } from '../support/purge.ts'
 import { openTill, type TestTill } from '../support/till.ts'
 
 describe('refused sales of uploads', () => {
@@ -105,7 +106,7 @@ describe('refused sales of uploads', () => {
     await upload(till, [wrong('a')])
     expect([await kept(), (await open()).total]).to.deep.equal([1, 0])
     await age('last_refused_at')
-    await purgeRefusedSales(api.core.pool)
+    await purgeTables(api.core.pool, 'refused_sales')
     await upload(till, [wrong('b')])
     expect([await kept(), (await open()).total]).to.deep.equal([1, 1])
   })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { useDatabase } from '../support/database.ts'
+import { purgeTables } from '../support/purge.ts'
 import { addEndpoint, createEndpoints, queue } from './outbox.ts'
 
 describe('old deliveries', () => {
@@ -31,10 +31,10 @@ describe('old deliveries', () => {
     const aged = `created_at = now() - interval '30 days 1 hour'`
     await pool.query(`update webhook_deliveries set ${aged} where id = any($1)`, [[old, waiting, oldButAskedAgain]])
     await pool.query(`update webhook_messages set ${aged}`)
-    expect(await purgeDeliveries(pool)).to.equal(2)
+    expect(await purgeTables(pool, 'webhook_deliveries', 'webhook_messages')).to.equal(2)
     expect(await rows('webhook_deliveries')).to.have.members([waiting, recent, oldButAskedAgain])
     expect(await rows('webhook_messages')).to.have.members([waiting, recent, oldButAskedAgain].map(messageOf))
-    expect(await purgeDeliveries(pool)).to.equal(0)
+    expect(await purgeTables(pool, 'webhook_deliveries', 'webhook_messages')).to.equal(0)
   })
 
   it('are all deleted, in batches', async () => {
@@ -43,7 +43,7 @@ describe('old deliveries', () => {
       `update webhook_deliveries set status = 'failed', next_attempt_at = null, created_at = now() - interval '31 days'`,
     )
     await pool.query(`update webhook_messages set created_at = now() - interval '31 days'`)
-    await purgeDeliveries(pool)
+    await purgeTables(pool, 'webhook_deliveries', 'webhook_messages')
     expect([await rows('webhook_deliveries'), await rows('webhook_messages')]).to.deep.equal([[], []])
   })
 })

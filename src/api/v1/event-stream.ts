@@ -82,7 +82,8 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const isLive = () => isLiveKey(pool, companyId, keyId).catch(() => true)
   const beat = setInterval(async () => {
     if (!(await isLive())) return wake({ isOver: true })
-    if (response.writableLength > 0 || state.isOver) return
+    // The stream may have ended meanwhile.
+    if (response.writableLength > 0 || state.isOver || response.writableEnded) return
     // Advances the client's last id over skipped events, for its next connection.
     response.write(state.at > state.told ? `:\nid: ${state.at}\n\n` : ':\n\n')
     state.told = state.at

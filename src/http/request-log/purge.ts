@@ -1,30 +1,30 @@
-import type { Pool } from 'pg'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
+import type { Pool, QueryConfig } from 'pg'
+import { isNotMigrating } from '#background/migration-condition.ts'
 import { REQUEST_LOG_BOUNDS, type RequestLogBounds } from './bounds.ts'
 
 const KEPT_DAYS = 7
-/** Rows per statement: bounds locks and disk load. */
-const BATCH = 5_000
 
 /**
- * Deletes requests older than 7 days and, of companies beyond their bound, the oldest ones (KIT-53). If the total is
- * exceeded, each company keeps an equal part: a busy company displaces only its own. Returns the number of deleted
- * rows.
+ * Deletes requests older than 7 days (KIT-53). Returns their number. Not a rule of retention, because the counts of the
+ * companies change with their rows.
  */
-export async function purgeCalls(
+export const purgeOldRequests = (pool: Pool, limit: number): Promise<number> =>
+  countOf(pool, { ...DELETE_OLD, values: [KEPT_DAYS, limit] })
+
+/**
+ * Deletes the oldest requests of companies beyond their bound (KIT-53). If the total is exceeded, each company keeps an
+ * equal part: a busy company displaces only its own. Returns the number of deleted rows; repeat it until that is 0.
+ */
+export const purgeExcessRequests = (
   pool: Pool,
+  limit: number,
   { ofCompany, ofAll }: RequestLogBounds = REQUEST_LOG_BOUNDS,
-): Promise<number> {
-  const old = { ...DELETE_OLD, values: [KEPT_DAYS, BATCH] }
-  const excess = { ...DELETE_EXCESS, values: [ofCompany.calls, ofCompany.bytes, ofAll.calls, ofAll.bytes, BATCH] }
-  let deleted = 0
-  for (const statement of [old, excess]) {
-    for (let gone = -1; gone !== 0; deleted += gone) {
-      const { rows } = await pool.query<{ deleted: number }>(statement)
-      gone = rows[0]?.deleted ?? 0
-    }
-  }
-  return deleted
+): Promise<number> =>
+  countOf(pool, { ...DELETE_EXCESS, values: [ofCompany.calls, ofCompany.bytes, ofAll.calls, ofAll.bytes, limit] })
+
+async function countOf(pool: Pool, statement: QueryConfig): Promise<number> {
+  const { rows } = await pool.query<{ deleted: number }>(statement)
+  return rows[0]?.deleted ?? 0
 }
 
 /** CTE that deletes `doomed` and counts it. */

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import { acceptsWrites } from '#background/migration-condition.ts'
 import { coalesce } from '#background/repeat.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
-import { acceptsWrites } from '#postgres/migration-condition.ts'
 import { REQUEST_LOG_BOUNDS, type RequestLogBounds } from './bounds.ts'
 
 /** A logged request; path, query and body are masked (masking.ts). */

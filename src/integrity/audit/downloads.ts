@@ -1,9 +1,6 @@
 import type { Pool } from 'pg'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
+import { repeat } from '#background/repeat.ts'
 
-/** Owners can list downloads for as long as most claims can be made. */
-const RETENTION_DAYS = 5 * 366
 const NOTED_EVERY_MS = 1_000
 /** Seconds without progress after which a download counts as broken: its process has ended. */
 const SILENT_SECONDS = 30
@@ -48,14 +45,14 @@ export async function recordDownload(
       [id, ...came, companyId],
     )
   // A failed write is repeated a second later, or at the end.
-  const timer = setInterval(() => void note().catch(() => {}), NOTED_EVERY_MS)
+  const noting = repeat(note, NOTED_EVERY_MS, () => {})
   let isWhole = false
   try {
     isWhole = await work((...how) => {
       came = how
     })
   } finally {
-    clearInterval(timer)
+    await noting.stop()
     await pool.query(
       'update ops.downloads set done = $2, total = $3, ended_at = clock_timestamp(), is_whole = $4 where company_id = $5 and id = $1',
       [id, ...came, isWhole, companyId],
@@ -79,12 +76,3 @@ export async function listDownloads(
   )
   return rows
 }
-
-export const purgeDownloads = (pool: Pool): Promise<number> =>
-  deleteInBatches(
-    pool,
-    `delete from ops.downloads where (company_id, id) in (
-       select company_id, id from ops.downloads where begun_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
-       limit $2 for update skip locked)`,
-    [RETENTION_DAYS],
-  )

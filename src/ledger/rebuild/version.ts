@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
-import { IncompatibleVersion } from '#lib/other-version.ts'
+import { IncompatibleVersion } from '#lib/errors.ts'
 import { MIGRATE_HINT } from '#postgres/migrate.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 
@@ -112,7 +112,8 @@ const FORMER_KEPT_MINUTES = 10
 
 /**
  * Empties the tables kept for processes of older versions. Tables without columns stay, so that a process that hung
- * fails instead of reading the current tables. Returns the number of emptied tables.
+ * fails instead of reading the current tables. Returns the number of emptied tables. Not a rule of retention, because
+ * the tables change, not their rows.
  */
 export async function purgeFormer(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ schema: string; tables: string[] }>(

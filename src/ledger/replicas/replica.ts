@@ -151,7 +151,7 @@ export function createReplica({ name, openPool, watch, turns }: StandbyOptions):
           .finally(() => reading.delete(reject))
       }),
     async close() {
-      stop()
+      await stop()
       await Promise.all([pool.end(), watch.end()])
     },
   }
@@ -161,6 +161,7 @@ export function createReplica({ name, openPool, watch, turns }: StandbyOptions):
 function watchLedgers(watch: Pool) {
   let waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined
+  let stopped = false
 
   async function look(): Promise<void> {
     const asking = waiting
@@ -174,7 +175,7 @@ function watchLedgers(watch: Pool) {
       if (isThere || !shown || performance.now() >= one.until_ms) one.resolve(isThere)
       else waiting.push(one)
     }
-    if (waiting.length > 0) timer = setTimeout(looking.ask, AGAIN_MS)
+    if (waiting.length > 0 && !stopped) timer = setTimeout(looking.ask, AGAIN_MS)
   }
   const looking = coalesce(look)
 
@@ -189,7 +190,12 @@ function watchLedgers(watch: Pool) {
         waiting.push({ companyId, wanted, until_ms: performance.now() + wait_budget_ms, resolve: answer })
         looking.ask()
       }),
-    stop: () => clearTimeout(timer),
+    /** Resolves when the poll under way has ended. */
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+      return looking.idle()
+    },
   }
 }
 

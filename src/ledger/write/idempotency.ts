@@ -1,7 +1,5 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { isNotMigrating } from '#postgres/migration-condition.ts'
-import { deleteInBatches } from '#postgres/purge.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
@@ -115,17 +113,6 @@ export function storeAnswer(
     body,
     created_at: lastRecordedAt,
   })
-}
-
-/** Deletes stored answers past their retention. Returns their number. */
-export function purgeAnswers(pool: Pool): Promise<number> {
-  return deleteInBatches(
-    pool,
-    `delete from idempotent_answers where (company_id, key) in (
-       select company_id, key from idempotent_answers
-       where created_at < now() - make_interval(secs => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
-    [ANSWER_RETENTION_MS / 1000],
-  )
 }
 
 /**

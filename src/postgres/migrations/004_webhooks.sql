@@ -139,7 +139,7 @@ create table ops.notices (
   -- Null when nothing is to be sent (any more).
   next_email_at timestamptz,
   -- While a process e-mails it. `next_email_at` does not tell: it may also be the time of another try.
-  claimed_until timestamptz,
+  leased_until timestamptz,
   primary key (company_id, id)
 );
 create index notices_to_email on ops.notices (next_email_at) where next_email_at is not null;

@@ -78,10 +78,10 @@ create table ops.payment_sweeps (
   -- Moments of the schedule that are dealt with, and those that a process is dealing with.
   passes integer not null default 0,
   claimed_passes integer not null,
-  -- While a process looks; after it another one takes over, and it may also be the time of another try.
-  leased_until timestamptz,
+  -- Not polled before: while a process polls it, and until a retry after a failure.
+  next_poll_at timestamptz,
   -- While a process asks the provider, and not longer.
-  claimed_until timestamptz,
+  leased_until timestamptz,
   primary key (company_id, order_id)
 );
 create index payment_sweeps_by_age on ops.payment_sweeps (attempted_at);

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { purgeCalls } from '#http/request-log/purge.ts'
+import { purge } from '#background/retention.ts'
+import type { RequestLogBounds } from '#http/request-log/bounds.ts'
+import { purgeExcessRequests, purgeOldRequests } from '#http/request-log/purge.ts'
 import { createRequestLog, type LoggedRequest } from '#http/request-log/request-log.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -73,6 +75,11 @@ describe('request log writer', () => {
     beforeEach(() => pool.query('delete from ops.calls; delete from ops.call_counts'))
     after(() => pool.end())
 
+    const purgeAll = (pool: Pool, bounds?: RequestLogBounds): Promise<number> =>
+      purge(pool, [purgeOldRequests, (pool, limit) => purgeExcessRequests(pool, limit, bounds)], {
+        onError: (error) => expect.fail(String(error)),
+      })
+
     async function write(calls: readonly LoggedRequest[], bounds = { ofCompany: of, ofAll: of }) {
       const log = createRequestLog({ pool, bounds, onError: (error) => expect.fail(String(error)) })
       for (const each of calls) log.add(each)
@@ -94,12 +101,12 @@ describe('request log writer', () => {
       await write([call(1, { id: old }), call(1, { id: young }), ...Array.from({ length: 12 }, () => call(2))])
       const newest = call(2)
       await write([newest])
-      expect(await purgeCalls(pool, { ofCompany: of, ofAll: { calls: 100, bytes: 1e9 } })).to.equal(1 + 3)
+      expect(await purgeAll(pool, { ofCompany: of, ofAll: { calls: 100, bytes: 1e9 } })).to.equal(1 + 3)
       expect(await left()).to.deep.equal(await counted())
       expect((await left()).map(({ calls }) => calls)).to.deep.equal([1, 10])
       const { rows } = await pool.query('select id from ops.calls where company_id = 2 order by id desc limit 1')
       expect(rows[0].id).to.equal(newest.id)
-      const small = await purgeCalls(pool, { ofCompany: { calls: 10, bytes: 300 }, ofAll: of })
+      const small = await purgeAll(pool, { ofCompany: { calls: 10, bytes: 300 }, ofAll: of })
       expect(small, 'by bytes').to.be.at.least(7)
       expect((await left())[1].bytes).to.be.at.most(300)
     })
@@ -110,15 +117,15 @@ describe('request log writer', () => {
       await ensureLedger(pool, 9)
       await pool.query(`update ops.ledgers set move = 'leaving' where company_id = 9`)
       expect(await write([old(), call(8)]), 'left out').to.equal(1)
-      expect(await purgeCalls(pool)).to.equal(0)
+      expect(await purgeAll(pool)).to.equal(0)
       await pool.query('update ops.ledgers set move = null where company_id = 9')
-      expect(await purgeCalls(pool)).to.equal(1)
+      expect(await purgeAll(pool)).to.equal(1)
     })
 
     it('beyond the total limit purges the largest companies first; none exceeds twice its limit [KIT-53]', async () => {
       const calls = (company: number, count: number) => Array.from({ length: count }, () => call(company))
       await write([...calls(1, 9), ...calls(2, 2), ...calls(3, 4)])
-      await purgeCalls(pool, { ofCompany: of, ofAll: { calls: 12, bytes: 1e9 } })
+      await purgeAll(pool, { ofCompany: of, ofAll: { calls: 12, bytes: 1e9 } })
       expect((await left()).map(({ calls }) => calls)).to.deep.equal([4, 2, 4])
       await write(calls(1, 20))
       expect(await write([...calls(1, 5), ...calls(2, 1)]), 'left out').to.equal(5)
