@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { isRefusal } from '#ledger/command.ts'
 import { type OperationContext, operate } from '#ledger/write/operation.ts'
 import { isNotMigrating, recordsEvents } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
@@ -143,10 +142,12 @@ export async function stepReplay(
   const { company_id: companyId, webhook_id: id } = due
   companies.served([companyId])
   try {
-    const answer = await operate(pool, { companyId, idempotency: undefined }, async (operating) =>
-      JSON.stringify(await step(operating, id, newId, limits)),
-    )
-    return !isRefusal(answer) && (JSON.parse(answer.body) as number) > 0
+    let queued = 0
+    await operate(pool, { companyId, idempotency: undefined }, async (operating) => {
+      queued = await step(operating, id, newId, limits)
+      return ''
+    })
+    return queued > 0
   } catch (error) {
     await pool.query({ ...WAIT, values: [companyId, id, null, FAILED_WAIT_SECONDS] })
     onError(error)

@@ -4,11 +4,12 @@ import { Unavailable } from '#lib/errors.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { blockFor } from '../missing-keys.ts'
+import type { Answer } from './answer.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { NameTaken, ReservationFailed, StaleDecision } from './name-reservation.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
 import { type Doubtful, findStored } from './resolve.ts'
-import type { Answer, Decided, Request } from './unit-of-work.ts'
+import type { Decided, Request } from './unit-of-work.ts'
 
 export interface WriterOptions extends AttemptOptions {
   /** Connections with `pipeline: true`: one per lane of either kind, and one to resolve unknown outcomes. */
