@@ -33,6 +33,18 @@ export interface Writer {
   idle(): Promise<void>
 }
 
+/** A condition of the process for writes; it may wait. @throws Unavailable to refuse the request */
+export type AdmissionCheck = () => void | Promise<void>
+
+/** The same queue behind checks, which each request passes in this order. */
+export const withAdmission = (writer: Writer, checks: readonly AdmissionCheck[]): Writer => ({
+  idle: writer.idle,
+  async run(request) {
+    for (const check of checks) await check()
+    return writer.run(request)
+  },
+})
+
 interface Pending extends Doubtful {
   readonly takesLong: boolean
   readonly resolve: (answer: Answer | Refusal) => void
