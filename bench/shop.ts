@@ -10,7 +10,8 @@ import { createCustomer } from '#commands/people/customers.ts'
 import { createUser } from '#commands/users.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
-import { asSystem, runCommands } from '#ledger/write/run.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { asSystem, runList } from '#ledger/write/run.ts'
 import { type Core, type CoreOptions, openCore } from '#service/core.ts'
 import { masterKeys } from '../test/support/master-key.ts'
 
@@ -163,18 +164,10 @@ async function createShop(core: Core, number: number): Promise<Shop> {
 
 /** Runs commands as one request and returns the ids of the records, in order. */
 export async function run(core: Core, companyId: number, invocations: Invocation[]): Promise<number[]> {
-  const answer = await runCommands(core.writer, asSystem(companyId), invocations, {
-    reply: {
-      status: () => 200,
-      compose(results) {
-        const ids = results.map((result) => {
-          if (isRefusal(result)) throw new Error(`refused: ${JSON.stringify(result)}`)
-          return (JSON.parse(result.body) as { id: number }).id
-        })
-        return { status: 200, body: JSON.stringify(ids) }
-      },
-    },
+  const results = await runList(core.writer, asSystem(companyId), invocations)
+  if (isRefusal(results)) throw new Error(`refused: ${JSON.stringify(results)}`)
+  return results.map((result) => {
+    if (isRefusal(result)) throw new Error(`refused: ${JSON.stringify(result)}`)
+    return parseSubject(result.subject).id
   })
-  if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
-  return JSON.parse(answer.body) as number[]
 }

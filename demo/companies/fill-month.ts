@@ -6,8 +6,7 @@ import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { createUser } from '#commands/users.ts'
 import { type Command, invoke, isRefusal } from '#ledger/command.ts'
-import { asUser, runAsSystem, runCommands } from '#ledger/write/run.ts'
-import type { CommandResult } from '#ledger/write/unit-of-work.ts'
+import { asUser, runAsSystem, runList } from '#ledger/write/run.ts'
 import type { Core } from '#service/core.ts'
 import type { DemoCompany } from './companies.ts'
 import { monthOfSales, type Shelf } from './month.ts'
@@ -124,18 +123,8 @@ async function record(
   sales: readonly OfflineSale[],
 ): Promise<void> {
   const acting = { ...asUser({ companyId, userId }, 'pdv', ''), requestId: null }
-  const answer = await runCommands(
-    writer,
-    acting,
-    sales.map((sale) => invoke(recordOfflineSale, sale)),
-    {
-      reply: {
-        status: () => 200,
-        compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
-        withoutBodies: true,
-      },
-    },
-  )
-  const refused = isRefusal(answer) ? answer : (JSON.parse(answer.body) as CommandResult[]).find(isRefusal)
+  const invocations = sales.map((sale) => invoke(recordOfflineSale, sale))
+  const results = await runList(writer, acting, invocations)
+  const refused = isRefusal(results) ? results : results.find(isRefusal)
   if (refused) throw new Error(`demo: sale refused: ${JSON.stringify(refused)}`)
 }

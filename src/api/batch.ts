@@ -3,7 +3,7 @@ import type { Warning } from '#commands/catalog/item-input.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
 import { httpMessageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { Reply } from '#ledger/write/unit-of-work.ts'
+import type { ComposeAnswer } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 
 /** Maximum of items per batch (BATCH-1). */
@@ -44,41 +44,35 @@ export async function readBatch(companyId: number, items: readonly unknown[], sc
 }
 
 /**
- * Answers 200 if all items succeeded, else 207 with an entry per failure, in the order of the list (BATCH-3). Warnings
- * of successful items have entries of their own.
+ * Composes the whole body: an entry per failure, in the order of the list (BATCH-3); warnings of successful items have
+ * entries of their own.
  */
-export function batchReply(
-  { items, valid, invalid }: BatchInput,
-  warningsOf: (item: unknown) => Warning[] = () => [],
-): Reply {
-  return {
-    status: () => 200,
-    compose(results) {
-      const data: string[] = []
-      const errors: BatchError[] = []
-      const warnings: (Warning & { index: number })[] = []
-      let next = 0
-      for (const [index, item] of items.entries()) {
-        const known = invalid.get(index)
-        const input = valid[next]
-        const result = known ? null : results[next++]
-        if (known) errors.push(known)
-        else if (!result) throw new Error('a batch has a result for each valid item')
-        else if (isRefusal(result)) errors.push(errorOf(index, item, result.refused, result.details))
-        else {
-          data.push(result.body)
-          for (const warning of warningsOf(input)) warnings.push({ index, ...warning })
-        }
+export const composeBatch =
+  ({ items, valid, invalid }: BatchInput, warningsOf: (item: unknown) => Warning[] = () => []): ComposeAnswer =>
+  (results) => {
+    const data: string[] = []
+    const errors: BatchError[] = []
+    const warnings: (Warning & { index: number })[] = []
+    let next = 0
+    for (const [index, item] of items.entries()) {
+      const known = invalid.get(index)
+      const input = valid[next]
+      const result = known ? null : results[next++]
+      if (known) errors.push(known)
+      else if (!result) throw new Error('a batch has a result for each valid item')
+      else if (isRefusal(result)) errors.push(errorOf(index, item, result.refused, result.details))
+      else {
+        data.push(result.json)
+        for (const warning of warningsOf(input)) warnings.push({ index, ...warning })
       }
-      const counts = { succeeded: data.length, failed: errors.length, errors }
-      const meta = warnings.length > 0 ? { ...counts, warnings } : counts
-      return {
-        status: errors.length > 0 ? 207 : 200,
-        body: `{"data":[${data.join(',')}],"meta":${JSON.stringify(meta)}}`,
-      }
-    },
+    }
+    const counts = { succeeded: data.length, failed: errors.length, errors }
+    const meta = warnings.length > 0 ? { ...counts, warnings } : counts
+    return {
+      outcome: errors.length > 0 ? 'partial' : 'updated',
+      json: `{"data":[${data.join(',')}],"meta":${JSON.stringify(meta)}}`,
+    }
   }
-}
 
 function errorOf(
   index: number,

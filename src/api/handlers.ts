@@ -4,7 +4,7 @@ import type { AuthenticatedCall, QuotaLimits } from '#access/api-authenticator.t
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
-import { sendJson, singleReply } from '#http/answer.ts'
+import { sendJson } from '#http/answer.ts'
 import type { Compress } from '#http/compression.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
@@ -19,16 +19,17 @@ import { isRefusal } from '#ledger/command.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { type OpenReadSession, type ReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/reads.ts'
+import { type Answer, answerStatusOf } from '#ledger/write/answer.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
-import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
+import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
-import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
+import { type BatchInput, batchOf, composeBatch, readBatch } from './batch.ts'
 import type { EventFeed } from './event-feed.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
 import { identify } from './request-hash.ts'
@@ -214,11 +215,10 @@ async function answerCommand(
     invocations: [{ command: route.command, input }],
     weight: Math.ceil(bodyBytesOf(response) / BYTES_OF_A_COMMAND),
     idempotency: await idempotencyOf(key, request, response, context),
-    reply: singleReply,
     revealsSecret: route.reveal !== undefined,
     // Secrets are shown once: a replay returns the record without them.
-    wrap({ body: record, replayed }) {
-      const shown = route.reveal && !replayed ? withMembers(record, route.reveal(input)) : record
+    wrap({ json, replayed }) {
+      const shown = route.reveal && !replayed ? withMembers(json, route.reveal(input)) : json
       return single(shown, route.warnings?.(body))
     },
   })
@@ -246,7 +246,7 @@ async function answerOperation(
     return (await result) ?? refuse('not_found')
   })
   deliveryNotifier.notify()
-  await send(response, answer, ({ body }) => single(body), context.compress)
+  await send(response, answer, ({ json }) => single(json), context.compress)
 }
 
 async function answerAction(
@@ -264,7 +264,7 @@ async function answerAction(
   const pool = context.poolOf(acting.companyId)
   const answer = await route.act({ ...context, pool, acting, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
-  await send(response, answer, ({ body }) => single(body), context.compress)
+  await send(response, answer, ({ json }) => single(json), context.compress)
 }
 
 async function answerBatch(
@@ -283,15 +283,15 @@ async function answerBatch(
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
     idempotency: await idempotencyOf(key, request, response, context),
-    reply: batchReply(input, route.warnings),
-    wrap: ({ body }) => body,
+    compose: composeBatch(input, route.warnings),
+    wrap: ({ json }) => json,
   })
 }
 
 /** The items of a batch are validated one by one. */
 const batchBody = batchOf(z.unknown())
 
-interface Run extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'reply'> {
+interface Run extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'compose'> {
   readonly wrap: (answer: Answer) => string
   readonly revealsSecret?: boolean
 }
@@ -318,9 +318,10 @@ async function send(
   if (isRefusal(answer)) throw problemOf(answer)
   if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('X-Ledger-Revision', answer.revision)
+  const status = answerStatusOf(answer.outcome)
   const body = wrap(answer)
-  if (compress && body !== '') await sendCompressed(response, answer.status, Buffer.from(body), compress)
-  else sendJson(response, answer.status, body)
+  if (compress && body !== '') await sendCompressed(response, status, Buffer.from(body), compress)
+  else sendJson(response, status, body)
 }
 
 const headerProblem = (name: string, message: string): Problem =>

@@ -1,6 +1,4 @@
 import type { Response } from 'express'
-import type { OutcomeKind } from '#ledger/command.ts'
-import type { Reply } from '#ledger/write/unit-of-work.ts'
 import { type Problem, problemBody } from './problems.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -28,17 +26,4 @@ export function sendProblem(response: Response, problem: Problem, status: number
   response.locals.problem = problem
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   sendJson(response, status, problemBody(problem, response.locals.requestId as string))
-}
-
-const STATUSES: Readonly<Record<OutcomeKind, number>> = {
-  created: 201,
-  updated: 200,
-  deleted: 204,
-  unchanged: 200,
-  queued: 202,
-}
-
-/** Statuses for the outcomes of a single command. */
-export const singleReply: Reply = {
-  status: (outcome) => STATUSES[outcome],
 }

@@ -4,7 +4,6 @@ import type { Pool } from 'pg'
 import type { PanelSession } from '#access/sessions.ts'
 import { Instant, localInstant } from '#domain/instant.ts'
 import { RIGHTS } from '#domain/roles.ts'
-import { singleReply } from '#http/answer.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -91,11 +90,7 @@ export function formSubmissionOf(
     address,
     file,
     idempotency,
-    run: (command, input) =>
-      runCommand(visit.context.writer, acting, command, input, {
-        idempotency: idempotency(),
-        reply: singleReply,
-      }),
+    run: (command, input) => runCommand(visit.context.writer, acting, command, input, { idempotency: idempotency() }),
   }
 }
 

@@ -5,7 +5,6 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { asSystem, runCommand } from '#ledger/write/run.ts'
-import type { Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { ProviderPayment } from './provider-port.ts'
@@ -24,11 +23,6 @@ export const matchesOrder = (payment: ProviderPayment, { reference, totalCents, 
 
 /** Result of applying a payment to an order; `ignored`: unknown status. */
 export type PaymentOutcome = 'applied' | 'duplicate' | 'stale' | 'ignored'
-
-/** Internal status of the writer for a change; no caller sees it. */
-export const CHANGED = 201
-const UNCHANGED = 200
-export const TELLING: Reply = { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) }
 
 /** Input of `recordPayment` for a fetched payment. */
 export const paymentRecordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
@@ -55,12 +49,11 @@ export async function applyPayment(
   idempotency?: Idempotency,
 ): Promise<{ outcome: PaymentOutcome; order: OrderObject } | Refusal> {
   const record = paymentRecordOf(orderId, payment)
-  const answering = { reply: TELLING, idempotency }
-  const answer = await runCommand(writer, asSystem(companyId, requestId), recordPayment, record, answering)
+  const answer = await runCommand(writer, asSystem(companyId, requestId), recordPayment, record, { idempotency })
   if (isRefusal(answer)) return answer
-  const order = JSON.parse(answer.body) as OrderObject
+  const order = answer.record as OrderObject
   if (answer.replayed) return { order, outcome: 'duplicate' }
-  return { order, outcome: answer.status === CHANGED ? 'applied' : whyUnchanged(order, record) }
+  return { order, outcome: answer.outcome === 'unchanged' ? whyUnchanged(order, record) : 'applied' }
 }
 
 function whyUnchanged(order: OrderObject, record: RecordPaymentInput): PaymentOutcome {

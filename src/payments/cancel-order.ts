@@ -5,9 +5,9 @@ import { toCents } from '#domain/money.ts'
 import { hasBeenPaid, isPending } from '#domain/orders.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Actor, runCommand } from '#ledger/write/run.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -31,8 +31,6 @@ interface Cancellation {
   readonly reason: string | null
 }
 
-const DONE = { status: () => 200 }
-
 /**
  * Cancels an order; pending payments are cancelled at the provider first. A payment approved before that wins, and the
  * order is refused with `order_already_paid`. An attempt that starts meanwhile is cancelled afterwards, by this call,
@@ -47,8 +45,8 @@ export async function cancelWithProvider(context: Cancelling, cancellation: Canc
   if (!found) return refuse('not_found')
   if (!hasBeenPaid(found.order.payments)) await cancelOpenPayments(context, acting, found.order)
   const input = { id: orderId, reason }
-  const answer = await runCommand(context.writer, acting, cancelOrder, input, { reply: DONE, idempotency })
-  if (!isRefusal(answer) && !answer.replayed) await cancelLatePayments(context, acting, JSON.parse(answer.body))
+  const answer = await runCommand(context.writer, acting, cancelOrder, input, { idempotency })
+  if (!isRefusal(answer) && !answer.replayed) await cancelLatePayments(context, acting, answer.record as OrderObject)
   return answer
 }
 

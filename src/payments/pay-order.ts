@@ -7,15 +7,15 @@ import { toCents } from '#domain/money.ts'
 import { splitOf } from '#domain/orders.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Actor, runCommand } from '#ledger/write/run.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
-import { CHANGED, paymentRecordOf, TELLING } from './apply-payment.ts'
+import { paymentRecordOf } from './apply-payment.ts'
 import { cancelLatePayments } from './cancel-order.ts'
 import { expiryOf, type PayInput, payerOf, paymentMethodIdOf } from './pay-input.ts'
 import {
@@ -83,10 +83,10 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
     expires_in_minutes: expiryOf(paying.payment),
     ...(paying.onlyIfNoneWaits && { only_if_none_waits: true }),
   }
-  const started = await runCommand(writer, { ...acting, guard }, startPayment, start, { reply: TELLING })
+  const started = await runCommand(writer, { ...acting, guard }, startPayment, start)
   if (isRefusal(started)) return started
-  const isFirst = started.status === CHANGED
-  const order = JSON.parse(started.body) as OrderObject
+  const isFirst = started.outcome !== 'unchanged'
+  const order = started.record as OrderObject
   const found = order.payments.find((payment) => payment.attempt_id === attemptId)
   if (!found) throw new Error(`pay order: attempt ${attemptId} is missing after its start`)
   const attempt: Attempt = { ...found, attempt_id: attemptId, payment_method_id: start.payment_method_id }
@@ -94,9 +94,9 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const made =
     recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting, isFirst }, order, attempt, payer))
   if (isRefusal(made)) return made
-  // The response to the request.
-  const answer = await runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })
-  if (!isRefusal(answer)) await cancelLatePayments(payments, acting, JSON.parse(answer.body))
+  // The response to the request, which created the payment.
+  const answer = await runCommand(writer, acting, recordPayment, made, { outcome: 'created', idempotency })
+  if (!isRefusal(answer)) await cancelLatePayments(payments, acting, answer.record as OrderObject)
   return answer
 }
 
@@ -137,7 +137,7 @@ async function ask(
 ): Promise<RecordPaymentInput | Refusal> {
   const { attempt_id } = attempt
   const giveUp = (reason: string) =>
-    runCommand(payments.writer, paying.acting, refusePayment, { id: order.id, attempt_id, reason }, { reply: CREATED })
+    runCommand(payments.writer, paying.acting, refusePayment, { id: order.id, attempt_id, reason })
   const store = await findStore(payments.pool, payments.vault, order.store_alias)
   const wanted = newPayment(order, attempt, { ...paying.payment, payer }, payments.publicUrl)
   let made: ProviderPayment
@@ -207,6 +207,3 @@ const MAX_REASON = 500
 export const providerReasonOf = ({ causes }: ProviderRefused): string =>
   [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
   'sem motivo informado'
-
-/** The request is a POST that creates a payment, regardless of the result of its last command. */
-export const CREATED = { status: () => 201 }

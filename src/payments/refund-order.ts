@@ -7,16 +7,16 @@ import type { Vault } from '#crypto/vault.ts'
 import { toCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Actor, runAs, runCommand } from '#ledger/write/run.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
-import { CHANGED, matchesOrder, paymentRecordOf, TELLING } from './apply-payment.ts'
-import { CREATED, providerAccountOf, providerReasonOf } from './pay-order.ts'
+import { matchesOrder, paymentRecordOf } from './apply-payment.ts'
+import { providerAccountOf, providerReasonOf } from './pay-order.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
@@ -64,18 +64,18 @@ export async function refundOrder(
   const account = providerAccountOf(await findStore(pool, context.vault, store_alias))
   const refund_id = uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, REFUNDS)
   const request = { ...refund, id: orderId, refund_id, idempotency_key: idempotency.key }
-  const requested = await runCommand(writer, { ...acting, guard }, requestRefund, request, { reply: TELLING })
+  const requested = await runCommand(writer, { ...acting, guard }, requestRefund, request)
   if (isRefusal(requested)) return requested
-  const order = JSON.parse(requested.body) as OrderObject
+  const order = requested.record as OrderObject
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
   if (!asked) throw new Error(`refund order: refund ${refund_id} is missing after its request`)
-  const isFirst = requested.status === CHANGED
+  const isFirst = requested.outcome !== 'unchanged'
   const place = { acting, orderId, account, isFirst }
   const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
   const record = await paymentNow(provider, place, order, asked)
-  // The response to the request.
-  return runCommand(writer, acting, recordPayment, record, { reply: CREATED, idempotency })
+  // The response to the request, which created the refund.
+  return runCommand(writer, acting, recordPayment, record, { outcome: 'created', idempotency })
 }
 
 /**
@@ -103,7 +103,7 @@ export async function repeatRefund(
   }
   const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
-  return runCommand(writer, acting, recordPayment, await paymentNow(provider, place, order, asked), { reply: CREATED })
+  return runCommand(writer, acting, recordPayment, await paymentNow(provider, place, order, asked))
 }
 
 /** Current state of a payment after a refund. */

@@ -11,7 +11,7 @@ import type { Verifier } from '#integrity/audit/verify.ts'
 import { sealDirectoryOf } from '#integrity/proofs/checkpoint-files.ts'
 import type { Sealing } from '#integrity/proofs/checkpoints.ts'
 import {
-  blockableWriter,
+  assertConsistent,
   createInstallationCheck,
   type InstallationCheck,
 } from '#integrity/proofs/installation-watch.ts'
@@ -19,7 +19,7 @@ import type { ProofServices } from '#integrity/proofs/proofs.ts'
 import type { Prover } from '#integrity/proofs/prover.ts'
 import { type CatchUpSubscription, startCatchUpSubscription } from '#ledger/follow/follower.ts'
 import { ownStreams, type ResolvePlacement } from '#ledger/follow/placement.ts'
-import { guarded, prepare } from '#ledger/follow/preparation.ts'
+import { type Preparation, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
 import { companiesWithMissingKeys } from '#ledger/missing-keys.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
@@ -34,7 +34,13 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { CatchUpOptions } from '#ledger/write/catch-up.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
-import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
+import {
+  type AdmissionCheck,
+  createWriter,
+  type Writer,
+  type WriterOptions,
+  withAdmission,
+} from '#ledger/write/writer.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import { newId } from '#lib/ids.ts'
 import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
@@ -183,6 +189,8 @@ export interface CoreOptions extends OwnerConnection, ProofOptions, ReplicaOptio
   readonly asOfTimeoutMs?: number
   /** Called for each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
+  /** Checks of the process that precede those of the core. */
+  readonly admission?: readonly AdmissionCheck[]
 }
 
 /** Core options from the settings. */
@@ -246,7 +254,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const following = isOutside(store) ? { ...writing, store, whereLives: options.whereLives } : null
   const preparation = following && prepare(following, () => assertOwnStore(standing))
   await preparation?.tried
-  const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
   const proving = createProofParts({ pool, store, standing }, options)
   const asOfTurns = createKeyedSemaphore(AS_OF)
   const reading = { pool, poolOf, store, model, connections: options.queryConnections, turnsOf: queryTurns }
@@ -259,8 +266,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     replicas,
     store,
     model,
-    writer: blockableWriter(writerAfterRestore, standing),
-    writerAfterRestore,
+    ...writersOf(options, writer, { standing, preparation }),
     standing,
     pools: { queries: pool, writer: writing.pool },
     shared: {
@@ -289,6 +295,20 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await liveNotifier.close()
       await Promise.all([pool.end(), writing.pool.end()])
     },
+  }
+}
+
+/** What must hold before a request joins the queue. Its company's state is decided under the lock of its ledger. */
+function writersOf(
+  { admission = [] }: CoreOptions,
+  writer: Writer,
+  { standing, preparation }: Pick<Core, 'standing'> & { readonly preparation: Preparation | null },
+): Pick<Core, 'writer' | 'writerAfterRestore'> {
+  const consistent = () => assertConsistent(standing)
+  const caughtUp = () => preparation?.assertDone()
+  return {
+    writer: withAdmission(writer, [...admission, consistent, caughtUp]),
+    writerAfterRestore: withAdmission(writer, [...admission, caughtUp]),
   }
 }
 

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { announceVersion, watchVersion } from '#ledger/rebuild/version.ts'
-import type { Writer } from '#ledger/write/writer.ts'
 import type { Core } from './core.ts'
 import type { Log } from './log.ts'
 
@@ -14,8 +13,8 @@ export interface RollingUpgrade {
   onReplaced(): void
   /** Watches for a newer version until it is stopped. */
   watch(core: Versioned): { stop(): Promise<void> }
-  /** Wraps the writer: writes wait while processes of the previous version may still answer reads. */
-  held(writer: Writer): Writer
+  /** Resolves when no process of the previous version may still answer reads; writes wait for it. */
+  untilWritable(): Promise<void>
   /** Announces that this process serves. */
   succeed(core: Versioned): void
 }
@@ -42,7 +41,7 @@ const SUCCESSOR_WITHIN_MS = 60_000
 export function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): RollingUpgrade {
   let isReplaced = false
   let isOver = false
-  let writable: Promise<unknown> = Promise.resolve()
+  let writable: Promise<void> = Promise.resolve()
   const end = () => {
     if (isOver) return
     isOver = true
@@ -64,17 +63,11 @@ export function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): 
         onServed: end,
         onError: (error) => log('the version of the tables could not be read', error),
       }),
-    held: (writer) => ({
-      idle: writer.idle,
-      async run(request) {
-        await writable
-        return writer.run(request)
-      },
-    }),
+    untilWritable: () => writable,
     succeed({ pool, model }) {
       // If Postgres is unreachable, a process misses the announcement, but cannot read either.
       writable = announceVersion(pool, model)
-        .then((wait_ms) => delay(wait_ms))
+        .then((wait_ms) => delay<void>(wait_ms))
         .catch((error: unknown) => log('the version of the tables could not be announced', error))
     },
   }

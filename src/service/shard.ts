@@ -1,7 +1,6 @@
 import type { Router } from 'express'
 import type { Addresses, Config } from '#config/config.ts'
 import type { MasterKeys } from '#crypto/master-keys.ts'
-import type { Writer } from '#ledger/write/writer.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { countedWriter } from '#service/metrics/counted-writer.ts'
 import type { ShardMetrics } from '#service/metrics/metrics.ts'
@@ -98,13 +97,13 @@ export function createShard(options: ShardOptions): ShardProcess {
           hooks?.onForgotten(former)
         },
         onGroup: metrics.onGroup,
+        admission: [succession.untilWritable],
         ...replicaSettings(config, metrics),
       })
       closing.push(bare.close)
       const forgottenList = forgotten.open(bare.pool)
       closing.push(forgottenList.idle)
-      const counted = (writer: Writer) => countedWriter(succession.held(writer), metrics)
-      const core = { ...bare, writer: counted(bare.writer), writerAfterRestore: counted(bare.writerAfterRestore) }
+      const core = withCountedWriters(bare, metrics)
       background.push(succession.watch(core))
       watchCore(metrics, core)
       const outward = core.standing.isCopy() ? asCopy({ config }) : { config, provider }
@@ -137,6 +136,12 @@ export function createShard(options: ShardOptions): ShardProcess {
     },
   }
 }
+
+const withCountedWriters = (core: Core, metrics: ShardMetrics): Core => ({
+  ...core,
+  writer: countedWriter(core.writer, metrics),
+  writerAfterRestore: countedWriter(core.writerAfterRestore, metrics),
+})
 
 /** Background roles of the process. A copy sends nothing. */
 function rolesOf(shared: SharedServices): RunningRole[] {

@@ -9,8 +9,8 @@ import { sendBytes } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { asUser, runCommands } from '#ledger/write/run.ts'
-import type { CommandResult, Reply } from '#ledger/write/unit-of-work.ts'
+import type { CommandResult } from '#ledger/write/answer.ts'
+import { asUser, runList } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { type ByteRange, toByteRange, toBytes } from '#lib/bytes.ts'
 import { Unavailable } from '#lib/errors.ts'
@@ -58,13 +58,6 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
   },
 })
 
-const RESULTS: Reply = {
-  status: () => 200,
-  // Composed as text: of several attempts to commit, the answered one need not be the last one composed.
-  compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
-  withoutBodies: true,
-}
-
 async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
   const acting = { ...asUser(session, 'pdv', response.locals.requestId as string), guard: liveUser(session) }
   const done: CommandResult[] = []
@@ -72,9 +65,9 @@ async function record(writer: Writer, upload: Upload, session: SyncSession, resp
     // The till has disconnected and will send the rest again.
     if (response.closed) throw new Unavailable('the till has gone')
     const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
-    const answer = await runCommands(writer, acting, invocations, { reply: RESULTS, weight })
-    if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
-    done.push(...(JSON.parse(answer.body) as CommandResult[]))
+    const results = await runList(writer, acting, invocations, { weight })
+    if (isRefusal(results)) throw new Problem(results.refused, results.details)
+    done.push(...results)
   }
   return resultsOf(upload, done)
 }

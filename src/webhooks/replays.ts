@@ -3,7 +3,6 @@ import { recordsEvents } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { isRefusal } from '#ledger/command.ts'
 import { type OperationContext, operate } from '#ledger/write/operation.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
 import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
@@ -140,10 +139,12 @@ export async function stepReplay(
   if (!due) return null
   const { company_id: companyId, webhook_id: id } = due
   try {
-    const answer = await operate(pool, { companyId, idempotency: undefined }, async (operating) =>
-      JSON.stringify(await step(operating, id, newId, limits)),
-    )
-    return !isRefusal(answer) && (JSON.parse(answer.body) as number) > 0
+    let queued = 0
+    await operate(pool, { companyId, idempotency: undefined }, async (operating) => {
+      queued = await step(operating, id, newId, limits)
+      return ''
+    })
+    return queued > 0
   } catch (error) {
     await pool.query({ ...WAIT, values: [companyId, id, null, FAILED_WAIT_SECONDS] })
     onError(error)

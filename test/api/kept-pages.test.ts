@@ -79,9 +79,9 @@ describe('cached pages', () => {
     if (!invocation) return
     const invocations = [invocation]
     const request = { companyId, invocations, origin: 'api' as const, actor: null, requestId: null }
-    const answer = await api.core.writer.run({ ...request, reply: { status: () => 200 } })
-    if (isRefusal(answer) || answer.body === '') return
-    known.set(kindOf(each), [...(known.get(kindOf(each)) ?? []), JSON.parse(answer.body).id])
+    const answer = await api.core.writer.run(request)
+    if (isRefusal(answer) || answer.json === '') return
+    known.set(kindOf(each), [...(known.get(kindOf(each)) ?? []), (answer.record as { id: number }).id])
   }
 
   /** Keeps the API plan: without it no request would be answered. */

@@ -158,9 +158,8 @@ for (const { name, store, runs } of STORES)
         origin,
         actor: null,
         requestId: null,
-        reply: { status: () => 200 },
       })
-      return isRefusal(answer) || answer.body === '' ? null : (JSON.parse(answer.body) as { id: number }).id
+      return isRefusal(answer) || answer.json === '' ? null : (answer.record as { id: number }).id
     }
 
     async function open(): Promise<{ companyId: number; known: Known }> {

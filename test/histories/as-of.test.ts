@@ -69,11 +69,10 @@ describe('as of', () => {
         origin: 'api',
         actor: null,
         requestId: null,
-        reply: { status: () => 200 },
       })
-      if (isRefusal(answer) || answer.body === '') continue
+      if (isRefusal(answer) || answer.json === '') continue
       const ids = known.get(kindOf(each)) ?? []
-      const { id } = JSON.parse(answer.body)
+      const { id } = answer.record as { id: number }
       known.set(kindOf(each), ids.includes(id) ? ids : [...ids, id])
     }
   }

@@ -8,7 +8,7 @@ import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { type Envelope, GENESIS_HASH, hashOf, type Origin, streamOf } from '#ledger/envelope.ts'
-import type { Reply, Request } from '#ledger/write/unit-of-work.ts'
+import type { Request } from '#ledger/write/unit-of-work.ts'
 import { type Core, openCore } from '#service/core.ts'
 import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { useDatabase } from '../support/database.ts'
@@ -139,7 +139,6 @@ for (const { name, store, runs, expected } of REPLAYS)
         origin: 'system',
         actor: null,
         requestId: uuidv7(),
-        reply: { status: () => 200 },
         ...rest,
       })
 
@@ -156,7 +155,7 @@ for (const { name, store, runs, expected } of REPLAYS)
         invoke(createPaymentType, { name: 'Dinheiro', kind: 'cash', fee_percentage: '0.00', due_days: 30 }),
       ])
       if (isRefusal(paid)) throw new Error('setup: payment type refused')
-      return { core, id, known: new Map([['payment_type', [JSON.parse(paid.body).id]]]) }
+      return { core, id, known: new Map([['payment_type', [(paid.record as { id: number }).id]]]) }
     }
 
     async function send({ steps, origin, key }: Call, { core, id, known }: Opened): Promise<void> {
@@ -167,9 +166,9 @@ for (const { name, store, runs, expected } of REPLAYS)
       if (tried.length === 0) return
       const requestHash = createHash('sha256').update(JSON.stringify(steps)).digest('hex')
       const results: (string | null)[] = []
-      const compose: Reply['compose'] = (all) => {
-        results.push(...all.map((result) => (isRefusal(result) ? null : result.body)))
-        return { status: 200, body: '' }
+      const compose: Request['compose'] = (all) => {
+        results.push(...all.map((result) => (isRefusal(result) ? null : result.json)))
+        return { outcome: 'updated', json: '' }
       }
       const answer = await run(
         { core, id },
@@ -178,10 +177,10 @@ for (const { name, store, runs, expected } of REPLAYS)
           origin,
           idempotency: key === null ? undefined : { key, requestHash },
           // A single command has its own response, so its event carries the key.
-          reply: tried.length === 1 ? { status: () => 200 } : { status: () => 200, compose },
+          ...(tried.length > 1 && { compose }),
         },
       )
-      if (tried.length === 1 && !isRefusal(answer)) results.push(answer.body)
+      if (tried.length === 1 && !isRefusal(answer)) results.push(answer.json)
       for (const [position, body] of results.entries()) {
         const kind = tried[position]?.kind
         if (!body || kind === undefined) continue

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Envelope } from '#ledger/envelope.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { addition, echo } from './counters.ts'
@@ -42,7 +42,7 @@ describe('catch-up of the tables with the event store', () => {
   it('applies events of other writers before it decides anything new [LEDGER-14]', async () => {
     await left(added(1, 'r-1'), added(2, 'r-2'), added(1, 'r-3'))
     const answer = await ask('new')
-    expect(JSON.parse(answer.body)).to.include({ id: 1, value: 3 })
+    expect(answer.record).to.include({ id: 1, value: 3 })
     await assertLedger(harness, 1, 4)
   })
 
@@ -56,24 +56,24 @@ describe('catch-up of the tables with the event store', () => {
     await left(added(1, 'r-1', 'first'), added(1, 'r-2', 'second'), added(1, 'r-3'))
     await ask('new')
     const answers = await Promise.all([ask('first'), ask('second')])
-    expect(answers.map(({ status, replayed }) => [status, replayed])).to.deep.equal([
-      [201, true],
-      [201, true],
+    expect(answers.map(({ outcome, replayed }) => [outcome, replayed])).to.deep.equal([
+      ['created', true],
+      ['created', true],
     ])
-    expect(answers.map(({ body }) => JSON.parse(body).value)).to.deep.equal([1, 2])
+    expect(answers.map(({ record }) => (record as { value: number }).value)).to.deep.equal([1, 2])
     await assertLedger(harness, 1, 4)
   })
 
   it('stores time-dependent fields as the original request would have answered them', async () => {
     const [event] = await left(added(1, 'r-1', 'first'))
     await ask('new')
-    expect(JSON.parse((await ask('first')).body)).to.include({ shown_at: event?.recorded_at })
+    expect((await ask('first')).record).to.include({ shown_at: event?.recorded_at })
   })
 
   it('stores the answer of a request with several events as of its last event', async () => {
     await left(added(1, 'r-1', 'first'), added(2, 'r-1'), added(1, 'r-1'), added(1, 'r-2'))
     await ask('new')
-    expect(JSON.parse((await ask('first')).body)).to.include({ id: 1, value: 2 })
+    expect((await ask('first')).record).to.include({ id: 1, value: 2 })
   })
 
   it('distinguishes requests with the same client request id, or without one', async () => {
@@ -85,7 +85,7 @@ describe('catch-up of the tables with the event store', () => {
       await left(added(1, request_id, 'first'), added(1, request_id, 'second'))
       await ask('new')
       const answers = await Promise.all([ask('first'), ask('second')])
-      expect(answers.map(({ replayed, body }) => [replayed, JSON.parse(body).value])).to.deep.equal([
+      expect(answers.map(({ replayed, record }) => [replayed, (record as { value: number }).value])).to.deep.equal([
         [true, 1],
         [true, 2],
       ])
@@ -133,7 +133,7 @@ describe('catch-up of the tables with the event store', () => {
       throw new Error('14 UNAVAILABLE')
     }
     const answers = await Promise.all([ask('key'), ask('key')])
-    expect(answers.map(({ body }) => JSON.parse(body).value)).to.deep.equal([2, 2])
+    expect(answers.map(({ record }) => (record as { value: number }).value)).to.deep.equal([2, 2])
     expect(answers.map(({ replayed }) => replayed)).to.deep.equal([false, true])
     await assertLedger(harness, 1, 2)
   })

@@ -96,7 +96,7 @@ interface AdditionInput {
 /** A row that belongs to an event without being part of it, in an existing table. */
 const secretRow = (company_id: number, secret: string, created_at: string) => ({
   table: idempotentAnswers,
-  row: { company_id, key: `secret-${secret}`, request_hash: '', status: 0, body: '', created_at },
+  row: { company_id, key: `secret-${secret}`, request_hash: '', outcome: 'updated' as const, body: '', created_at },
 })
 
 /** Adds to a counter; refuses to exceed the limit; can throw like a bug. */
@@ -120,7 +120,6 @@ export function addition(companyId: number, input: AdditionInput, key?: string, 
     actor: null,
     requestId: `request-${key ?? 'none'}`,
     idempotency: key === undefined ? undefined : { key, requestHash },
-    reply: { status: () => 200 },
   }
 }
 
@@ -129,14 +128,11 @@ export function additions(companyId: number, inputs: readonly AdditionInput[], k
   return {
     ...addition(companyId, { id: 1, by: 1 }, key),
     invocations: inputs.map((input) => invoke(addToCounter, input)),
-    reply: {
-      status: () => 200,
-      compose: (results) => ({
-        status: results.some(isRefusal) ? 207 : 200,
-        body: JSON.stringify(
-          results.map((result) => (isRefusal(result) ? result.refused : JSON.parse(result.body).value)),
-        ),
-      }),
-    },
+    compose: (results) => ({
+      outcome: results.some(isRefusal) ? 'partial' : 'updated',
+      json: JSON.stringify(
+        results.map((result) => (isRefusal(result) ? result.refused : JSON.parse(result.json).value)),
+      ),
+    }),
   }
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { isRefusal } from '#ledger/command.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { useDatabase } from '../support/database.ts'
@@ -63,7 +63,7 @@ describe('crash windows of a store outside the transaction', () => {
       const answers = await Promise.all(requests.map(([company, key]) => insist(harness.writer, company, key)))
       await assertExactlyOnce(harness, new Map(COMPANIES.map((company) => [company, 10])))
       const again = await Promise.all(requests.map(([company, key]) => insist(harness.writer, company, key)))
-      expect(again.map((answer) => answer.body)).to.deep.equal(answers.map((answer) => answer.body))
+      expect(again.map((answer) => answer.json)).to.deep.equal(answers.map((answer) => answer.json))
       expect(again.every((answer) => answer.replayed)).to.equal(true)
     })
   }
@@ -71,7 +71,7 @@ describe('crash windows of a store outside the transaction', () => {
   it('answers a request once if its append lands long after it seemed lost [LEDGER-8]', async () => {
     store.faults.push('late')
     const first = harness.writer.run(addition(1, { id: 1, by: 1 }, 'slow'))
-    expect(await first).to.include({ status: 200, body: (await insist(harness.writer, 1, 'slow')).body })
+    expect(await first).to.include({ outcome: 'updated', json: (await insist(harness.writer, 1, 'slow')).json })
     expect(store.release(), 'the late append finds its revision taken').to.equal(0)
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
@@ -101,7 +101,7 @@ describe('crash windows of a store outside the transaction', () => {
     store.read = read
     const answer = await insist(harness.another(), 1, 'paid')
     expect(answer.replayed, 'catch-up stored the answer of the request that crashed').to.equal(true)
-    expect(JSON.parse(answer.body)).to.include({ id: 1, value: 1 })
+    expect(answer.record).to.include({ id: 1, value: 1 })
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
@@ -158,7 +158,7 @@ describe('crash windows of a store outside the transaction', () => {
             for (const company of COMPANIES) await run.writer.run(addition(company, { id: 1, by: 1, limit: 0 }))
             expect(answers.filter((answer) => !answer.replayed)).to.have.length.at.most(keys.length)
             for (let index = 0; index < answers.length; index += 2)
-              expect(answers[index]?.body).to.equal(answers[index + 1]?.body)
+              expect(answers[index]?.json).to.equal(answers[index + 1]?.json)
             await assertExactlyOnce(run, new Map(COMPANIES.map((company) => [company, 6])))
           } finally {
             await run.close()

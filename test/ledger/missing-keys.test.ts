@@ -198,7 +198,6 @@ for (const [name, outside] of [
         origin: 'system',
         actor: null,
         requestId: null,
-        reply: { status: () => 200 },
       })
 
     before(async () => {

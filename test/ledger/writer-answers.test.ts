@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { isRefusal } from '#ledger/command.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import { useDatabase } from '../support/database.ts'
 import { purgeTables } from '../support/purge.ts'
 import { addition } from './counters.ts'
@@ -36,7 +36,7 @@ describe('writer, stored answers', () => {
       const writers = processes === 1 ? [harness.writer] : [harness.writer, harness.another()]
       const requests = Array.from({ length: 20 }, (_, n) => writers[n % processes]?.run(addition(1, ONE, 'key')))
       const answers = (await Promise.all(requests)) as Answer[]
-      expect(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size).to.equal(1)
+      expect(new Set(answers.map(({ outcome, json }) => `${outcome} ${json}`)).size).to.equal(1)
       expect(answers.filter(({ replayed }) => replayed)).to.have.length(19)
       const [event] = await assertLedger(harness, 1, 1)
       expect(event?.idempotency).to.deep.equal({ key: 'key', request_hash: 'same', status: 200 })
@@ -48,7 +48,7 @@ describe('writer, stored answers', () => {
       harness.writer.run(addition(1, ONE, 'key', 'one body')),
       harness.writer.run(addition(1, ONE, 'key', 'another body')),
     ])
-    expect(first).to.include({ status: 200 })
+    expect(first).to.include({ outcome: 'updated' })
     expect(other).to.deep.equal({ refused: 'idempotency_key_reuse' })
     expect(await harness.writer.run(addition(1, ONE, 'key', 'another body'))).to.deep.equal(other)
     expect(await harness.writer.run(addition(1, ONE, 'key', 'one body'))).to.include({ replayed: true })
@@ -65,18 +65,18 @@ describe('writer, stored answers', () => {
   it('show the record as originally answered, not its current state [IDEM-2]', async () => {
     const first = await run('first')
     await run('second')
-    expect(await run('first')).to.deep.equal({ ...first, replayed: true, revision: 1 })
+    expect(await run('first')).to.deep.equal({ ...first, results: [], replayed: true, revision: 1 })
   })
 
   it('are kept for 24 hours; then a request is decided again [IDEM-4]', async () => {
     const first = await run('key')
     await age('key', '23 hours 59 minutes')
-    expect(await run('key')).to.include({ replayed: true, body: first.body })
+    expect(await run('key')).to.include({ replayed: true, json: first.json })
     await age('key', '2 minutes')
     const anew = await run('key')
     expect(anew).to.include({ replayed: false })
-    expect(JSON.parse(anew.body).value).to.equal(2)
-    expect(await run('key')).to.include({ replayed: true, body: anew.body })
+    expect((anew.record as { value: number }).value).to.equal(2)
+    expect(await run('key')).to.include({ replayed: true, json: anew.json })
     await assertLedger(harness, 1, 2)
   })
 
@@ -84,7 +84,7 @@ describe('writer, stored answers', () => {
     await run('key')
     await age('key', '25 hours')
     expect(await harness.writer.run(addition(1, ONE, 'key', 'another body'))).to.include({
-      status: 200,
+      outcome: 'updated',
       replayed: false,
     })
   })
@@ -93,7 +93,7 @@ describe('writer, stored answers', () => {
     await run('fresh')
     await harness.pool.query(
       `insert into idempotent_answers
-       select 2, 'old-' || n, 'hash', 200, '{}', clock_timestamp() - interval '24 hours 1 second' from generate_series(1, 5001) n`,
+       select 2, 'old-' || n, 'hash', 'updated', '{}', clock_timestamp() - interval '24 hours 1 second' from generate_series(1, 5001) n`,
     )
     expect(await purgeTables(harness.pool, 'idempotent_answers')).to.equal(5001)
     expect(await purgeTables(harness.pool, 'idempotent_answers')).to.equal(0)

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import type { PoolClient } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { Answer, Request } from '#ledger/write/unit-of-work.ts'
+import type { Answer } from '#ledger/write/answer.ts'
+import type { Request } from '#ledger/write/unit-of-work.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { useDatabase } from '../support/database.ts'
 import type { CommitFault } from '../support/flaky-pool.ts'
@@ -123,7 +124,7 @@ describe('writer, during Postgres failures', () => {
       await untilWriterWaits()
       await endConnections()
     })
-    expect((await answers)?.map(({ body }) => JSON.parse(body).value)).to.deep.equal([1, 2, 1])
+    expect((await answers)?.map(({ record }) => (record as { value: number }).value)).to.deep.equal([1, 2, 1])
     await assertLedger(harness, 1, 2)
     await assertLedger(harness, 2, 1)
   })
@@ -136,7 +137,7 @@ describe('writer, during Postgres failures', () => {
       await untilWriterWaits()
       await endConnections()
     })
-    expect((await answers)?.map(({ body }) => JSON.parse(body).value)).to.deep.equal([2, 3, 1])
+    expect((await answers)?.map(({ record }) => (record as { value: number }).value)).to.deep.equal([2, 3, 1])
     await assertLedger(harness, 1, 3)
     await assertLedger(harness, 2, 1)
   })
@@ -180,7 +181,7 @@ describe('writer, during Postgres failures', () => {
     await holding('select from ops.ledgers where company_id = 1 for update', async () => {
       const locked = times(20, () => failureOf(run(1)))
       const others = await Promise.all([run(2), run(3), run(2)])
-      expect(others.map(({ status }) => status)).to.deep.equal([200, 200, 200])
+      expect(others.map(({ outcome }) => outcome)).to.deep.equal(['updated', 'updated', 'updated'])
       for (const failure of await Promise.all(locked)) expect(failure).to.be.instanceOf(Unavailable)
       expect(harness.logged).to.deep.equal(['a unit of work failed'])
     })

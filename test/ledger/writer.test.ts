@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import { useDatabase } from '../support/database.ts'
 import { addition, additions } from './counters.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
@@ -70,7 +70,7 @@ describe('writer', () => {
           const values: number[] = []
           for (let n = 0; n < 40; n++) {
             const answer = (await writer.run(addition(1, { id: 1, by: 1 }))) as Answer
-            values.push(JSON.parse(answer.body).value)
+            values.push((answer.record as { value: number }).value)
           }
           return values
         }),
@@ -81,7 +81,7 @@ describe('writer', () => {
 
     it('answers each request with the record as of its own event, in order of arrival', async () => {
       const answers = accepted(await Promise.all(times(40, () => harness.writer.run(addition(1, { id: 1, by: 1 })))))
-      expect(answers.map((answer) => JSON.parse(answer.body).value)).to.deep.equal(times(40, (n) => n + 1))
+      expect(answers.map((answer) => (answer.record as { value: number }).value)).to.deep.equal(times(40, (n) => n + 1))
       expect(answers.map((answer) => answer.revision)).to.deep.equal(times(40, (n) => n))
     })
 
@@ -98,7 +98,7 @@ describe('writer', () => {
       expect(refused).to.include({ refused: 'validation_failed' })
       await assertLedger(harness, 1, 0)
       expect(await harness.writer.run(addition(1, { id: 1, by: 1 }, 'key'))).to.include({
-        status: 200,
+        outcome: 'updated',
         replayed: false,
       })
     })
@@ -137,8 +137,8 @@ describe('writer', () => {
     it('decide each command on the results of the previous ones, and report every result', async () => {
       const inputs = times(8, (n) => ({ id: 1, by: 1, limit: n === 3 ? 0 : 6 }))
       const answer = await harness.writer.run(additions(1, inputs, 'batch'))
-      expect(answer).to.deep.include({ status: 207, replayed: false, revision: 5 })
-      expect(JSON.parse((answer as Answer).body)).to.deep.equal([
+      expect(answer).to.deep.include({ outcome: 'partial', replayed: false, revision: 5 })
+      expect((answer as Answer).record).to.deep.equal([
         ...[1, 2, 3, 'validation_failed'],
         ...[4, 5, 6, 'validation_failed'],
       ])
@@ -156,7 +156,7 @@ describe('writer', () => {
         'batch',
       )
       const [first, again] = [await harness.writer.run(batch), await harness.writer.run(batch)]
-      expect(again).to.deep.equal({ ...(first as Answer), replayed: true })
+      expect(again).to.deep.equal({ ...(first as Answer), results: [], replayed: true })
       await assertLedger(harness, 1, 1)
     })
 
@@ -170,7 +170,7 @@ describe('writer', () => {
       const others = times(40, (n) => harness.writer.run(addition(1 + (n % 3), { id: 1000, by: 1 })))
       const answer = (await batch) as Answer
       await Promise.all(others)
-      expect(JSON.parse(answer.body)).to.deep.equal(times(500, () => 1))
+      expect(answer.record).to.deep.equal(times(500, () => 1))
       const events = await assertLedger(harness, 1, 514)
       const ofBatch = events.filter((event) => (event.data as { id: number }).id !== 1000)
       expect(ofBatch.at(-1)?.revision).to.equal((ofBatch[0]?.revision ?? 0) + 499)
@@ -179,8 +179,8 @@ describe('writer', () => {
 
     it('without commands are answered and change nothing', async () => {
       expect(await harness.writer.run(additions(1, [], 'nothing'))).to.include({
-        status: 200,
-        body: '[]',
+        outcome: 'updated',
+        json: '[]',
         revision: -1,
       })
       await assertLedger(harness, 1, 0)

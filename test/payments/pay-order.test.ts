@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
 import { createStore } from '#commands/stores.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import { asApiKey } from '#ledger/write/run.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { payOrder } from '#payments/pay-order.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -109,9 +109,9 @@ describe('interrupted payment', () => {
       expect(ended).to.equal('crash')
       const answer = (await pay(id, point)) as Answer
       expect(isRefusal(answer)).to.equal(false)
-      expect(answer).to.include({ status: 201, replayed: point === 'after record' })
+      expect(answer).to.include({ outcome: 'created', replayed: point === 'after record' })
       expect(provider.payments).to.have.length(1)
-      const order = JSON.parse(answer.body) as OrderObject
+      const order = answer.record as OrderObject
       expect(order).to.include({ status: 'paid' })
       expect(order.payments).to.have.length(1)
       expect((await company.get(`/orders/${id}`)).body.data).to.deep.equal(order)

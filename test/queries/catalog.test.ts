@@ -56,11 +56,11 @@ describe('queries on the catalog', () => {
     expect(recordsOf(listed).map((item) => item.category_name)).to.deep.equal([AWKWARD, 'Doces', null])
     const input = { external_id: 'z', name: AWKWARD, price: '1.00', category_id: 1, stock: '2' }
     const answer = await shop.run(replaceItem, ReplaceItemInput.parse(input))
-    const { id } = JSON.parse(answer.body)
+    const { id } = answer.record as { id: number }
     const found = await getItem(shop.core.pool, COMPANY_ID, id)
-    expect(found).to.deep.equal({ record: answer.body, revision: answer.revision })
+    expect(found).to.deep.equal({ record: answer.json, revision: answer.revision })
     const alone = await listItems(shop.core.pool, COMPANY_ID, { limit: 1, external_id: 'z' })
-    expect(dataOf(alone)).to.equal(answer.body)
+    expect(dataOf(alone)).to.equal(answer.json)
     await shop.run(deactivateItem, { id })
   })
 
@@ -103,9 +103,9 @@ describe('queries on the catalog', () => {
     await shop.record([category, event('CategoryDeleted', { id: 3 })])
     await shop.record([itemCreated({ id: 8, name: AWKWARD, category_id: 3 })])
     const answer = await shop.run(updateItem, { id: 8, changes: { price: '3.00' } })
-    expect(JSON.parse(answer.body)).to.include({ category_id: null, category_name: null, name: AWKWARD })
+    expect(answer.record).to.include({ category_id: null, category_name: null, name: AWKWARD })
     const found = await getItem(shop.core.pool, COMPANY_ID, 8)
-    expect(found.record).to.equal(answer.body)
+    expect(found.record).to.equal(answer.json)
     expect(await items({ category_id: 3 })).to.deep.equal([])
     await shop.record([event('CategoryRevived', { id: 3, external_id: null, name: 'De volta' })])
     expect(JSON.parse((await getItem(shop.core.pool, COMPANY_ID, 8)).record ?? '')).to.include({

@@ -80,7 +80,7 @@ describe('queries on customers', () => {
 
   it('responds to a command with the bytes of the list', async () => {
     const other = await openAnswer(shop)
-    expect(await getCustomer(shop.core.pool, COMPANY_ID, other.id)).to.include({ record: other.body })
+    expect(await getCustomer(shop.core.pool, COMPANY_ID, other.id)).to.include({ record: other.json })
   })
 
   it('lists deleted ones separately', async () => {
@@ -93,8 +93,8 @@ describe('queries on customers', () => {
   })
 })
 
-async function openAnswer(shop: Shop): Promise<{ id: number; body: string }> {
+async function openAnswer(shop: Shop): Promise<{ id: number; json: string }> {
   const name = 'Zé "aspas" \\ \n\u2028 😀'
-  const { body } = await shop.run(replaceCustomer, { external_id: 'z', name, person_type: 'PF' })
-  return { id: JSON.parse(body).id, body }
+  const { json, record } = await shop.run(replaceCustomer, { external_id: 'z', name, person_type: 'PF' })
+  return { id: (record as { id: number }).id, json }
 }

@@ -80,8 +80,8 @@ describe('queries on sales', () => {
   })
 
   it('responds to a cancellation with the bytes of a later read', async () => {
-    const { body } = await shop.run(cancelSale, { id: 2 })
-    expect(await getSale(shop.core.pool, COMPANY_ID, 2)).to.include({ record: body })
+    const { json } = await shop.run(cancelSale, { id: 2 })
+    expect(await getSale(shop.core.pool, COMPANY_ID, 2)).to.include({ record: json })
   })
 
   it('lists all payment types by id, refused ones with their reason [TYPE-1]', async () => {

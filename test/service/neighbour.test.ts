@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createCustomer } from '#commands/people/customers.ts'
 import { invoke } from '#ledger/command.ts'
-import { asSystem, runCommands } from '#ledger/write/run.ts'
+import { asSystem, runList } from '#ledger/write/run.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { expectProblem } from '../support/answers.ts'
@@ -82,8 +82,7 @@ describe('company beside one that saturates the service', function () {
       const customers = Array.from({ length: CUSTOMERS }, (_, m) =>
         invoke(createCustomer, { name: `Cliente ${n} ${m}` }),
       )
-      const reply = { status: () => 200, compose: () => ({ status: 200, body: '' }), withoutBodies: true }
-      return runCommands(api.core.writer, asSystem(greedy.id), customers, { reply }).then(
+      return runList(api.core.writer, asSystem(greedy.id), customers).then(
         () => 'done',
         (error: unknown) => (error instanceof Unavailable ? 'unavailable' : error),
       )

@@ -254,7 +254,7 @@ const LONG_AGO = `now() - interval '10 years'`
 
 /** Tables with an expired row. */
 const OLD: readonly (readonly [table: string, columns: string, values: string])[] = [
-  ['idempotent_answers', 'key, request_hash, status, body, created_at', `'k', '', 200, '', ${LONG_AGO}`],
+  ['idempotent_answers', 'key, request_hash, outcome, body, created_at', `'k', '', 'updated', '', ${LONG_AGO}`],
   [
     'sync_tokens',
     'hash, user_id, generation, person_generation, created_at, last_used_at, revoked_at',

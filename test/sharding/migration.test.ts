@@ -131,7 +131,7 @@ describe('migration of a company', () => {
     await company.post('/sales', sale(cash), { 'idempotency-key': 'b' })
     const spoil = async (step: MigrationStep) => {
       if (step !== 'verified') return
-      const changed = `update ops.idempotent_answers set status = 200 where company_id = $1`
+      const changed = `update ops.idempotent_answers set outcome = 'updated' where company_id = $1`
       expect((await shards.south.core.pool.query(changed, [company.id])).rowCount).to.equal(1)
     }
     expect(await refusalOf(migrateCompany(shards.moving(company.id, { onStep: spoil })))).to.equal('differs')

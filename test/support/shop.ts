@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import { runCommand } from '#ledger/write/run.ts'
-import type { Answer } from '#ledger/write/unit-of-work.ts'
 import { type EncodedText, toText } from '#lib/bytes.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { companyRegistered } from './facts.ts'
@@ -39,7 +39,7 @@ export async function openShop(url: string): Promise<Shop> {
   })
   const run = async <I>(companyId: number, command: Command<I>, input: I): Promise<Answer> => {
     const acting = { companyId, origin: 'api', actor: null, requestId: null } as const
-    const answer = await runCommand(core.writer, acting, command, input, { reply: { status: () => 200 } })
+    const answer = await runCommand(core.writer, acting, command, input)
     if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
     return answer
   }

@@ -1,4 +1,3 @@
-import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { installationOf } from './installation.ts'
 import { type Inconsistency, inconsistencyMessage, inconsistencyOf, isOfAnother } from './installation-check.ts'
@@ -54,15 +53,4 @@ export class WritesBlocked extends Unavailable {
 export function assertConsistent({ trouble }: Pick<InstallationCheck, 'trouble'>): void {
   const found = trouble()
   if (found) throw new WritesBlocked(found)
-}
-
-/** A writer that refuses writes during an inconsistency. */
-export function blockableWriter(writer: Writer, standing: Pick<InstallationCheck, 'trouble'>): Writer {
-  return {
-    idle: writer.idle,
-    async run(request) {
-      assertConsistent(standing)
-      return writer.run(request)
-    },
-  }
 }

@@ -1,12 +1,13 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/errors.ts'
 import { retry } from '#lib/retry.ts'
-import type { Writer } from '../write/writer.ts'
 import { type CatchUpSubscriptionOptions, catchUpAll } from './follower.ts'
 
 /** Work that must be done before a process may write to an external store. */
 export interface Preparation {
   isDone(): boolean
+  /** @throws Unavailable */
+  assertDone(): void
   /** Resolves after the first attempt, successful or not. */
   readonly tried: Promise<void>
   stop(): Promise<void>
@@ -43,21 +44,13 @@ export function prepare(
   )
   return {
     isDone: () => isDone,
+    assertDone() {
+      if (!isDone) throw new Unavailable('the event store has not been caught up with')
+    },
     tried: first,
     async stop() {
       stopping.abort()
       await preparing
-    },
-  }
-}
-
-/** A writer that refuses requests until the preparation is complete. */
-export function guarded(writer: Writer, preparation: Preparation): Writer {
-  return {
-    idle: writer.idle,
-    async run(request) {
-      if (!preparation.isDone()) throw new Unavailable('the event store has not been caught up with')
-      return writer.run(request)
     },
   }
 }

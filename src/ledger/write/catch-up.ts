@@ -17,6 +17,7 @@ import { ensure, erasuresOf, project, refsOf, render } from '../projection.ts'
 import { type ReactionContext, type Reactor, reactTo } from '../reactor.ts'
 import { type EventReader, readNewest } from '../reading.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
+import { recordedOutcomeOf } from './answer.ts'
 import { type AttemptOptions, finishAttempt, reportCommit } from './attempt.ts'
 import { storeAnswer } from './idempotency.ts'
 
@@ -86,12 +87,13 @@ async function answer(event: Envelope, ledger: OpenLedger, reacting: ReactionCon
   const { key, request_hash: requestHash, status } = event.idempotency
   // As of the event: values that depend on the clock are those of the original answer.
   const at = { companyId: ledger.companyId, now: event.recorded_at }
-  const body = status === 204 ? '' : await render(event.subject, at, reacting)
+  const outcome = recordedOutcomeOf(status)
+  const json = outcome === 'deleted' ? '' : await render(event.subject, at, reacting)
   const { companyId } = ledger
   storeAnswer(
     reacting.set.of(companyId),
     { key, requestHash },
-    { status, body },
+    { outcome, json },
     { companyId, lastRecordedAt: event.recorded_at },
   )
   return null

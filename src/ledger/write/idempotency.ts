@@ -6,6 +6,7 @@ import type { OpenLedger } from '../ledgers.ts'
 import { byPk, table } from '../table.ts'
 import { containsNeedle, eraseTexts, type TextErasure } from '../text-erasure.ts'
 import type { Changes, Rows } from '../working-set.ts'
+import { type Answer, type AnswerOutcome, type AnswerText, createAnswer } from './answer.ts'
 
 /** Idempotency-Key of a request and the hash that identifies its content. */
 export interface Idempotency {
@@ -22,7 +23,7 @@ interface StoredAnswer {
   company_id: number
   key: string
   request_hash: string
-  status: number
+  outcome: AnswerOutcome
   body: string
   created_at: string
 }
@@ -33,20 +34,12 @@ export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
     company_id: 'bigint',
     key: 'text',
     request_hash: 'text',
-    status: 'integer',
+    outcome: 'text',
     body: 'text',
     created_at: 'timestamptz',
   },
   keys: { pk: ['company_id', 'key'] },
 })
-
-/** A stored answer; `revision` is the ledger's current one. */
-interface Replay {
-  readonly status: number
-  readonly body: string
-  readonly replayed: true
-  readonly revision: number
-}
 
 /** The row to load before `findReplay`. */
 export const answerRefs = (idempotency: Idempotency | undefined) =>
@@ -57,7 +50,7 @@ export function findReplay(
   rows: Rows,
   idempotency: Idempotency | undefined,
   { revision, now }: Pick<OpenLedger, 'revision' | 'now'>,
-): Replay | Refusal | null {
+): Answer | Refusal | null {
   const [ref] = answerRefs(idempotency)
   const stored = ref ? rows.get(ref) : null
   return stored && idempotency ? replayOf({ ...stored, revision, now }, idempotency) : null
@@ -72,11 +65,11 @@ export async function lookUpReplay(
   pool: Pool,
   companyId: number,
   idempotency: Idempotency | undefined,
-): Promise<Replay | Refusal | null> {
+): Promise<Answer | Refusal | null> {
   if (!idempotency) return null
   const { rows } = await pool.query<Found>({
     name: 'find_answer',
-    text: `select a.status, a.body, a.request_hash, a.created_at, l.revision, now() as now
+    text: `select a.outcome, a.body, a.request_hash, a.created_at, l.revision, now() as now
            from idempotent_answers a join ledgers l on l.company_id = a.company_id
            where a.company_id = $1 and a.key = $2 for share of a`,
     values: [companyId, idempotency.key],
@@ -91,26 +84,26 @@ interface Found extends Omit<StoredAnswer, 'company_id' | 'key'> {
 }
 
 /** An answer past its retention counts as absent, even before the purge deletes it. */
-function replayOf(found: Found, { requestHash }: Idempotency): Replay | Refusal | null {
-  const { status, body, revision } = found
+function replayOf(found: Found, { requestHash }: Idempotency): Answer | Refusal | null {
+  const { outcome, body: json, revision } = found
   if (Date.parse(found.now) - Date.parse(found.created_at) >= ANSWER_RETENTION_MS) return null
   return found.request_hash === requestHash
-    ? { status, body, replayed: true, revision }
+    ? createAnswer({ outcome, json }, { revision, replayed: true })
     : refuse('idempotency_key_reuse')
 }
 
 export function storeAnswer(
   rows: Changes,
   { key, requestHash }: Idempotency,
-  { status, body }: { readonly status: number; readonly body: string },
+  { outcome, json }: AnswerText,
   { companyId, lastRecordedAt }: Pick<OpenLedger, 'companyId' | 'lastRecordedAt'>,
 ): void {
   rows.put(idempotentAnswers, {
     company_id: companyId,
     key,
     request_hash: requestHash,
-    status,
-    body,
+    outcome,
+    body: json,
     created_at: lastRecordedAt,
   })
 }

@@ -3,8 +3,9 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { inTransaction, type Transaction } from '#postgres/transaction.ts'
 import { lockLedger, openLedger, readLedgerClock } from '../ledgers.ts'
 import { createWorkingSet } from '../working-set.ts'
+import { type Answer, createAnswer } from './answer.ts'
 import { answerRefs, findReplay, storeAnswer } from './idempotency.ts'
-import type { Answer, Request } from './unit-of-work.ts'
+import type { Request } from './unit-of-work.ts'
 
 /** Context of an operation: statements under the lock of the company's ledger, at an instant (UTC). */
 export interface OperationContext {
@@ -48,13 +49,14 @@ export async function operate(
       if (guard?.holds(rows, ledger.now) === false) return refuse('invalid_token')
       const replay = findReplay(rows, idempotency, ledger)
       if (replay) return replay
-      const body = await operation({ tx, companyId, now })
-      if (typeof body !== 'string') throw new Refused(body)
+      const json = await operation({ tx, companyId, now })
+      if (typeof json !== 'string') throw new Refused(json)
+      const answer = createAnswer({ outcome: 'updated', json }, ledger)
       if (idempotency) {
-        storeAnswer(rows, idempotency, { status: 200, body }, ledger)
+        storeAnswer(rows, idempotency, answer, ledger)
         await Promise.all(set.flush(tx))
       }
-      return { status: 200, body, replayed: false, revision: ledger.revision }
+      return answer
     })
   } catch (error) {
     if (error instanceof Refused) return error.refusal

@@ -40,7 +40,7 @@ export async function findStored<R extends Doubtful>(
     found.set(request, past)
     const rows = set.of(request.companyId)
     const ledger = ledgers.get(request.companyId) as OpenLedger
-    if (request.idempotency && 'body' in past.answer) storeAnswer(rows, request.idempotency, past.answer, ledger)
+    if (request.idempotency && 'json' in past.answer) storeAnswer(rows, request.idempotency, past.answer, ledger)
     for (const { table, row } of past.privateRows) rows.put(table, row)
   }
   const moved = [...ledgers.values()].filter(({ revision, expectedRevision }) => revision > expectedRevision)

@@ -1,6 +1,7 @@
 import type { Refusal } from '#domain/refusal.ts'
 import { type Command, type Invocation, invoke, isRefusal } from '../command.ts'
-import type { Answer, Request } from './unit-of-work.ts'
+import type { Answer, CommandResult } from './answer.ts'
+import type { Request } from './unit-of-work.ts'
 import type { Writer } from './writer.ts'
 
 /** Company, channel, actor and request id of an action; all of them are recorded in the events. */
@@ -27,8 +28,8 @@ export const asSystem = (companyId: number, requestId: string | null = null): Ac
   requestId,
 })
 
-/** The reply, the Idempotency-Key and the weight of a request. */
-type Answering = Pick<Request, 'reply' | 'idempotency' | 'weight'>
+/** How a request is answered, and its weight in the queue. */
+type Answering = Pick<Request, 'outcome' | 'compose' | 'withoutRecords' | 'idempotency' | 'weight'>
 
 /** Runs commands as one request. @throws Unavailable if the outcome cannot be guaranteed. */
 export const runCommands = (
@@ -44,15 +45,36 @@ export const runCommand = <I>(
   acting: Actor,
   command: Command<I>,
   input: I,
-  answering: Answering,
+  answering: Answering = {},
 ): Promise<Answer | Refusal> => runCommands(writer, acting, [invoke(command, input)], answering)
 
-/** The status is not used. */
-const UNSEEN = { reply: { status: () => 200 } }
+/**
+ * Runs commands as one request and returns the result of each, without records. @throws Unavailable if the outcome
+ * cannot be guaranteed.
+ */
+export async function runList(
+  writer: Writer,
+  acting: Actor,
+  invocations: readonly Invocation[],
+  { idempotency, weight }: Pick<Request, 'idempotency' | 'weight'> = {},
+): Promise<readonly CommandResult[] | Refusal> {
+  const answer = await runCommands(writer, acting, invocations, {
+    idempotency,
+    weight,
+    compose: (results) => ({
+      outcome: results.some(isRefusal) ? 'partial' : 'updated',
+      // Only a replay reads the text.
+      json: idempotency ? JSON.stringify(results) : '',
+    }),
+    withoutRecords: true,
+  })
+  if (isRefusal(answer)) return answer
+  return answer.replayed ? (answer.record as CommandResult[]) : answer.results
+}
 
 /**
- * Runs one command without a protocol that needs a status. `R` is the resulting record, or null for a command without
- * one, such as a deletion. @throws Unavailable if the outcome cannot be guaranteed.
+ * Runs one command. `R` is the resulting record, or null for a command without one, such as a deletion. @throws
+ * Unavailable if the outcome cannot be guaranteed.
  */
 export async function runAs<R extends object | null, I = unknown>(
   writer: Writer,
@@ -60,9 +82,8 @@ export async function runAs<R extends object | null, I = unknown>(
   command: Command<I>,
   input: I,
 ): Promise<R | Refusal> {
-  const answer = await runCommand(writer, acting, command, input, UNSEEN)
-  if (isRefusal(answer)) return answer
-  return (answer.body === '' ? null : JSON.parse(answer.body)) as R
+  const answer = await runCommand(writer, acting, command, input)
+  return isRefusal(answer) ? answer : (answer.record as R)
 }
 
 /** As runAs, by the service itself, outside any request. */

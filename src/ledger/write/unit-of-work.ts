@@ -21,6 +21,7 @@ import { ensure, erasuresOf, project, type ReadModel, refsOf, render } from '../
 import { type ReactionContext, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
 import type { Changes, Rows } from '../working-set.ts'
+import { type Answer, type AnswerText, answerStatusOf, type CommandResult, createAnswer } from './answer.ts'
 import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
 
 /**
@@ -44,32 +45,18 @@ export interface Request {
   readonly requestId: string | null
   readonly guard?: Guard | undefined
   readonly idempotency?: Idempotency | undefined
-  readonly reply: Reply
+  /** Outcome of the whole request, if it is not the outcome of its command. */
+  readonly outcome?: OutcomeKind | undefined
+  /**
+   * Makes the answer of a request of many commands; without it the request has exactly one. Called in the transaction,
+   * because the answer may be stored there.
+   */
+  readonly compose?: ComposeAnswer | undefined
+  /** True if the records are not used; their JSON text is then not rendered. */
+  readonly withoutRecords?: boolean | undefined
 }
 
-/**
- * Turns results into an answer. The edge provides it; it is called in the transaction, because the answer may be stored
- * there.
- */
-export interface Reply {
-  status(outcome: OutcomeKind): number
-  /** Answer of a request of many commands. Without it the request has exactly one. */
-  compose?(results: readonly CommandResult[]): { status: number; body: string }
-  /** True if `compose` does not use the records; their JSON text is then not rendered. */
-  readonly withoutBodies?: boolean
-}
-
-export type CommandResult = (Pick<Accepted, 'outcome' | 'subject' | 'remarks'> & { readonly body: string }) | Refusal
-
-export interface Answer {
-  readonly status: number
-  /** JSON text of the record, or the result of `compose`; '' if there is nothing to show. */
-  readonly body: string
-  /** True if an earlier request with the same Idempotency-Key stored the answer. */
-  readonly replayed: boolean
-  /** Revision of the company's ledger when the answer was decided. */
-  readonly revision: number
-}
+export type ComposeAnswer = (results: readonly CommandResult[]) => AnswerText
 
 export interface Deciding extends ReactionContext {
   /** Runs a command's lookup on the company's rows in the tables. */
@@ -169,11 +156,11 @@ const correctsClock = ({ invocations }: Request): boolean =>
   invocations.length === 1 && invocations[0]?.command.correctsClock === true
 
 function answerOf(request: Request, results: readonly CommandResult[], revision: number): Answer | Refusal {
-  if (request.reply.compose) return { ...request.reply.compose(results), replayed: false, revision }
+  if (request.compose) return createAnswer(request.compose(results), { revision, results })
   const [result] = results
   if (!result || results.length !== 1) throw new Error('a request without compose has one command')
   if (isRefusal(result)) return result
-  return { status: request.reply.status(result.outcome), body: result.body, replayed: false, revision }
+  return createAnswer({ outcome: request.outcome ?? result.outcome, json: result.json }, { revision, results })
 }
 
 async function runCommand(
@@ -228,9 +215,9 @@ async function runCommand(
   if (sealed.length > 0) ledger.commands.push(sealed.map(({ stored }) => stored))
   const { outcome, subject, remarks, privateRows } = decision
   const at = { companyId: request.companyId, now: ledger.lastRecordedAt }
-  const isShown = outcome !== 'deleted' && !request.reply.withoutBodies
-  const body = isShown ? await render(subject, at, deciding) : ''
-  return { result: { outcome, subject, remarks, body }, events, privateRows }
+  const isShown = outcome !== 'deleted' && !request.withoutRecords
+  const json = isShown ? await render(subject, at, deciding) : ''
+  return { result: { outcome, subject, remarks, json }, events, privateRows }
 }
 
 /** Creates or loads the keys of all persons in the events. */
@@ -264,13 +251,13 @@ function seal(
   ledger: OpenLedger,
   { model, set, keychain, newId }: Deciding,
 ): SealedEvent[] {
-  const single = !request.reply.compose
+  const single = !request.compose
   const idempotency: IdempotencyRecord | null =
     single && request.idempotency
       ? {
           key: request.idempotency.key,
           request_hash: request.idempotency.requestHash,
-          status: request.reply.status(decision.outcome),
+          status: answerStatusOf(request.outcome ?? decision.outcome),
         }
       : null
   const { companyId } = request

@@ -4,11 +4,12 @@ import { Unavailable } from '#lib/errors.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { blockFor } from '../missing-keys.ts'
+import type { Answer } from './answer.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { NameTaken, ReservationFailed, StaleDecision } from './name-reservation.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
 import { type Doubtful, findStored } from './resolve.ts'
-import type { Answer, Decided, Request } from './unit-of-work.ts'
+import type { Decided, Request } from './unit-of-work.ts'
 
 export interface WriterOptions extends AttemptOptions {
   /** Connections with `pipeline: true`: one per lane of either kind, and one to resolve unknown outcomes. */
@@ -31,6 +32,18 @@ export interface Writer {
   /** Resolves when all accepted requests are answered. */
   idle(): Promise<void>
 }
+
+/** A condition of the process for writes; it may wait. @throws Unavailable to refuse the request */
+export type AdmissionCheck = () => void | Promise<void>
+
+/** The same queue behind checks, which each request passes in this order. */
+export const withAdmission = (writer: Writer, checks: readonly AdmissionCheck[]): Writer => ({
+  idle: writer.idle,
+  async run(request) {
+    for (const check of checks) await check()
+    return writer.run(request)
+  },
+})
 
 interface Pending extends Doubtful {
   readonly takesLong: boolean

@@ -3,8 +3,8 @@ import type { Refusal } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
 import type { Pause, Sheet } from '#imports/sheet.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
-import { runCommands } from '#ledger/write/run.ts'
-import type { Reply } from '#ledger/write/unit-of-work.ts'
+import type { CommandResult } from '#ledger/write/answer.ts'
+import { runList } from '#ledger/write/run.ts'
 import { categoriesNamed } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import type { FormSubmission, PageContext } from '../route.ts'
@@ -85,20 +85,6 @@ export interface ImportResult {
 /** Commands per request, which take some tenths of a second. */
 const LINES_PER_REQUEST = 500
 
-type Outcome = { readonly outcome: 'created' | 'updated' | 'unchanged'; readonly subject: string } | Refusal
-
-/** Outcomes of the commands, in order. */
-const OUTCOMES: Reply = {
-  status: () => 200,
-  compose: (results) => ({
-    status: 200,
-    body: JSON.stringify(
-      results.map((result) => (isRefusal(result) ? result : { outcome: result.outcome, subject: result.subject })),
-    ),
-  }),
-  withoutBodies: true,
-}
-
 /**
  * Imports the valid lines. Resubmitting the form does not repeat a request; after a crash, importing the same file
  * finds the records that exist already (PANEL-182).
@@ -109,29 +95,27 @@ export async function runImport(
   plan: Plan,
 ): Promise<ImportResult | Refusal> {
   const { writer } = submission.context
-  const run = async (invocations: readonly Invocation[]): Promise<readonly Outcome[] | Refusal> => {
+  const run = async (invocations: readonly Invocation[]): Promise<readonly CommandResult[] | Refusal> => {
     // Also taken for empty requests, so that a request has the same key in every submission.
     const idempotency = submission.idempotency()
-    if (invocations.length === 0) return []
-    const answer = await runCommands(writer, submission.acting, invocations, { idempotency, reply: OUTCOMES })
-    return isRefusal(answer) ? answer : (JSON.parse(answer.body) as Outcome[])
+    return invocations.length === 0 ? [] : runList(writer, submission.acting, invocations, { idempotency })
   }
   const categories = new Map(plan.categories)
   const made = await run(plan.newCategories.map((name) => invoke(createCategory, { name })))
   if (isRefusal(made)) return made
-  for (const [at, outcome] of (made as readonly Outcome[]).entries())
-    if (!isRefusal(outcome)) categories.set(nameKey(plan.newCategories[at] as string), idOf(outcome.subject))
+  for (const [at, result] of made.entries())
+    if (!isRefusal(result)) categories.set(nameKey(plan.newCategories[at] as string), idOf(result.subject))
 
   const counts = { created: 0, updated: 0, unchanged: 0 }
   const errors = plan.lines.filter(isWrong).map(({ number, errors }) => ({ number, errors }))
   const right = plan.lines.flatMap((line) => (isWrong(line) ? [] : [line]))
   for (let from = 0; from < right.length; from += LINES_PER_REQUEST) {
     const part = right.slice(from, from + LINES_PER_REQUEST)
-    const outcomes = await run(part.map((line) => commandOf(imported, line, categories)))
-    if (isRefusal(outcomes)) return outcomes
-    for (const [at, outcome] of (outcomes as readonly Outcome[]).entries())
-      if (isRefusal(outcome)) errors.push({ number: part[at]?.number ?? 0, errors: rowMessages(outcome, plan.fields) })
-      else counts[outcome.outcome] += 1
+    const results = await run(part.map((line) => commandOf(imported, line, categories)))
+    if (isRefusal(results)) return results
+    for (const [at, result] of results.entries())
+      if (isRefusal(result)) errors.push({ number: part[at]?.number ?? 0, errors: rowMessages(result, plan.fields) })
+      else counts[result.outcome as keyof typeof counts] += 1
   }
   return { ...counts, errors: errors.sort((a, b) => a.number - b.number) }
 }

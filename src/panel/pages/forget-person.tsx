@@ -109,7 +109,7 @@ export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
       const { retentionYears: retention_years } = submission.context
       const answer = await submission.run(forgetPerson, { kind: pages.kind, id: record.id, ...input, retention_years })
       if (isRefusal(answer)) return answer
-      return { to: back(record), flash: answer.status === 202 ? 'esquecimento-marcado' : 'esquecida' }
+      return { to: back(record), flash: answer.outcome === 'queued' ? 'esquecimento-marcado' : 'esquecida' }
     },
   })
 }

@@ -182,7 +182,7 @@ const createPages = <R extends { id: number }>({
     schema: create.schema,
     async act(submission, _, input) {
       const answer = await submission.run(create.command, input)
-      return isRefusal(answer) ? answer : { to: `${path}/${(JSON.parse(answer.body) as R).id}`, flash: 'criado' }
+      return isRefusal(answer) ? answer : { to: `${path}/${(answer.record as R).id}`, flash: 'criado' }
     },
   })
 

@@ -116,7 +116,7 @@ create table ops.idempotent_answers (
   company_id bigint not null,
   key text not null,
   request_hash text not null,
-  status integer not null,
+  outcome text not null,
   body text not null,
   created_at timestamptz not null,
   primary key (company_id, key)

@@ -189,8 +189,8 @@ describe('checkout page', () => {
   it('states that no code was created and nothing charged after a key conflict [PAY-62]', async () => {
     const { path, id } = await place()
     await api.core.pool.query(
-      `insert into ops.idempotent_answers (company_id, key, request_hash, status, body, created_at)
-       values ($1, $2, 'x', 201, '{}', clock_timestamp())`,
+      `insert into ops.idempotent_answers (company_id, key, request_hash, outcome, body, created_at)
+       values ($1, $2, 'x', 'created', '{}', clock_timestamp())`,
       [company.id, ownKey(`pagar:${(await show(id)).provider_reference}:0`)],
     )
     const { status, html } = await press(path)

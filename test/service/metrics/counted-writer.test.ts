@@ -1,14 +1,16 @@
 import { expect } from 'chai'
 import { refuse } from '#domain/refusal.ts'
-import type { Answer, CommandResult, Request } from '#ledger/write/unit-of-work.ts'
+import { type CommandResult, createAnswer } from '#ledger/write/answer.ts'
+import type { Request } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { countedWriter } from '#service/metrics/counted-writer.ts'
 
-const ANSWER: Answer = { status: 201, body: '{}', replayed: false, revision: 1 }
-const RESULT: CommandResult = { outcome: 'created', subject: 'sale/1', body: '{}' }
+const RESULT: CommandResult = { outcome: 'created', subject: 'sale/1', json: '{}' }
+const answer = (results: readonly CommandResult[], replayed = false) =>
+  createAnswer({ outcome: 'created', json: '{}' }, { revision: 1, results, replayed })
 
-const requestOf = (commands: number, compose?: Request['reply']['compose']): Request => ({
+const requestOf = (commands: number): Request => ({
   companyId: 1,
   invocations: Array.from({ length: commands }, () => ({
     command: { needs: () => [], decide: () => refuse('not_found') },
@@ -17,7 +19,6 @@ const requestOf = (commands: number, compose?: Request['reply']['compose']): Req
   origin: 'api',
   actor: null,
   requestId: null,
-  reply: { status: () => 201, ...(compose && { compose }) },
 })
 
 /** Counts recorded while a writer with this `run` answers a request. */
@@ -51,8 +52,8 @@ async function counted(request: Request, run: Writer['run']): Promise<object> {
 describe('metrics of the writer', () => {
   it('count a command by its outcome [OPS-19]', async () => {
     const one = requestOf(1)
-    expect(await counted(one, async () => ANSWER)).to.deep.equal({ accepted: 1 })
-    expect(await counted(one, async () => ({ ...ANSWER, replayed: true }))).to.deep.equal({ replayed: 1 })
+    expect(await counted(one, async () => answer([RESULT]))).to.deep.equal({ accepted: 1 })
+    expect(await counted(one, async () => answer([], true))).to.deep.equal({ replayed: 1 })
     expect(await counted(one, async () => refuse('insufficient_stock'))).to.deep.equal({
       refused: 1,
       insufficient_stock: 1,
@@ -65,13 +66,9 @@ describe('metrics of the writer', () => {
     expect(await counted(requestOf(1), fail(new Error('a bug')))).to.deep.equal({ failed: 1 })
   })
 
-  it('count each command of a batch once, for any number of attempts', async () => {
-    const batch = requestOf(3, (results) => ({ status: 207, body: String(results.length) }))
+  it('count each command of a batch', async () => {
     const results = [RESULT, refuse('duplicate_resource'), RESULT]
-    const figures = await counted(batch, async ({ reply }) => {
-      reply.compose?.(results)
-      return { ...ANSWER, ...reply.compose?.(results) }
-    })
+    const figures = await counted(requestOf(3), async () => answer(results))
     expect(figures).to.deep.equal({ accepted: 2, refused: 1, duplicate_resource: 1 })
   })
 })

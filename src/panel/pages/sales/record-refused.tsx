@@ -60,7 +60,7 @@ async function recordAndResolve(
   const fingerprint = fingerprintOfSent(refused)
   const answer = await submission.run(recordRefusedSale, { ...recording, fingerprint })
   if (isRefusal(answer)) return answer
-  const saleId = (JSON.parse(answer.body) as { id: number }).id
+  const { id: saleId } = answer.record as { id: number }
   const { context, session } = submission
   const by = { userId: session.userId, note: recording.reason, saleId }
   // If the process dies in between, the sale is recorded but still listed; recording it again finds it.

@@ -242,7 +242,7 @@ async function queue(
 ): Promise<Redirect | Refusal> {
   const answer = await operated(submission, operation)
   if (isRefusal(answer)) return answer
-  const delivery = JSON.parse(answer.body) as DeliveryObject
+  const delivery = answer.record as DeliveryObject
   return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash: 'enviada' }
 }
 

@@ -200,7 +200,7 @@ export const webhookPages: readonly PanelRoute[] = [
       const secret = submission.context.newSecret()
       const answer = refusedUrl(submission, input.url) ?? (await submission.run(registerWebhook, { ...input, secret }))
       if (isRefusal(answer)) return answer
-      return secretPage('Webhook cadastrado', JSON.parse(answer.body) as ShownWebhook, answer.replayed ? null : secret)
+      return secretPage('Webhook cadastrado', answer.record as ShownWebhook, answer.replayed ? null : secret)
     },
   }),
   ...formPages({
