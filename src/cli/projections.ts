@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { checkTables } from '#integrity/audit/table-checks.ts'
-import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
+import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import { isOnThisShard } from '#postgres/migration-condition.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
-import type { RowDifference, TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
+import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
+import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { isNotMigrating, recordsEvents } from '#postgres/migration-condition.ts'
 
 /** Dependencies for comparing a company's tables with its ledger (src/service/core.ts). */
