@@ -1,8 +1,10 @@
+import type { RecordKind } from '#domain/record-kinds.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { companyRef } from './companies.ts'
 import { projection } from './define.ts'
+import { PERSONAL_MEMBERS } from './personal-members.ts'
 
 type Queued = DataOf<'PersonForgettingQueued'>
 
@@ -41,69 +43,46 @@ export const erasuresProjection = projection('forgettings', [forgettings], {
 /** Rows per statement. Bounds the statement's time, during which the ledger is locked. */
 const BATCH_ROWS = 2_000
 
-/** Where rows of a table hold the name of the person in an id column; both expressions are JSON text. */
-interface NamedIn {
+/** Table with records that name persons of other records by an id column. */
+interface NamingTable {
+  readonly kind: RecordKind
   readonly table: 'sales' | 'receivables' | 'payables'
   readonly idColumn: 'customer_id' | 'party_id'
-  /** Part of the row's `doc` that holds the name, and the same part without it. */
-  readonly part: string
-  readonly nameless: string
-  /** SQL condition: a name is present. */
-  readonly isNamed: string
 }
 
-/**
- * Erases the name of a person ($2) from rows after an id ($3). All other bytes of the documents stay equal to those of
- * a replay.
- */
-const statementOf = ({ table, idColumn, part, nameless, isNamed }: NamedIn) => ({
-  name: `erase_names_of_${table}`,
+/** SQL text of a JSON value with null at a path that has a value. All other bytes stay equal to those of a replay. */
+function nulledAt(json: string, [name, ...rest]: readonly string[]): string {
+  if (name === undefined) return `'null'`
+  const member = `${json}->'${name}'`
+  return `replace((${json})::text, '"${name}":' || (${member})::text, '"${name}":' || ${nulledAt(member, rest)})`
+}
+
+/** Erases a member of the documents that name a person ($2), in rows after an id ($3). */
+const statementOf = ({ table, idColumn }: NamingTable, path: readonly string[]) => ({
+  name: `erase_${path.join('_')}_of_${table}`,
   text: `with batch as (
            select id from ${table} where company_id = $1 and ${idColumn} = $2 and id > $3 order by id limit ${BATCH_ROWS}
          ), erased as (
-           update ${table} t set doc = replace(t.doc::text, ${part}, ${nameless})::json
-           from batch where t.company_id = $1 and t.id = batch.id and ${isNamed}
+           update ${table} t set doc = (${nulledAt('t.doc', path)})::json
+           from batch where t.company_id = $1 and t.id = batch.id and t.doc #>> '{${path.join(',')}}' is not null
          )
          select max(id) as last from batch`,
 })
 
-/** Erases a person's name from all rows of a table, and changes nothing else. */
-function eraserOf(named: NamedIn): (tx: Transaction, companyId: number, personId: number) => Promise<void> {
-  const statement = statementOf(named)
-  return async (tx, companyId, personId) => {
-    for (let last: number | null = 0; last !== null; ) {
-      const found: { rows: { last: number | null }[] } = await tx.query(statement, [companyId, personId, last])
-      last = found.rows[0]?.last ?? null
-    }
+/** Handler that erases the fields of a person from all records of a table that name the person. */
+export function erasing(naming: NamingTable) {
+  const members = (PERSONAL_MEMBERS.get(naming.kind) ?? []).flatMap(({ path, part, whose }) =>
+    whose === 'subject' ? [] : [{ part, kind: whose.kind, statement: statementOf(naming, path) }],
+  )
+  return {
+    async erase(tx: Transaction, companyId: number, { data }: { data: DataOf<'PersonForgotten'> }) {
+      for (const { part, kind, statement } of members) {
+        if (kind !== data.kind || !data.parts.includes(part)) continue
+        for (let last: number | null = 0; last !== null; ) {
+          const found: { rows: { last: number | null }[] } = await tx.query(statement, [companyId, data.id, last])
+          last = found.rows[0]?.last ?? null
+        }
+      }
+    },
   }
 }
-
-export const eraseFromSales = eraserOf({
-  table: 'sales',
-  idColumn: 'customer_id',
-  part: `'"customer":' || (t.doc->'customer')::text`,
-  nameless: `'"customer":' || replace((t.doc->'customer')::text, '"name":' || (t.doc->'customer'->'name')::text, '"name":null')`,
-  isNamed: `t.doc->'customer'->>'name' is not null`,
-})
-
-const accountEraser = (table: 'receivables' | 'payables', field: string) =>
-  eraserOf({
-    table,
-    idColumn: 'party_id',
-    part: `'"${field}":' || (t.doc->'${field}')::text`,
-    nameless: `'"${field}":null'`,
-    isNamed: `t.doc->>'${field}' is not null`,
-  })
-
-export const eraseFromReceivables = accountEraser('receivables', 'customer_name')
-export const eraseFromPayables = accountEraser('payables', 'supplier_name')
-
-/** Handler that erases a name from rows of one kind when the identity is erased. */
-export const erasing = (
-  kind: Queued['kind'],
-  erase: (tx: Transaction, companyId: number, personId: number) => Promise<void>,
-) => ({
-  erase: async (tx: Transaction, companyId: number, { data }: { data: DataOf<'PersonForgotten'> }) => {
-    if (data.kind === kind && data.parts.includes('identity')) await erase(tx, companyId, data.id)
-  },
-})

@@ -5,7 +5,7 @@ import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
 import { ownCompany, timezoneOf } from './companies.ts'
 import { changedColumns, INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_PAST, projection, withMore } from './define.ts'
-import { eraseFromPayables, eraseFromReceivables, erasing } from './erasures.ts'
+import { erasing } from './erasures.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 type Created = DataOf<'ReceivableCreated'>
@@ -153,7 +153,7 @@ export const receivablesProjection = projection('receivables', [receivables], {
   ReceivableDeleted: receivable.on.deleted,
   ReceivableRevived: receivable.on.revived,
   ReceivableSettled: receivable.on.settled,
-  PersonForgotten: erasing('customer', eraseFromReceivables),
+  PersonForgotten: erasing({ kind: 'receivable', table: 'receivables', idColumn: 'party_id' }),
 })
 
 export const receivableView = receivable.view
@@ -176,7 +176,7 @@ export const payablesProjection = projection('payables', [payables], {
   PayableDeleted: payable.on.deleted,
   PayableRevived: payable.on.revived,
   PayableSettled: payable.on.settled,
-  PersonForgotten: erasing('supplier', eraseFromPayables),
+  PersonForgotten: erasing({ kind: 'payable', table: 'payables', idColumn: 'party_id' }),
 })
 
 export const payableView = payable.view

@@ -27,6 +27,7 @@ import {
   paymentRecorded,
 } from './order-payments.ts'
 import { type RefundObject, refundCompleted, refundRefused, refundRequested } from './order-refunds.ts'
+import { withoutParts } from './personal-members.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
@@ -178,23 +179,6 @@ interface OrderChange {
   readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at' | 'forgotten'>>
 }
 
-/** Order without the erased data of buyer and payers, even if the provider sends them again. */
-function without(doc: OrderObject, forgotten: OrderRow['forgotten']): OrderObject {
-  if (!forgotten) return doc
-  const { customer, payments } = doc
-  const [identity, contact] = [forgotten.includes('identity'), forgotten.includes('contact')]
-  return {
-    ...doc,
-    customer: { ...customer, ...(identity && { name: null, document: null }), ...(contact && { email: null }) },
-    payments: payments.map((payment) => ({
-      ...payment,
-      pix: payment.pix && { ...payment.pix, ...(contact && { ticket_url: null }) },
-      boleto: payment.boleto && { ...payment.boleto, ...(contact && { ticket_url: null }) },
-      card: payment.card && { ...payment.card, ...(identity && { last_four: null }) },
-    })),
-  }
-}
-
 function changeOrder(
   rows: Changes,
   event: OrderEvent,
@@ -205,7 +189,9 @@ function changeOrder(
   const at = inZone(event.recorded_at, timezone)
   const changed = change(before, { at, timezone })
   const row = { ...before, ...changed.row }
-  const doc = without({ ...before.doc, ...changed.doc, updated_at: at }, row.forgotten)
+  const shown = { ...before.doc, ...changed.doc, updated_at: at }
+  // The provider may send erased data of buyer and payers again.
+  const doc = row.forgotten ? withoutParts('order', shown, row.forgotten) : shown
   doc.payment = foremost(doc, row.carried_by)
   Object.assign(doc, returned(doc, row.carried_by))
   rows.put(orders, {

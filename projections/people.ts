@@ -1,5 +1,5 @@
 import { inZone } from '#domain/instant.ts'
-import type { PersonKind, PersonPart } from '#domain/personal-data.ts'
+import type { PersonKind } from '#domain/personal-data.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
@@ -17,6 +17,7 @@ import {
   stamp,
   withMore,
 } from './define.ts'
+import { withoutParts } from './personal-members.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 
 /** Writable fields common to customers and suppliers. */
@@ -67,28 +68,8 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
 const tradeNameOf = (person: object): string | null =>
   'trade_name' in person ? (person.trade_name as string | null) : null
 
-/** Replaces the personal data of a deleted person in the read model; the ledger keeps it (PERSON-10). */
-const FORGOTTEN = {
-  name: '',
-  document: null,
-  phone: null,
-  email: null,
-  address: null,
-  notes: null,
-} satisfies Partial<PersonFields>
-
-/** Fields by the part that they are erased with. */
-const FIELDS: Readonly<Record<PersonPart, readonly string[]>> = {
-  identity: ['name', 'trade_name', 'document', 'address'],
-  contact: ['phone', 'email', 'notes'],
-}
-
-/** The person's fields of these parts, set to null. */
-const nulled = (person: object, parts: readonly PersonPart[]): object =>
-  Object.fromEntries(parts.flatMap((part) => FIELDS[part].flatMap((field) => (field in person ? [[field, null]] : []))))
-
 /** Lookups and event handlers of the persons of a table. */
-function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>, forgotten: Partial<F>) {
+function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>) {
   const byId = (id: number) => byPk(persons, id)
   const byName = (name: string) => byKey(persons, 'name', nameKey(name))
   const columnsOf = (person: PersonObject<F>) => ({
@@ -120,11 +101,12 @@ function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<Per
           withMore(data, { forgotten_at: null, forgetting_due_on: null, created_at: at, updated_at: at }),
         columnsOf,
         freed: { name_key: null } as Partial<PersonColumns>,
-        forgotten: forgotten as Partial<PersonObject<F>>,
+        // The ledger keeps the personal data of a deleted person (PERSON-10).
+        onDeleted: (doc) => ({ ...withoutParts(kind, doc), name: '' }),
         hasUniqueNames: true,
       }),
       forgotten: changing((doc, { data: { parts } }: EventOf<'PersonForgotten'>, at) => ({
-        ...nulled(doc, parts),
+        ...withoutParts(kind, doc, parts),
         ...(parts.includes('identity') && { forgotten_at: at, forgetting_due_on: null }),
       })),
       queued: changing((_doc, { data }: EventOf<'PersonForgettingQueued'>) => ({ forgetting_due_on: data.due_on })),
@@ -138,7 +120,7 @@ export type CustomerObject = PersonObject<PersonFields>
 
 export const customers = personTable<PersonFields>('customers')
 
-const customer = personKind('customer', customers, FORGOTTEN)
+const customer = personKind('customer', customers)
 
 export const customerById = customer.byId
 export const customerByExternalId = customer.byExternalId
@@ -161,7 +143,7 @@ export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')
 
-const supplier = personKind('supplier', suppliers, { ...FORGOTTEN, trade_name: null })
+const supplier = personKind('supplier', suppliers)
 
 export const supplierById = supplier.byId
 export const supplierByExternalId = supplier.byExternalId

@@ -35,8 +35,8 @@ interface RecordKind<T, D extends RecordObject, C> {
   columnsOf(doc: D, before: Readonly<C> | null): Omit<C, 'name_key'>
   /** Unique values that a deleted record releases. */
   readonly freed?: Partial<C>
-  /** Replacements for values that a deleted record must not keep. */
-  readonly forgotten?: Partial<D>
+  /** The object without values that a deleted record must not keep. */
+  onDeleted?(doc: D): D
   /** Names are unique, by the column `name_key`. */
   readonly hasUniqueNames?: true
 }
@@ -61,7 +61,7 @@ type Alter<D, E> = (doc: D, data: E, zone: string) => D
 
 /** Event handlers of a record's row; a projection assigns them to event names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
-  const { table, byId, columnsOf, freed, forgotten, hasUniqueNames } = kind
+  const { table, byId, columnsOf, freed, onDeleted, hasUniqueNames } = kind
   const keyOf = (name: string | null | undefined): Partial<NameHolder> =>
     hasUniqueNames && name !== undefined ? { name_key: name === null ? null : nameKey(name) } : {}
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
@@ -105,8 +105,8 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
       refs,
       apply(rows: Changes, event: Recorded<Id>) {
         const before = existing(rows, byId(event.data.id))
-        const doc = forgotten ? { ...before.doc, ...forgotten } : before.doc
-        const columns = forgotten ? columnsOf(doc, before) : {}
+        const doc = onDeleted ? onDeleted(before.doc) : before.doc
+        const columns = onDeleted ? columnsOf(doc, before) : {}
         rows.put(table, { ...before, ...columns, ...freed, doc, deleted_at: event.recorded_at, ...stamp(event) })
       },
     },

@@ -18,7 +18,7 @@ import {
   stamp,
   withMore,
 } from './define.ts'
-import { eraseFromSales, erasing } from './erasures.ts'
+import { erasing } from './erasures.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -261,7 +261,7 @@ export const salesProjection = projection('sales', [sales], {
       changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } }, { documented_at })
     },
   },
-  PersonForgotten: erasing('customer', eraseFromSales),
+  PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumn: 'customer_id' }),
 })
 
 export const saleView = docView(saleById)

@@ -6,6 +6,7 @@ import type { Changes } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companies, companyRef } from './companies.ts'
 import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { withoutParts } from './personal-members.ts'
 
 /** User of the company, who logs in at tills or in the panel. */
 export type UserObject = Omit<DataOf<'UserCreated'>, 'access_until' | 'personal_data'> & {
@@ -167,7 +168,7 @@ export const usersProjection = projection('users', [users], {
       if (event.data.kind !== 'user' || !event.data.parts.includes('identity')) return
       const before = existing(rows, userById(event.data.id))
       const at = event.recorded_at
-      const doc = { ...before.doc, name: null, email: null, forgotten_at: at, updated_at: at }
+      const doc = { ...withoutParts('user', before.doc), forgotten_at: at, updated_at: at }
       rows.put(users, { ...before, ...stamp(event), email: null, doc })
     },
   },

@@ -1,61 +1,72 @@
 import type { Pool, QueryConfig } from 'pg'
 import { MASKED } from '#domain/personal-data.ts'
+import type { RecordKind } from '#domain/record-kinds.ts'
 import { type AnyTable, isRowHistory } from '#ledger/table.ts'
+import { groupBy } from '#lib/group-by.ts'
 import { payables, receivables } from '#projections/finance.ts'
 import { orders } from '#projections/orders.ts'
 import { customers, suppliers } from '#projections/people.ts'
+import { PERSONAL_MEMBERS } from '#projections/personal-members.ts'
 import { sales } from '#projections/sales.ts'
 import { users } from '#projections/users.ts'
 
-/** SQL of a JSON object with these members masked if they are present and not null. */
-const withheldIn = (json: string, members: readonly string[], value = `to_jsonb('${MASKED}'::text)`): string =>
-  members.reduce(
-    (object, member) =>
-      `${object} || case when coalesce(${json} ->> '${member}', '') = '' then '{}' else jsonb_build_object('${member}', ${value}) end`,
-    json,
-  )
+type Path = readonly string[]
 
-/** SQL of a JSON object with a nested object replaced; unchanged if the member is absent. */
+const TEXT = `to_jsonb('${MASKED}'::text)`
+/** An address is shown as one object. */
+const ADDRESS = `jsonb_build_object('street', '${MASKED}')`
+
+/** SQL of a JSON object with a member masked if it is present and not empty. */
+const maskedMember = (json: string, member: string): string =>
+  `${json} || case when coalesce(${json} ->> '${member}', '') = '' then '{}'
+     else jsonb_build_object('${member}', ${member === 'address' ? ADDRESS : TEXT}) end`
+
+/** SQL of a JSON object with a nested object replaced; unchanged if the member is no object. */
 const within = (json: string, member: string, inner: (json: string) => string): string =>
   `case when jsonb_typeof(${json} -> '${member}') = 'object'
      then jsonb_set(${json}, '{${member}}', ${inner(`(${json} -> '${member}')`)}) else ${json} end`
 
-/** Chains steps: each is a SELECT of `d` from the previous one. */
-const inSteps = (steps: readonly ((json: string) => string)[]): string =>
-  steps.reduce((from, step) => `(select ${step('d')} as d from ${from} x)`, '(select t.doc::jsonb as d)')
+/** SQL of a JSON object with each element of a list replaced. */
+const withinList = (json: string, member: string, inner: (json: string) => string): string =>
+  `jsonb_set(${json}, '{${member}}', coalesce((select jsonb_agg(${inner('each.value')} order by each.place)
+     from jsonb_array_elements(${json} -> '${member}') with ordinality as each (value, place)), '[]'))`
 
-const PERSON = ['name', 'trade_name', 'document', 'phone', 'email', 'notes']
-const person = inSteps([
-  (json) => withheldIn(json, PERSON),
-  (json) => withheldIn(json, ['address'], `jsonb_build_object('street', '${MASKED}')`),
-])
-const BUYER = ['name', 'email', 'document']
+/** SQL of a JSON object with the members at these paths masked. Each step is a SELECT of `d` from the previous one. */
+function maskedJson(json: string, paths: readonly Path[]): string {
+  const steps = [...groupBy(paths, ([name]) => name as string)].map(([name, group]) => (d: string) => {
+    const inner = group.map((path) => path.slice(1))
+    if (inner.every(([first]) => first === undefined)) return maskedMember(d, name)
+    if (inner.every(([first]) => first !== '*')) return within(d, name, (object) => maskedJson(object, inner))
+    return withinList(d, name, (element) =>
+      maskedJson(
+        element,
+        inner.map((path) => path.slice(1)),
+      ),
+    )
+  })
+  return steps.reduce((from, step) => `(select ${step('d')} as d from ${from} x)`, `(select ${json} as d)`)
+}
 
-const madePayment = (json: string): string =>
-  inSteps([
-    (payment) => within(payment, 'card', (card) => withheldIn(card, ['last_four'])),
-    (payment) => within(payment, 'pix', (pix) => withheldIn(pix, ['ticket_url'])),
-    (payment) => within(payment, 'boleto', (slip) => withheldIn(slip, ['ticket_url'])),
-  ]).replace('t.doc::jsonb', json)
+/** Columns of persons' tables that repeat personal fields of the document; `email` of users is not selectable. */
+const SEARCHED = { sort_key: `''`, search: `''`, document: 'null' }
 
-const order = inSteps([
-  (json) => within(json, 'customer', (buyer) => withheldIn(buyer, BUYER)),
-  (json) => within(json, 'payment', madePayment),
-  (json) =>
-    `jsonb_set(${json}, '{payments}', coalesce((select jsonb_agg(${madePayment('each.value')} order by each.place)
-       from jsonb_array_elements(${json} -> 'payments') with ordinality as each (value, place)), '[]'))`,
-])
+/** Tables of records with personal data, and their columns beside the document. */
+const TABLES: readonly (readonly [AnyTable, RecordKind, Readonly<Record<string, string>>?])[] = [
+  [customers, 'customer', SEARCHED],
+  [suppliers, 'supplier', SEARCHED],
+  [users, 'user'],
+  [sales, 'sale'],
+  [receivables, 'receivable'],
+  [payables, 'payable'],
+  [orders, 'order'],
+]
 
 /** SQL of the columns with personal data, masked; `t` is the table. */
-const COLUMNS: readonly (readonly [AnyTable, Readonly<Record<string, string>>])[] = [
-  [customers, { doc: person, sort_key: `''`, search: `''`, document: 'null' }],
-  [suppliers, { doc: person, sort_key: `''`, search: `''`, document: 'null' }],
-  [users, { doc: inSteps([(json) => withheldIn(json, ['name', 'email'])]) }],
-  [sales, { doc: inSteps([(json) => within(json, 'customer', (buyer) => withheldIn(buyer, BUYER))]) }],
-  [receivables, { doc: inSteps([(json) => withheldIn(json, ['customer_name'])]) }],
-  [payables, { doc: inSteps([(json) => withheldIn(json, ['supplier_name'])]) }],
-  [orders, { doc: order }],
-]
+const COLUMNS = TABLES.map(([table, kind, columns]) => {
+  const paths = (PERSONAL_MEMBERS.get(kind) ?? []).map(({ path }) => path)
+  const masked: Readonly<Record<string, string>> = { ...columns, doc: maskedJson('t.doc::jsonb', paths) }
+  return [table, masked] as const
+})
 
 /** Hidden entirely from roles that do not see payables. */
 const PAYABLES = payables.name

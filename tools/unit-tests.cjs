@@ -6,7 +6,8 @@ const { readdirSync, readFileSync } = require('node:fs')
 const { join } = require('node:path')
 
 const PROVIDERS = ['database.ts', 'server.ts', 'program.ts', 'process.ts', 'wait.ts', 'browser/chromium.ts']
-const MODULES = /from '(#postgres\/(embedded|postmaster|cluster)\.ts|pg|node:(child_process|http2?|https|net|tls|timers\/promises))'/
+const MODULES =
+  /from '(#postgres\/(embedded|postmaster|cluster)\.ts|pg|node:(child_process|http2?|https|net|tls|timers\/promises))'/
 const ROOT = join(__dirname, '..')
 const OUTSIDE = new Set(PROVIDERS.map((file) => join(ROOT, 'test/support', file)))
 

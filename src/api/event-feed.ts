@@ -4,7 +4,6 @@ import { type Load, withRowsAfter } from '#integrity/audit/rows-after.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { SearchPage } from '#ledger/port.ts'
 import { pickNewest, search, searchOpened } from '#ledger/reading.ts'
-import { TenantLimitExceeded } from '#lib/errors.ts'
 import { createFairShareLimiter, type LimiterFigures } from '#lib/fair-share-limiter.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
@@ -67,38 +66,10 @@ interface FeedCore extends AsOfCore {
   readonly poolOf: PoolOf
 }
 
-interface Group {
-  readonly readers: Set<Reader>
-  head: number
-  leave(): void
-}
-
-/**
- * Subscribes once per company, whatever its number of streams, and reads new events once for all streams that keep up.
- */
+/** Reads new events of a company once for all streams that keep up. */
 export function createEventFeed({ live, ...core }: FeedCore & { readonly live: LiveUpdates }): EventFeed {
   const places = createFairShareLimiter(STREAMS, STREAMS_OF_COMPANY)
-  const groups = new Map<number, Group>()
   const reads = new Map<string, Promise<FeedPage>>()
-
-  function groupOf(companyId: number): Group {
-    const known = groups.get(companyId)
-    if (known) return known
-    const readers = new Set<Reader>()
-    const group: Group = { readers, head: -1, leave: () => {} }
-    const leave = live.subscribe(companyId, -1, {
-      moved(revision) {
-        group.head = revision
-        for (const reader of readers) reader.moved(revision)
-      },
-      ended() {
-        groups.delete(companyId)
-        for (const reader of readers) reader.ended()
-      },
-    })
-    groups.set(companyId, group)
-    return Object.assign(group, { leave })
-  }
 
   return {
     get used() {
@@ -107,25 +78,7 @@ export function createEventFeed({ live, ...core }: FeedCore & { readonly live: L
     get refused() {
       return places.refused
     },
-    follow(companyId, reader) {
-      if (!places.acquire(companyId, 1)) throw new TenantLimitExceeded('too many streams of the company are open')
-      let group: Group
-      try {
-        group = groupOf(companyId)
-      } catch (error) {
-        places.release(companyId, 1)
-        throw error
-      }
-      group.readers.add(reader)
-      if (group.head >= 0) reader.moved(group.head)
-      return () => {
-        if (!group.readers.delete(reader)) return
-        places.release(companyId, 1)
-        if (group.readers.size > 0) return
-        group.leave()
-        if (groups.get(companyId) === group) groups.delete(companyId)
-      }
-    },
+    follow: (companyId, reader) => live.subscribe(companyId, -1, reader, places),
     read(wanted) {
       const { companyId, after, opened, messages } = wanted
       const key = [companyId, after, opened?.by ?? '', messages?.by ?? ''].join(' ')

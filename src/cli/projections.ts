@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isOnThisShard } from '#background/migration-condition.ts'
 import { checkTables } from '#integrity/audit/table-checks.ts'
-import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
+import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
 import { companyIdFrom, onEachShard, type Verb, type Verbs } from './verb.ts'

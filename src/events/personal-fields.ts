@@ -2,13 +2,6 @@ import { z } from 'zod'
 import type { PersonalField } from '#ledger/personal-fields.ts'
 import type { EventType, PersonalMark } from './define.ts'
 
-/** Subset of JSON schema that locates marked fields. */
-interface Schema {
-  readonly personal?: PersonalMark
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly anyOf?: readonly Schema[]
-}
-
 /** Returns the personal fields of an event by type and version; none for unknown types. */
 export function personalFieldsOf(
   types: Readonly<Record<string, EventType<unknown>>>,
@@ -20,7 +13,7 @@ export function personalFieldsOf(
     let versions = compiled.get(type)
     if (!versions) {
       const found = known.get(type)
-      versions = found ? [...found.former, found].map(({ data }) => compile(data)) : []
+      versions = found ? [...found.former, found].map(({ data }) => fieldsIn(data, [])) : []
       compiled.set(type, versions)
     }
     return versions[version - 1] ?? NONE
@@ -29,11 +22,11 @@ export function personalFieldsOf(
 
 const NONE: readonly PersonalField[] = []
 
-const compile = (data: z.ZodType): readonly PersonalField[] => fieldsIn(z.toJSONSchema(data) as Schema, [])
-
-function fieldsIn({ properties = {}, anyOf = [] }: Schema, path: readonly string[]): PersonalField[] {
-  const members = Object.entries(properties).flatMap(([name, member]) =>
-    member.personal ? [{ path: [...path, name], ...member.personal }] : fieldsIn(member, [...path, name]),
-  )
-  return [...members, ...anyOf.flatMap((schema) => fieldsIn(schema, path))]
+/** Marked fields of a shape; never in lists (LEDGER-5). */
+function fieldsIn(schema: z.core.$ZodType, path: readonly string[]): PersonalField[] {
+  const { personal } = (z.globalRegistry.get(schema) ?? {}) as { readonly personal?: PersonalMark }
+  if (personal) return [{ path, ...personal }]
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return fieldsIn(schema.unwrap(), path)
+  if (!(schema instanceof z.ZodObject)) return []
+  return Object.entries(schema.shape).flatMap(([name, member]) => fieldsIn(member as z.core.$ZodType, [...path, name]))
 }

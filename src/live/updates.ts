@@ -1,13 +1,10 @@
 import type { Pool } from 'pg'
-import { Unavailable } from '#lib/errors.ts'
+import { TenantLimitExceeded, Unavailable } from '#lib/errors.ts'
+import type { FairShareLimiter } from '#lib/fair-share-limiter.ts'
 import { listenToChannel } from '#postgres/listener.ts'
 import { decodePositions, type LedgerPosition, LIVE_CHANNEL } from './notifier.ts'
 
-/** Subscribers of a company, and of this process. */
-const SUBSCRIBERS_OF_COMPANY = 100
-const SUBSCRIBERS = 5_000
-
-/** A subscriber of a company, such as an open page. The callbacks must not throw. */
+/** A subscriber of a company, such as an open page or an event stream. The callbacks must not throw. */
 interface Subscriber {
   /** The ledger has reached this revision; several revisions may be merged. */
   moved(revision: number): void
@@ -18,11 +15,11 @@ interface Subscriber {
 /** Notifies subscribers of a company's new revisions. */
 export interface LiveUpdates {
   /**
-   * Reports revisions after `since`, immediately if the ledger is there already: no later commit is missed. Returns the
-   * unsubscribe function.
-   * @throws Unavailable at the bound of subscribers, or while stopping
+   * Reports revisions after `since`, immediately if the ledger is there already: no later commit is missed. Takes one of
+   * the `places` until it ends; without them the caller bounds its subscribers. Returns the unsubscribe function.
+   * @throws TenantLimitExceeded without a free place, Unavailable while stopping
    */
-  subscribe(companyId: number, since: number, subscriber: Subscriber): () => void
+  subscribe(companyId: number, since: number, subscriber: Subscriber, places?: FairShareLimiter): () => void
   /** Ends all subscriptions. */
   close(): Promise<void>
 }
@@ -34,15 +31,16 @@ interface LiveUpdatesOptions {
 }
 
 interface Subscription {
+  readonly companyId: number
   /** The last reported revision. */
   known: number
   readonly subscriber: Subscriber
+  readonly places: FairShareLimiter | undefined
 }
 
 /** Listens to the commits of all processes on one connection; after a gap it reads the ledgers themselves. */
 export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOptions): LiveUpdates {
   const companies = new Map<number, Set<Subscription>>()
-  let count = 0
   let closed = false
 
   function publish(positions: readonly LedgerPosition[]): void {
@@ -55,13 +53,19 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     }
   }
 
-  /** Pages reconnect and are routed to the company's new shard. */
-  function endOf(companyId: number): void {
-    const subscriptions = companies.get(companyId) ?? new Set()
-    companies.delete(companyId)
-    count -= subscriptions.size
-    for (const { subscriber } of [...subscriptions]) subscriber.ended()
-    subscriptions.clear()
+  function remove(subscription: Subscription): void {
+    const { companyId, places } = subscription
+    const ofCompany = companies.get(companyId)
+    if (!ofCompany?.delete(subscription)) return
+    places?.release(companyId, 1)
+    if (ofCompany.size === 0) companies.delete(companyId)
+  }
+
+  function end(subscriptions: readonly Subscription[]): void {
+    for (const subscription of subscriptions) {
+      remove(subscription)
+      subscription.subscriber.ended()
+    }
   }
 
   async function look(companyIds: readonly number[]): Promise<void> {
@@ -69,7 +73,8 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     try {
       const { rows } = await pool.query<Looked>({ ...LOOK, values: [companyIds] })
       publish(rows.filter(({ isElsewhere }) => !isElsewhere))
-      for (const { companyId, isElsewhere } of rows) if (isElsewhere) endOf(companyId)
+      // Subscribers reconnect and are routed to the company's new shard.
+      for (const { companyId, isElsewhere } of rows) if (isElsewhere) end([...(companies.get(companyId) ?? [])])
     } catch (error) {
       onError(error)
     }
@@ -88,25 +93,18 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
   })
 
   return {
-    subscribe(companyId, since, subscriber) {
-      const ofCompany = companies.get(companyId) ?? new Set()
-      if (closed || count >= SUBSCRIBERS || ofCompany.size >= SUBSCRIBERS_OF_COMPANY)
-        throw new Unavailable('too many live subscriptions of this company or process')
-      const subscription: Subscription = { known: since, subscriber }
-      companies.set(companyId, ofCompany.add(subscription))
-      count += 1
+    subscribe(companyId, since, subscriber, places) {
+      if (closed) throw new Unavailable('live updates have ended: the process stops')
+      if (places && !places.acquire(companyId, 1))
+        throw new TenantLimitExceeded('too many live subscriptions of this company or process')
+      const subscription: Subscription = { companyId, known: since, subscriber, places }
+      companies.set(companyId, (companies.get(companyId) ?? new Set()).add(subscription))
       void look([companyId])
-      return () => {
-        if (!ofCompany.delete(subscription)) return
-        count -= 1
-        if (ofCompany.size === 0) companies.delete(companyId)
-      }
+      return () => remove(subscription)
     },
     async close() {
       closed = true
-      const left = [...companies.values()].flatMap((ofCompany) => [...ofCompany])
-      companies.clear()
-      for (const { subscriber } of left) subscriber.ended()
+      end([...companies.values()].flatMap((ofCompany) => [...ofCompany]))
       await listener.close()
     },
   }

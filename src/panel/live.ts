@@ -2,11 +2,16 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
 import { WrongShardError } from '#lib/errors.ts'
+import { createFairShareLimiter } from '#lib/fair-share-limiter.ts'
 import type { PanelContext } from './route.ts'
 import { sessionCookie } from './session.ts'
 
 /** Proxies close connections that are silent for a minute. An ended session is detected at the next heartbeat. */
 const BEAT_MS = 20_000
+
+/** Open pages of this process, and of a company. */
+const PAGES = 5_000
+const PAGES_OF_COMPANY = 100
 
 /** Path of the event stream for pages, below the panel. */
 export const LIVE_PATH = '/ao-vivo'
@@ -16,15 +21,14 @@ export const LIVE_PATH = '/ao-vivo'
  * reload themselves; the stream carries nothing but the revision.
  */
 export function liveStream({ live, panel: { sessions } }: PanelContext): RequestHandler {
+  const places = createFairShareLimiter(PAGES, PAGES_OF_COMPANY)
   return (request, response) => {
     // HEAD ends at once.
     if (request.method === 'HEAD') return void asEvents(response).end()
     const { companyId } = response.locals.session as PanelSession
     const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
-    const stop = live.subscribe(companyId, since, {
-      moved: (revision) => sendUnlessBehind(response, `event: mudou\ndata: ${revision}\n\n`),
-      ended: () => response.end(),
-    })
+    const moved = (revision: number) => sendUnlessBehind(response, `event: mudou\ndata: ${revision}\n\n`)
+    const stop = live.subscribe(companyId, since, { moved, ended: () => response.end() }, places)
     const beat = setInterval(() => void goOn(), BEAT_MS)
     response.on('close', () => {
       clearInterval(beat)

@@ -1,6 +1,14 @@
-import type { PersonPart } from '#domain/personal-data.ts'
+import { PERSON_KINDS, type PersonKind, type PersonPart } from '#domain/personal-data.ts'
+import type { RecordKind } from '#domain/record-kinds.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { TextErasure } from '#ledger/text-erasure.ts'
+import {
+  eraseMembers,
+  holdersAt,
+  ownMembers,
+  PERSONAL_MEMBERS,
+  type PersonalMember,
+} from '#projections/personal-members.ts'
 
 /** Subjects and parts of an erasure. */
 export interface ErasedPerson {
@@ -9,14 +17,31 @@ export interface ErasedPerson {
   readonly parts: readonly PersonPart[]
 }
 
-type Fields = Readonly<Record<PersonPart, readonly string[]>>
 type Json = Record<string, unknown>
 
-const PERSON: Fields = { identity: ['name', 'trade_name', 'document', 'address'], contact: ['phone', 'email', 'notes'] }
-const BUYER: Fields = { identity: ['name', 'document'], contact: ['email'] }
-const USER: Fields = { identity: ['name', 'email'], contact: [] }
-const CARD: Fields = { identity: ['last_four'], contact: [] }
-const SLIP: Fields = { identity: [], contact: ['ticket_url'] }
+/** Recognizes records of persons by members that no other object has. */
+const RECORDS: Readonly<Record<PersonKind, (object: Json) => boolean>> = {
+  customer: (object) => 'person_type' in object && !('trade_name' in object),
+  supplier: (object) => 'person_type' in object && 'trade_name' in object,
+  user: (object) => 'role' in object && 'email' in object,
+  order: (object) => 'provider_reference' in object,
+}
+
+/** Member that names the person of another record, by an id beside it. */
+interface PersonName {
+  readonly path: readonly string[]
+  readonly part: PersonPart
+  readonly kind: string
+  readonly id: string
+}
+
+/** The buyer of an order may be a customer. */
+function namesIn(kind: RecordKind, { path, part, whose }: PersonalMember): PersonName[] {
+  if (whose !== 'subject') return [{ path, part, ...whose }]
+  return kind === 'order' && path[0] === 'customer' ? [{ path, part, kind: 'customer', id: 'id' }] : []
+}
+
+const NAMES = [...PERSONAL_MEMBERS].flatMap(([kind, members]) => members.flatMap((member) => namesIn(kind, member)))
 
 /**
  * Recognizes records by their members, as projections write them, and persons by id: `{id: 9, person_type, document,
@@ -30,14 +55,15 @@ export function textErasureOf({ subjects, parts }: ErasedPerson): TextErasure {
   function visit(value: unknown, found: Finding): void {
     if (Array.isArray(value)) for (const element of value) visit(element, found)
     if (!isObject(value)) return
-    for (const [object, fields] of placesIn(value, is)) {
+    const note = (isChanged: boolean) => {
       found.isAbout = true
-      for (const field of parts.flatMap((part) => fields[part])) {
-        if (object[field] === undefined || object[field] === null) continue
-        object[field] = null
-        found.isChanged = true
-      }
+      found.isChanged ||= isChanged
     }
+    for (const kind of PERSON_KINDS)
+      if (RECORDS[kind](value) && is(kind, value.id)) note(eraseMembers(value, ownMembers(kind, parts)))
+    for (const { path, part, kind, id } of NAMES)
+      for (const holder of holdersAt(value, path.slice(0, -1)))
+        if (is(kind, holder[id])) note(parts.includes(part) && eraseMembers(holder, [{ path: path.slice(-1) }]))
     for (const member of Object.values(value)) visit(member, found)
   }
 
@@ -55,27 +81,6 @@ export function textErasureOf({ subjects, parts }: ErasedPerson): TextErasure {
 interface Finding {
   isAbout: boolean
   isChanged: boolean
-}
-
-/** Objects with personal fields of the persons: the object itself and its direct members. */
-function* placesIn(object: Json, is: (kind: string, id: unknown) => boolean): Iterable<[object: Json, fields: Fields]> {
-  const { id } = object
-  if ('person_type' in object && is('trade_name' in object ? 'supplier' : 'customer', id)) yield [object, PERSON]
-  if ('role' in object && 'email' in object && is('user', id)) yield [object, USER]
-  if ('provider_reference' in object && is('order', id)) yield* placesOfOrder(object)
-  const { customer } = object
-  if (isObject(customer) && is('customer', customer.id)) yield [customer, BUYER]
-  if (is('customer', object.customer_id)) yield [object, { identity: ['customer_name'], contact: [] }]
-  if (is('supplier', object.supplier_id)) yield [object, { identity: ['supplier_name'], contact: [] }]
-}
-
-function* placesOfOrder({ customer, payments, payment }: Json): Iterable<[object: Json, fields: Fields]> {
-  if (isObject(customer)) yield [customer, BUYER]
-  for (const made of [payment, ...(Array.isArray(payments) ? payments : [])]) {
-    if (!isObject(made)) continue
-    if (isObject(made.card)) yield [made.card, CARD]
-    for (const slip of [made.pix, made.boleto]) if (isObject(slip)) yield [slip, SLIP]
-  }
 }
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)

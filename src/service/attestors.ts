@@ -17,12 +17,12 @@ export function startAttestors({
   const { pool, sealing } = core
   const attestors = createAttestors(config, { pool, newNonce: () => randomBytes(NONCE_BYTES) })
   if (!sealing || attestors.length === 0) return { now: () => {}, stop: async () => {} }
-  const figures = (figureOf: (state: AttestationStatus) => number | null) => async () => {
-    const states = (await core.proof.attestors()).map((state) => [state.source, figureOf(state)] as const)
-    return new Map(states.filter((each): each is readonly [string, number] => each[1] !== null))
-  }
+  const statuses = metrics.oncePerScrape(() => core.proof.attestors())
   const gauge = (name: string, help: string, figureOf: (state: AttestationStatus) => number | null) =>
-    metrics.gauges(name, help, 'attestor', figures(figureOf))
+    metrics.gauges(name, help, 'attestor', async () => {
+      const states = (await statuses()).map((state) => [state.source, figureOf(state)] as const)
+      return new Map(states.filter((each): each is readonly [string, number] => each[1] !== null))
+    })
   gauge('tillbook_attestor_token_age_seconds', 'Age of the newest token of an attestor', ({ age }) => age)
   gauge(
     'tillbook_attestor_waiting_seconds',

@@ -5,7 +5,7 @@ import { newId } from '#lib/ids.ts'
 import { startEmailNotifications } from '#notifications/email-notifications.ts'
 import { createMailer } from '#notifications/mailer.ts'
 import { startSweep } from '#payments/sweep.ts'
-import { createBacklog } from '#webhooks/delivery-leases.ts'
+import { readBacklog } from '#webhooks/delivery-leases.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import type { RunningRole, SharedServices } from './role.ts'
 
@@ -45,7 +45,7 @@ export function startDispatcher({
     warn: (message, details) => logger.warn(details, message),
   })
   const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })
-  const backlog = createBacklog(core.pool, () => performance.now())
+  const backlog = metrics.oncePerScrape(() => readBacklog(core.pool))
   metrics.gauge(
     'tillbook_deliveries_pending',
     'Deliveries still to be made, of all processes; counted up to 100,000',

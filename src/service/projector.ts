@@ -75,15 +75,16 @@ function wipeOnSchedule({ core, forgottenList, log }: SharedServices): RunningRo
 
 /** Comparisons of tables with ledgers, and their metrics. */
 function startTableChecks({ core, metrics, logger, log }: SharedServices, isBehind: () => boolean): RunningRole {
+  const figures = metrics.oncePerScrape(() => tableCheckFigures(core.pool))
   metrics.gauge(
     'tillbook_tables_unequal_companies',
     'Companies whose tables differed from a replay of their ledger when they were last compared',
-    async () => (await tableCheckFigures(core.pool)).unequal,
+    async () => (await figures()).unequal,
   )
   metrics.gauge(
     'tillbook_tables_check_overdue_seconds',
     'For how long the longest awaited comparison of tables with a ledger has been due',
-    async () => (await tableCheckFigures(core.pool)).overdue_seconds,
+    async () => (await figures()).overdue_seconds,
   )
   return checkTablesOnSchedule(core, {
     isBehind,
@@ -103,7 +104,7 @@ function startSealing({
 }: Pick<SharedServices, 'config' | 'core' | 'metrics' | 'logger' | 'log'>) {
   const { sealing, pool } = core
   if (!sealing) return { stop: async () => {} }
-  const figures = () => checkpointFigures(pool, sealing.now())
+  const figures = metrics.oncePerScrape(() => checkpointFigures(pool, sealing.now()))
   metrics.gauge(
     'tillbook_sealing_faults',
     'Ledgers, and the installation itself, that could not be sealed when that was last tried',

@@ -259,23 +259,8 @@ interface Backlog {
 
 /** Bound of counting, which must not cost more than delivering. */
 const MOST_COUNTED = 100_000
-/** Figures are cached for this long. */
-const FRESH_MS = 5_000
 
-/** Reads the backlog at most once per cache period. `now_ms` is a monotonic clock. */
-export function createBacklog(pool: Pool, now_ms: () => number): () => Promise<Backlog> {
-  let asked_ms = Number.NEGATIVE_INFINITY
-  let found: Promise<Backlog> | undefined
-  return () => {
-    if (!found || now_ms() - asked_ms > FRESH_MS) {
-      asked_ms = now_ms()
-      found = readBacklog(pool)
-    }
-    return found
-  }
-}
-
-async function readBacklog(pool: Pool): Promise<Backlog> {
+export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(READ_BACKLOG)
   return rows[0] as Backlog
 }

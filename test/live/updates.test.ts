@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createCustomer } from '#commands/people/customers.ts'
+import { createFairShareLimiter, type FairShareLimiter } from '#lib/fair-share-limiter.ts'
 import { createLiveNotifier, EVERY_COMPANY, LIVE_CHANNEL } from '#live/notifier.ts'
 import { createLiveUpdates, type LiveUpdates } from '#live/updates.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -53,10 +54,10 @@ describe('live updates of companies', () => {
       )
     ).rows
 
-  function follow(where: TestCompany, since: number): Page {
+  function follow(where: TestCompany, since: number, places?: FairShareLimiter): Page {
     const page = { revisions: [] as number[], ended: false }
     const moved = (revision: number) => void page.revisions.push(revision)
-    const leave = updates.subscribe(where.id, since, { moved, ended: () => (page.ended = true) })
+    const leave = updates.subscribe(where.id, since, { moved, ended: () => (page.ended = true) }, places)
     return Object.assign(page, { leave })
   }
   const toldUntil = (page: Page, revision: number) =>
@@ -138,17 +139,22 @@ describe('live updates of companies', () => {
     const page = follow(company, await revisionOf(company))
     await updates.close()
     expect(page.ended).to.equal(true)
-    expect(() => follow(company, 0)).to.throw('too many live subscriptions')
+    expect(() => follow(company, 0)).to.throw('the process stops')
     page.leave()
   })
 
-  it('allow a hundred pages per company, independently of other companies', async () => {
+  it('limits the subscribers of each company', async () => {
     const since = await revisionOf(company)
-    const pages = Array.from({ length: 100 }, () => follow(company, since))
-    expect(() => follow(company, since)).to.throw('too many live subscriptions')
-    follow(other, await revisionOf(other))
+    const places = createFairShareLimiter(1_000, 3)
+    const pages = Array.from({ length: 3 }, () => follow(company, since, places))
+    expect(() => follow(company, since, places)).to.throw('too many live subscriptions')
+    follow(other, await revisionOf(other), places)
     pages[0]?.leave()
-    follow(company, since)
+    pages[0]?.leave()
+    follow(company, since, places)
+    expect(places.used).to.equal(4)
+    await updates.close()
+    expect(places.used).to.equal(0)
   })
 })
 

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { isNotMigrating, recordsEvents } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
-import type { RowDifference, TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
+import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
+import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 
 /** Dependencies for comparing a company's tables with its ledger (src/service/core.ts). */
 export interface TablesCore {

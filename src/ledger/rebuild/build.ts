@@ -2,8 +2,9 @@ import type { Pool, PoolClient } from 'pg'
 import type { ReadModel } from '../projection.ts'
 import type { EventReader } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
+import type { TableParity } from './compare-tables.ts'
 import { paced, type ReplayPace } from './replay.ts'
-import { NEXT_SCHEMA, type TableParity } from './switch-schemas.ts'
+import { NEXT_SCHEMA } from './switch-schemas.ts'
 
 export interface RebuildOptions extends EventReader {
   /** Connections that see the live tables. */

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { isLockConflict, LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/lock-retry.ts'
 import { inTransactionOn } from '#postgres/transaction.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
-import type { AnyTable, ColumnType } from '../table.ts'
+import { compareContents, type TableParity } from './compare-tables.ts'
 import { schemaOfFormer, type TablesVersion } from './version.ts'
 
 /** Schema in which a rebuild creates the new tables. */
@@ -38,7 +38,7 @@ export async function switchSchemas(options: Switch): Promise<TableParity[] | nu
     try {
       const replaced = await inTransactionOn(holder, () => switchOnce(options, snapshot))
       const isComparable = before?.version === model.version && replaced > 0
-      return isComparable ? await compareSchemas(snapshot, model, { live: FORMER_SCHEMA, rebuilt: READ_SCHEMA }) : null
+      return isComparable ? await compareContents(snapshot, model, { live: FORMER_SCHEMA, rebuilt: READ_SCHEMA }) : null
     } finally {
       // Ends its transaction.
       snapshot.release(true)
@@ -130,54 +130,4 @@ async function schemasOfRebuilds(client: PoolClient): Promise<string[]> {
     [NEXT_SCHEMA, FORMER_SCHEMA],
   )
   return rows.map(({ name }) => name)
-}
-
-/** Content of a table: number of rows, and a digest of all values that ignores the order of rows. */
-interface TableContent {
-  readonly rows: number
-  readonly digest: string
-}
-
-/** One table, as served and as rebuilt. */
-export interface TableParity {
-  readonly table: string
-  readonly live: TableContent
-  readonly rebuilt: TableContent
-  readonly equal: boolean
-}
-
-/** Compares all tables of a read model in two schemas, within one snapshot. Memory does not grow with the tables. */
-async function compareSchemas(
-  snapshot: PoolClient,
-  { projections }: ReadModel,
-  { live, rebuilt }: { readonly live: string; readonly rebuilt: string },
-): Promise<TableParity[]> {
-  const parity: TableParity[] = []
-  // Rollups lag behind other tables and are refreshed later.
-  for (const table of projections.flatMap(({ tables, grown }) => (grown ? [] : tables))) {
-    const [a, b] = [await contentOf(snapshot, live, table), await contentOf(snapshot, rebuilt, table)]
-    parity.push({ table: table.name, live: a, rebuilt: b, equal: a.rows === b.rows && a.digest === b.digest })
-  }
-  return parity
-}
-
-async function contentOf(snapshot: PoolClient, schema: string, table: AnyTable): Promise<TableContent> {
-  const { rows } = await snapshot.query<TableContent>(
-    `select count(*) as rows, coalesce(sum(${digestOf(table)}::numeric), 0)::text as digest from ${schema}.${table.name}`,
-  )
-  return rows[0] as TableContent
-}
-
-/**
- * Digest of one row; the digest of the row's text would cost more than twice as much. JSON has no hash function in
- * Postgres, so its text is hashed.
- */
-function digestOf({ columns }: AnyTable): string {
-  const all = Object.entries(columns) as [string, ColumnType][]
-  const plain = all.filter(([, type]) => type !== 'json').map(([name]) => name)
-  const json = all.filter(([, type]) => type === 'json').map(([name]) => name)
-  return json.reduce(
-    (seed, name) => `hashtextextended(coalesce(${name}::text, ''), ${seed})`,
-    `hash_record_extended(row(${plain.join(', ')}), 0)`,
-  )
 }

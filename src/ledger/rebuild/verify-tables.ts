@@ -2,9 +2,9 @@ import type { Pool, PoolClient } from 'pg'
 import { tryAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransactionOn, transactionOn } from '#postgres/transaction.ts'
 import { streamOf } from '../envelope.ts'
-import { READ_SCHEMA, type Rollup } from '../projection.ts'
 import { type EventReader, readNewest } from '../reading.ts'
-import { type AnyTable, type ColumnType, tableDdl } from '../table.ts'
+import { tableDdl } from '../table.ts'
+import { compareRows, type RowDifference } from './compare-tables.ts'
 import { REBUILD_LOCK } from './rebuild.ts'
 import { paced, type ReplayPace, replay } from './replay.ts'
 
@@ -16,17 +16,6 @@ export interface VerifyTablesOptions extends EventReader {
   readonly yields?: boolean
 }
 
-/** A row that deviates from the ledger, without its values: they may be personal. */
-export interface RowDifference {
-  readonly table: string
-  /** The primary key without the company. */
-  readonly key: Readonly<Record<string, string | number>>
-  /** `missing`: the ledger produces a row that is absent. `unknown`: no event produces the row. */
-  readonly found: 'missing' | 'unknown' | 'changed'
-  /** Columns that differ; for documents the members (`doc.price`). Empty unless `changed`. */
-  readonly fields: readonly string[]
-}
-
 /**
  * `busy`: another process verifies or rebuilds. `other_version`: the tables belong to another version of the program.
  */
@@ -35,7 +24,7 @@ export type TablesVerification =
       readonly kind: 'verified'
       /** Ledger revision of the comparison; -1 for an empty ledger. */
       readonly revision: number
-      /** The first ROWS_TOLD of each table. */
+      /** The first ones of each table. */
       readonly differences: readonly RowDifference[]
     }
   | { readonly kind: 'busy' | 'other_version' }
@@ -46,9 +35,6 @@ const VERIFICATION_LOCK = 'tillbook verification of tables'
 const PORTION_EVENTS = 5_000
 /** Maximum number of events applied while a snapshot is held, because a snapshot blocks vacuum. */
 const NEARLY_DONE = 500
-/** Reported differences per table: the first ones show what happened. */
-const ROWS_TOLD = 20
-
 /**
  * Compares all rows of a company with those that its ledger produces, as of one revision. The ledger is replayed into
  * temporary tables without locks. The last events are applied and the rows compared in one snapshot. Postgres merges
@@ -140,80 +126,6 @@ async function compareNow(work: Work): Promise<TablesVerification> {
   const { revision, version } = await headOf(client, companyId)
   if (version !== options.model.version) return { kind: 'other_version' }
   if (work.done < revision) await apply(work, revision)
-  const differences: RowDifference[] = []
-  for (const { tables, grown } of options.model.projections) {
-    if (grown) differences.push(...(await differencesGrown(client, grown, companyId)))
-    else for (const table of tables) differences.push(...(await differencesOf(client, table, companyId)))
-  }
+  const differences = await compareRows(client, options.model, companyId, 'pg_temp')
   return { kind: 'verified', revision, differences }
-}
-
-interface DifferingRow {
-  readonly is_live: boolean
-  readonly is_replayed: boolean
-  readonly fields: readonly string[]
-  readonly documents: readonly (readonly [name: string, live: string | null, replayed: string | null])[]
-  readonly key: Readonly<Record<string, string | number>>
-}
-
-async function differencesOf(client: PoolClient, table: AnyTable, companyId: number): Promise<RowDifference[]> {
-  const { rows } = await client.query<DifferingRow>(comparisonOf(table), [companyId, ROWS_TOLD])
-  return rows.map(({ is_live, is_replayed, fields, documents, key }) => {
-    if (!is_live || !is_replayed) return { table: table.name, key, found: is_live ? 'unknown' : 'missing', fields: [] }
-    const members = documents.flatMap(([name, live, replayed]) => membersThatDiffer(name, live, replayed))
-    return { table: table.name, key, found: 'changed', fields: [...fields, ...members] }
-  })
-}
-
-/** Compares a rollup with its source tables, which are compared with the ledger themselves. */
-async function differencesGrown(client: PoolClient, grown: Rollup, companyId: number): Promise<RowDifference[]> {
-  const { rows } = await client.query<RowDifference>(grown.differences(READ_SCHEMA), [companyId, ROWS_TOLD])
-  return rows
-}
-
-/** Rows that are on one side only, or differ; both sides are ordered by the primary key. */
-function comparisonOf({ name, columns, keys }: AnyTable): string {
-  const pk = keys.pk as readonly string[]
-  const others = (Object.entries(columns) as [string, ColumnType][]).filter(([column]) => !pk.includes(column))
-  const differ = (column: string, type: ColumnType) => {
-    const text = type === 'json' ? '::text' : ''
-    return `live.${column}${text} is distinct from replayed.${column}${text}`
-  }
-  const fields = others
-    .filter(([, type]) => type !== 'json')
-    .map(([column, type]) => `case when ${differ(column, type)} then '${column}' end`)
-  const documents = others
-    .filter(([, type]) => type === 'json')
-    .map(
-      ([column, type]) =>
-        `case when ${differ(column, type)} then json_build_array('${column}', live.${column}::text, replayed.${column}::text) end`,
-    )
-  const isOther = others.map(([column, type]) => differ(column, type))
-  const key = pk.filter((column) => column !== 'company_id').flatMap((column) => [`'${column}'`, column])
-  return `
-    select live.there is not null as is_live, replayed.there is not null as is_replayed,
-      array_remove(array[${fields.join(', ')}]::text[], null) as fields,
-      to_json(array_remove(array[${documents.map((document) => `(${document})::text`).join(', ')}]::text[], null)::json[]) as documents,
-      json_build_object(${key.join(', ')}) as key
-    from (select true as there, * from ${READ_SCHEMA}.${name} where company_id = $1) as live
-    full join (select true as there, * from pg_temp.${name}) as replayed using (${pk.join(', ')})
-    where live.there is null or replayed.there is null${isOther.map((each) => ` or ${each}`).join('')}
-    limit $2`
-}
-
-/**
- * Members of a document that differ; the whole document if no single member does, for example if only their order
- * differs.
- */
-function membersThatDiffer(column: string, live: string | null, replayed: string | null): string[] {
-  const [a, b] = [membersOf(live), membersOf(replayed)]
-  if (!a || !b) return [column]
-  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])]
-  const differing = names.filter((name) => JSON.stringify(a[name]) !== JSON.stringify(b[name]))
-  return differing.length > 0 ? differing.map((name) => `${column}.${name}`) : [column]
-}
-
-function membersOf(text: string | null): Record<string, unknown> | null {
-  const value: unknown = text === null ? null : JSON.parse(text)
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
 }

@@ -9,7 +9,7 @@ import type { DeliveryResult } from '#webhooks/delivery-results.ts'
 /** Metrics of a process (docs/operations/metrics.md). No metric names a company. */
 export interface Metrics extends ShardMetrics {
   readonly contentType: string
-  /** All metrics in Prometheus's text format. */
+  /** A scrape: all metrics in Prometheus's text format. Concurrent calls share one. */
   read(): Promise<string>
   /** Metrics of one shard, with a label that names it (SHARD-6). */
   ofShard(name: string): ShardMetrics
@@ -30,6 +30,8 @@ export interface ShardMetrics {
   onNotified(outcome: NotificationOutcome): void
   /** Bodies counted against a company's daily bytes, or refused. */
   onBytes(outcome: 'admitted' | 'refused', bytes: number): void
+  /** For gauges that share a reading: runs it at their first call in each scrape (OPS-19). */
+  oncePerScrape<T>(read: () => Promise<T>): () => Promise<T>
   /** A gauge read at each scrape; omitted if reading fails. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
   /** Several gauges with a label. */
@@ -62,15 +64,26 @@ export function createMetrics(): Metrics {
   const own = new Registry()
   const ofShards: Registry[] = []
   const ours = () => (ofShards.length === 0 ? own : merged([own, ...ofShards]))
+  const scrapes: Scrapes = { begun: 0 }
+  let running: Promise<string> | null = null
+  const scrape = async () => {
+    scrapes.begun += 1
+    return `${await machine.metrics()}\n${await (await ours()).metrics()}`
+  }
   return {
-    ...figuresIn(own),
+    ...figuresIn(own, scrapes),
     contentType: machine.contentType,
-    read: async () => `${await machine.metrics()}\n${await (await ours()).metrics()}`,
+    read() {
+      running ??= scrape().finally(() => {
+        running = null
+      })
+      return running
+    },
     ofShard(shard) {
       const registry = new Registry()
       registry.setDefaultLabels({ shard })
       ofShards.push(registry)
-      return figuresIn(registry)
+      return figuresIn(registry, scrapes)
     },
   }
 }
@@ -80,7 +93,20 @@ async function merged(registries: readonly Registry[]): Promise<Pick<Registry, '
   return AggregatorRegistry.aggregate(await Promise.all(registries.map((each) => each.getMetricsAsJSON())))
 }
 
-function figuresIn(registry: Registry): ShardMetrics {
+/** Number of scrapes so far; they do not overlap. */
+interface Scrapes {
+  begun: number
+}
+
+function onceIn<T>(scrapes: Scrapes, read: () => Promise<T>): () => Promise<T> {
+  let latest: { readonly scrape: number; readonly reading: Promise<T> } | null = null
+  return () => {
+    if (latest?.scrape !== scrapes.begun) latest = { scrape: scrapes.begun, reading: read() }
+    return latest.reading
+  }
+}
+
+function figuresIn(registry: Registry, scrapes: Scrapes): ShardMetrics {
   const registers = [registry]
   const pools = watchPools(registers)
   const shared = watchShared(registers)
@@ -88,6 +114,7 @@ function figuresIn(registry: Registry): ShardMetrics {
     ...requestFigures(registers),
     ...commandFigures(registers),
     ...deliveryFigures(registers),
+    oncePerScrape: (read) => onceIn(scrapes, read),
     gauge(name, help, read) {
       new Gauge({
         name,

@@ -1,5 +1,5 @@
 import type { TableCheck } from '#integrity/audit/table-checks.ts'
-import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
+import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import { formatDateTime } from '../../format.ts'
 import { ListTable } from '../../ui/list.tsx'
 import { Card, PanelBadge } from '../../ui/parts.tsx'

@@ -1,0 +1,249 @@
+import { expect } from 'chai'
+import { z } from 'zod'
+import { forgetPerson } from '#commands/people/forget-person.ts'
+import { isSealed } from '#crypto/sealed-value.ts'
+import { MASKED, type PersonKind } from '#domain/personal-data.ts'
+import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
+import { kindsOf } from '#events/define.ts'
+import { accept, command } from '#ledger/command.ts'
+import { type Envelope, type NewEvent, streamOf } from '#ledger/envelope.ts'
+import { maskedData, type PersonalField } from '#ledger/personal-fields.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { exportPersonData } from '#privacy/data-export.ts'
+import { textErasureOf } from '#privacy/record-erasure.ts'
+import { readModel } from '#projections/index.ts'
+import { maskPersons } from '#queries/masking.ts'
+import type { Json } from '../support/api.ts'
+import {
+  attemptId,
+  customerCreated,
+  noDetails,
+  orderPlaced,
+  payableCreated,
+  paymentStarted,
+  receivableCreated,
+  storeCreated,
+  supplierCreated,
+  userCreated,
+} from '../support/facts.ts'
+import { openedEvents } from '../support/opened.ts'
+import { useCompany } from '../support/use-api.ts'
+
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly format?: string
+  readonly pattern?: string
+  readonly enum?: readonly string[]
+  readonly personal?: object
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly minItems?: number
+  readonly anyOf?: readonly Schema[]
+}
+
+/** An event type with personal fields, and the number that all ids of its records have. */
+interface Marked {
+  readonly type: EventName
+  readonly n: number
+  readonly subject: string
+  readonly fields: readonly PersonalField[]
+}
+
+const MARKED: readonly Marked[] = Object.entries(EVENT_TYPES).flatMap(([type, declared], index) => {
+  const fields = readModel.personalFields({ type, version: declared.version })
+  const n = index + 101
+  return fields.length === 0 ? [] : [{ type: type as EventName, n, subject: `${kindsOf(declared)[0]}/${n}`, fields }]
+})
+
+/** The person of a field, such as `customer/9`. */
+const ownerOf = ({ subject, n }: Marked, { whose }: PersonalField): string =>
+  whose === 'subject' ? subject : `${whose.kind}/${n}`
+
+/** Text of a personal field, which is nowhere else. */
+const markerOf = ({ type }: Marked, path: readonly string[]): string => `zq-${type}-${path.join('-')}-zq`.toLowerCase()
+
+const NUMBERS: Readonly<Record<string, string>> = { '^\\d+\\.\\d{2}$': '1.00', '^-?\\d+\\.\\d{3}$': '1.000' }
+const FORMATS: Readonly<Record<string, string>> = {
+  'date-time': '2026-01-05T12:00:00.000Z',
+  date: '2026-01-05',
+  uuid: attemptId(1),
+}
+
+/** A value of a shape, with its marker in each text of a personal field. */
+function sample(marked: Marked, schema: Schema, path: readonly string[], field: readonly string[] | null): unknown {
+  const personal = field ?? (schema.personal ? path : null)
+  if (schema.anyOf) return sample(marked, schema.anyOf[0] as Schema, path, personal)
+  if (schema.properties)
+    return Object.fromEntries(
+      Object.entries(schema.properties).map(([name, member]) => [
+        name,
+        sample(marked, member, [...path, name], personal),
+      ]),
+    )
+  if (personal) return markerOf(marked, personal)
+  if (schema.enum) return schema.enum[0]
+  if (schema.items) return (schema.minItems ?? 0) > 0 ? [sample(marked, schema.items, path, null)] : []
+  const type = [schema.type].flat()[0]
+  if (type === 'integer') return marked.n
+  if (type === 'boolean') return false
+  return NUMBERS[schema.pattern ?? ''] ?? FORMATS[schema.format ?? ''] ?? `${marked.n}`
+}
+
+/** Events without personal data that the event of a type needs before it. */
+function earlierEvents({ type, n, subject, fields }: Marked): NewEvent[] {
+  const [name, external_id] = [`Pessoa ${n}`, null]
+  const customer = customerCreated({ id: n, ...noDetails, external_id, name })
+  const supplier = supplierCreated({ id: n, ...noDetails, external_id, name })
+  const earlier: Readonly<Record<string, readonly NewEvent[]>> = {
+    customer: [customer],
+    supplier: [supplier],
+    user: [userCreated({ id: n, name, email: `${n}@loja.example` })],
+    receivable: [receivableCreated({ id: n, external_id })],
+    payable: [payableCreated({ id: n, external_id })],
+    // A card may be shown beside the details of a payment by Pix and boleto.
+    order: [orderPlaced({ id: n, store_id: n }), paymentStarted(1, { id: n, payment_method_id: 'visa' })],
+  }
+  const named = fields.flatMap(({ whose }) => (whose === 'subject' ? [] : [whose.kind]))
+  const isFirst = !/(Updated|Revived|Recorded)$/.test(type)
+  return [
+    ...(parseSubject(subject).type === 'order' ? [storeCreated({ id: n, alias: `loja-${n}` })] : []),
+    ...(named.includes('customer') ? [customer] : []),
+    ...(named.includes('supplier') ? [supplier] : []),
+    ...(isFirst ? [] : (earlier[parseSubject(subject).type] ?? [])),
+  ]
+}
+
+function eventOf(marked: Marked): NewEvent {
+  const { version, data } = EVENT_TYPES[marked.type]
+  const values = sample(marked, z.toJSONSchema(data as z.ZodType) as Schema, [], null) as Json
+  // The provider shows how to pay only while the payment is pending.
+  const pending = marked.type === 'PaymentRecorded' && { status: 'pending', attempt_id: attemptId(1) }
+  return {
+    type: marked.type,
+    version,
+    subject: marked.subject,
+    data: data.parse({ ...values, ...pending, id: marked.n }) as object,
+  }
+}
+
+const append = command<NewEvent>({
+  needs: () => [],
+  decide: (_rows, event) => accept('created', event.subject, [event]),
+})
+
+const valueAt = (data: object, path: readonly string[]): unknown =>
+  path.reduce<unknown>((value, name) => (value as Json)?.[name], data)
+
+describe('fields that the event catalogue marks as personal [PRIV-62]', function () {
+  this.timeout(120_000)
+  const { api, company } = useCompany({ shards: '1' })
+
+  /** Rows of the read model, by table, as a statement of a pool sees them. */
+  async function rowsSeenBy(pool: Pick<typeof api.core.pool, 'query'>): Promise<Map<string, Json[]>> {
+    const tables = readModel.projections.flatMap((projection) => [...projection.tables])
+    const seen = new Map<string, Json[]>()
+    for (const { name } of tables) seen.set(name, (await pool.query(`select * from ${name}`)).rows)
+    return seen
+  }
+
+  /** Tables that show a text. */
+  const tablesWith = (seen: ReadonlyMap<string, Json[]>, text: string): string[] =>
+    [...seen].flatMap(([table, rows]) => (JSON.stringify(rows).toLowerCase().includes(text) ? [table] : []))
+
+  async function exported(subject: string): Promise<string> {
+    const { type, id } = parseSubject(subject)
+    const parts = await exportPersonData(
+      api.core,
+      company.id,
+      { kind: type as PersonKind, id },
+      '2026-11-22T12:00:00.000Z',
+    )
+    let text = ''
+    for await (const part of parts ?? []) text += JSON.stringify(part)
+    return text
+  }
+
+  const stored = new Map<string, Envelope>()
+  const opened = new Map<string, Envelope>()
+  let shown: Map<string, Json[]>
+  let masked: Map<string, Json[]>
+  let fed: string
+
+  before('append an event of each type, and read it everywhere', async () => {
+    for (const marked of MARKED)
+      for (const each of [...earlierEvents(marked), eventOf(marked)]) await company.run(append, each)
+    const note = (events: Map<string, Envelope>, all: readonly Envelope[]) => {
+      for (const event of all) events.set(`${event.type} ${event.subject}`, event)
+    }
+    for await (const event of api.core.store.read(streamOf(company.id), 0)) note(stored, [event])
+    note(opened, await openedEvents(api.core, company.id))
+    shown = await rowsSeenBy(api.core.pool)
+    masked = await rowsSeenBy(maskPersons(api.core.pool, { persons: true, costs: false, payables: false }))
+    const { key } = await company.newKey(['audit:read'])
+    const headers = { authorization: `Bearer ${key}` }
+    fed = (await company.call('GET', '/events?opened=true&limit=200', undefined, headers)).text
+  })
+
+  for (const marked of MARKED)
+    for (const field of marked.fields) {
+      const title = `${marked.type}, ${field.path.join('.')}:`
+      const marker = markerOf(marked, field.path)
+      const key = `${marked.type} ${marked.subject}`
+      const owner = ownerOf(marked, field)
+
+      it(`${title} is sealed in the ledger and in clear in the read model`, () => {
+        expect(isSealed(valueAt((stored.get(key) as Envelope).data, field.path))).to.equal(true)
+        expect(JSON.stringify(valueAt((opened.get(key) as Envelope).data, field.path))).to.include(marker)
+        expect(tablesWith(shown, marker)).not.to.deep.equal([])
+      })
+
+      it(`${title} is masked for auditors in all tables, and in events`, () => {
+        expect(tablesWith(masked, marker)).to.deep.equal([])
+        const event = opened.get(key) as Envelope
+        expect(JSON.stringify(maskedData(event, marked.fields, MASKED))).not.to.include(marker)
+        expect(fed).to.include(`"type":"${marked.type}"`).and.not.to.include(marker)
+      })
+
+      it(`${title} is in the data export of its person`, async () => {
+        expect(await exported(owner)).to.include(marker)
+      })
+
+      it(`${title} is erased from stored texts with its person, and kept otherwise`, () => {
+        const texts = [...shown.values()].flat().map((row) => JSON.stringify(row.doc ?? null))
+        const about = texts.filter((text) => text.includes(marker))
+        expect(about).not.to.deep.equal([])
+        for (const text of about) {
+          const without = (subjects: readonly string[]) =>
+            textErasureOf({ subjects, parts: [field.part] }).redact(text).text ?? text
+          expect(without([owner])).not.to.include(marker)
+          expect(without([`${parseSubject(owner).type}/9`])).to.include(marker)
+        }
+      })
+    }
+
+  describe('once their persons are erased', () => {
+    let left: Map<string, Json[]>
+    let events: readonly Envelope[]
+
+    before('erase them', async () => {
+      const owners = new Set(MARKED.flatMap((marked) => marked.fields.map((field) => ownerOf(marked, field))))
+      for (const owner of owners) {
+        const { type, id } = parseSubject(owner)
+        const person = { kind: type as PersonKind, id, ground: 'restored_backup', retention_years: 5 } as const
+        await company.run(forgetPerson, person)
+      }
+      left = await rowsSeenBy(api.core.pool)
+      events = await openedEvents(api.core, company.id)
+    })
+
+    for (const marked of MARKED)
+      for (const field of marked.fields)
+        it(`${marked.type}, ${field.path.join('.')}: is null in tables, events and data export`, async () => {
+          const marker = markerOf(marked, field.path)
+          expect(tablesWith(left, marker)).to.deep.equal([])
+          const event = events.find(({ type, subject }) => type === marked.type && subject === marked.subject)
+          expect(valueAt((event as Envelope).data, field.path)).to.equal(null)
+          expect(await exported(ownerOf(marked, field))).not.to.include(marker)
+        })
+  })
+})
