@@ -15,13 +15,13 @@ export interface InstallationView {
     /**
      * Recorded identity of the Postgres server and database; null if none was recorded or Postgres did not report it.
      */
-    readonly shard: string | null
+    readonly identity: string | null
     readonly isRestoring: boolean
     /** Whether the database has any event. */
     readonly hasLedgers: boolean
   }
   /** Present identity as reported by Postgres; null if not reported. */
-  readonly shard: string | null
+  readonly identity: string | null
   /** Installation id in DATA_DIR; null if there is none. */
   readonly directory: string | null
   /** Marks of DATA_DIR that the ledgers lack. */
@@ -64,7 +64,7 @@ export const isOfStore = (trouble: Inconsistency | null): boolean => trouble !==
  */
 export function inconsistencyOf({
   database,
-  shard,
+  identity,
   directory,
   missing,
   store,
@@ -74,7 +74,7 @@ export function inconsistencyOf({
   if (database.isRestoring) return 'restoring'
   if (isOfAnother({ database, directory, store }) && database.hasLedgers) return 'directory_of_another'
   if (missing.length > 0) return 'behind'
-  const hasMoved = database.shard !== null && shard !== null && database.shard !== shard
+  const hasMoved = database.identity !== null && identity !== null && database.identity !== identity
   return directory === null && hasMoved ? 'copied' : null
 }
 

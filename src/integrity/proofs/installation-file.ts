@@ -53,9 +53,9 @@ export async function readInstallation(
   { isWhole }: { readonly isWhole: boolean },
 ): Promise<InstallationView> {
   const { pool, store, dataDir } = place
-  const [row, shard, heads, noted] = await Promise.all([
+  const [row, identity, heads, noted] = await Promise.all([
     installationOf(pool),
-    shardOf(pool),
+    readDatabaseIdentity(pool),
     newestHeads(pool),
     readInstallationNote(dataDir),
   ])
@@ -67,7 +67,7 @@ export async function readInstallation(
   const missing = outside === undefined ? [] : await missingOf(place, marks)
   return {
     database: { ...row, isRestoring: row.restoring !== null, hasLedgers: row.has_ledgers },
-    shard,
+    identity,
     directory,
     missing,
     store:
@@ -114,13 +114,13 @@ async function missingOf({ pool, store }: InstallationFile, marks: readonly Ledg
 /**
  * Identity of this database in Postgres: server, timeline (every restore and promotion starts a new one) and database.
  */
-export async function shardOf(pool: Pool): Promise<string | null> {
+export async function readDatabaseIdentity(pool: Pool): Promise<string | null> {
   try {
-    const { rows } = await pool.query<{ shard: string }>(
-      `select concat_ws('/', s.system_identifier, c.timeline_id, d.oid) as shard
+    const { rows } = await pool.query<{ identity: string }>(
+      `select concat_ws('/', s.system_identifier, c.timeline_id, d.oid) as identity
        from pg_control_system() s, pg_control_checkpoint() c, pg_database d where d.datname = current_database()`,
     )
-    return rows[0]?.shard ?? null
+    return rows[0]?.identity ?? null
   } catch (error) {
     // Some providers do not grant this function.
     if ((error as { code?: string }).code === '42501') return null
@@ -162,14 +162,14 @@ export async function writeInstallationNote(
  * records stay.
  */
 export async function settleInstallation(place: InstallationFile, sight: InstallationView): Promise<void> {
-  const { database, shard, store } = sight
+  const { database, identity, store } = sight
   const id = inconsistencyId(database, store)
   if (isOfAnother(sight)) await putAside(place, sight.directory as string)
   const event_store = store?.address || database.event_store
   await place.pool.query(
-    `update ops.installation set id = $1, event_store = $2, shard = coalesce($3, shard)
-     where (id, event_store, shard) is distinct from ($1::uuid, $2, coalesce($3, shard))`,
-    [id, event_store, shard],
+    `update ops.installation set id = $1, event_store = $2, identity = coalesce($3, identity)
+     where (id, event_store, identity) is distinct from ($1::uuid, $2, coalesce($3, identity))`,
+    [id, event_store, identity],
   )
   if (isOutside(place.store) && store && store.id === null) await claimStore(place, place.store, id)
   await writeInstallationNote(place, id)

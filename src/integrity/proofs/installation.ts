@@ -16,7 +16,7 @@ export interface Installation {
   readonly name: string
   /** Hosts of the EventStoreDB with the ledgers; null if they are in this Postgres or none was recorded. */
   readonly event_store: string | null
-  readonly shard: string | null
+  readonly identity: string | null
   /** A deliberate copy, which sends nothing to the outside. */
   readonly is_copy: boolean
   /** State of an unfinished restore (src/integrity/proofs/restore.ts). */
@@ -28,7 +28,7 @@ export interface Installation {
 export async function installationOf(client: Client): Promise<Installation> {
   const { rows } = await client.query<Installation>({
     name: 'installation',
-    text: `select id, name, event_store, shard, is_copy, restoring,
+    text: `select id, name, event_store, identity, is_copy, restoring,
              exists (select from ops.ledgers where revision >= 0) as has_ledgers from ops.installation`,
   })
   const [row] = rows

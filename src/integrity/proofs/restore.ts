@@ -20,7 +20,7 @@ import {
   hostsOf,
   type InstallationFile,
   readInstallationNote,
-  shardOf,
+  readDatabaseIdentity,
   writeInstallationNote,
 } from './installation-file.ts'
 import { type RestoreStatementOptions, recordRestoredLedger } from './restored-ledgers.ts'
@@ -249,13 +249,13 @@ async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
     await emptyTree(pool, 0)
   }
   await writeInstallationNote(given, id)
-  const shard = await shardOf(pool)
+  const identity = await readDatabaseIdentity(pool)
   await inTransaction(pool, async (_, client) => {
     if (copy_id !== null) await client.query('delete from ops.sealing_faults')
     await client.query(
-      `update ops.installation set id = $1, is_copy = is_copy or $2, shard = coalesce($3, shard),
+      `update ops.installation set id = $1, is_copy = is_copy or $2, identity = coalesce($3, identity),
          event_store = $4, restoring = null`,
-      [id, copy_id !== null, shard, eventStoreUrl === null ? null : hostsOf(eventStoreUrl)],
+      [id, copy_id !== null, identity, eventStoreUrl === null ? null : hostsOf(eventStoreUrl)],
     )
   })
 }

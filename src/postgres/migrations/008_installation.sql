@@ -9,8 +9,8 @@ create table ops.installation (
   name text not null default 'main',
   -- Hosts of the EventStoreDB that keeps the ledgers; null: they are in this Postgres, or it is not known yet.
   event_store text,
-  -- The server and database that this is, as Postgres itself tells them apart; null: not known yet.
-  shard text,
+  -- Server, timeline and database as Postgres identifies them; null if not known yet.
+  identity text,
   -- A copy made on purpose: nothing goes out of it.
   is_copy boolean not null default false,
   -- A restore that is being recorded, until each ledger has its event.

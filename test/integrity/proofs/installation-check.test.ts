@@ -13,11 +13,11 @@ type Parts = {
 
 /** All three match, except for these parts. */
 function sight({ database, store, ...rest }: Parts): InstallationView {
-  const own = { id: OURS, event_store: null, shard: 'a/1/5', isRestoring: false, hasLedgers: true }
+  const own = { id: OURS, event_store: null, identity: 'a/1/5', isRestoring: false, hasLedgers: true }
   const outside = { address: 'store:2113', id: OURS, isEmpty: false, missing: [] }
   return {
     database: { ...own, ...database },
-    shard: 'a/1/5',
+    identity: 'a/1/5',
     directory: OURS,
     missing: [],
     store: store ? { ...outside, ...store } : null,
@@ -28,11 +28,11 @@ function sight({ database, store, ...rest }: Parts): InstallationView {
 const CASES: readonly [why: string, parts: Parts, trouble: Inconsistency | null][] = [
   ['nothing has changed', {}, null],
   ['another machine with a new DATA_DIR', { directory: null }, null],
-  ['a moved database with its DATA_DIR', { shard: 'b/1/7' }, null],
-  ['a Postgres that does not reveal its location', { directory: null, shard: null }, null],
-  ['no recorded location, as after an upgrade', { directory: null, database: { shard: null } }, null],
-  ['a copied database with a new DATA_DIR', { directory: null, shard: 'b/1/7' }, 'copied'],
-  ['a promoted replica with a new DATA_DIR', { directory: null, shard: 'a/2/5' }, 'copied'],
+  ['a moved database with its DATA_DIR', { identity: 'b/1/7' }, null],
+  ['a Postgres that does not reveal its location', { directory: null, identity: null }, null],
+  ['no recorded location, as after an upgrade', { directory: null, database: { identity: null } }, null],
+  ['a copied database with a new DATA_DIR', { directory: null, identity: 'b/1/7' }, 'copied'],
+  ['a promoted replica with a new DATA_DIR', { directory: null, identity: 'a/2/5' }, 'copied'],
   ['a copied database with the DATA_DIR of another installation', { directory: THEIRS }, 'directory_of_another'],
   [
     'an empty database with the DATA_DIR of another installation',
