@@ -4,10 +4,10 @@ import type { Transaction } from '#postgres/transaction.ts'
 import { companyRef } from './companies.ts'
 import { projection } from './define.ts'
 
-type Queued = DataOf<'PersonForgettingQueued'>
+type ForgettingQueued = DataOf<'PersonForgettingQueued'>
 
 /** Queued erasure of a person, by subject (`customer/9`). */
-export interface ErasureRow extends Pick<Queued, 'ground' | 'reason'> {
+export interface ErasureRow extends Pick<ForgettingQueued, 'ground' | 'reason'> {
   company_id: number
   subject: string
   /** Day in the company's time zone; null once it is done. */
@@ -42,7 +42,7 @@ export const erasuresProjection = projection('forgettings', [forgettings], {
 const BATCH_ROWS = 2_000
 
 /** Where rows of a table hold the name of the person in an id column; both expressions are JSON text. */
-interface NamedIn {
+interface NameColumn {
   readonly table: 'sales' | 'receivables' | 'payables'
   readonly idColumn: 'customer_id' | 'party_id'
   /** Part of the row's `doc` that holds the name, and the same part without it. */
@@ -56,7 +56,7 @@ interface NamedIn {
  * Erases the name of a person ($2) from rows after an id ($3). All other bytes of the documents stay equal to those of
  * a replay.
  */
-const statementOf = ({ table, idColumn, part, nameless, isNamed }: NamedIn) => ({
+const statementOf = ({ table, idColumn, part, nameless, isNamed }: NameColumn) => ({
   name: `erase_names_of_${table}`,
   text: `with batch as (
            select id from ${table} where company_id = $1 and ${idColumn} = $2 and id > $3 order by id limit ${BATCH_ROWS}
@@ -68,7 +68,7 @@ const statementOf = ({ table, idColumn, part, nameless, isNamed }: NamedIn) => (
 })
 
 /** Erases a person's name from all rows of a table, and changes nothing else. */
-function eraserOf(named: NamedIn): (tx: Transaction, companyId: number, personId: number) => Promise<void> {
+function eraserOf(named: NameColumn): (tx: Transaction, companyId: number, personId: number) => Promise<void> {
   const statement = statementOf(named)
   return async (tx, companyId, personId) => {
     for (let last: number | null = 0; last !== null; ) {
@@ -100,7 +100,7 @@ export const eraseFromPayables = accountEraser('payables', 'supplier_name')
 
 /** Handler that erases a name from rows of one kind when the identity is erased. */
 export const erasing = (
-  kind: Queued['kind'],
+  kind: ForgettingQueued['kind'],
   erase: (tx: Transaction, companyId: number, personId: number) => Promise<void>,
 ) => ({
   erase: async (tx: Transaction, companyId: number, { data }: { data: DataOf<'PersonForgotten'> }) => {

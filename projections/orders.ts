@@ -179,7 +179,7 @@ interface OrderChange {
 }
 
 /** Order without the erased data of buyer and payers, even if the provider sends them again. */
-function without(doc: OrderObject, forgotten: OrderRow['forgotten']): OrderObject {
+function withoutErasedData(doc: OrderObject, forgotten: OrderRow['forgotten']): OrderObject {
   if (!forgotten) return doc
   const { customer, payments } = doc
   const [identity, contact] = [forgotten.includes('identity'), forgotten.includes('contact')]
@@ -205,8 +205,8 @@ function changeOrder(
   const at = inZone(event.recorded_at, timezone)
   const changed = change(before, { at, timezone })
   const row = { ...before, ...changed.row }
-  const doc = without({ ...before.doc, ...changed.doc, updated_at: at }, row.forgotten)
-  doc.payment = foremost(doc, row.carried_by)
+  const doc = withoutErasedData({ ...before.doc, ...changed.doc, updated_at: at }, row.forgotten)
+  doc.payment = displayedPayment(doc, row.carried_by)
   Object.assign(doc, returned(doc, row.carried_by))
   rows.put(orders, {
     ...row,
@@ -245,7 +245,7 @@ const shareReturned = ({ amount, percentage }: CommissionObject, carrier: Paymen
   carrier === null ? amount : commissionRefunded(carrier.amount, percentage, carrier.refunded)
 
 /** Payment shown for the order: the one that paid it or was refunded, else the latest. */
-function foremost({ status, payments }: OrderObject, carriedBy: string | null): PaymentObject | null {
+function displayedPayment({ status, payments }: OrderObject, carriedBy: string | null): PaymentObject | null {
   const last = payments.at(-1) ?? null
   if (status === 'refunded') return payments.findLast((payment) => payment.status === 'refunded') ?? last
   return carrierOf(payments, carriedBy) ?? last

@@ -8,7 +8,7 @@ import { sales } from '#projections/sales.ts'
 import { users } from '#projections/users.ts'
 
 /** SQL of a JSON object with these members masked if they are present and not null. */
-const withheldIn = (json: string, members: readonly string[], value = `to_jsonb('${MASKED}'::text)`): string =>
+const maskMembers = (json: string, members: readonly string[], value = `to_jsonb('${MASKED}'::text)`): string =>
   members.reduce(
     (object, member) =>
       `${object} || case when coalesce(${json} ->> '${member}', '') = '' then '{}' else jsonb_build_object('${member}', ${value}) end`,
@@ -21,25 +21,25 @@ const within = (json: string, member: string, inner: (json: string) => string): 
      then jsonb_set(${json}, '{${member}}', ${inner(`(${json} -> '${member}')`)}) else ${json} end`
 
 /** Chains steps: each is a SELECT of `d` from the previous one. */
-const inSteps = (steps: readonly ((json: string) => string)[]): string =>
+const chainSteps = (steps: readonly ((json: string) => string)[]): string =>
   steps.reduce((from, step) => `(select ${step('d')} as d from ${from} x)`, '(select t.doc::jsonb as d)')
 
 const PERSON = ['name', 'trade_name', 'document', 'phone', 'email', 'notes']
-const person = inSteps([
-  (json) => withheldIn(json, PERSON),
-  (json) => withheldIn(json, ['address'], `jsonb_build_object('street', '${MASKED}')`),
+const person = chainSteps([
+  (json) => maskMembers(json, PERSON),
+  (json) => maskMembers(json, ['address'], `jsonb_build_object('street', '${MASKED}')`),
 ])
 const BUYER = ['name', 'email', 'document']
 
 const madePayment = (json: string): string =>
-  inSteps([
-    (payment) => within(payment, 'card', (card) => withheldIn(card, ['last_four'])),
-    (payment) => within(payment, 'pix', (pix) => withheldIn(pix, ['ticket_url'])),
-    (payment) => within(payment, 'boleto', (slip) => withheldIn(slip, ['ticket_url'])),
+  chainSteps([
+    (payment) => within(payment, 'card', (card) => maskMembers(card, ['last_four'])),
+    (payment) => within(payment, 'pix', (pix) => maskMembers(pix, ['ticket_url'])),
+    (payment) => within(payment, 'boleto', (slip) => maskMembers(slip, ['ticket_url'])),
   ]).replace('t.doc::jsonb', json)
 
-const order = inSteps([
-  (json) => within(json, 'customer', (buyer) => withheldIn(buyer, BUYER)),
+const order = chainSteps([
+  (json) => within(json, 'customer', (buyer) => maskMembers(buyer, BUYER)),
   (json) => within(json, 'payment', madePayment),
   (json) =>
     `jsonb_set(${json}, '{payments}', coalesce((select jsonb_agg(${madePayment('each.value')} order by each.place)
@@ -50,10 +50,10 @@ const order = inSteps([
 const COLUMNS: readonly (readonly [AnyTable, Readonly<Record<string, string>>])[] = [
   [customers, { doc: person, sort_key: `''`, search: `''`, document: 'null' }],
   [suppliers, { doc: person, sort_key: `''`, search: `''`, document: 'null' }],
-  [users, { doc: inSteps([(json) => withheldIn(json, ['name', 'email'])]) }],
-  [sales, { doc: inSteps([(json) => within(json, 'customer', (buyer) => withheldIn(buyer, BUYER))]) }],
-  [receivables, { doc: inSteps([(json) => withheldIn(json, ['customer_name'])]) }],
-  [payables, { doc: inSteps([(json) => withheldIn(json, ['supplier_name'])]) }],
+  [users, { doc: chainSteps([(json) => maskMembers(json, ['name', 'email'])]) }],
+  [sales, { doc: chainSteps([(json) => within(json, 'customer', (buyer) => maskMembers(buyer, BUYER))]) }],
+  [receivables, { doc: chainSteps([(json) => maskMembers(json, ['customer_name'])]) }],
+  [payables, { doc: chainSteps([(json) => maskMembers(json, ['supplier_name'])]) }],
   [orders, { doc: order }],
 ]
 
@@ -101,7 +101,7 @@ function shadowsOf(text: string, { persons, payables }: PersonMask): string[] {
   })
 }
 
-function withholdingText(text: string, withheld: PersonMask): string {
+function maskStatement(text: string, withheld: PersonMask): string {
   const shadows = shadowsOf(text, withheld)
   if (shadows.length === 0) return text
   const own = /^\s*with\s+/i.exec(text)
@@ -133,7 +133,7 @@ export function maskPersons(pool: Pool, withheld: PersonMask): Pool {
     const result = await pool.query({
       ...config,
       ...(config.name && { name: `${config.name}${suffix}` }),
-      text: withholdingText(config.text, withheld),
+      text: maskStatement(config.text, withheld),
     })
     return costs ? { ...result, rows: result.rows.map(maskCosts) } : result
   }

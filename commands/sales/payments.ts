@@ -5,13 +5,13 @@ import type { PaymentTypeObject } from '#projections/payment-types.ts'
 type SalePayment = DataOf<'SaleCompleted'>['payments'][number]
 
 /** Payment as handed over by the customer, change included. */
-export interface GivenPayment {
+export interface TenderedPayment {
   readonly type: Pick<PaymentTypeObject, 'id' | 'name' | 'fee_percentage' | 'is_cash'>
   readonly amount: string
 }
 
 /** In cents. */
-export const sumOf = (given: readonly GivenPayment[]): number =>
+export const sumOf = (given: readonly TenderedPayment[]): number =>
   given.reduce((sum, { amount }) => sum + toCents(amount), 0)
 
 /**
@@ -19,7 +19,7 @@ export const sumOf = (given: readonly GivenPayment[]): number =>
  * (SALE-8). `change`, in cents, is taken from cash, starting with the last cash payment (SALE-7). If a till gave change
  * without cash, it is taken from the other payments.
  */
-export function takenPayments<G extends GivenPayment>(given: readonly G[], change: number) {
+export function takenPayments<G extends TenderedPayment>(given: readonly G[], change: number) {
   let left = change
   const isWithCash = given.some(({ type }) => type.is_cash)
   const payments = given.toReversed().map(({ type, amount, ...more }) => {

@@ -8,12 +8,12 @@ import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { markOf } from '#projections/companies.ts'
+import { testMarkOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
 import { LinesInput, lineRefs, priceLines, quantitiesTaken } from './lines.ts'
-import { type GivenPayment, sumOf, takenPayments } from './payments.ts'
+import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -57,7 +57,7 @@ export const registerSale = command<SaleInput>({
       ...priced,
       payments: paid.payments,
       change: fromCents(paid.change),
-      ...markOf(rows),
+      ...testMarkOf(rows),
     })
     return accept('created', completed.subject, [completed])
   },
@@ -69,7 +69,7 @@ function pay(
   inputs: SaleInput['payments'],
   total: number,
 ): { payments: Completed['payments']; change: number } | Refusal {
-  const given: GivenPayment[] = []
+  const given: TenderedPayment[] = []
   for (const [position, { payment_type_id, amount }] of inputs.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     const field = `payments[${position}].payment_type_id`

@@ -63,7 +63,7 @@ export function batchReply(
         const input = valid[next]
         const result = known ? null : results[next++]
         if (known) errors.push(known)
-        else if (!result) throw new Error('a batch has a result for each valid item')
+        else if (!result) throw new Error('batch: a valid item has no result')
         else if (isRefusal(result)) errors.push(errorOf(index, item, result.refused, result.details))
         else {
           data.push(result.body)

@@ -7,7 +7,7 @@ import { beginPack } from '#panel/audit-pack/begin.ts'
 import { companyIdFrom, type Verbs } from './verb.ts'
 
 /** Writes progress to another stream: standard output carries only the result. */
-function tellOn(stream: NodeJS.WriteStream) {
+function createProgressWriter(stream: NodeJS.WriteStream) {
   let told = -1
   return (done: number, total: number): void => {
     const percent = Math.floor((done / total) * 100)
@@ -28,7 +28,7 @@ export const verbs: Verbs<'audit pack'> = {
       const path = resolve(to)
       const draft = `${path}.draft`
       try {
-        const pack = auditPack(core, wanted, tellOn(process.stderr), new AbortController().signal)
+        const pack = auditPack(core, wanted, createProgressWriter(process.stderr), new AbortController().signal)
         // Written with mode 0600, and renamed when complete.
         await pipeline(pack, createWriteStream(draft, { mode: 0o600, flush: true }))
         await rename(draft, path)

@@ -56,7 +56,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
   }
 
   /** Pages reconnect and are routed to the company's new shard. */
-  function endOf(companyId: number): void {
+  function endSubscriptions(companyId: number): void {
     const subscriptions = companies.get(companyId) ?? new Set()
     companies.delete(companyId)
     count -= subscriptions.size
@@ -64,12 +64,12 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     subscriptions.clear()
   }
 
-  async function look(companyIds: readonly number[]): Promise<void> {
+  async function readPositions(companyIds: readonly number[]): Promise<void> {
     if (companyIds.length === 0) return
     try {
-      const { rows } = await pool.query<Looked>({ ...LOOK, values: [companyIds] })
+      const { rows } = await pool.query<LedgerState>({ ...READ_POSITIONS, values: [companyIds] })
       publish(rows.filter(({ isElsewhere }) => !isElsewhere))
-      for (const { companyId, isElsewhere } of rows) if (isElsewhere) endOf(companyId)
+      for (const { companyId, isElsewhere } of rows) if (isElsewhere) endSubscriptions(companyId)
     } catch (error) {
       onError(error)
     }
@@ -82,7 +82,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     onNotification(message) {
       const positions = message === null ? null : decodePositions(message)
       if (positions) publish(positions)
-      else void look([...companies.keys()])
+      else void readPositions([...companies.keys()])
     },
     onError,
   })
@@ -95,7 +95,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
       const subscription: Subscription = { known: since, subscriber }
       companies.set(companyId, ofCompany.add(subscription))
       count += 1
-      void look([companyId])
+      void readPositions([companyId])
       return () => {
         if (!ofCompany.delete(subscription)) return
         count -= 1
@@ -112,12 +112,12 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
   }
 }
 
-interface Looked extends LedgerPosition {
+interface LedgerState extends LedgerPosition {
   readonly isElsewhere: boolean
 }
 
-const LOOK = {
-  name: 'look_at_ledgers',
+const READ_POSITIONS = {
+  name: 'read_ledger_positions',
   text: `select company_id as "companyId", revision, coalesce(move in ('left', 'arriving'), false) as "isElsewhere"
          from ops.ledgers where company_id = any($1::bigint[])`,
 }

@@ -56,7 +56,7 @@ export function describeChanges(before: object | null, after: object | null, tim
 }
 
 /** Data of an event in display texts, without the id of its record. */
-export function saidBy({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
+export function describeEventData({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
   const { id: _, ...said } = data as Json
   const { changes, ...more } = said
   return describeChanges(null, { ...more, ...(isObject(changes) ? changes : {}) }, timezone)

@@ -70,7 +70,7 @@ async function record(writer: Writer, upload: Upload, session: SyncSession, resp
   const done: CommandResult[] = []
   for (const { invocations, lines } of portionsOf(upload)) {
     // The till has disconnected and will send the rest again.
-    if (response.closed) throw new Unavailable('the till has gone')
+    if (response.closed) throw new Unavailable('upload: the till has disconnected; it will send the rest again')
     const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
     const answer = await runCommands(writer, acting, invocations, { reply: RESULTS, weight })
     if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
@@ -121,7 +121,7 @@ function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResu
   let next = 0
   return sales.map((sale, position) => {
     const result = wrong.get(position) ?? done[next++]
-    if (!result) throw new Error('an upload has a result for each valid sale')
+    if (!result) throw new Error('upload: a valid sale has no result')
     return isRefusal(result) ? refusedResult(sale, result) : recordedResult(sale, result)
   })
 }

@@ -156,7 +156,7 @@ async function handOver(
     if (email !== null && (await invitations.send(invitation, { email, companyId: session.companyId })))
       return { to: HOME, flash: 'convidado' }
   } catch (error) {
-    context.log('an invitation could not be e-mailed', error, requestId)
+    context.log('panel: invitation e-mail failed', error, requestId)
     return { to: HOME, flash: 'convite-nao-enviado' }
   }
   const body = (

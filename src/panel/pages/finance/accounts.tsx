@@ -80,15 +80,15 @@ const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] =
   { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
 ]
 
-type Asked = Readonly<Record<string, string>>
+type QueryValues = Readonly<Record<string, string>>
 
-const pageOf = (listing: AccountListing, { readModel }: PageContext, asked: Asked, { limit }: ListRequest) =>
+const pageOf = (listing: AccountListing, { readModel }: PageContext, asked: QueryValues, { limit }: ListRequest) =>
   searched(Search, asked, (search) => {
     const { pool, companyId, today } = readModel
     return searchAccounts(pool, listing, companyId, { ...search, limit }, today)
   })
 
-async function summaryOf(listing: AccountListing, { readModel }: PageContext, asked: Asked) {
+async function summaryOf(listing: AccountListing, { readModel }: PageContext, asked: QueryValues) {
   const { pool, companyId, today } = readModel
   const { cursor: _, ...search } = Search.parse(asked)
   return <AccountSumsCard sums={await sumAccounts(pool, listing, companyId, search, today)} />
