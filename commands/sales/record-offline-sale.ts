@@ -21,8 +21,8 @@ import {
 } from '#projections/sales.ts'
 import { cancellation, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
+import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
-import { addUp, type OfflineSaleSums } from './offline-sale-sums.ts'
 import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
 import { sumOf, takenPayments } from './payments.ts'
 

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
-import { Unavailable } from '#lib/errors.ts'
-import { WrongShardError } from '#lib/moved.ts'
+import { Unavailable, WrongShardError } from '#lib/errors.ts'
 import { type AuthenticatedKey, CHARGE_BYTES, COUNT_CALLS, type CountedCompany } from './quota-statements.ts'
 
 /** Limits of a company over all its keys: requests (RATE-1) and bytes (RATE-6). */

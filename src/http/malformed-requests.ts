@@ -5,8 +5,8 @@ import type { Response } from 'express'
 import { JSON_TYPE } from './answer.ts'
 import type { AnswerProblem } from './middleware/problem-handler.ts'
 import { SECURITY_HEADERS } from './middleware/security-headers.ts'
-import { type Pace, type ReaderPace, watchPace, watchReaders } from './pace.ts'
 import { httpStatusOf, Problem, type ProblemCode, problemBody } from './problems.ts'
+import { type Pace, type ReaderPace, watchPace, watchReaders } from './slow-clients.ts'
 
 export interface MalformedRequestOptions {
   /** Ids of requests that reach no route. */

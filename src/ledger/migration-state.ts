@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
-import { Unavailable } from '#lib/errors.ts'
-import { WrongShardError } from '#lib/moved.ts'
+import { Unavailable, WrongShardError } from '#lib/errors.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
 /**

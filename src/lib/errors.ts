@@ -8,3 +8,26 @@ export class Unavailable extends Error {
 
 /** The tenant has used up its share of a common resource; others are still served. */
 export class TenantLimitExceeded extends Unavailable {}
+
+/**
+ * The company is on another shard (SHARD-42). The shard router forwards the request there; a caller that cannot be
+ * forwarded gets 503.
+ */
+export class WrongShardError extends Unavailable {
+  constructor(readonly companyId: number) {
+    super(`company ${companyId} is on another shard`)
+  }
+}
+
+/**
+ * The database belongs to another version of this program and was not, or cannot be, migrated. The message is for
+ * operators.
+ */
+export class IncompatibleVersion extends Error {
+  override readonly name = 'IncompatibleVersion'
+}
+
+/** The server of DATABASE_URL cannot keep the service's guarantees. The message is for operators. */
+export class UnsupportedPostgres extends Error {
+  override readonly name = 'UnsupportedPostgres'
+}

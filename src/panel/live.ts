@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
-import { WrongShardError } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/errors.ts'
 import type { PanelContext } from './route.ts'
 import { sessionCookie } from './session.ts'
 

@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
-import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/errors.ts'
 import { LOCK_TIMEOUT_MS } from './lock-retry.ts'
 import { inTransactionOn } from './transaction.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from 'pg'
-import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/errors.ts'
 import { createClient } from './client.ts'
 
 interface Conditions {

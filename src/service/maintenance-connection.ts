@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { PARALLEL, type RebuildOptions } from '#ledger/rebuild/build.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
-import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/errors.ts'
 import { type PoolOptions, withPool } from '#postgres/pool.ts'
 import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 

@@ -9,8 +9,8 @@ import { ownCheckpointsOf } from '#integrity/proofs/own-checkpoints.ts'
 import { createProofServices } from '#integrity/proofs/proofs.ts'
 import { createProver } from '#integrity/proofs/prover.ts'
 import type { EventStore } from '#ledger/port.ts'
+import { IncompatibleVersion } from '#lib/errors.ts'
 import { newId } from '#lib/ids.ts'
-import { IncompatibleVersion } from '#lib/other-version.ts'
 
 interface Ledgers {
   readonly pool: Pool

@@ -1,5 +1,5 @@
 import { DEFAULT_SHARD } from '#config/databases.ts'
-import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/errors.ts'
 import { withPool } from '#postgres/pool.ts'
 
 /**

@@ -15,7 +15,7 @@ import {
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { WrongShardError } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/errors.ts'
 import type { Mailer } from '#notifications/mailer.ts'
 import type { Directory } from './directory.ts'
 import type { EntryKind } from './directory-entries.ts'

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { claimDatabase } from '#crypto/master-key-registry.ts'
 import type { MasterKeys } from '#crypto/master-keys.ts'
-import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/errors.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 import { assertLeast } from '#postgres/privileges.ts'

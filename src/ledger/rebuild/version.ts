@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
-import { IncompatibleVersion } from '#lib/other-version.ts'
+import { IncompatibleVersion } from '#lib/errors.ts'
 import { MIGRATE_HINT } from '#postgres/migrate.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 

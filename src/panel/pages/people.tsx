@@ -43,11 +43,11 @@ import {
 } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelRoute } from '../route.ts'
+import type { FileColumn } from '../ui/csv-file.ts'
 import { type Column, type ListRequest, searched } from '../ui/list.tsx'
-import type { FileColumn } from '../ui/list-file.ts'
 import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
+import { forgetAction, forgetPages } from './erase-person.tsx'
 import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
-import { forgetAction, forgetPages } from './forget-person.tsx'
 import { PurchasesCard } from './sales/purchases.tsx'
 
 /** Of a customer or a supplier. */

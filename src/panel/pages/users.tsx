@@ -18,7 +18,7 @@ import { History } from '../ui/history.tsx'
 import { ListTable } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
-import { forgetAction, forgetPages } from './forget-person.tsx'
+import { forgetAction, forgetPages } from './erase-person.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
 
 export const ROLE_NAMES: Readonly<Record<Role, string>> = {

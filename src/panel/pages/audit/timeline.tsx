@@ -29,7 +29,7 @@ import { FileLink, ListTable } from '../../ui/list.tsx'
 import { Card, Facts } from '../../ui/parts.tsx'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
 import { Attestors } from './attestors.tsx'
-import { Seals } from './seals.tsx'
+import { Seals } from './checkpoints.tsx'
 import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'

@@ -33,8 +33,8 @@ import type { Fields } from '../../forms/form.ts'
 import { amountInput, choiceInput, dateInput, lineInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelRoute } from '../../route.ts'
+import { amountCell, type FileColumn } from '../../ui/csv-file.ts'
 import { type Column, type ListRequest, type QuickFilter, searched } from '../../ui/list.tsx'
-import { amountCell, type FileColumn } from '../../ui/list-file.ts'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import {
   ACCOUNT_ORIGIN_NAMES,
