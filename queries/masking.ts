@@ -67,9 +67,9 @@ const shownAs = (type: string, sql: string): string => (type === 'json' ? `${sql
  * statements that name it; as-of tables have none.
  */
 const SHADOWS = COLUMNS.map(([table, withheld]) => {
-  const kept = Object.entries(table.columns).filter(([name]) => !table.past?.without?.includes(name))
-  const select = (columns: typeof kept): string => {
-    const shown = columns.map(([name, type]) =>
+  const columns = Object.entries(table.columns).filter(([name]) => !table.past?.without?.includes(name))
+  const select = (selected: typeof columns): string => {
+    const shown = selected.map(([name, type]) =>
       withheld[name] ? `${shownAs(type, withheld[name])} as ${name}` : `t.${name}`,
     )
     return `select ${shown.join(', ')} from ${table.name} t`
@@ -77,8 +77,8 @@ const SHADOWS = COLUMNS.map(([table, withheld]) => {
   return {
     name: table.name,
     named: new RegExp(`\\b${table.name}\\b`),
-    text: select(kept.filter(([name]) => !isRowHistory(name))),
-    withLineage: select(kept),
+    text: select(columns.filter(([name]) => !isRowHistory(name))),
+    withLineage: select(columns),
   }
 })
 

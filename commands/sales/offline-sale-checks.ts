@@ -107,11 +107,11 @@ function addUpPayments({ payments, status, ...sale }: Amounts, cash: number) {
   const surplus = paid - total
   /** Remaining amount to be paid in cash. */
   const due = total - (paid - cash)
-  const given = sale.change === null ? null : toCents(sale.change)
-  const said = sale.amount_received === null ? null : toCents(sale.amount_received)
-  const received = said ?? (given === null ? paid : total + given)
+  const statedChange = sale.change === null ? null : toCents(sale.change)
+  const statedReceived = sale.amount_received === null ? null : toCents(sale.amount_received)
+  const received = statedReceived ?? (statedChange === null ? paid : total + statedChange)
   const change =
-    given ?? (surplus > 0 ? surplus : Math.max(received - (received < total ? Math.max(due, 0) : total), 0))
+    statedChange ?? (surplus > 0 ? surplus : Math.max(received - (received < total ? Math.max(due, 0) : total), 0))
   const taken = received - change
   const isUnpaid = status === 'cancelled' && payments.length === 0
   const isTooLarge = Math.max(received, paid, change) > MAX_CENTS

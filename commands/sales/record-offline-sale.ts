@@ -153,11 +153,11 @@ function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Par
     const moves_stock = sold.moves_stock && sale.status === 'completed'
     return { ...sold, quantity, unit_price: price, total, moves_stock, discount }
   })
-  const given = sale.payments.map(({ payment_type_id, amount, status }) => {
+  const tendered = sale.payments.map(({ payment_type_id, amount, status }) => {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc ?? unknownType(payment_type_id)
     return { type, amount, status }
   })
-  const payments = takenPayments(given, Math.max(sumOf(given) - toCents(sale.total), 0))
+  const payments = takenPayments(tendered, Math.max(sumOf(tendered) - toCents(sale.total), 0))
   return { items, payments }
 }
 

@@ -69,19 +69,19 @@ function pay(
   inputs: SaleInput['payments'],
   total: number,
 ): { payments: Completed['payments']; change: number } | Refusal {
-  const given: TenderedPayment[] = []
+  const tendered: TenderedPayment[] = []
   for (const [position, { payment_type_id, amount }] of inputs.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     const field = `payments[${position}].payment_type_id`
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
     if (!type.accepts_api) return invalid(field, type.reason ?? 'forma de pagamento não aceita pela API')
-    given.push({ type, amount })
+    tendered.push({ type, amount })
   }
-  const change = sumOf(given) - total
-  if (change < 0 || change > sumOf(given.filter(({ type }) => type.is_cash))) {
-    return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumOf(given)) })
+  const change = sumOf(tendered) - total
+  if (change < 0 || change > sumOf(tendered.filter(({ type }) => type.is_cash))) {
+    return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumOf(tendered)) })
   }
-  return { payments: takenPayments(given, change), change }
+  return { payments: takenPayments(tendered, change), change }
 }
 
 /** If one item is short, the whole sale is refused. */

@@ -155,10 +155,10 @@ const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir
  * (SHARD-101). The next page must not be older than the previous one, so a cursor requires the current revision.
  */
 function requiredRevisionOf(request: Request, { revision, tables }: AuthenticatedCall) {
-  const asked = request.get(MIN_REVISION)
-  if (asked !== undefined && !/^(0|[1-9]\d{0,14})$/.test(asked)) throw headerProblem(MIN_REVISION, NO_REVISION)
-  const wait_budget_ms = asked === undefined ? SHORT_WAIT_BUDGET_MS : WAIT_BUDGET_MS
-  const suffices = asked === undefined || 'cursor' in request.query ? revision : Number(asked)
+  const required = request.get(MIN_REVISION)
+  if (required !== undefined && !/^(0|[1-9]\d{0,14})$/.test(required)) throw headerProblem(MIN_REVISION, NO_REVISION)
+  const wait_budget_ms = required === undefined ? SHORT_WAIT_BUDGET_MS : WAIT_BUDGET_MS
+  const suffices = required === undefined || 'cursor' in request.query ? revision : Number(required)
   return suffices < revision
     ? { revision: suffices, wait_budget_ms, isOlder: true }
     : { revision, tables, wait_budget_ms, isOlder: false }

@@ -36,16 +36,16 @@ export function readAsOf(
   at: AsOfMoment,
   target: string,
 ): Promise<ReadAnswer | Refusal> {
-  const asked = parseTarget(target)
+  const read = parseTarget(target)
   // Checked before the replay.
-  if (isRefusal(asked)) return Promise.resolve(asked)
-  return withCompanyAsOf(core, companyId, at, (asOf) => runRead(asked, asOf))
+  if (isRefusal(read)) return Promise.resolve(read)
+  return withCompanyAsOf(core, companyId, at, (asOf) => runRead(read, asOf))
 }
 
 /** One of several answers of a company at the same past moment. */
 export async function answerAsOf(asOf: CompanyAsOf, target: string): Promise<ReadAnswer | Refusal> {
-  const asked = parseTarget(target)
-  return isRefusal(asked) ? asked : runRead(asked, asOf)
+  const read = parseTarget(target)
+  return isRefusal(read) ? read : runRead(read, asOf)
 }
 
 interface AsOfRead {

@@ -23,13 +23,13 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
   const { SHARDS = [] } = config
   const opened = new Map<string, Promise<OpenedCore>>()
   let postgres: Promise<OpenPostgres> | undefined
-  let asked: Promise<Directory> | undefined
+  let openedDirectory: Promise<Directory> | undefined
 
   /** Opened cores, by shard. */
   const cores = new Map<string, Core>()
   const shards = createShardsView([DEFAULT_SHARD, ...SHARDS.map(({ name }) => name)], (name) => cores.get(name))
   const main = () => (postgres ??= openPostgres(config))
-  const directory = () => (asked ??= main().then(openDirectoryAt))
+  const directory = () => (openedDirectory ??= main().then(openDirectoryAt))
   const addresses = async (name: string): Promise<Addresses> =>
     name === DEFAULT_SHARD ? main() : additionalShardAddresses(config, name, await directory())
   async function openShard(name: string, upgrades: boolean): Promise<OpenedCore> {
@@ -64,7 +64,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
     },
     async close() {
       for (const each of opened.values()) await (await each.catch(() => undefined))?.close()
-      await (await asked?.catch(() => undefined))?.close()
+      await (await openedDirectory?.catch(() => undefined))?.close()
       await (await postgres?.catch(() => undefined))?.stop()
     },
   }

@@ -119,10 +119,10 @@ async function verifyStored(
     for (const companyId of await companiesOf(core)) companies.set(companyId, core)
   for (const { company_id } of given)
     if (!companies.has(company_id)) companies.set(company_id, await context.coreOf(company_id))
-  const told: VerificationResult[] = []
+  const results: VerificationResult[] = []
   for (const [companyId, core] of [...companies].sort(([a], [b]) => a - b))
-    told.push(await verifyOne(core, companyId, ofCompany(given, companyId)))
-  return told
+    results.push(await verifyOne(core, companyId, ofCompany(given, companyId)))
+  return results
 }
 
 async function verifyFile(

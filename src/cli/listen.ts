@@ -83,7 +83,7 @@ async function resolveStart(service: ServiceClient, from: string | undefined): P
 }
 
 function textOf({ event, revision, status, duration_ms, error, again_in_ms }: ListenerAttempt): string {
-  const told = `${event} #${revision} -> ${status ?? error} (${duration_ms} ms)`
-  if (error === null) return told
-  return again_in_ms === null ? `${told}, given up` : `${told}, again in ${again_in_ms / 1000} s`
+  const attempt = `${event} #${revision} -> ${status ?? error} (${duration_ms} ms)`
+  if (error === null) return attempt
+  return again_in_ms === null ? `${attempt}, given up` : `${attempt}, again in ${again_in_ms / 1000} s`
 }

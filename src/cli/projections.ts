@@ -20,12 +20,12 @@ const verifyVerb: Verb<'projections verify'> = {
       const { core, companyId } = await companyIdFrom(context, company)
       return verifyOne(core, companyId)
     }
-    const told: TableVerification[] = []
+    const results: TableVerification[] = []
     for (const { core } of await context.shards()) {
       const { rows } = await core.pool.query<{ company_id: number }>(COMPANIES_OF_SHARD)
-      for (const { company_id } of rows) told.push(await verifyOne(core, company_id))
+      for (const { company_id } of rows) results.push(await verifyOne(core, company_id))
     }
-    return told.sort((a, b) => a.company_id - b.company_id)
+    return results.sort((a, b) => a.company_id - b.company_id)
   },
   isBad: (result) => [result].flat().some((each) => !(each as TableVerification).equal),
 }

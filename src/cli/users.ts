@@ -55,8 +55,8 @@ interface AccessFlags {
 }
 
 /** Converts flags to the user fields of commands. */
-function fieldsOf({ 'access-until': access_until, 'personal-data': told, ...fields }: AccessFlags): object {
-  const personal_data = told === 'yes' || told === 'no' ? told === 'yes' : told
+function fieldsOf({ 'access-until': access_until, 'personal-data': personalData, ...fields }: AccessFlags): object {
+  const personal_data = personalData === 'yes' || personalData === 'no' ? personalData === 'yes' : personalData
   return givenFlags({ ...fields, access_until, personal_data })
 }
 

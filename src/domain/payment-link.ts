@@ -20,8 +20,8 @@ interface LinkedOrder {
 const HALF = 22
 const TOKEN = new RegExp(`^([1-9]\\d{0,14})-([A-Za-z0-9_-]{${HALF}})[A-Za-z0-9_-]{${HALF}}$`)
 
-const macOf = (secret: Buffer, ...said: (string | number)[]): string =>
-  createHmac('sha256', secret).update(JSON.stringify(said)).digest('base64url').slice(0, HALF)
+const macOf = (secret: Buffer, ...parts: (string | number)[]): string =>
+  createHmac('sha256', secret).update(JSON.stringify(parts)).digest('base64url').slice(0, HALF)
 
 function isSame(one: string, other: string): boolean {
   const [left, right] = [Buffer.from(one), Buffer.from(other)]

@@ -81,8 +81,8 @@ export function formSubmissionOf(
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
   const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session) }
-  let asked = 0
-  const idempotency = () => ({ key: ownKey(`painel:${key}:${asked++}`), requestHash })
+  let commands = 0
+  const idempotency = () => ({ key: ownKey(`painel:${key}:${commands++}`), requestHash })
   return {
     ...visit,
     form,

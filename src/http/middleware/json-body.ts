@@ -111,10 +111,10 @@ export function holdBody(room: BodyBudget, limit: number, request: Request, resp
   // disconnections.
   if (response.closed)
     throw Object.assign(new Error('the client has disconnected'), { type: 'request.aborted', status: 400 })
-  const held = room(request, response)
-  response.once('close', held.release)
+  const budget = room(request, response)
+  response.once('close', budget.release)
   // The size of a compressed body does not reveal its unpacked size.
-  held.add(headers['content-encoding'] === undefined ? length : limit)
+  budget.add(headers['content-encoding'] === undefined ? length : limit)
 }
 
 /** Closes the connection, so that the client sends no more of the body. */

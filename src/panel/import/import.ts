@@ -51,15 +51,15 @@ export async function planImport(
   const reading = { ...imported.reading, fields }
   const { keyFields } = reading
   const read: ReadLine[] = []
-  const asked: Record<string, string[]> = Object.fromEntries(keyFields.map(({ name }) => [name, []]))
+  const wantedKeys: Record<string, string[]> = Object.fromEntries(keyFields.map(({ name }) => [name, []]))
   for (const line of sheet.lines) {
     await pause()
     const { keys, ...rest } = readLine(line, mapping, keyFields)
     read.push({ ...rest, keys })
-    for (const [name, value] of keys) asked[name]?.push(value)
+    for (const [name, value] of keys) wantedKeys[name]?.push(value)
   }
   const holders = createRecordIndex(keyFields)
-  for (const record of await imported.matches(pool, companyId, asked)) {
+  for (const record of await imported.matches(pool, companyId, wantedKeys)) {
     await pause()
     holders.add(record)
   }
