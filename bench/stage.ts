@@ -105,7 +105,7 @@ async function settle(
     await open(DEFAULT_SHARD, first.database.url)
     for (const { name, database } of others) {
       const { url: databaseUrl, ownerUrl } = database
-      await prepareShard({ name, giver: shards.main.pool, databaseUrl, ownerUrl, masterKeys })
+      await prepareShard({ name, existingShard: shards.main.pool, databaseUrl, ownerUrl, masterKeys })
       await directory.addShard(name)
       await open(name, databaseUrl)
     }

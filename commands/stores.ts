@@ -63,8 +63,8 @@ export const createStore = command<CreateStoreInput>({
       secrets: namesOf(secrets),
     })
     const { access_token = null, notification_secret = null } = secrets
-    const kept = { access_token, notification_secret }
-    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets: kept }
+    const current = { access_token, notification_secret }
+    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets: current }
     return accept('created', created.subject, [created], [{ table: storeSecrets, row }])
   },
 })
@@ -87,18 +87,18 @@ export const updateStore = command<UpdateStoreInput>({
     const store = rows.get(storeByAlias(alias))
     if (!store) return refuse('not_found')
     const { id } = store
-    const held = rows.get(storeSecretsByAlias(alias))
-    if (held && held.store_id !== id) return refuse('duplicate_resource', { field: 'alias' })
-    const kept = held?.secrets ?? NO_SECRETS
+    const holder = rows.get(storeSecretsByAlias(alias))
+    if (holder && holder.store_id !== id) return refuse('duplicate_resource', { field: 'alias' })
+    const current = holder?.secrets ?? NO_SECRETS
     const secrets = {
-      access_token: access_token ?? kept.access_token,
-      notification_secret: notification_secret ?? kept.notification_secret,
+      access_token: access_token ?? current.access_token,
+      notification_secret: notification_secret ?? current.notification_secret,
     }
     const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets }
     const changes = changedRecordFields(store.doc, {
       commission_percentage: commission_percentage && normalizePercentage(commission_percentage),
     })
-    const replaced = namesOf(changedRecordFields(kept, secrets))
+    const replaced = namesOf(changedRecordFields(current, secrets))
     const events = [
       ...(isEmpty(changes) ? [] : [event('StoreUpdated', { id, changes })]),
       ...(replaced.length === 0 ? [] : [event('StoreSecretsReplaced', { id, secrets: replaced })]),

@@ -101,9 +101,9 @@ function userChanges(
   const { access_until = null, personal_data } = known
   const before = { access_until, personal_data: RIGHTS[known.role].isGuest && personal_data }
   const isOtherRole = role !== known.role
-  const asked = isOtherRole || !RIGHTS[role].isGuest ? given : { ...before, ...given }
-  const isLeftAlone = !isOtherRole && isEmpty(changedRecordFields(before, asked))
-  const granted = isLeftAlone ? {} : termsFor(rows, role, asked, now)
+  const terms = isOtherRole || !RIGHTS[role].isGuest ? given : { ...before, ...given }
+  const isLeftAlone = !isOtherRole && isEmpty(changedRecordFields(before, terms))
+  const granted = isLeftAlone ? {} : termsFor(rows, role, terms, now)
   if (isRefusal(granted)) return granted
   const isEnded = isOtherRole && !RIGHTS[role].isGuest && access_until !== null
   return {

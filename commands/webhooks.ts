@@ -65,15 +65,16 @@ function scopesOfActor(rows: Rows, actor: string | null): readonly string[] | nu
 }
 
 /** Refusal if the key may not read one of these events; `*` only stands for the readable ones (HOOK-50). */
-function lacking(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
-  const unreadable = named(names).find((event) => !isDeliverable(scopes, event))
+function findMissingScope(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
+  const unreadable = selectEvents(names).find((event) => !isDeliverable(scopes, event))
   return unreadable ? refuse('insufficient_scope', { missing_scope: readScopeOf(unreadable) }) : null
 }
 
-const named = (names: readonly string[]): WebhookEvent[] => WEBHOOK_EVENTS.filter((event) => names.includes(event))
+const selectEvents = (names: readonly string[]): WebhookEvent[] =>
+  WEBHOOK_EVENTS.filter((event) => names.includes(event))
 
 /** Delivered events: those that the endpoint requests and its owner may read. */
-const toldOf = (names: readonly string[], scopes: readonly string[] | null): WebhookEvent[] =>
+const deliveredEvents = (names: readonly string[], scopes: readonly string[] | null): WebhookEvent[] =>
   WEBHOOK_EVENTS.filter((event) => isSubscribed(names, event) && isDeliverable(scopes, event))
 
 const routeOf = (rows: Rows, webhookId: number) => companyRef(rows).webhooks.find(({ id }) => id === webhookId)
@@ -85,7 +86,7 @@ const routeOf = (rows: Rows, webhookId: number) => companyRef(rows).webhooks.fin
 export const registerWebhook = command<RegisterWebhookInput>({
   needs: () => [ownCompany],
   decide(rows, { url, events, description, secret }, { companyId, nextId, actor }) {
-    const refusal = lacking(scopesOfActor(rows, actor), events)
+    const refusal = findMissingScope(scopesOfActor(rows, actor), events)
     if (refusal) return refusal
     if ((rows.get(ownCompany)?.webhooks.length ?? 0) >= MAX_WEBHOOKS) return refuse('webhook_limit_reached')
     const id = nextId('webhook')
@@ -112,10 +113,10 @@ export const updateWebhook = command<UpdateWebhookInput>({
     if (isEmpty(changes)) return accept('unchanged', `webhook/${id}`)
     if (changes.url !== undefined || changes.events !== undefined) {
       const owners = routeOf(rows, id)?.scopes ?? null
-      const told = toldOf([...events, ...(changes.events ?? [])], owners)
-      const refusal = lacking(scopesOfActor(rows, actor), [...told, ...(changes.events ?? [])])
+      const delivered = deliveredEvents([...events, ...(changes.events ?? [])], owners)
+      const refusal = findMissingScope(scopesOfActor(rows, actor), [...delivered, ...(changes.events ?? [])])
       if (refusal) return refusal
-      const beyond = named(changes.events ?? []).find((event) => !isDeliverable(owners, event))
+      const beyond = selectEvents(changes.events ?? []).find((event) => !isDeliverable(owners, event))
       if (beyond) return invalid('events', `"${beyond}" exige que a chave do endereço tenha ${readScopeOf(beyond)}`)
     }
     return accept('updated', `webhook/${id}`, [event('WebhookUpdated', { id, changes })])
@@ -141,8 +142,8 @@ export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>
     if (api_key_id !== null && (!key || (key.expires_at !== null && key.expires_at <= now)))
       return invalid('api_key_id', 'não é uma chave ativa')
     const { events } = webhook.doc
-    const told = wanted === undefined ? toldOf(events, routeOf(rows, id)?.scopes ?? null) : []
-    const refusal = lacking(key?.scopes ?? null, [...told, ...events])
+    const delivered = wanted === undefined ? deliveredEvents(events, routeOf(rows, id)?.scopes ?? null) : []
+    const refusal = findMissingScope(key?.scopes ?? null, [...delivered, ...events])
     if (refusal && wanted === undefined) return refusal
     if (refusal) return invalid('api_key_id', `a chave não tem o escopo ${refusal.details?.missing_scope}`)
     if (webhook.api_key_id === api_key_id) return accept('unchanged', `webhook/${id}`)
@@ -185,8 +186,8 @@ export const rotateSecret = command<RotateSecretInput>({
   decide(rows, { id, overlap_hours, secret }, { companyId, recordedAt: now, actor }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
-    const told = toldOf(webhook.doc.events, routeOf(rows, id)?.scopes ?? null)
-    const refusal = lacking(scopesOfActor(rows, actor), told)
+    const delivered = deliveredEvents(webhook.doc.events, routeOf(rows, id)?.scopes ?? null)
+    const refusal = findMissingScope(scopesOfActor(rows, actor), delivered)
     if (refusal) return refusal
     const known = rows.get(webhookSecretsById(id))
     // Null if a crash left the endpoint without a secret.

@@ -172,7 +172,7 @@ function setStock(
   rows.put(catalogItems, { ...before, ...stamp(event), stock, doc })
 }
 
-const plus = (before: string | null, quantity: string, sign: 1 | -1): string | null =>
+const addQuantity = (before: string | null, quantity: string, sign: 1 | -1): string | null =>
   before === null ? null : fromThousandths(toThousandths(before) + sign * toThousandths(quantity))
 
 export interface StockMove {
@@ -194,7 +194,7 @@ const takesStock = {
   refs: ({ data }: Sold) => stockMoves(data.items).map((move) => itemById(move.catalog_item_id)),
   apply(rows: Changes, event: Sold) {
     for (const { catalog_item_id, quantity } of stockMoves(event.data.items)) {
-      setStock(rows, event as never, catalog_item_id, (before) => plus(before, quantity, -1))
+      setStock(rows, event as never, catalog_item_id, (before) => addQuantity(before, quantity, -1))
     }
   },
 }
@@ -214,7 +214,7 @@ export const catalogItemsProjection = projection('catalog_items', [catalogItems]
     refs: (event) => event.data.restock.map((item) => itemById(item.catalog_item_id)),
     apply(rows, event) {
       for (const item of event.data.restock) {
-        setStock(rows, event as never, item.catalog_item_id, (before) => plus(before, item.quantity, 1))
+        setStock(rows, event as never, item.catalog_item_id, (before) => addQuantity(before, item.quantity, 1))
       }
     },
   },

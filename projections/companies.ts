@@ -1,4 +1,4 @@
-import { dateInZone, instantsInZone, inZone, later } from '#domain/instant.ts'
+import { addMilliseconds, dateInZone, instantsInZone, inZone } from '#domain/instant.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
@@ -89,7 +89,8 @@ export function companyRef(rows: Rows): Readonly<CompanyRow> {
 }
 
 /** Company time at real time `at` (UTC): later if a test company's clock was moved (KIT-34). */
-export const companysTime = (rows: Rows, at: string): string => later(at, rows.get(ownCompany)?.clock_ahead_ms ?? 0)
+export const companysTime = (rows: Rows, at: string): string =>
+  addMilliseconds(at, rows.get(ownCompany)?.clock_ahead_ms ?? 0)
 
 /** SQL of companysTime; `c` is the company's row. */
 export const companysTimeSql = (at: string): string => `(${at} + c.clock_ahead_ms * interval '1 millisecond')`
@@ -108,7 +109,7 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
 })
 
 /** Mark of a test company in its sale events, visible to every reader (KIT-42). */
-export const markOf = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
+export const testMarkOf = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
 
 export const timezoneOf = (rows: Rows): string => companyRef(rows).timezone
 

@@ -6,10 +6,10 @@ import { companyRef } from './companies.ts'
 import { projection } from './define.ts'
 import { PERSONAL_MEMBERS } from './personal-members.ts'
 
-type Queued = DataOf<'PersonForgettingQueued'>
+type ForgettingQueued = DataOf<'PersonForgettingQueued'>
 
 /** Queued erasure of a person, by subject (`customer/9`). */
-export interface ErasureRow extends Pick<Queued, 'ground' | 'reason'> {
+export interface ErasureRow extends Pick<ForgettingQueued, 'ground' | 'reason'> {
   company_id: number
   subject: string
   /** Day in the company's time zone; null once it is done. */

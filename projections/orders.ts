@@ -192,7 +192,7 @@ function changeOrder(
   const shown = { ...before.doc, ...changed.doc, updated_at: at }
   // The provider may send erased data of buyer and payers again.
   const doc = row.forgotten ? withoutParts('order', shown, row.forgotten) : shown
-  doc.payment = foremost(doc, row.carried_by)
+  doc.payment = displayedPayment(doc, row.carried_by)
   Object.assign(doc, returned(doc, row.carried_by))
   rows.put(orders, {
     ...row,
@@ -231,7 +231,7 @@ const shareReturned = ({ amount, percentage }: CommissionObject, carrier: Paymen
   carrier === null ? amount : commissionRefunded(carrier.amount, percentage, carrier.refunded)
 
 /** Payment shown for the order: the one that paid it or was refunded, else the latest. */
-function foremost({ status, payments }: OrderObject, carriedBy: string | null): PaymentObject | null {
+function displayedPayment({ status, payments }: OrderObject, carriedBy: string | null): PaymentObject | null {
   const last = payments.at(-1) ?? null
   if (status === 'refunded') return payments.findLast((payment) => payment.status === 'refunded') ?? last
   return carrierOf(payments, carriedBy) ?? last

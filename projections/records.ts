@@ -57,7 +57,7 @@ export interface NameHolder {
 }
 
 /** Object after the event. Times in events are UTC; `zone` is the company's. */
-type Alter<D, E> = (doc: D, data: E, zone: string) => D
+type ChangeObject<D, E> = (doc: D, data: E, zone: string) => D
 
 /** Event handlers of a record's row; a projection assigns them to event names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
@@ -65,14 +65,14 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
   const keyOf = (name: string | null | undefined): Partial<NameHolder> =>
     hasUniqueNames && name !== undefined ? { name_key: name === null ? null : nameKey(name) } : {}
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
-  const change = <E extends Id>(rows: Changes, event: Recorded<E>, alter: Alter<D, E>) => {
+  const change = <E extends Id>(rows: Changes, event: Recorded<E>, alter: ChangeObject<D, E>) => {
     const before = existing(rows, byId(event.data.id))
     const zone = timezoneOf(rows)
     const doc = { ...alter(before.doc, event.data, zone), updated_at: inZone(event.recorded_at, zone) }
     return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc, before), doc }
   }
   /** Handler of an event that changes the record's object. */
-  const changing = <E extends Id>(alter: Alter<D, E>) => ({
+  const changing = <E extends Id>(alter: ChangeObject<D, E>) => ({
     refs,
     apply: (rows: Changes, event: Recorded<E>) => rows.put(table, change(rows, event, alter)),
   })

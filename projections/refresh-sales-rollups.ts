@@ -12,18 +12,18 @@ import {
   spanOf,
 } from '#projections/sales-rollups.ts'
 
-/** Changed sales that one transaction takes up. */
+/** Changed sales per transaction. */
 const PORTION = 2_000
-/** Times that another process may come first. */
+/** Attempts of a transaction on serialization failures. */
 const ATTEMPTS = 5
 const SERIALIZATION_FAILURE = '40001'
 
-type At = Omit<SalesRollup, 'company_id'>
+type RollupPosition = Omit<SalesRollup, 'company_id'>
 
 /**
- * Brings the sums of a company's sales to where its tables are, or until `isEnough`; true where they are there. Only the
- * primary can. Each portion is a transaction with one snapshot, and makes whole spans anew of the sales that are in them, so
- * that nothing is ever counted twice, whatever has happened to a sale and whenever it was made (PANEL-121).
+ * Refreshes a company's sales rollup until it covers its tables, or until `isEnough`; returns whether it covers them.
+ * Runs on the primary only. Each portion is a transaction with one snapshot that rebuilds whole spans, so no sale is
+ * counted twice, whatever its changes and its time (PANEL-121).
  */
 export async function refreshSalesRollups(
   pool: Pool,
@@ -31,23 +31,26 @@ export async function refreshSalesRollups(
   isEnough: () => boolean = () => false,
 ): Promise<boolean> {
   for (;;) {
-    if ((await growPortion(pool, companyId)) === 'done') return true
+    if ((await refreshPortion(pool, companyId)) === 'done') return true
     if (isEnough()) return false
   }
 }
 
-/** One transaction, begun again where another process came first. */
-async function growPortion(pool: Pool, companyId: number): Promise<'more' | 'done'> {
+/** One transaction, repeated if another process wrote the same rows. */
+async function refreshPortion(pool: Pool, companyId: number): Promise<'more' | 'done'> {
   for (let failures = 0; ; ) {
     try {
-      return await inTransaction(pool, (_, client) => growOn(client, companyId), BEGIN)
+      return await inTransaction(pool, (_, client) => refreshInTransaction(client, companyId), BEGIN)
     } catch (error) {
       if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE || ++failures === ATTEMPTS) throw error
     }
   }
 }
 
-/** Brings the sums of all companies to where their tables are: a portion of each in turn, so that none waits for the whole of another's. */
+/**
+ * Refreshes the rollups of all companies, one portion per company in turn, so that a large company does not delay the
+ * others.
+ */
 export async function refreshAllSalesRollups(pool: Pool, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<{ company_id: number }>({
     name: 'companies_to_sum',
@@ -58,16 +61,16 @@ export async function refreshAllSalesRollups(pool: Pool, options: InTurnOptions)
            order by l.company_id`,
   })
   const companyIds = rows.map(({ company_id }) => company_id)
-  await workInTurn(companyIds, (companyId) => growPortion(pool, companyId), options)
+  await workInTurn(companyIds, (companyId) => refreshPortion(pool, companyId), options)
 }
 
-/** Sales of some spans are few of a company's; of arrays the planner knows too little to see it, and would read all sales. */
+/** The planner cannot estimate the size of arrays, and would scan all sales: spans contain few of them. */
 const BEGIN = `begin isolation level repeatable read;
   set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
 
-async function growOn(client: PoolClient, companyId: number): Promise<'more' | 'done'> {
+async function refreshInTransaction(client: PoolClient, companyId: number): Promise<'more' | 'done'> {
   const { rows } = await client.query<
-    { [M in keyof At]: At[M] | null } & { timezone: string; went_back: boolean; now: string }
+    { [M in keyof RollupPosition]: RollupPosition[M] | null } & { timezone: string; went_back: boolean; now: string }
   >({
     name: 'lock_summed_sales',
     text: `select c.timezone, transaction_timestamp() as now, exists (
@@ -80,18 +83,18 @@ async function growOn(client: PoolClient, companyId: number): Promise<'more' | '
   const [row] = rows
   if (!row) return 'done'
   const span_minutes = widthOf(row.timezone, row.now)
-  // Where times have gone back, what has changed since is not found by them.
+  // After a correction of the clock, changes cannot be found by their times.
   if (row.revision === null || row.span_minutes !== span_minutes || row.went_back) {
-    await begin(client, companyId, span_minutes)
+    await restartRollups(client, companyId, span_minutes)
     return 'more'
   }
-  const at = row as At
-  if (!at.is_filled) return fill(client, companyId, at)
-  const taken = await takeUp(client, companyId, at)
-  return (await widen(client, companyId, at.widened_to, row.now)) ? taken : 'more'
+  const at = row as RollupPosition
+  if (!at.is_filled) return fillPastSpans(client, companyId, at)
+  const taken = await refreshChangedSpans(client, companyId, at)
+  return (await refreshCoarseRollups(client, companyId, at.widened_to, row.now)) ? taken : 'more'
 }
 
-/** Days of a zone begin with a span: spans are as long as all offsets of a year allow, which are multiples of a quarter. */
+/** Width of spans in minutes. Days of a time zone must begin with a span: UTC offsets are multiples of 15 minutes. */
 function widthOf(timezone: string, now: string): number {
   const year = now.slice(0, 4)
   const isHourly = ['01', '07'].every(
@@ -100,8 +103,8 @@ function widthOf(timezone: string, now: string): number {
   return isHourly ? 60 : 15
 }
 
-/** What is recorded from now on is taken up later. */
-async function begin(client: PoolClient, companyId: number, spanMinutes: number): Promise<void> {
+/** Changes recorded from now on are found by the next refreshes. */
+async function restartRollups(client: PoolClient, companyId: number, spanMinutes: number): Promise<void> {
   await client.query('delete from sales_sums where company_id = $1', [companyId])
   await client.query(
     `insert into summed_sales (company_id, changed_at, revision, span_minutes, filled_to, is_filled, widened_to)
@@ -112,8 +115,12 @@ async function begin(client: PoolClient, companyId: number, spanMinutes: number)
   )
 }
 
-/** The next sales by the time at which they were made, to the end of a span. */
-async function fill(client: PoolClient, companyId: number, { filled_to, span_minutes }: At): Promise<'more'> {
+/** Fills the next spans in order of sale time. */
+async function fillPastSpans(
+  client: PoolClient,
+  companyId: number,
+  { filled_to, span_minutes }: RollupPosition,
+): Promise<'more'> {
   const { rows } = await client.query<{ first: string | null; next: string | null }>({
     name: 'next_sales_to_sum',
     text: `select first.sold_at as first, ${spanOf('last.sold_at', '$3::integer')} + make_interval(mins => $3::integer) as next
@@ -124,7 +131,7 @@ async function fill(client: PoolClient, companyId: number, { filled_to, span_min
     values: [companyId, filled_to, span_minutes],
   })
   const { first, next } = rows[0] ?? { first: null, next: null }
-  if (first) await makeAnew(client, companyId, { span_minutes, spans: [[filled_to ?? first, next]] })
+  if (first) await rebuildSpans(client, companyId, { span_minutes, spans: [[filled_to ?? first, next]] })
   await client.query({
     name: 'note_filled_sums',
     text: 'update summed_sales set filled_to = $2, is_filled = $2::timestamptz is null where company_id = $1',
@@ -133,9 +140,15 @@ async function fill(client: PoolClient, companyId: number, { filled_to, span_min
   return 'more'
 }
 
-/** Sales that have changed since, in the order of the ledger, and with them all that are in the same spans. */
-async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'more' | 'done'> {
-  const { rows } = await client.query<Pick<At, 'changed_at' | 'revision'> & { spans: string[]; count: number }>({
+/** Rebuilds the spans of sales that changed since the last refresh, in ledger order. */
+async function refreshChangedSpans(
+  client: PoolClient,
+  companyId: number,
+  at: RollupPosition,
+): Promise<'more' | 'done'> {
+  const { rows } = await client.query<
+    Pick<RollupPosition, 'changed_at' | 'revision'> & { spans: string[]; count: number }
+  >({
     name: 'changed_sales_to_sum',
     text: `with changed as (
              select sold_at, changed_at, revision from sales
@@ -150,8 +163,8 @@ async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'m
   if (!changed || changed.count === 0) return 'done'
   const width = at.span_minutes * 60_000
   const spans = changed.spans.map((span) => [span, new Date(Date.parse(span) + width).toISOString()] as const)
-  await makeAnew(client, companyId, { span_minutes: at.span_minutes, spans })
-  if (at.widened_to) await widenAnew(client, companyId, { spans: changed.spans, endedBy: at.widened_to })
+  await rebuildSpans(client, companyId, { span_minutes: at.span_minutes, spans })
+  if (at.widened_to) await rebuildCoarseSpans(client, companyId, { spans: changed.spans, endedBy: at.widened_to })
   await client.query({
     name: 'note_summed_sales',
     text: 'update summed_sales set changed_at = $2, revision = $3 where company_id = $1',
@@ -160,12 +173,17 @@ async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'m
   return changed.count < PORTION ? 'done' : 'more'
 }
 
-/** Days that one transaction makes wide sums of. */
+/** Days that one transaction adds to the coarse rollups. */
 const WIDENED_DAYS = 30
 const DAY_MS = 86_400_000
 
-/** Makes the wide sums of days that have ended since; true where there are none left. */
-async function widen(client: PoolClient, companyId: number, done: string | null, now: string): Promise<boolean> {
+/** Adds days that have ended to the coarse rollups. Returns whether none is left. */
+async function refreshCoarseRollups(
+  client: PoolClient,
+  companyId: number,
+  done: string | null,
+  now: string,
+): Promise<boolean> {
   const today = dayOf(now)
   if (done !== null && Date.parse(done) >= today) return true
   const { rows } = await client.query<{ span: string | null }>({
@@ -180,7 +198,7 @@ async function widen(client: PoolClient, companyId: number, done: string | null,
   const spans = done === null ? [] : [new Date(Date.parse(done) - DAY_MS).toISOString()]
   for (let day = first; day < end; day += DAY_MS) spans.push(new Date(day).toISOString())
   const endedBy = new Date(end).toISOString()
-  await widenAnew(client, companyId, { spans, endedBy })
+  await rebuildCoarseSpans(client, companyId, { spans, endedBy })
   await client.query({
     name: 'note_widened_sums',
     text: 'update summed_sales set widened_to = $2 where company_id = $1',
@@ -189,17 +207,21 @@ async function widen(client: PoolClient, companyId: number, done: string | null,
   return end === today
 }
 
-/** Begin of its day of UTC. */
+/** Start of the UTC day. */
 const dayOf = (instant: string): number => Math.floor(Date.parse(instant) / DAY_MS) * DAY_MS
 
-/** Begins of narrow spans, and the end of what wide sums are made of. */
-interface Widened {
+/** Starts of fine spans, and the end of the sales that coarse rollups cover. */
+interface CoarseSpans {
   readonly spans: readonly string[]
   readonly endedBy: string
 }
 
-/** The wide spans in which these are, as far as they have ended, of all narrower ones in them. */
-async function widenAnew(client: PoolClient, companyId: number, { spans, endedBy }: Widened): Promise<void> {
+/** Rebuilds the coarse spans that contain these spans, as far as they have ended. */
+async function rebuildCoarseSpans(
+  client: PoolClient,
+  companyId: number,
+  { spans, endedBy }: CoarseSpans,
+): Promise<void> {
   for (const wide of COARSE_ROLLUPS) {
     const { kind, of, minutes } = wide
     const given = `(select distinct ${spanOf('s', String(minutes))} as span from unnest($2::timestamptz[]) as s)`
@@ -221,11 +243,11 @@ async function widenAnew(client: PoolClient, companyId: number, { spans, endedBy
 
 interface Spans {
   readonly span_minutes: number
-  /** Each from a begin to an end; null is without end. */
+  /** `to` is null for an open end. */
   readonly spans: readonly (readonly [from: string, to: string | null])[]
 }
 
-async function makeAnew(client: PoolClient, companyId: number, { spans, span_minutes }: Spans): Promise<void> {
+async function rebuildSpans(client: PoolClient, companyId: number, { spans, span_minutes }: Spans): Promise<void> {
   const values = [companyId, spans.map(([from]) => from), spans.map(([, to]) => to)]
   await client.query({
     name: 'drop_sales_sums',

@@ -119,14 +119,14 @@ export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
 /** Fields that depend on the origin of a sale. */
-type Made = Pick<
+type OriginFields = Pick<
   SaleObject,
   'external_id' | 'offline_id' | 'customer' | 'payments' | 'subtotal' | 'discount' | 'delivery_fee'
 >
 
 type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
 
-function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: string): SaleObject {
+function saleObject({ origin, recorded_at, data }: Recorded, made: OriginFields, zone: string): SaleObject {
   const at = inZone(recorded_at, zone)
   return {
     id: data.id,
@@ -156,10 +156,10 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: s
 const NOTHING = '0.00'
 
 /** Sales of integrations have no discount: their price is final. */
-const throughTheApi = (data: Completed): Made => withMore(data, { offline_id: null, discount: NOTHING })
+const throughTheApi = (data: Completed): OriginFields => withMore(data, { offline_id: null, discount: NOTHING })
 
 /** Counter sales of tills have no delivery. */
-const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): Made => ({
+const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
   external_id: null,
   offline_id: data.offline_id,
   customer: data.customer,
@@ -307,11 +307,11 @@ const offlineSales = table<OfflineSaleRow>('offline_sales', {
 
 export const offlineSaleById = (offlineId: string) => byPk(offlineSales, offlineId)
 
-type Uploaded = EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
+type OfflineSaleEvent = EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
 
-function remember(
+function recordUpload(
   rows: Changes,
-  { actor, recorded_at, revision, data }: Uploaded,
+  { actor, recorded_at, revision, data }: OfflineSaleEvent,
   receivable_ids: readonly number[],
 ): void {
   const { id: sale_id, offline_id, fingerprint, warnings, items } = data
@@ -321,6 +321,6 @@ function remember(
 }
 
 export const offlineSalesProjection = projection('offline_sales', [offlineSales], {
-  OfflineSaleCompleted: { apply: (rows, event) => remember(rows, event, event.data.receivable_ids) },
-  OfflineSaleCancelled: { apply: (rows, event) => remember(rows, event, []) },
+  OfflineSaleCompleted: { apply: (rows, event) => recordUpload(rows, event, event.data.receivable_ids) },
+  OfflineSaleCancelled: { apply: (rows, event) => recordUpload(rows, event, []) },
 })

@@ -90,15 +90,15 @@ const healthById = (id: number) => byPk(webhookHealth, id)
 type Id = { readonly id: number }
 
 /** Fields of endpoint events that these handlers read. */
-interface AboutWebhook<D extends Id> {
+interface WebhookChange<D extends Id> {
   readonly revision: number
   readonly recorded_at: string
   readonly data: D
 }
 
-const changing = <D extends Id>(change: (row: WebhookRow, event: AboutWebhook<D>) => Partial<WebhookRow>) => ({
-  refs: (event: AboutWebhook<D>) => [webhookById(event.data.id)],
-  apply(rows: Changes, event: AboutWebhook<D>) {
+const changing = <D extends Id>(change: (row: WebhookRow, event: WebhookChange<D>) => Partial<WebhookRow>) => ({
+  refs: (event: WebhookChange<D>) => [webhookById(event.data.id)],
+  apply(rows: Changes, event: WebhookChange<D>) {
     const before = existing(rows, webhookById(event.data.id))
     const after = { ...before, ...change(before, event) }
     const doc = { ...after.doc, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
@@ -141,7 +141,7 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
 })
 
 /** Conditions of a pause besides the endpoint: the company's plan and the owning key. */
-interface PausedBy {
+interface PauseConditions {
   readonly plan: string
   readonly key: { readonly revoked_at: string | null; readonly expires_at: string | null } | null
   /** UTC. */
@@ -149,7 +149,7 @@ interface PausedBy {
 }
 
 /** Reason why deliveries are paused (HOOK-53); null if they are not. */
-function pauseReason(api_key_id: number | null, { plan, key, now }: PausedBy) {
+function pauseReason(api_key_id: number | null, { plan, key, now }: PauseConditions) {
   if (plan !== 'api') return 'plan_required'
   if (api_key_id === null) return null
   if (!key || key.revoked_at !== null) return 'key_revoked'
@@ -160,7 +160,7 @@ function pauseReason(api_key_id: number | null, { plan, key, now }: PausedBy) {
 export function webhookState(
   { enabled, watched_since, api_key_id }: Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id'>,
   health: Omit<WebhookHealth, 'company_id' | 'webhook_id'> | null,
-  pausedBy: PausedBy,
+  pausedBy: PauseConditions,
   zone: string,
 ) {
   const counts = (at: string | null | undefined): at is string => typeof at === 'string' && at >= watched_since

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** A record that has one of the keys that were asked for. */
+/** A record that has one of the requested keys. */
 export interface Match {
   readonly id: number
   readonly is_deleted: boolean
@@ -33,8 +33,8 @@ const ITEMS = `
     where place <= ${ENOUGH})
   order by id`
 
-export async function matchingItems(pool: Pool, companyId: number, asked: MatchRequest): Promise<Match[]> {
-  const { external_id = [], barcode = [], sku = [] } = asked
+export async function matchingItems(pool: Pool, companyId: number, request: MatchRequest): Promise<Match[]> {
+  const { external_id = [], barcode = [], sku = [] } = request
   const { rows } = await pool.query<Match>(ITEMS, [companyId, external_id, barcode, sku])
   return rows
 }
@@ -57,8 +57,8 @@ const persons = (table: 'customers' | 'suppliers'): string => `
 
 export const matchingPersons =
   (table: 'customers' | 'suppliers') =>
-  async (pool: Pool, companyId: number, asked: MatchRequest): Promise<Match[]> => {
-    const { external_id = [], document = [], name = [] } = asked
+  async (pool: Pool, companyId: number, request: MatchRequest): Promise<Match[]> => {
+    const { external_id = [], document = [], name = [] } = request
     const { rows } = await pool.query<Match>(persons(table), [companyId, external_id, document, name])
     return rows
   }

@@ -27,8 +27,8 @@ export interface Source {
   readonly where?: string
   /** Records survive the reset of a test company (KIT-36). */
   readonly outlastsReset?: true
-  /** Other tables of which conditions only read columns (read set). */
-  readonly lookedUp?: readonly string[]
+  /** Other tables that conditions read by column only (see read-set.ts). */
+  readonly joinedTables?: readonly string[]
   /** Builds the API object where SQL cannot, with instants on the company's clock. */
   present?(record: unknown, timezone: string): object
   /** Adds members that no table stores to the record's JSON text. */
@@ -49,7 +49,7 @@ export const TODAY = '$3::date'
 export const recordExpression = ({ record }: Source): string => (typeof record === 'function' ? record(TODAY) : record)
 
 /** Start of a page: the first record, a lower bound (inclusive), or after the previous page's last key. */
-export type Start = 'first' | 'since' | 'after'
+export type PageStart = 'first' | 'since' | 'after'
 
 /** The ledger's position: the one row of the answer without a record. */
 export interface LedgerRow {
@@ -96,7 +96,7 @@ export function listStatement(
   order: ListOrder,
   conditions: Conditions,
   present: readonly string[],
-  start: Start,
+  start: PageStart,
 ): { name: string; text: string } {
   const bits = Object.keys(conditions).map((name) => (present.includes(name) ? '1' : '0'))
   const name = `list_${source.resource}_${order.name}_${start}_${bits.join('')}`
@@ -124,7 +124,7 @@ function textOf(
   order: ListOrder,
   conditions: Conditions,
   present: readonly string[],
-  start: Start,
+  start: PageStart,
 ): string {
   const { where } = source
   const first = isDaily(source) ? 4 : 3
@@ -135,7 +135,7 @@ function textOf(
     't.company_id = $1',
     ...(where ? [where] : []),
     ...filters,
-    ...begin(order, start, first + filters.length),
+    ...startConditions(order, start, first + filters.length),
   ]
   const noKeys = order.columns.map(
     (column) => `null::${column.type}${collationOf(column)} as ${keyColumn(column.name)}`,
@@ -201,7 +201,7 @@ const sortedPage = (source: Source, order: ListOrder, wanted: string): string =>
       ) k`
 
 /** After a cursor no lower bound is needed: with both, the index scan would start at the bound. */
-function begin({ columns, descending }: ListOrder, start: Start, next: number): string[] {
+function startConditions({ columns, descending }: ListOrder, start: PageStart, next: number): string[] {
   const [first] = columns
   if (start === 'first' || !first) return []
   if (start === 'since') return [`t.${first.name} >= $${next}::${first.type}`]

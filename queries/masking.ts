@@ -78,9 +78,9 @@ const shownAs = (type: string, sql: string): string => (type === 'json' ? `${sql
  * statements that name it; as-of tables have none.
  */
 const SHADOWS = COLUMNS.map(([table, withheld]) => {
-  const kept = Object.entries(table.columns).filter(([name]) => !table.past?.without?.includes(name))
-  const select = (columns: typeof kept): string => {
-    const shown = columns.map(([name, type]) =>
+  const columns = Object.entries(table.columns).filter(([name]) => !table.past?.without?.includes(name))
+  const select = (selected: typeof columns): string => {
+    const shown = selected.map(([name, type]) =>
       withheld[name] ? `${shownAs(type, withheld[name])} as ${name}` : `t.${name}`,
     )
     return `select ${shown.join(', ')} from ${table.name} t`
@@ -88,8 +88,8 @@ const SHADOWS = COLUMNS.map(([table, withheld]) => {
   return {
     name: table.name,
     named: new RegExp(`\\b${table.name}\\b`),
-    text: select(kept.filter(([name]) => !isRowHistory(name))),
-    withLineage: select(kept),
+    text: select(columns.filter(([name]) => !isRowHistory(name))),
+    withLineage: select(columns),
   }
 })
 
@@ -112,7 +112,7 @@ function shadowsOf(text: string, { persons, payables }: PersonMask): string[] {
   })
 }
 
-function withholdingText(text: string, withheld: PersonMask): string {
+function maskStatement(text: string, withheld: PersonMask): string {
   const shadows = shadowsOf(text, withheld)
   if (shadows.length === 0) return text
   const own = /^\s*with\s+/i.exec(text)
@@ -144,7 +144,7 @@ export function maskPersons(pool: Pool, withheld: PersonMask): Pool {
     const result = await pool.query({
       ...config,
       ...(config.name && { name: `${config.name}${suffix}` }),
-      text: withholdingText(config.text, withheld),
+      text: maskStatement(config.text, withheld),
     })
     return costs ? { ...result, rows: result.rows.map(maskCosts) } : result
   }

@@ -60,11 +60,11 @@ export async function sumOrders(pool: Pool, companyId: number, filters: OrderFil
 /** An order with its payment link; null once it cannot be paid. */
 export type ShownOrder = OrderObject & { payment_url: string | null }
 
-interface Linking {
+interface LinkOptions {
   readonly paymentLinks: PaymentLinks
 }
 
-const shownListing = ({ paymentLinks }: Linking): Listing<OrderFilters> => ({
+const shownListing = ({ paymentLinks }: LinkOptions): Listing<OrderFilters> => ({
   ...orderListing,
   complete: (record) => withPaymentUrl(paymentLinks, record),
 })
@@ -73,17 +73,17 @@ export const listOrders = (
   pool: Pool,
   companyId: number,
   query: ListPaging & OrderFilters,
-  linking: Linking,
+  linking: LinkOptions,
 ): Promise<Page | Refusal> => list(pool, shownListing(linking), companyId, query)
 
-export const getOrder = (pool: Pool, companyId: number, id: number, linking: Linking): Promise<FoundRecords> =>
+export const getOrder = (pool: Pool, companyId: number, id: number, linking: LinkOptions): Promise<FoundRecords> =>
   getBy(pool, shownListing(linking), companyId, 'id', id)
 
 export const getOrderByExternalId = (
   pool: Pool,
   companyId: number,
   externalId: string,
-  linking: Linking,
+  linking: LinkOptions,
 ): Promise<FoundRecords> => getBy(pool, shownListing(linking), companyId, 'external_id', externalId)
 
 interface PayableOrder {
@@ -188,13 +188,13 @@ export interface NotificationObject {
 }
 
 /** Payload and answer are stored as JSON texts, byte for byte. */
-interface Printed extends Omit<NotificationObject, 'payload' | 'response'> {
+interface StoredNotification extends Omit<NotificationObject, 'payload' | 'response'> {
   payload: string | null
   response: string | null
 }
 
 function presentNotification(record: unknown, timezone: string): NotificationObject {
-  const { received_at, payload, response, ...rest } = record as Printed
+  const { received_at, payload, response, ...rest } = record as StoredNotification
   const { id, ...outcome } = rest
   return {
     id,

@@ -19,5 +19,5 @@ export interface ReadSetQuery extends QueryConfig {
   readonly readSet: Readonly<Record<string, ReadScope>>
 }
 
-/** The driver ignores `looks`. */
+/** The driver ignores `readSet`. */
 export const withReadSet = (statement: ReadSetQuery): QueryConfig => statement

@@ -13,12 +13,12 @@ import {
   type LedgerRow,
   type ListOrder,
   listStatement,
+  type PageStart,
   readRows,
   recordExpression,
   recordIn,
   recordsIn,
   type Source,
-  type Start,
   tableOf,
 } from './list-statement.ts'
 import { type ReadScope, withReadSet } from './read-set.ts'
@@ -142,7 +142,7 @@ export function listInOrder<F extends object>(
 export const localTime = (printed: string, timezone: string): string =>
   inZone(new Date(printed).toISOString(), timezone)
 
-interface Wanted {
+interface PageQuery {
   readonly order: ListOrder
   readonly conditions: Conditions
   readonly filters: object
@@ -156,14 +156,14 @@ async function fetchPage(
   pool: Pool,
   source: Source,
   companyId: number,
-  { order, conditions, filters, limit, cursor, since, today }: Wanted,
+  { order, conditions, filters, limit, cursor, since, today }: PageQuery,
 ): Promise<Page | Refusal> {
   const scope: CursorScope = { resource: source.resource, filters: { ...filters, since } }
   const after = cursor === undefined ? [] : decodeCursor(scope, keySchema(order), cursor)
   if (!after) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
   const values = filters as Record<string, unknown>
   const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
-  const start: Start = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
+  const start: PageStart = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
   const bounds = start === 'since' ? [since] : after
   const answer = await pool.query<RowsTogether>(
     withReadSet({
@@ -175,7 +175,7 @@ async function fetchPage(
         ...present.map((name) => values[name]),
         ...bounds,
       ],
-      readSet: looksOf(source, order, conditions, present),
+      readSet: readSetOf(source, order, conditions, present),
     }),
   )
   const rows = rowsIn(answer)
@@ -186,9 +186,9 @@ async function fetchPage(
   const listed = found.slice(0, limit)
   const last = found.length > limit ? listed.at(-1) : undefined
   return {
-    data: isPassedOn(source, ledger)
+    data: isSentAsStored(source, ledger)
       ? recordsIn(listed)
-      : listed.map((row) => shown(source, columnOf.text(recordIn(row)), ledger)).join(','),
+      : listed.map((row) => toShownText(source, columnOf.text(recordIn(row)), ledger)).join(','),
     has_more: last !== undefined,
     next: last ? encodeCursor(scope, cursorKeyOf(order, last)) : null,
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
@@ -202,28 +202,28 @@ async function fetchPage(
 const BUSY = /\b(doc|stock)\b/
 
 /** A page reads only its own records, unless its conditions depend on more than columns. */
-function looksOf(
+function readSetOf(
   source: Source,
   order: ListOrder,
   conditions: Conditions,
   present: readonly string[],
 ): Readonly<Record<string, ReadScope>> {
-  const lookedUp = (source.lookedUp ?? []).map((table) => [table, 'columns'] as const)
+  const joinedTables = (source.joinedTables ?? []).map((table) => [table, 'columns'] as const)
   const names = order.columns.map(({ name }) => name)
   const isByColumns = names.includes('id') && !names.includes('changed_at')
   const asksBusy = present.some((name) => BUSY.test(conditions[name]?.('', '') ?? ''))
   const own = isByColumns && !asksBusy ? [[tableOf(source), 'answered'] as const] : []
-  return Object.fromEntries([...lookedUp, ...own])
+  return Object.fromEntries([...joinedTables, ...own])
 }
 
 type Clock = Pick<LedgerRow, 'timezone' | 'zone_changed'>
 
 /** Whether records are sent as the tables have them. */
-const isPassedOn = ({ present, complete }: Source, { zone_changed }: Clock): boolean =>
+const isSentAsStored = ({ present, complete }: Source, { zone_changed }: Clock): boolean =>
   !present && !complete && !zone_changed
 
 /** A record's JSON text with instants in the company's present time zone (VAL-3, ADR-0006). */
-function shown({ present, complete }: Source, record: string, { timezone, zone_changed }: Clock): string {
+function toShownText({ present, complete }: Source, record: string, { timezone, zone_changed }: Clock): string {
   if (present) return JSON.stringify(present(JSON.parse(record), timezone))
   const local = zone_changed ? instantsInZone(record, timezone) : record
   return complete ? complete(local) : local
@@ -287,7 +287,7 @@ export async function getBy(
   const [found] = rows
   if (!found) throw new Error(`company ${companyId} is not registered`)
   const { record, revision } = found
-  return { record: record === null ? null : shown(source, record, found), revision }
+  return { record: record === null ? null : toShownText(source, record, found), revision }
 }
 
 const patternOf = (key: string): string => `%${key.replace(/[\\%_]/g, '\\$&')}%`

@@ -27,7 +27,7 @@ export const MAX_SEARCH_RESULTS = 8
 /** Bound of sales whose amounts are compared: an index of amounts would have to be written with each sale. */
 const AMOUNTS_AMONG = 50_000
 
-interface Searched {
+interface SearchTerms {
   /** As typed, trimmed. */
   readonly text: string
   /** The text as a number; null if it is none. */
@@ -39,7 +39,7 @@ interface Searched {
 }
 
 /** Classifies a search text: a number may be a sale's id, `12,50` an amount, anything else a text. */
-export function searchedFor(typed: string): Searched {
+export function parseSearchText(typed: string): SearchTerms {
   const text = typed.trim()
   const number = /^[nN]?[ºo°]?\s*(\d{1,15})$/.exec(text)?.[1]
   const [, whole, fraction] = /^(?:R\$\s*)?(\d{1,3}(?:\.\d{3})+|\d{1,12}),(\d{2})$/.exec(text) ?? []
@@ -52,7 +52,7 @@ export function searchedFor(typed: string): Searched {
 }
 
 /** SQL of ids by relevance, each once. */
-const collected = (parts: readonly string[]): string => `(
+const collectIds = (parts: readonly string[]): string => `(
   select coalesce(json_agg(f.id order by f.place, f.at), '[]') from (
     select u.id, min(u.place) as place, min(u.at) as at from (${parts.map((part) => `(${part})`).join(' union all ')}) u
     group by u.id order by 2, 3 limit $2::bigint) f)`
@@ -64,16 +64,16 @@ const NAMED = (table: string): string => `
     where company_id = $1 and deleted_at is null and cardinality($7::text[]) > 0 and search like all ($7::text[])
     limit (select 1000::bigint)) named`
 
-const coded = (table: string, column: string, value: string): string =>
+const idsByCode = (table: string, column: string, value: string): string =>
   `select id, 0 as place, 0::bigint as at from ${table} where company_id = $1 and ${column} = ${value}::text and deleted_at is null`
 
 const personsOf = (table: string): string =>
-  collected([coded(table, 'external_id', '$3'), coded(table, 'document', '$6'), NAMED(table)])
+  collectIds([idsByCode(table, 'external_id', '$3'), idsByCode(table, 'document', '$6'), NAMED(table)])
 
 /** $1 company, $2 bound per kind, $3 text, $4 number, $5 cents, $6 code, $7 word patterns. */
 const IDS = {
   name: 'panel_search',
-  text: `select ${collected([
+  text: `select ${collectIds([
     'select id, 0 as place, 0::bigint as at from sales where company_id = $1 and id = $4::bigint',
     'select id, 1, 0 from sales where company_id = $1 and external_id = $3::text',
     `select id, 2, at from (
@@ -81,9 +81,9 @@ const IDS = {
          select id, total_cents, sold_at from sales where company_id = $1 and $5::bigint is not null
          order by sold_at desc, id desc limit (select ${AMOUNTS_AMONG}::bigint)) newest
      ) l where total_cents = $5::bigint order by at limit $2::bigint`,
-  ])} as sales, ${collected([
-    coded('catalog_items', 'barcode', '$3'),
-    coded('catalog_items', 'external_id', '$3'),
+  ])} as sales, ${collectIds([
+    idsByCode('catalog_items', 'barcode', '$3'),
+    idsByCode('catalog_items', 'external_id', '$3'),
     NAMED('catalog_items'),
   ])} as items, ${personsOf('customers')} as customers, ${personsOf('suppliers')} as suppliers`,
 }
@@ -110,7 +110,7 @@ const RECORDS = {
  * kind (PANEL-147).
  */
 export async function searchAll(pool: Pool, companyId: number, typed: string): Promise<SearchResults> {
-  const { text, id, cents, code } = searchedFor(typed)
+  const { text, id, cents, code } = parseSearchText(typed)
   const words = text.length < 2 ? [] : wordsOf(text)
   const found = await pool.query<Record<keyof SearchResults, number[]>>(
     withReadSet({

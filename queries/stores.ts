@@ -41,7 +41,7 @@ export interface StoreAccess {
  * process died between an append to an external event store and the commit that stores them. @throws WrongShardError
  */
 export async function findStore(pool: Pool, vault: Vault, alias: string): Promise<StoreAccess | null> {
-  const { rows } = await pool.query<Found>({
+  const { rows } = await pool.query<StoreAccessRow>({
     name: 'find_store',
     text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox, c.is_test as "isTest",
                   k.secrets as sealed, l.move,
@@ -64,7 +64,7 @@ export async function findStore(pool: Pool, vault: Vault, alias: string): Promis
   }
 }
 
-interface Found extends Omit<StoreAccess, 'accessToken' | 'notificationSecret'> {
+interface StoreAccessRow extends Omit<StoreAccess, 'accessToken' | 'notificationSecret'> {
   readonly sealed: Buffer | null
   readonly move: MigrationState | null
 }

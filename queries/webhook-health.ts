@@ -38,7 +38,7 @@ const LONGEST_MS = 10_000
 const [HOURS_OF_DAY, HOURS_OF_WEEK] = [24, 7 * 24]
 
 /** Attempts of a span in one bucket. */
-interface Counted {
+interface BucketCounts {
   readonly bucket: number
   readonly attempts: number
   readonly failures: number
@@ -46,8 +46,8 @@ interface Counted {
 }
 
 /** Adds up attempts by bucket. */
-export function healthOfSpan(counted: readonly Counted[], timezone: string): HealthOfSpan {
-  const sum = (of: (one: Counted) => number) => counted.reduce((total, one) => total + of(one), 0)
+export function healthOfSpan(counted: readonly BucketCounts[], timezone: string): HealthOfSpan {
+  const sum = (of: (one: BucketCounts) => number) => counted.reduce((total, one) => total + of(one), 0)
   const [attempts, failures] = [sum((one) => one.attempts), sum((one) => one.failures)]
   const failed = counted.flatMap(({ last_failure }) => last_failure ?? []).sort((a, b) => (a.at < b.at ? 1 : -1))[0]
   return {
@@ -65,7 +65,7 @@ function percentOf(part: number, whole: number): string {
 }
 
 /** Assumes an even distribution within the bucket. */
-function percentile95(answered: readonly Counted[]): number | null {
+function percentile95(answered: readonly BucketCounts[]): number | null {
   const byBucket = new Map<number, number>()
   for (const { bucket, attempts } of answered) byBucket.set(bucket, (byBucket.get(bucket) ?? 0) + attempts)
   const all = [...byBucket.values()].reduce((total, one) => total + one, 0)
@@ -82,7 +82,7 @@ function percentile95(answered: readonly Counted[]): number | null {
   return null
 }
 
-interface HealthRow extends Counted {
+interface HealthRow extends BucketCounts {
   readonly webhook_id: number
   readonly outage_since: string | null
   readonly timezone: string

@@ -8,7 +8,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { categoryById, type ItemFields, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import { checkStock, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
-import { countStock, moveStock, normalized } from './stock.ts'
+import { countStock, moveStock, normalizeQuantity } from './stock.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
 export const CreateItemInput = z
@@ -25,7 +25,7 @@ export const createItem = command<CreateItemInput>({
     const created = event('CatalogItemCreated', {
       id: nextId('catalog_item'),
       ...fieldsOf(input.external_id ?? null, input),
-      stock: input.stock ? normalized(input.stock) : null,
+      stock: input.stock ? normalizeQuantity(input.stock) : null,
     })
     return accept('created', created.subject, [created])
   },
@@ -44,7 +44,7 @@ export const replaceItem = command<ReplaceItemInput>({
     if (conflict) return conflict
     const fields = fieldsOf(input.external_id, input)
     if (!known) {
-      const stock = input.stock ? normalized(input.stock) : null
+      const stock = input.stock ? normalizeQuantity(input.stock) : null
       const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...fields, stock })
       return accept('created', created.subject, [created])
     }

@@ -7,20 +7,20 @@ import type { ItemObject } from '#projections/catalog.ts'
 import { type ItemChanges, NO_STOCK_OF_SERVICES } from './item-input.ts'
 
 /** `type` is the item's type after the change. */
-type Stocked = Pick<ItemObject, 'id' | 'type' | 'stock'>
+type ItemStock = Pick<ItemObject, 'id' | 'type' | 'stock'>
 
 /** With exactly 3 decimals, the format of stored and returned quantities. */
-export const normalized = (quantity: string): string => fromThousandths(toThousandths(quantity))
+export const normalizeQuantity = (quantity: string): string => fromThousandths(toThousandths(quantity))
 
 /** Event of an absolute stock count; none if the stock stays unchanged. A service has no stock. */
-export function countStock({ id, type, stock: before }: Stocked, stock: string | null | undefined): NewEvent[] {
-  const wanted = stock === undefined ? before : stock && normalized(stock)
+export function countStock({ id, type, stock: before }: ItemStock, stock: string | null | undefined): NewEvent[] {
+  const wanted = stock === undefined ? before : stock && normalizeQuantity(stock)
   const after = type === 'service' ? null : wanted
   return after === before ? [] : [event('StockAdjusted', { id, reason: 'count', before, after })]
 }
 
 /** Stock event of a PATCH. */
-export function moveStock(item: Stocked, { stock, stock_adjustment }: ItemChanges): NewEvent[] | Refusal {
+export function moveStock(item: ItemStock, { stock, stock_adjustment }: ItemChanges): NewEvent[] | Refusal {
   if (item.type === 'service') {
     if (stock) return invalid('stock', NO_STOCK_OF_SERVICES)
     if (typeof stock_adjustment === 'string') return invalid('stock_adjustment', NO_STOCK_OF_SERVICES)
@@ -30,7 +30,7 @@ export function moveStock(item: Stocked, { stock, stock_adjustment }: ItemChange
   return isRefusal(after) ? after : [event('StockAdjusted', after)]
 }
 
-function adjusted({ id, stock: before }: Stocked, adjustment: string) {
+function adjusted({ id, stock: before }: ItemStock, adjustment: string) {
   if (before === null) return invalid('stock_adjustment', 'o item não tem controle de estoque')
   const difference = toThousandths(adjustment)
   const after = toThousandths(before) + difference

@@ -1,16 +1,13 @@
-import { dateInZone, IMPOSSIBLE, isImpossible } from '#domain/instant.ts'
-import { toCents } from '#domain/money.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent, Origin } from '#ledger/envelope.ts'
 import type { AnyRef, Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountFields, AccountRow, AccountStart } from '#projections/finance.ts'
 import type { PersonRow } from '#projections/people.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
-import type { AccountInput, PartyName, SettleInput } from './account-input.ts'
+import type { AccountInput, PartyName } from './account-input.ts'
 
 /** Customer or supplier as recorded in an account. */
 export interface Party {
@@ -49,7 +46,7 @@ export interface AccountSide<P extends object, N> {
  * Refusal if the account cannot be changed. The point of sale owns accounts made by sales: only the integration API is
  * refused (ACCT-3).
  */
-function findLock(
+export function findAccountLock(
   { origin: source, status }: Pick<AccountRow<unknown>, 'origin' | 'status'>,
   origin: Origin,
 ): Refusal | null {
@@ -92,7 +89,7 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
     needs: (input) => [side.byExternalId(input.external_id), ...partyRefs(side.party, input)],
     decide(rows, input, { nextId, origin }) {
       const known = rows.get(side.byExternalId(input.external_id))
-      const lock = known && findLock(known, origin)
+      const lock = known && findAccountLock(known, origin)
       const isRepetition = known && !known.deleted_at && isAsStored(side, known, input)
       if (isRepetition && lock?.refused !== 'managed_by_pdv') return accept('unchanged', `${side.name}/${known.id}`)
       if (lock) return lock
@@ -157,7 +154,7 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
     decide(rows, { id, changes: patch }, { origin }) {
       const known = rows.get(side.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
-      const lock = findLock(known, origin)
+      const lock = findAccountLock(known, origin)
       if (lock) return lock
       const party = findParty(rows, side.party, patch)
       if (party && isRefusal(party)) return party
@@ -180,27 +177,7 @@ export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Com
     decide(rows, { id }, { origin }) {
       const known = rows.get(side.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
-      return findLock(known, origin) ?? accept('deleted', `${side.name}/${id}`, [side.deleted(id)])
-    },
-  })
-}
-
-/** Settles an account in full. There is no partial settlement, so a different amount is an error (ACCT-5). */
-export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
-  return command<SettleInput>({
-    needs: ({ id }) => [side.byId(id), ownCompany],
-    decide(rows, { id, payment_method, ...input }, { now, origin }) {
-      const known = rows.get(side.byId(id))
-      if (!known || known.deleted_at) return refuse('not_found')
-      const lock = findLock(known, origin)
-      if (lock) return lock
-      if (typeof input.amount === 'string' && toCents(input.amount) !== known.amount_cents) {
-        return invalid('amount', `deve ser o valor da conta, ${known.doc.amount}: não há liquidação parcial`)
-      }
-      const paid_at = input.paid_at ?? now
-      if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
-      const settled_on = dateInZone(paid_at, timezoneOf(rows))
-      return accept('updated', `${side.name}/${id}`, [side.settled(id, { paid_at, settled_on, payment_method })])
+      return findAccountLock(known, origin) ?? accept('deleted', `${side.name}/${id}`, [side.deleted(id)])
     },
   })
 }

@@ -9,10 +9,10 @@ import {
   deleteAccount,
   type PartyKind,
   replaceAccount,
-  settleAccount,
   updateAccount,
 } from './account-commands.ts'
 import { accountChangesShape, accountShape, checkParty } from './account-input.ts'
+import { settleAccount } from './settle-account.ts'
 
 /** Optional supplier, by id or external id. */
 const supplierShape = { supplier_id: Id.nullish(), supplier_external_id: ExternalId.nullish() }

@@ -10,10 +10,10 @@ import {
   deleteAccount,
   type PartyKind,
   replaceAccount,
-  settleAccount,
   updateAccount,
 } from './account-commands.ts'
 import { accountChangesShape, accountShape, checkParty } from './account-input.ts'
+import { settleAccount } from './settle-account.ts'
 
 const named = ({ customer_id, customer_external_id }: CustomerName) => ({
   id: customer_id,

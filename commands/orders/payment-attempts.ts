@@ -91,10 +91,10 @@ export const keyHolderRefs = (rows: Rows, key: string | null) => {
 }
 
 /** Attempt or refund under a key. */
-type Keyed = Pick<StartPaymentInput, 'idempotency_key' | 'attempt_id'>
+type KeyedAttempt = Pick<StartPaymentInput, 'idempotency_key' | 'attempt_id'>
 
 /** Whether the key identifies another attempt or refund that may still move money. Its response is not stored yet. */
-export function isKeyTaken(rows: Rows, { idempotency_key, attempt_id }: Keyed, now: string): boolean {
+export function isKeyTaken(rows: Rows, { idempotency_key, attempt_id }: KeyedAttempt, now: string): boolean {
   const claim = claimOf(rows, idempotency_key)
   if (!claim || claim.attempt_id === attempt_id) return false
   if (Date.parse(now) - Date.parse(claim.started_at) >= ANSWER_RETENTION_MS) return false

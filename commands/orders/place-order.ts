@@ -71,9 +71,9 @@ export const placeOrder = command<OrderInput>({
 })
 
 /** Buyer of the order: described fields, completed from the customer's record. */
-function buyerOf(known: Readonly<PersonRow> | null, said: z.infer<typeof Buyer> | null): Placed['customer'] {
+function buyerOf(known: Readonly<PersonRow> | null, described: z.infer<typeof Buyer> | null): Placed['customer'] {
   const { id = null, external_id = null, doc } = known ?? {}
-  const { name = doc?.name, email = doc?.email, document = doc?.document } = said ?? {}
+  const { name = doc?.name, email = doc?.email, document = doc?.document } = described ?? {}
   if (name === undefined) throw new Error('place order: input without a buyer passed validation')
   return { id, external_id, name, email: email ?? null, document: document ?? null }
 }

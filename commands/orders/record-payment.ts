@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { fromCents, toCents } from '#domain/money.ts'
 import {
   carrierOf,
+  classifyReport,
   disputeAfter,
   hasBeenPaid,
-  judge,
   type OrderStatus,
   orderStatusOf,
   type PaymentState,
@@ -59,9 +59,9 @@ export const recordPayment = command<RecordPaymentInput>({
     const { payments, total } = order.doc
     const known = payments.find((payment) => payment.provider_payment_id === provider_payment_id) ?? null
     const attempt = attemptBehind(payments, known, attempt_id)
-    const before = known && stateKnown(known)
-    const told = stateTold(input, total)
-    const isMove = told !== null && judge(before, told) === 'applied'
+    const before = known && recordedStateOf(known)
+    const reported = reportedStateOf(input, total)
+    const isMove = reported !== null && classifyReport(before, reported) === 'applied'
     // A newly found attempt is recorded even if the status is not new.
     const isFound = known !== null && attempt !== null && attempt !== known
     if (!isMove && !isFound) return accept('unchanged', `order/${id}`)
@@ -72,8 +72,8 @@ export const recordPayment = command<RecordPaymentInput>({
       provider_payment_id,
       attempt_id: attempt?.attempt_id ?? null,
       commission_percentage: (attempt ?? known ?? store.doc).commission_percentage,
-      ...(isMove ? newState(input, told, before) : stateOf(known as PaymentObject)),
-      ...newDetails(input, known, told?.status ?? null),
+      ...(isMove ? newState(input, reported, before) : stateOf(known as PaymentObject)),
+      ...newDetails(input, known, reported?.status ?? null),
     }
     const after = paymentRecorded(payments, recorded, total, { at: now, timezone: 'UTC' })
     return accept('updated', `order/${id}`, [
@@ -97,16 +97,16 @@ function newDetails(
   }
 }
 
-/** Recorded state of a payment, in the form that `judge` takes. */
-export const stateKnown = ({ status, dispute, refunded, provider_updated_at }: PaymentObject): PaymentState => ({
+/** Recorded state of a payment, in the form that `classifyReport` takes. */
+export const recordedStateOf = ({ status, dispute, refunded, provider_updated_at }: PaymentObject): PaymentState => ({
   status,
   dispute: dispute?.status ?? null,
   refundedCents: toCents(refunded),
   changedAt: provider_updated_at === null ? null : Date.parse(provider_updated_at),
 })
 
-/** Reported state of a payment, in the form that `judge` takes; null for an unknown status. */
-export function stateTold(
+/** Reported state of a payment, in the form that `classifyReport` takes; null for an unknown status. */
+export function reportedStateOf(
   { provider_status, status_detail, refunded, changed_at }: RecordPaymentInput,
   total: string,
 ): PaymentState | null {
@@ -123,15 +123,15 @@ type StateFields = Pick<
 >
 
 /** Event fields of a payment's new state. */
-function newState(input: RecordPaymentInput, told: PaymentState, before: PaymentState | null): StateFields {
+function newState(input: RecordPaymentInput, reported: PaymentState, before: PaymentState | null): StateFields {
   const { provider_status, status_detail, live_mode, changed_at } = input
-  const dispute = disputeAfter(before, told)
+  const dispute = disputeAfter(before, reported)
   return {
     provider_status,
     status_detail,
-    status: told.status,
+    status: reported.status,
     live_mode,
-    ...(told.refundedCents > 0 && told.status === 'paid' && { refunded: fromCents(told.refundedCents) }),
+    ...(reported.refundedCents > 0 && reported.status === 'paid' && { refunded: fromCents(reported.refundedCents) }),
     ...(dispute && { dispute }),
     ...(changed_at !== undefined && { changed_at }),
   }

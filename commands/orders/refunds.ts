@@ -120,17 +120,17 @@ export const leftToRestock = ({ items, refunds }: Pick<OrderObject, 'items' | 'r
   )
 
 /** Checks returned goods: items of the order, at most the ordered quantity, with tracked stock. */
-function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, asked: Restock): Restock | Refusal {
-  for (const [index, { catalog_item_id }] of asked.entries()) {
+function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, requested: Restock): Restock | Refusal {
+  for (const [index, { catalog_item_id }] of requested.entries()) {
     if (thousandthsOf(doc.items, catalog_item_id) === 0)
       return invalid(`restock[${index}].catalog_item_id`, 'o pedido não tem este item')
     if (rows.get(itemById(catalog_item_id))?.doc.stock == null)
       return invalid(`restock[${index}].catalog_item_id`, 'o item não tem controle de estoque')
     const left = leftToRestock(doc, catalog_item_id)
-    if (thousandthsOf(asked, catalog_item_id) > left)
+    if (thousandthsOf(requested, catalog_item_id) > left)
       return invalid(`restock[${index}].quantity`, `deve somar no máximo ${fromThousandths(left)}`)
   }
-  return asked.map(({ catalog_item_id, quantity }) => ({
+  return requested.map(({ catalog_item_id, quantity }) => ({
     catalog_item_id,
     quantity: fromThousandths(toThousandths(quantity)),
   }))

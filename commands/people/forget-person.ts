@@ -32,13 +32,13 @@ export const ForgetInput = z.strictObject({
 })
 
 /** Person, and the years after its authorization for which a fiscal document needs the person. */
-interface Named {
+interface PersonRetention {
   readonly kind: PersonKind
   readonly id: number
   readonly retention_years: number
 }
 
-export interface ForgetPerson extends Named {
+export interface ForgetPerson extends PersonRetention {
   readonly ground: ForgettingGround
   readonly reason?: string | null | undefined
   readonly queue?: boolean | null | undefined
@@ -57,12 +57,12 @@ const REFS: Readonly<Record<PersonKind, (id: number) => AnyRef>> = {
   order: orderById,
 }
 
-const recordOf = (rows: Rows, { kind, id }: Named): Readonly<PersonRecord> | null => rows.get(REFS[kind](id))
+const recordOf = (rows: Rows, { kind, id }: PersonRetention): Readonly<PersonRecord> | null => rows.get(REFS[kind](id))
 
-const needs = ({ kind, id }: Named) => [ownCompany, REFS[kind](id), erasureRef(`${kind}/${id}`)]
+const needs = ({ kind, id }: PersonRetention) => [ownCompany, REFS[kind](id), erasureRef(`${kind}/${id}`)]
 
 /** Finds what still needs the person: documents authorized within the retention period, and open records. */
-const lookup = (rows: Rows, { kind, id, retention_years }: Named, now: string) => {
+const lookup = (rows: Rows, { kind, id, retention_years }: PersonRetention, now: string) => {
   const zone = timezoneOf(rows)
   return {
     ...holdingStatement(kind),
@@ -97,11 +97,11 @@ export const forgetPerson = command<ForgetPerson>({
     const { until, finished_orders, today } = holding
     return accept(waiting, subject, [
       event('PersonForgotten', {
-        ...toldOf(why),
+        ...toForgettingReason(why),
         parts: ['contact'],
         subjects: [subject, ...finished_orders.map((order) => `order/${order}`)],
       }),
-      event('PersonForgettingQueued', { ...toldOf(why), due_on: until ?? today }),
+      event('PersonForgettingQueued', { ...toForgettingReason(why), due_on: until ?? today }),
     ])
   },
 })
@@ -110,7 +110,7 @@ export const forgetPerson = command<ForgetPerson>({
  * Runs a queued erasure from its due day on. The service checks again what needs the person: a dated need postpones it,
  * an undated one makes it wait (PRIV-5).
  */
-export const forgetDue = command<Named>({
+export const forgetDue = command<PersonRetention>({
   needs,
   lookup,
   decide(rows, input, context) {
@@ -128,25 +128,30 @@ export const forgetDue = command<Named>({
   },
 })
 
-type Why = Omit<DataOf<'PersonForgettingQueued'>, 'due_on'>
+type ForgettingReason = Omit<DataOf<'PersonForgettingQueued'>, 'due_on'>
 
-const toldOf = ({ kind, id, ground, reason }: Why): Why => ({ kind, id, ground, reason })
+const toForgettingReason = ({ kind, id, ground, reason }: ForgettingReason): ForgettingReason => ({
+  kind,
+  id,
+  ground,
+  reason,
+})
 
 function forget(
   record: PersonRecord,
-  why: Why,
+  why: ForgettingReason,
   { finished_orders }: Pick<Holding, 'finished_orders'>,
   rows: Rows,
 ): Decision {
   const subject = `${why.kind}/${why.id}`
   const subjects = [subject, ...finished_orders.map((order) => `order/${order}`)]
-  const forgotten = event('PersonForgotten', { ...toldOf(why), parts: [...PERSON_PARTS], subjects })
-  const before = why.kind === 'user' ? shutOut(rows, why.id) : []
+  const forgotten = event('PersonForgotten', { ...toForgettingReason(why), parts: [...PERSON_PARTS], subjects })
+  const before = why.kind === 'user' ? endAccess(rows, why.id) : []
   return accept(record.deleted_at ? 'deleted' : 'updated', subject, [...before, forgotten])
 }
 
 /** An erased user cannot log in. */
-function shutOut(rows: Rows, id: number): NewEvent[] {
+function endAccess(rows: Rows, id: number): NewEvent[] {
   const status = rows.get(userById(id))?.doc.status
   if (status === 'active') return [event('UserDeactivated', { id })]
   return status === 'invited' ? [event('UserInvitationCancelled', { id })] : []
@@ -158,7 +163,7 @@ function userRefusal(rows: Rows, id: number, { actor }: DecisionContext): Refusa
   return isLastOwner(rows, id) ? refuse('last_owner') : null
 }
 
-interface Dated extends Omit<Holding, 'needs'> {
+interface HoldingDetails extends Omit<Holding, 'needs'> {
   readonly needed_by: readonly { kind: string; id: number; until: string | null }[]
   /** First day on which no document needs the person; null without dated needs. */
   readonly until: string | null
@@ -166,7 +171,7 @@ interface Dated extends Omit<Holding, 'needs'> {
   readonly today: string
 }
 
-function holdingOf(rows: Rows, { retention_years }: Named, { found, now }: DecisionContext): Dated {
+function holdingOf(rows: Rows, { retention_years }: PersonRetention, { found, now }: DecisionContext): HoldingDetails {
   const [{ needs, count, finished_orders }] = found as [Holding]
   const zone = timezoneOf(rows)
   const dated = needs.map(({ kind, id, since }) => ({
@@ -180,4 +185,4 @@ function holdingOf(rows: Rows, { retention_years }: Named, { found, now }: Decis
   return { count, finished_orders, needed_by: dated, until, today: dateInZone(now, zone) }
 }
 
-const detailsOf = ({ until, needed_by, count }: Dated) => ({ until, needed_by, count })
+const detailsOf = ({ until, needed_by, count }: HoldingDetails) => ({ until, needed_by, count })

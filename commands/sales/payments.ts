@@ -5,24 +5,24 @@ import type { PaymentTypeObject } from '#projections/payment-types.ts'
 type SalePayment = DataOf<'SaleCompleted'>['payments'][number]
 
 /** Payment as handed over by the customer, change included. */
-export interface GivenPayment {
+export interface TenderedPayment {
   readonly type: Pick<PaymentTypeObject, 'id' | 'name' | 'fee_percentage' | 'is_cash'>
   readonly amount: string
 }
 
 /** In cents. */
-export const sumOf = (given: readonly GivenPayment[]): number =>
-  given.reduce((sum, { amount }) => sum + toCents(amount), 0)
+export const sumOf = (tendered: readonly TenderedPayment[]): number =>
+  tendered.reduce((sum, { amount }) => sum + toCents(amount), 0)
 
 /**
  * Payments with surcharge and net. The surcharge is part of the charged amount, which is the amount less change
  * (SALE-8). `change`, in cents, is taken from cash, starting with the last cash payment (SALE-7). If a till gave change
  * without cash, it is taken from the other payments.
  */
-export function takenPayments<G extends GivenPayment>(given: readonly G[], change: number) {
+export function takenPayments<G extends TenderedPayment>(tendered: readonly G[], change: number) {
   let left = change
-  const isWithCash = given.some(({ type }) => type.is_cash)
-  const payments = given.toReversed().map(({ type, amount, ...more }) => {
+  const isWithCash = tendered.some(({ type }) => type.is_cash)
+  const payments = tendered.toReversed().map(({ type, amount, ...more }) => {
     const back = isWithCash && !type.is_cash ? 0 : Math.min(left, toCents(amount))
     left -= back
     const charged = toCents(amount) - back

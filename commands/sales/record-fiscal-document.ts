@@ -86,12 +86,12 @@ function checkModel(
  */
 export const recordFiscalDocument = command<FiscalDocumentInput>({
   needs: ({ id }) => [saleById(id)],
-  decide(rows, { id, ...said }, { now }) {
+  decide(rows, { id, ...input }, { now }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
     const known = sale.doc.fiscal_document && factsOf(sale.doc.fiscal_document)
-    const same = known && isSame(known, said) ? known : null
-    const document = { ...(same ?? NOTHING), ...definedOf(said) } as Facts
+    const same = known && isSame(known, input) ? known : null
+    const document = { ...(same ?? NOTHING), ...definedOf(input) } as Facts
     if (document.status === 'authorized') document.authorized_at ??= same?.authorized_at ?? now
     const refused = findObstacle(sale, known, same, document, now)
     if (refused) return refused
@@ -117,17 +117,17 @@ function factsOf({ issued_at: _, authorized_at, ...facts }: FiscalDocument): Fac
   return { ...facts, authorized_at: authorized_at && new Date(authorized_at).toISOString() }
 }
 
-const definedOf = (said: object): object =>
-  Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined))
+const definedOf = (input: object): object =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
 
 /**
  * Whether both are the same document: no known field differs, or a whole document follows one that was noted by number
  * only.
  */
-const isSame = (known: Facts, said: Omit<FiscalDocumentInput, 'id'>): boolean =>
-  (known.access_key === null && said.access_key != null && known.status !== 'cancelled') ||
+const isSame = (known: Facts, input: Omit<FiscalDocumentInput, 'id'>): boolean =>
+  (known.access_key === null && input.access_key != null && known.status !== 'cancelled') ||
   (['model', 'series', 'number', 'access_key'] as const).every(
-    (field) => known[field] === null || said[field] == null || known[field] === said[field],
+    (field) => known[field] === null || input[field] == null || known[field] === input[field],
   )
 
 /** A document is authorized, then cancelled. An authorized one cannot be replaced (FISCAL-3). */

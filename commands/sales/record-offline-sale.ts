@@ -8,7 +8,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { markOf, ownCompany, timezoneOf } from '#projections/companies.ts'
+import { ownCompany, testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
@@ -21,8 +21,8 @@ import {
 } from '#projections/sales.ts'
 import { cancellation, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
+import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
-import { addUp, type OfflineSaleSums } from './offline-sale-sums.ts'
 import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
 import { sumOf, takenPayments } from './payments.ts'
 
@@ -42,7 +42,9 @@ export const recordOfflineSale = command<OfflineSale>({
   },
   decide(rows, sale, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
-    return known ? again(rows, sale, known) : recordSale(rows, sale, context, { fingerprint: fingerprintOf(sale) })
+    return known
+      ? decideRepeated(rows, sale, known)
+      : recordSale(rows, sale, context, { fingerprint: fingerprintOf(sale) })
   },
 })
 
@@ -58,12 +60,12 @@ export function offlineSaleNeeds({ offline_id, customer, items, payments }: Offl
 }
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
-function again(rows: Rows, sale: OfflineSale, known: Readonly<OfflineSaleRow>): Decision {
+function decideRepeated(rows: Rows, sale: OfflineSale, known: Readonly<OfflineSaleRow>): Decision {
   const unchanged = accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
   if (isRepeated(sale, known)) return unchanged
   const recorded = existing(rows, saleById(known.sale_id))
   const isOfOther = fingerprintOf({ ...sale, status: 'completed' }) !== known.fingerprint
-  if (isOfOther && !isSoldAs(sale, known, recorded.doc))
+  if (isOfOther && !isSameSale(sale, known, recorded.doc))
     return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.sale_id })
   if (sale.status === 'completed' || recorded.status === 'cancelled') return unchanged
   const events = cancellation(rows, recorded, null)
@@ -78,7 +80,7 @@ const isRepeated = (sale: OfflineSale, { fingerprint }: Readonly<OfflineSaleRow>
  * Whether a differing upload is the recorded sale. A cancelled one may omit its payments; one recorded by a person
  * matches any upload with the same time.
  */
-function isSoldAs(
+function isSameSale(
   { status, created_at, items, total }: OfflineSale,
   { warnings }: Readonly<OfflineSaleRow>,
   recorded: SaleObject,
@@ -129,7 +131,7 @@ export function recordSale(
     total,
     amount_received,
     warnings,
-    ...markOf(rows),
+    ...testMarkOf(rows),
   }
   if (sale.status === 'cancelled') {
     return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data)], [], { warnings })
@@ -151,11 +153,11 @@ function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Par
     const moves_stock = sold.moves_stock && sale.status === 'completed'
     return { ...sold, quantity, unit_price: price, total, moves_stock, discount }
   })
-  const given = sale.payments.map(({ payment_type_id, amount, status }) => {
+  const tendered = sale.payments.map(({ payment_type_id, amount, status }) => {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc ?? unknownType(payment_type_id)
     return { type, amount, status }
   })
-  const payments = takenPayments(given, Math.max(sumOf(given) - toCents(sale.total), 0))
+  const payments = takenPayments(tendered, Math.max(sumOf(tendered) - toCents(sale.total), 0))
   return { items, payments }
 }
 

@@ -8,12 +8,12 @@ import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { markOf } from '#projections/companies.ts'
+import { testMarkOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
 import { LinesInput, lineRefs, priceLines, quantitiesTaken } from './lines.ts'
-import { type GivenPayment, sumOf, takenPayments } from './payments.ts'
+import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -57,7 +57,7 @@ export const registerSale = command<SaleInput>({
       ...priced,
       payments: paid.payments,
       change: fromCents(paid.change),
-      ...markOf(rows),
+      ...testMarkOf(rows),
     })
     return accept('created', completed.subject, [completed])
   },
@@ -69,19 +69,19 @@ function pay(
   inputs: SaleInput['payments'],
   total: number,
 ): { payments: Completed['payments']; change: number } | Refusal {
-  const given: GivenPayment[] = []
+  const tendered: TenderedPayment[] = []
   for (const [position, { payment_type_id, amount }] of inputs.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     const field = `payments[${position}].payment_type_id`
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
     if (!type.accepts_api) return invalid(field, type.reason ?? 'forma de pagamento não aceita pela API')
-    given.push({ type, amount })
+    tendered.push({ type, amount })
   }
-  const change = sumOf(given) - total
-  if (change < 0 || change > sumOf(given.filter(({ type }) => type.is_cash))) {
-    return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumOf(given)) })
+  const change = sumOf(tendered) - total
+  if (change < 0 || change > sumOf(tendered.filter(({ type }) => type.is_cash))) {
+    return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumOf(tendered)) })
   }
-  return { payments: takenPayments(given, change), change }
+  return { payments: takenPayments(tendered, change), change }
 }
 
 /** If one item is short, the whole sale is refused. */

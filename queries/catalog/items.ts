@@ -120,14 +120,14 @@ export const ITEM_ORDERS = {
   '-cadastro': NEWEST_FIRST,
 } satisfies Record<string, ListOrder>
 
-type ItemsWanted = Paging &
+type ItemQuery = Paging &
   ItemSearch & { readonly state?: ItemState | undefined; readonly order?: ListOrder | undefined }
 
 /** Items for people, by name unless another order is requested. */
 export function searchItems(
   pool: Pool,
   companyId: number,
-  { state = 'active', order = BY_ITEM_NAME, ...query }: ItemsWanted,
+  { state = 'active', order = BY_ITEM_NAME, ...query }: ItemQuery,
 ): Promise<Page | Refusal> {
   const listing = state === 'active' ? searchListing : inactiveListing
   return listInOrder(pool, listing, order, companyId, { ...query, q: wordsOf(query.q) })
@@ -139,15 +139,15 @@ export async function countItems(
   companyId: number,
   { state = 'active', ...search }: ItemSearch & { readonly state?: ItemState | undefined },
 ): Promise<number> {
-  const { from, where, filters, lookedUp = [] } = state === 'active' ? searchListing : inactiveListing
+  const { from, where, filters, joinedTables = [] } = state === 'active' ? searchListing : inactiveListing
   const given = Object.entries({ ...search, q: wordsOf(search.q) }).filter(([, value]) => value !== undefined)
   const conditions = given.map(([name], place) => filters[name as keyof typeof filters](`$${place + 2}`, ''))
   const text = `select count(*) as count from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')}`
   const values = [companyId, ...given.map(([, value]) => value)]
-  const looks = Object.fromEntries(
-    search.out_of_stock ? [] : ['catalog_items', ...lookedUp].map((table) => [table, 'columns'] as const),
+  const readSet = Object.fromEntries(
+    search.out_of_stock ? [] : ['catalog_items', ...joinedTables].map((table) => [table, 'columns'] as const),
   )
-  const { rows } = await pool.query<{ count: number }>(withReadSet({ text, values, readSet: looks }))
+  const { rows } = await pool.query<{ count: number }>(withReadSet({ text, values, readSet }))
   return rows[0]?.count ?? 0
 }
 

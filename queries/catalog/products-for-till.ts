@@ -7,10 +7,10 @@ import {
   cursorKeyOf,
   type ListOrder,
   listStatement,
+  type PageStart,
   readRows,
   recordsIn,
   type Source,
-  type Start,
 } from '../list-statement.ts'
 import { ORDER_BY_CHANGE, ORDER_BY_ID } from '../records.ts'
 
@@ -66,13 +66,18 @@ export function listProductsForTill(
 ): Promise<ProductsRead | null> {
   return inSnapshot(pool, async (tx) => {
     if (lastSync === undefined) {
-      const found = await takePass(tx, companyId, { order: ORDER_BY_ID, start: 'first', bounds: [], values: [] }, take)
+      const found = await streamPass(
+        tx,
+        companyId,
+        { order: ORDER_BY_ID, start: 'first', bounds: [], values: [] },
+        take,
+      )
       return found && { syncTimestamp: found.time, total: found.total, deleted: null }
     }
     const changed: Pass = { order: ORDER_BY_CHANGE, start: 'since', bounds: [lastSync], values: [] }
     // Usually empty and requested often: one round trip answers it.
     const [found, categories, deleted] = await Promise.all([
-      takePass(tx, companyId, changed, take),
+      streamPass(tx, companyId, changed, take),
       changedCategories(tx, companyId, lastSync),
       deletedSince(tx, companyId, lastSync),
     ])
@@ -80,7 +85,7 @@ export function listProductsForTill(
     let { total } = found
     if (categories.length > 0) {
       const renamed: Pass = { order: ORDER_BY_ID, start: 'first', bounds: [], values: [categories, lastSync] }
-      const more = await takePass(tx, companyId, renamed, take)
+      const more = await streamPass(tx, companyId, renamed, take)
       if (!more) return null
       total += more.total
     }
@@ -94,7 +99,7 @@ export function listProductsForTill(
  */
 interface Pass {
   readonly order: ListOrder
-  readonly start: Start
+  readonly start: PageStart
   readonly bounds: readonly unknown[]
   readonly values: readonly unknown[]
 }
@@ -105,7 +110,7 @@ const OF_CATEGORIES: Conditions = {
 }
 
 /** Streams the products of a pass in chunks and returns the ledger's time. Null when `take` stopped the stream. */
-async function takePass(
+async function streamPass(
   tx: Transaction,
   companyId: number,
   { order, start: first, bounds: from, values }: Pass,

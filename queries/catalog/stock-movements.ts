@@ -38,7 +38,7 @@ interface Part {
   readonly stock: string | null
 }
 
-interface Found {
+interface ItemHistory {
   readonly own: Part
   readonly pasts: readonly Part[]
 }
@@ -68,7 +68,7 @@ export async function listStockMovements(
   itemId: number,
   before: number | null,
 ): Promise<StockMovements | null> {
-  const { rows } = await pool.query<Found>({
+  const { rows } = await pool.query<ItemHistory>({
     name: 'parts_of_item',
     text: PARTS_OF_ITEM,
     values: [companyId, itemId, before],
@@ -102,22 +102,22 @@ export function movementsIn(part: Part, events: ReadonlyMap<number, Envelope>, i
 }
 
 type MovingEvent = 'CatalogItemCreated' | 'StockAdjusted' | 'SaleCompleted' | 'OfflineSaleCompleted' | 'SaleCancelled'
-type Moving = { [N in MovingEvent]: EventOf<N> }[MovingEvent]
+type StockEvent = { [N in MovingEvent]: EventOf<N> }[MovingEvent]
 
-type Moved = Pick<StockMovement, 'reason' | 'sale_id' | 'change'>
+type MovementDetails = Pick<StockMovement, 'reason' | 'sale_id' | 'change'>
 
 /** The movement of an event that left `after`; null if the event did not change the stock. */
 function movementOf(
   event: Envelope,
   itemId: number,
   after: string | null,
-): { movement: Moved; before: string | null } | null {
+): { movement: MovementDetails; before: string | null } | null {
   const ofSale = (reason: Reason, sale_id: number, thousandths: number) => {
     if (thousandths === 0) return null
     const before = after === null ? null : fromThousandths(toThousandths(after) - thousandths)
     return { movement: { reason, sale_id, change: fromThousandths(thousandths) }, before }
   }
-  const known = event as Envelope as Moving
+  const known = event as Envelope as StockEvent
   switch (known.type) {
     case 'CatalogItemCreated':
       return known.data.stock === null

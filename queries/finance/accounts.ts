@@ -57,7 +57,7 @@ function accountListing(
     from: `${table} t`,
     record: (today) => `left(t.doc::text, -1) || ',"is_overdue":' || ${isOverdue(today)}::text || '}'`,
     where: 't.deleted_at is null',
-    lookedUp: [parties],
+    joinedTables: [parties],
     filters: {
       status: (value) => `t.status = ${value}::text`,
       overdue: (value, today) => `${value}::boolean and ${isOverdue(today)}`,
@@ -190,7 +190,7 @@ export const MAX_SUMMED_ACCOUNTS = 10_000
 /** Sums the result of a search. `today` decides what is overdue. */
 export async function sumAccounts(
   pool: Pool,
-  { resource, where, lookedUp = [], filters }: AccountListing,
+  { resource, where, joinedTables = [], filters }: AccountListing,
   companyId: number,
   search: AccountSearch,
   today: string,
@@ -205,8 +205,8 @@ export async function sumAccounts(
        limit $2::bigint + 1
      ) found`
   const values = [companyId, MAX_SUMMED_ACCOUNTS, today, ...conditions.map(([, value]) => value)]
-  const looks = Object.fromEntries([resource, ...lookedUp].map((table) => [table, 'columns'] as const))
-  const { rows } = await pool.query<AccountTotals>(withReadSet({ text, values, readSet: looks }))
+  const readSet = Object.fromEntries([resource, ...joinedTables].map((table) => [table, 'columns'] as const))
+  const { rows } = await pool.query<AccountTotals>(withReadSet({ text, values, readSet }))
   const [sums] = rows
   if (!sums) throw new Error('accounts: sum statement returned no row')
   return sums

@@ -76,7 +76,7 @@ const debtorsText = (side: BalanceSide): string => `
     (select coalesce(json_agg(row_to_json(p)), '[]') from (
        select id, ${OWED} from (select * from parties order by cents desc, id offset $4::bigint limit $5::bigint) s) p) as page`
 
-interface Found {
+interface DebtorsRow {
   readonly total: OpenBalance
   readonly parties: number
   readonly page: readonly Omit<Debtor, 'name' | 'is_deleted'>[]
@@ -89,7 +89,7 @@ export async function listDebtors(
   companyId: number,
   { today, skip, limit }: { readonly today: string; readonly skip: number; readonly limit: number },
 ): Promise<Debtors> {
-  const { rows } = await pool.query<Found>(
+  const { rows } = await pool.query<DebtorsRow>(
     withReadSet({
       name: `debtors_${side}`,
       text: debtorsText(side),
@@ -97,7 +97,7 @@ export async function listDebtors(
       readSet: { [side]: 'columns' },
     }),
   )
-  const { total, parties, page } = rows[0] as Found
+  const { total, parties, page } = rows[0] as DebtorsRow
   const names = await namesOf(
     pool,
     side,

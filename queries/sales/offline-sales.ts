@@ -111,7 +111,7 @@ export async function listRefusedSales(
 ): Promise<RefusedSales> {
   const [total, page] = await Promise.all([
     countRefusedSales(pool, companyId),
-    pool.query<Stored<RefusedSale>>(
+    pool.query<StoredRefusedSale<RefusedSale>>(
       `select ${COLUMNS} from ${FROM}
        where r.company_id = $1 and r.settled_at is null and r.id > $2 order by r.id limit $3`,
       [companyId, after, limit],
@@ -126,7 +126,7 @@ export async function listResolvedSales(
   companyId: number,
   { before, limit = 50 }: { readonly before?: number | undefined; readonly limit?: number } = {},
 ): Promise<RefusedSaleRecord[]> {
-  const { rows } = await pool.query<Stored<RefusedSaleRecord>>(
+  const { rows } = await pool.query<StoredRefusedSale<RefusedSaleRecord>>(
     `select ${COLUMNS}, ${RESOLUTION} from ${FROM_RESOLVED}
      where r.company_id = $1 and r.settled_at is not null and ($2::bigint is null or r.id < $2) order by r.id desc limit $3`,
     [companyId, before ?? null, limit],
@@ -136,7 +136,7 @@ export async function listResolvedSales(
 
 /** Null if the company has no such refused sale, or it was purged. */
 export async function getRefusedSale(pool: Pool, companyId: number, id: number): Promise<RefusedSaleDetails | null> {
-  const { rows } = await pool.query<Stored<RefusedSaleDetails>>(
+  const { rows } = await pool.query<StoredRefusedSale<RefusedSaleDetails>>(
     `select ${COLUMNS}, ${RESOLUTION}, r.payload as sent, encode(r.digest, 'hex') as digest,
        coalesce(r.sale_id,
          (select o.sale_id from offline_sales o where o.company_id = r.company_id and o.offline_id = r.offline_id)) as sale_id
@@ -146,9 +146,9 @@ export async function getRefusedSale(pool: Pool, companyId: number, id: number):
   return rows[0] ? parsed(rows[0]) : null
 }
 
-type Stored<T extends RefusedSale> = Omit<T, 'payload'> & { readonly payload: string | null }
+type StoredRefusedSale<T extends RefusedSale> = Omit<T, 'payload'> & { readonly payload: string | null }
 
-const parsed = <T extends RefusedSale>(row: Stored<T>): T =>
+const parsed = <T extends RefusedSale>(row: StoredRefusedSale<T>): T =>
   ({ ...row, payload: row.payload === null ? null : JSON.parse(row.payload) }) as unknown as T
 
 /** Names of records that tills name by id only. */

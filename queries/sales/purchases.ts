@@ -25,10 +25,8 @@ const PURCHASES = `
 
 export async function sumPurchases(pool: Pool, companyId: number, customerId: number): Promise<Purchases> {
   const values = [companyId, customerId, MAX_PURCHASES]
-  const looks = { sales: 'columns' } as const
-  const { rows } = await pool.query<Purchases>(
-    withReadSet({ name: 'sum_purchases', text: PURCHASES, values, readSet: looks }),
-  )
+  const readSet = { sales: 'columns' } as const
+  const { rows } = await pool.query<Purchases>(withReadSet({ name: 'sum_purchases', text: PURCHASES, values, readSet }))
   return rows[0] as Purchases
 }
 

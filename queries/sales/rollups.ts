@@ -31,7 +31,7 @@ export interface SalesSums {
   readonly before: SalesFigure
   /** Best-selling items with quantities in thousandths. */
   readonly items: readonly (NamedFigure & { readonly quantity: number })[]
-  /** These the ones that brought most, too: fifty of each. */
+  /** The 50 largest by amount; origins and actors likewise. */
   readonly payments: readonly NamedFigure[]
   readonly origins: readonly NamedFigure[]
   readonly actors: readonly NamedFigure[]
@@ -48,7 +48,7 @@ export interface SalesPeriod {
 }
 
 const TOP_ITEMS = 8
-/** Ways to pay, origins and actors that are told. */
+/** Payment types, origins and actors per answer. */
 const MOST_NAMED = 50
 
 const [DAY, MONTH] = COARSE_ROLLUPS.map(({ minutes }) => String(minutes)) as [string, string]
@@ -56,7 +56,7 @@ const [DAY, MONTH] = COARSE_ROLLUPS.map(({ minutes }) => String(minutes)) as [st
 const endOf = (instant: string, minutes: string): string =>
   `to_timestamp(ceil(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
 
-/** One kind within the period: rows of a kind are adjacent. */
+/** Rows of one kind within the period; they are adjacent in the index. */
 const ofKind = (kind: string): string => `sales_sums
   where company_id = $1 and kind = '${kind}' and span >= ($2::timestamptz[])[1] and span < ($2::timestamptz[])[cardinality($2::timestamptz[])]`
 

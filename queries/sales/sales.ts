@@ -33,7 +33,7 @@ interface Filters {
 }
 
 /** Filters for people only. */
-interface PeoplesFilters {
+interface PanelFilters {
   readonly id?: number
   /** Substring of the customer's name. */
   readonly customer?: string
@@ -74,11 +74,11 @@ const HAS_ITEM = (item: string) => `case when left(t.doc::text, 7) = '{"id": '
 const earliestAmong = (before: string) => `(select m.sold_at from sales m
   where m.company_id = $1 and m.sold_at < ${before}::timestamptz order by m.sold_at desc offset ${MAX_SCANNED_SALES} limit 1)`
 
-export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
+export const saleListing: Listing<Filters & PanelFilters & Period> = {
   resource: 'sales',
   from: 'sales t',
   record: 't.doc',
-  lookedUp: ['customers'],
+  joinedTables: ['customers'],
   filters: {
     status: (value) => `t.status = ${value}::text`,
     customer_id: (value) => `t.customer_id = ${value}::bigint`,
@@ -110,7 +110,7 @@ export function listSales(
 /** The partial index of cancelled sales is used only if the statement names its condition. */
 const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancelled_sales', where: IS_CANCELLED }
 
-type LatestFilters = SaleFilters & PeoplesFilters & { readonly timezone: string }
+type LatestFilters = SaleFilters & PanelFilters & { readonly timezone: string }
 
 type LatestQuery = Paging &
   LatestFilters & { readonly order?: ListOrder | undefined; readonly isWhole?: boolean | undefined }
@@ -164,7 +164,7 @@ export interface SaleSums {
   readonly completed: Sum
   readonly cancelled: Sum
   /** Scanned sales; one more than `MAX_SCANNED_SALES` means that there are earlier ones. */
-  readonly looked: number
+  readonly scanned: number
 }
 
 /** Selective conditions that enter an index; the others are checked on the rows of the days. */
@@ -180,19 +180,19 @@ export async function sumLatestSales(pool: Pool, companyId: number, filters: Lat
   })
   const all = (wanted: (typeof sqlOf)[number][]) => wanted.map(({ sql }) => ` and ${sql}`).join('')
   const entered = sqlOf.filter(({ name }) => ENTERED.includes(name))
-  const lookedAt = sqlOf.filter(({ name }) => !ENTERED.includes(name))
+  const scanned = sqlOf.filter(({ name }) => !ENTERED.includes(name))
   const text = `select ${sumColumn('total_cents', "is_found and status = 'completed'")} as completed,
-      ${sumColumn('total_cents', "is_found and status = 'cancelled'")} as cancelled, count(*) as looked
+      ${sumColumn('total_cents', "is_found and status = 'cancelled'")} as cancelled, count(*) as scanned
     from (
-      select t.total_cents, t.status, true${all(lookedAt)} as is_found
+      select t.total_cents, t.status, true${all(scanned)} as is_found
       from sales t
       where t.company_id = $1${listing.where ? ` and ${listing.where}` : ''}${all(entered)}
       order by t.sold_at desc
       limit (select $2::bigint + 1)
-    ) looked`
+    ) scanned`
   const values = [companyId, MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
-  const looks = { ...(conditions.item === undefined && { sales: 'columns' as const }), customers: 'columns' as const }
-  const { rows } = await pool.query<SaleSums>(withReadSet({ text, values, readSet: looks }))
+  const readSet = { ...(conditions.item === undefined && { sales: 'columns' as const }), customers: 'columns' as const }
+  const { rows } = await pool.query<SaleSums>(withReadSet({ text, values, readSet }))
   return rows[0] as SaleSums
 }
 
@@ -259,10 +259,8 @@ const RECEIVABLES_OF = `select made.value::bigint as id from sales s cross join 
 export async function getSaleTraces(pool: Pool, companyId: number, id: number): Promise<SaleTraces | null> {
   const values = [companyId, id]
   const ofSale = (text: string): ReadScope => ({ text, values, readSet: { sales: [id] } })
-  const looks = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }
-  const { rows } = await pool.query<SaleTraces>(
-    withReadSet({ name: 'sale_traces', text: TRACES, values, readSet: looks }),
-  )
+  const readSet = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }
+  const { rows } = await pool.query<SaleTraces>(withReadSet({ name: 'sale_traces', text: TRACES, values, readSet }))
   return rows[0] ?? null
 }
 
@@ -284,7 +282,7 @@ const SALE_EVENTS = `
   from sales s join ledgers l on l.company_id = s.company_id
   where s.company_id = $1 and s.id = $2`
 
-interface FoundEvents {
+interface SaleEventsRow {
   first_revision: number
   revision: number
   past_revisions: readonly number[] | null
@@ -295,7 +293,7 @@ interface FoundEvents {
 
 /** Null if the sale does not exist. */
 export async function findSaleEvents(pool: Pool, companyId: number, id: number): Promise<SaleEvents | null> {
-  const { rows } = await pool.query<FoundEvents>({ name: 'sale_events', text: SALE_EVENTS, values: [companyId, id] })
+  const { rows } = await pool.query<SaleEventsRow>({ name: 'sale_events', text: SALE_EVENTS, values: [companyId, id] })
   const [row] = rows
   if (!row) return null
   const changes = new Set([...(row.pasts ?? []).flat(), ...(row.past_revisions ?? []), row.revision])

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { isOnThisShard } from '#background/migration-condition.ts'
 import { dateInZone } from '#domain/instant.ts'
-import { type AccessTerms, isLetIn, type Role } from '#domain/roles.ts'
+import { type AccessTerms, hasAccessOn, type Role } from '#domain/roles.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { hashPassword } from './passwords.ts'
 
@@ -108,7 +108,7 @@ interface FoundUsers {
 
 function membershipsOf({ users, now }: FoundUsers, email: string, personGeneration: number): readonly Membership[] {
   // A login ignores companies in which the user's access has expired.
-  const letIn = users.filter((user) => isLetIn(user, dateInZone(now, user.timezone)))
+  const letIn = users.filter((user) => hasAccessOn(user, dateInZone(now, user.timezone)))
   return letIn.map(({ id, name, company_id, company_name, generation, role }) => ({
     companyName: company_name,
     user: { id, name, email, company_id },

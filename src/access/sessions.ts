@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { acceptsWrites } from '#background/migration-condition.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { isLetIn, type Role, seesPersons } from '#domain/roles.ts'
+import { hasAccessOn, type Role, seesPersons } from '#domain/roles.ts'
 import { assertAcceptsWrites, assertOnThisShard } from '#ledger/migration-state.ts'
 import type { NewKey } from './api-keys.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
@@ -207,7 +207,7 @@ type LiveSession = FoundSession & Calendar
 /** Null after the last day of the user's access, which also ends open pages. @throws WrongShardError */
 function liveOf(found: FoundSession): LiveSession | null {
   assertOnThisShard(found.companyId, found.move)
-  if (!isLetIn(found.terms, dateInZone(found.now, found.timezone))) return null
+  if (!hasAccessOn(found.terms, dateInZone(found.now, found.timezone))) return null
   return { ...found, today: dateInZone(found.companysTime, found.timezone) }
 }
 

@@ -50,7 +50,7 @@ export const V1_ROUTES: readonly Route[] = [
 ]
 
 export interface ApiOptions extends RouteContext {
-  readonly gate: ApiAuthenticator
+  readonly authenticator: ApiAuthenticator
   readonly addresses: AddressLimit
   /** Memory for request bodies. */
   readonly bodies: MemoryBudget
@@ -78,13 +78,13 @@ export function apiV1(options: ApiOptions): Router {
   router.use(requireHttps(limitAnonymous))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
   router.use(logRequests(options.calls))
-  router.use(authenticate(options.gate, limitAnonymous, MAX_BODY_BYTES))
+  router.use(authenticate(options.authenticator, limitAnonymous, MAX_BODY_BYTES))
   const readBody = [
     limitLargeRequests(options.largeCalls),
     ...jsonBodyUpTo(
       MAX_BODY_BYTES,
       companyBodyBudget(options.bodies),
-      chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
+      chargeRead(options.authenticator.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
     ),
   ]
   const areas = new Map<string, Router>()

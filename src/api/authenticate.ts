@@ -3,7 +3,7 @@ import type { ApiAuthenticator, AuthenticatedCall } from '#access/api-authentica
 import { hashKey, isKey } from '#access/api-keys.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import type { Scope } from '#domain/scopes.ts'
-import { announcedBytes, showBytes, tooManyBytes } from '#http/middleware/body-bytes.ts'
+import { declaredBytes, showBytes, tooManyBytes } from '#http/middleware/body-bytes.ts'
 import { bearer, type LimitUnauthenticated, limited, showRate } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type Actor, asApiKey } from '#ledger/write/run.ts'
@@ -50,7 +50,7 @@ export function authenticate(
     if (KEY_PARAMETERS.some((name) => name in query)) return refuse(problemOfReason('key_in_query', CHALLENGE))
     const key = bearer(request)
     if (key === null) return refuse(new Problem('missing_token', undefined, CHALLENGE))
-    const bytes = announcedBytes(request, maxBodyBytes) ?? 0
+    const bytes = declaredBytes(request, maxBodyBytes) ?? 0
     const admission = isKey(key) ? await gate.admit(hashKey(key), bytes) : null
     if (!admission || admission.kind === 'invalid') return refuse(new Problem('invalid_token', undefined, CHALLENGE))
     response.locals.admission = admission

@@ -18,7 +18,7 @@ const STREAMS_OF_COMPANY = 50
 /** Events per read; bounds the memory for a slow reader. */
 const EVENTS_OF_A_READ = 100
 /** Events per read with messages. Each may need rows reconstructed at its revision. */
-const TOLD_OF_A_READ = 20
+const MESSAGES_OF_A_READ = 20
 
 /** Follows a company's events. The methods must not throw. */
 interface Reader {
@@ -29,14 +29,14 @@ interface Reader {
 }
 
 /** Parameters of a read: events as stored, or with personal fields opened as far as the key's scopes allow. */
-interface Wanted {
+interface FeedQuery {
   readonly companyId: number
   /** Exclusive; the read ends at `head`. */
   readonly after: number
   readonly head: number
   readonly opened: { readonly by: string; readonly mayRead: (kind: string) => boolean } | null
   /** Adds the messages allowed by the scopes; events without a message are left out. */
-  readonly messages: { readonly by: string; readonly mayBeTold: (event: WebhookEvent) => boolean } | null
+  readonly messages: { readonly by: string; readonly isAllowed: (event: WebhookEvent) => boolean } | null
 }
 
 /** An event with the fields that streams filter by. */
@@ -57,7 +57,7 @@ export interface EventFeed extends LimiterFigures {
    */
   follow(companyId: number, reader: Reader): () => void
   /** Streams of a company at the same position share one read. */
-  read(wanted: Wanted): Promise<FeedPage>
+  read(query: FeedQuery): Promise<FeedPage>
   /** Last revision before an instant (UTC); -1 if there is none. */
   revisionBefore(companyId: number, time: string): Promise<number>
 }
@@ -79,12 +79,12 @@ export function createEventFeed({ live, ...core }: FeedCore & { readonly live: L
       return places.refused
     },
     follow: (companyId, reader) => live.subscribe(companyId, -1, reader, places),
-    read(wanted) {
-      const { companyId, after, opened, messages } = wanted
+    read(query) {
+      const { companyId, after, opened, messages } = query
       const key = [companyId, after, opened?.by ?? '', messages?.by ?? ''].join(' ')
       const known = reads.get(key)
       if (known) return known
-      const read = find(core, wanted).finally(() => reads.delete(key))
+      const read = find(core, query).finally(() => reads.delete(key))
       reads.set(key, read)
       return read
     },
@@ -92,9 +92,9 @@ export function createEventFeed({ live, ...core }: FeedCore & { readonly live: L
   }
 }
 
-async function find(core: FeedCore, { companyId, after, head, opened, messages }: Wanted): Promise<FeedPage> {
+async function find(core: FeedCore, { companyId, after, head, opened, messages }: FeedQuery): Promise<FeedPage> {
   const stream = streamOf(companyId)
-  const limit = messages ? TOLD_OF_A_READ : EVENTS_OF_A_READ
+  const limit = messages ? MESSAGES_OF_A_READ : EVENTS_OF_A_READ
   const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit }
   const found = opened
     ? await searchOpened(core, stream, range, opened.mayRead)
@@ -103,11 +103,11 @@ async function find(core: FeedCore, { companyId, after, head, opened, messages }
     const { subject, type } = JSON.parse(json) as Envelope
     return { revision, json, subject, type }
   })
-  const told = messages && (await messagesAmong(core, companyId, events, head))
+  const messagesByRevision = messages && (await messagesAmong(core, companyId, events, head))
   const frameOf = ({ revision, json }: (typeof events)[number]): Buffer | null => {
-    if (!messages || !told) return frame(revision, json)
-    const mine = (told.get(revision) ?? []).filter(({ event }) => messages.mayBeTold(event))
-    return mine.length === 0 ? null : frame(revision, `${json.slice(0, -1)},"messages":${JSON.stringify(mine)}}`)
+    if (!messages || !messagesByRevision) return frame(revision, json)
+    const allowed = (messagesByRevision.get(revision) ?? []).filter(({ event }) => messages.isAllowed(event))
+    return allowed.length === 0 ? null : frame(revision, `${json.slice(0, -1)},"messages":${JSON.stringify(allowed)}}`)
   }
   return { ...found, events: events.map((event) => ({ ...event, frame: frameOf(event) })) }
 }
@@ -127,12 +127,12 @@ async function messagesAmong(
   const newest = new Map<number, Envelope>()
   for await (const event of pickNewest(core, streamOf(companyId), revisions)) newest.set(event.revision, event)
   const model = withPaymentLinks(core.model, core.paymentLinks)
-  const told = new Map<number, readonly OutboundMessage[]>()
+  const messagesByRevision = new Map<number, readonly OutboundMessage[]>()
   for (const revision of outbound) {
     const event = newest.get(revision) as Envelope
     const next = newest.get(revision + 1) ?? null
     const read = (load: Load) => renderMessages(model, event, next, load)
-    told.set(revision, (await withRowsAfter(core, companyId, revision, read)) ?? [])
+    messagesByRevision.set(revision, (await withRowsAfter(core, companyId, revision, read)) ?? [])
   }
-  return told
+  return messagesByRevision
 }

@@ -32,7 +32,7 @@ import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, composeBatch, readBatch } from './batch.ts'
 import type { EventFeed } from './event-feed.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
-import { identify } from './request-hash.ts'
+import { identifyRequest } from './request-hash.ts'
 import {
   type ActionRoute,
   type BatchRoute,
@@ -106,7 +106,7 @@ async function answerRead(
   response: Response,
 ): Promise<void> {
   assertNoKey(request)
-  const demand = demandOf(request, admissionOf(response))
+  const demand = requiredRevisionOf(request, admissionOf(response))
   const page = route.ofLedger ? pageOf(request, response) : null
   const kept = page && context.pages.find(page.key, page.moment)
   if (page) context.onPage?.(kept ? 'memory' : 'tables')
@@ -148,18 +148,18 @@ function onceClosed(response: Response, work: () => void): void {
 }
 
 /** Wait budget for a read replica, if the client requires a revision, in milliseconds. */
-const PATIENCE_MS = 1_000
+const WAIT_BUDGET_MS = 1_000
 const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir de 0'
 
 /**
  * Required revision of an answer: that of the ledger at authentication, or a lower one if the client allows it
  * (SHARD-101). The next page must not be older than the previous one, so a cursor requires the current revision.
  */
-function demandOf(request: Request, { revision, tables }: AuthenticatedCall) {
-  const asked = request.get(MIN_REVISION)
-  if (asked !== undefined && !/^(0|[1-9]\d{0,14})$/.test(asked)) throw headerProblem(MIN_REVISION, NO_REVISION)
-  const wait_budget_ms = asked === undefined ? SHORT_WAIT_BUDGET_MS : PATIENCE_MS
-  const suffices = asked === undefined || 'cursor' in request.query ? revision : Number(asked)
+function requiredRevisionOf(request: Request, { revision, tables }: AuthenticatedCall) {
+  const required = request.get(MIN_REVISION)
+  if (required !== undefined && !/^(0|[1-9]\d{0,14})$/.test(required)) throw headerProblem(MIN_REVISION, NO_REVISION)
+  const wait_budget_ms = required === undefined ? SHORT_WAIT_BUDGET_MS : WAIT_BUDGET_MS
+  const suffices = required === undefined || 'cursor' in request.query ? revision : Number(required)
   return suffices < revision
     ? { revision: suffices, wait_budget_ms, isOlder: true }
     : { revision, tables, wait_budget_ms, isOlder: false }
@@ -291,7 +291,7 @@ async function answerBatch(
 /** The items of a batch are validated one by one. */
 const batchBody = batchOf(z.unknown())
 
-interface Run extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'compose'> {
+interface CommandRun extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'compose'> {
   readonly wrap: (answer: Answer) => string
   readonly revealsSecret?: boolean
 }
@@ -299,7 +299,7 @@ interface Run extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotenc
 async function run(
   { writer, compress }: RouteContext,
   response: Response,
-  { invocations, wrap, revealsSecret = false, ...answering }: Run,
+  { invocations, wrap, revealsSecret = false, ...answering }: CommandRun,
 ): Promise<void> {
   const answer = await runCommands(writer, actingOf(response), invocations, answering)
   await send(response, answer, wrap, revealsSecret ? null : compress)
@@ -357,5 +357,5 @@ async function idempotencyOf(
   const [path = ''] = request.originalUrl.split('?', 1)
   const { method, body } = request
   const arrived = { method, path, body: body as unknown, rawBody: rawBodyOf(response) }
-  return identify(key, arrived, requestSecret, createTimeSlicer(shareOf(response)))
+  return identifyRequest(key, arrived, requestSecret, createTimeSlicer(shareOf(response)))
 }

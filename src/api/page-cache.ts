@@ -23,7 +23,7 @@ export interface PageCache {
   keep(key: string, moment: PageMoment, page: Representation): void
 }
 
-interface Kept {
+interface CachedPage {
   readonly moment: PageMoment
   readonly page: Representation
   readonly size_bytes: number
@@ -44,7 +44,7 @@ const REMEMBERED = 10_000
  */
 export function createPageCache(capacity_bytes: number): PageCache {
   const room = { maxSize: Math.max(1, capacity_bytes) }
-  const pages = new LRUCache<string, Kept>({ ...room, sizeCalculation: ({ size_bytes }) => size_bytes })
+  const pages = new LRUCache<string, CachedPage>({ ...room, sizeCalculation: ({ size_bytes }) => size_bytes })
   /** Sizes of pages that were read once, by digests of requests: addresses may be long. */
   const seen = new LRUCache<string, number>({ ...room, max: REMEMBERED, sizeCalculation: (size_bytes) => size_bytes })
 
@@ -71,9 +71,9 @@ export function createPageCache(capacity_bytes: number): PageCache {
       if (!pages.has(key) && !isReadAgain(key, size_bytes)) return
       const kept = {
         etag,
-        identity: copied(identity),
-        ...(br && { br: copied(br) }),
-        ...(gzip && { gzip: copied(gzip) }),
+        identity: copyBuffer(identity),
+        ...(br && { br: copyBuffer(br) }),
+        ...(gzip && { gzip: copyBuffer(gzip) }),
       }
       pages.set(key, { moment, page: kept, size_bytes })
     },
@@ -90,7 +90,7 @@ const isOlder = (a: PageMoment, b: PageMoment | undefined): boolean => b?.tables
  * Copies to separate memory. The buffer of an answer is reused, and a small buffer is a slice of Node's pool, which
  * would stay in memory as a whole.
  */
-function copied(body: Buffer): Buffer {
+function copyBuffer(body: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(body.length)
   body.copy(copy)
   return copy

@@ -36,25 +36,25 @@ export function readAsOf(
   at: AsOfMoment,
   target: string,
 ): Promise<ReadAnswer | Refusal> {
-  const asked = understand(target)
+  const read = parseTarget(target)
   // Checked before the replay.
-  if (isRefusal(asked)) return Promise.resolve(asked)
-  return withCompanyAsOf(core, companyId, at, (asOf) => answerTo(asked, asOf))
+  if (isRefusal(read)) return Promise.resolve(read)
+  return withCompanyAsOf(core, companyId, at, (asOf) => runRead(read, asOf))
 }
 
 /** One of several answers of a company at the same past moment. */
 export async function answerAsOf(asOf: CompanyAsOf, target: string): Promise<ReadAnswer | Refusal> {
-  const asked = understand(target)
-  return isRefusal(asked) ? asked : answerTo(asked, asOf)
+  const read = parseTarget(target)
+  return isRefusal(read) ? read : runRead(read, asOf)
 }
 
-interface Asked {
+interface AsOfRead {
   readonly route: ReadRoute
   readonly params: Params
   readonly query: unknown
 }
 
-function understand(target: string): Asked | Refusal {
+function parseTarget(target: string): AsOfRead | Refusal {
   const [address = '', ...search] = target.split('?')
   const path = address.replace(/^\/api\/v1(?=\/)/, '')
   for (const route of READS) {
@@ -90,15 +90,15 @@ const UNAVAILABLE_AS_OF = {
   calls: { flush: async () => {} },
 }
 
-async function answerTo(
-  { route, params, query }: Asked,
+async function runRead(
+  { route, params, query }: AsOfRead,
   { companyId, pool, store, keys, calendar, paymentLinks }: CompanyAsOf,
 ): Promise<ReadAnswer | Refusal> {
   const caller = { companyId, keyId: 0, scopes: SCOPES, ...calendar }
-  const secretsOfNow = () => {
-    throw new Error('secrets are what they are now')
+  const refuseSecrets = () => {
+    throw new Error('as-of read: secrets have no history and cannot be read')
   }
-  const vault = { seal: secretsOfNow, open: secretsOfNow }
+  const vault = { seal: refuseSecrets, open: refuseSecrets }
   const reading = { ...UNAVAILABLE_AS_OF, pool, vault, store, keys, paymentLinks, caller, params, query }
   try {
     return (await route.read(reading)) ?? refuse('not_found')

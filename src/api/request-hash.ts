@@ -3,7 +3,7 @@ import { canonicalJson } from '#ledger/envelope.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 
 /** A received write. */
-interface Arrived {
+interface ReceivedWrite {
   readonly method: string
   /** Without the query string. */
   readonly path: string
@@ -20,9 +20,9 @@ interface Arrived {
  * personal data: the key `secret` prevents guessing the body by trial (IDEM-8). A large body is hashed in pieces, with
  * `pause` awaited after each.
  */
-export async function identify(
+export async function identifyRequest(
   key: string,
-  request: Arrived,
+  request: ReceivedWrite,
   secret: Buffer,
   pause: () => Promise<void>,
 ): Promise<Idempotency> {
@@ -37,7 +37,7 @@ type Digest = ReturnType<typeof createHmac>
 
 /** A body without canonical form, such as one with an out-of-range number, is compared by its bytes. */
 async function meaningOf(
-  { body, rawBody = Buffer.alloc(0) }: Arrived,
+  { body, rawBody = Buffer.alloc(0) }: ReceivedWrite,
   begin: () => Digest,
   pause: () => Promise<void>,
 ): Promise<string> {

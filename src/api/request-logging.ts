@@ -25,15 +25,15 @@ export function logRequests(calls: RequestLog): RequestHandler {
         keyId,
         at_ms,
         duration_ms,
-        ...askedBy({ method, baseUrl, originalUrl }),
-        ...answeredBy(request, response),
+        ...describeRequest({ method, baseUrl, originalUrl }),
+        ...describeResponse(request, response),
       })
     })
     next()
   }
 }
 
-function askedBy({ method, baseUrl, originalUrl }: Pick<Request, 'method' | 'baseUrl' | 'originalUrl'>) {
+function describeRequest({ method, baseUrl, originalUrl }: Pick<Request, 'method' | 'baseUrl' | 'originalUrl'>) {
   const end = originalUrl.indexOf('?')
   // A request line may hold a whole URL.
   const begin = originalUrl.indexOf(baseUrl) + baseUrl.length
@@ -44,7 +44,7 @@ function askedBy({ method, baseUrl, originalUrl }: Pick<Request, 'method' | 'bas
   }
 }
 
-function answeredBy(request: Request, response: Response) {
+function describeResponse(request: Request, response: Response) {
   const { requestId, rawBody, problem } = response.locals as { requestId: string; rawBody?: Buffer; problem?: Problem }
   return {
     id: requestId,

@@ -11,9 +11,9 @@ export class WrongUsage extends Error {
   }
 }
 
-const CALL = 'npm run -s tillbook -- <command> [--json]'
+const USAGE_PREFIX = 'npm run -s tillbook -- <command> [--json]'
 
-const usageText = (names: readonly Name[]): string => `${CALL}\n\n${names.map(usageOf).join('\n')}`
+const usageText = (names: readonly Name[]): string => `${USAGE_PREFIX}\n\n${names.map(usageOf).join('\n')}`
 
 /** Usage of all commands that match the words. */
 export function usageFor(words: readonly string[]): string {
@@ -22,10 +22,10 @@ export function usageFor(words: readonly string[]): string {
 }
 
 /** Raw values of flags; absent flags are undefined. */
-export type Typed = Readonly<Record<string, string | undefined>>
+export type FlagValues = Readonly<Record<string, string | undefined>>
 
 /** Parses the verb and its flags, each as `--flag value` or `--flag=value`. @throws WrongUsage */
-export function understand(words: readonly string[]): { name: Name; values: Typed } {
+export function parseCommandLine(words: readonly string[]): { name: Name; values: FlagValues } {
   const found = find(words)
   if ('candidates' in found) throw new WrongUsage('There is no such command.', found.candidates)
   const { name, rest } = found

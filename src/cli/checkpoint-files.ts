@@ -20,10 +20,10 @@ export function readCheckpoints(text: string, publicKeys: readonly string[]): Gi
   return notes.flatMap((note, place) => {
     const origin = note.slice(0, note.indexOf('\n'))
     const whose = parseOrigin(origin)
-    if (!whose) throw refused(`não há um checkpoint na linha ${place + 1} do arquivo`)
+    if (!whose) throw invalidCheckpoint(`não há um checkpoint na linha ${place + 1} do arquivo`)
     const keys = publicKeys.map((key) => verifierKey(origin, key))
     const checkpoint = parseCheckpoint(openNote(note, keys)?.text ?? '')
-    if (!checkpoint) throw refused(`checkpoint ${origin}: a assinatura não confere com nenhuma das chaves`)
+    if (!checkpoint) throw invalidCheckpoint(`checkpoint ${origin}: a assinatura não confere com nenhuma das chaves`)
     // A checkpoint of the installation log contains nothing about a single ledger.
     if (whose.companyId === null) return []
     return { ...checkpoint, company_id: whose.companyId }
@@ -36,7 +36,7 @@ function notesOf(text: string): string[] {
     .filter((line) => line !== '')
     .map((line, place) => {
       const parsed = Line.safeParse(parse(line))
-      if (!parsed.success) throw refused(`não há um checkpoint na linha ${place + 1} do arquivo`)
+      if (!parsed.success) throw invalidCheckpoint(`não há um checkpoint na linha ${place + 1} do arquivo`)
       return parsed.data.note
     })
 }
@@ -49,4 +49,4 @@ function parse(line: string): unknown {
   }
 }
 
-const refused = (reason: string): Refused => new Refused(invalid('checkpoint', reason))
+const invalidCheckpoint = (reason: string): Refused => new Refused(invalid('checkpoint', reason))

@@ -7,7 +7,7 @@ import { inTransaction } from '#postgres/transaction.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
 import { emptiestShard } from './shards.ts'
-import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verbs } from './verb.ts'
+import { accepted, type Context, companyIdFrom, givenFlags, Refused, type Verbs, validateInput } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -96,7 +96,7 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
   'company create': {
     async run(context, values) {
       const isTest = values.test !== undefined
-      const input = checked(RegistrationFields, { ...inputOf(values), ...(isTest && { test: true }) })
+      const input = validateInput(RegistrationFields, { ...inputOf(values), ...(isTest && { test: true }) })
       const shard = await shardForNew(context, values.shard)
       const isAllowed = isTest || values['allow-same-cnpj'] !== undefined
       return withCnpj(context, { id: null, cnpj: input.cnpj, isAllowed }, async () =>
@@ -106,7 +106,7 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
   },
   'company update': {
     async run(context, { company, ...values }) {
-      const input = checked(UpdateCompanyInput, inputOf(values))
+      const input = validateInput(UpdateCompanyInput, inputOf(values))
       const { core, companyId: id } = await companyIdFrom(context, company)
       const isAllowed = values['allow-same-cnpj'] !== undefined
       return withCnpj(context, { id, cnpj: input.cnpj, isAllowed }, async () =>

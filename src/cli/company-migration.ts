@@ -6,7 +6,7 @@ import { migrateCompany, undoMigration } from '#sharding/migration/migrate-compa
 import type { MigratingShard } from '#sharding/migration/migrating-shard.ts'
 import type { MigrationRun } from '#sharding/migration/migration-steps.ts'
 import { emptiestShard, shardNamed } from './shards.ts'
-import { type Context, checked, parseIdArgument, Refused, type Verbs } from './verb.ts'
+import { type Context, parseIdArgument, Refused, type Verbs, validateInput } from './verb.ts'
 
 /** Runs `work` with the owner connection of a shard and its database. */
 async function withShard<T>(context: Context, name: string, work: (shard: MigratingShard) => Promise<T>): Promise<T> {
@@ -23,7 +23,7 @@ async function withShard<T>(context: Context, name: string, work: (shard: Migrat
 }
 
 /** The shard that has the company, or has just released it, for a migration to `to`. @throws Refused */
-async function leftFor(context: Context, companyId: number, to: string): Promise<string> {
+async function sourceShardOf(context: Context, companyId: number, to: string): Promise<string> {
   const directory = await context.directory()
   if (!(await directory.shards()).some(({ name }) => name === to)) throw new Refused(refuse('not_found', { shard: to }))
   const shard = await directory.shardOf(companyId)
@@ -49,17 +49,21 @@ const Wait = z.object({
     .refine((ms) => ms <= 3_600_000, WAIT),
 })
 
-interface How extends Pick<MigrationRun, 'companyId' | 'answersMs' | 'keep'> {
+interface MigrationOptions extends Pick<MigrationRun, 'companyId' | 'answersMs' | 'keep'> {
   /** Cancels the migration; the company stays on its shard. */
   readonly undo: boolean
 }
 
-async function move(context: Context, { undo, ...how }: How, [leaves, to]: readonly [string, string]): Promise<object> {
+async function runMigration(
+  context: Context,
+  { undo, ...how }: MigrationOptions,
+  [leaves, to]: readonly [string, string],
+): Promise<object> {
   const { pool: main } = await context.core()
   return withShard(context, leaves, (from) =>
     withShard(context, to, async (target) => {
       const tell = (line: string) => process.stderr.write(`${line}\n`)
-      const moving: MigrationRun = { ...how, from, to: target, main, tell, newId }
+      const moving: MigrationRun = { ...how, from, to: target, main, onProgress: tell, newId }
       if (!undo) return migrateCompany(moving)
       await undoMigration(moving)
       return { company_id: how.companyId, shard: leaves }
@@ -68,13 +72,13 @@ async function move(context: Context, { undo, ...how }: How, [leaves, to]: reado
 }
 
 /** A company on a shard being emptied, with the target shard of a migration in progress. */
-interface Leaving {
+interface DepartingCompany {
   readonly company_id: number
   readonly begun: string | null
 }
 
 /** Companies of the shard, and companies whose migration away from it passed its switch but was not completed. */
-async function leavingFrom(context: Context, name: string): Promise<readonly Leaving[]> {
+async function listDepartingCompanies(context: Context, name: string): Promise<readonly DepartingCompany[]> {
   const { pool: main } = await context.core()
   const { pool } = await context.core({ shard: name })
   const [lives, moves] = await Promise.all([
@@ -93,11 +97,11 @@ async function leavingFrom(context: Context, name: string): Promise<readonly Lea
  * @throws Refused
  */
 async function empty(context: Context, name: string, answersMs: number): Promise<void> {
-  for (const { company_id, begun } of await leavingFrom(context, name)) {
+  for (const { company_id, begun } of await listDepartingCompanies(context, name)) {
     const to = begun ?? (await emptiestShard(context))
     if (to === null) throw new Refused(invalid('move', 'nenhuma outra casa recebe empresas'))
     process.stderr.write(`company ${company_id} to ${to}\n`)
-    await move(context, { companyId: company_id, answersMs, keep: false, undo: false }, [name, to])
+    await runMigration(context, { companyId: company_id, answersMs, keep: false, undo: false }, [name, to])
   }
 }
 
@@ -105,14 +109,14 @@ export const verbs: Verbs<'company move' | 'shard drain'> = {
   'company move': {
     async run(context, { company, to, undo, keep, wait = '60' }) {
       const companyId = parseIdArgument(company)
-      const { answersMs } = checked(Wait, { answersMs: wait })
+      const { answersMs } = validateInput(Wait, { answersMs: wait })
       const how = { companyId, answersMs, keep: keep !== undefined, undo: undo !== undefined }
-      return move(context, how, [await leftFor(context, companyId, to), to])
+      return runMigration(context, how, [await sourceShardOf(context, companyId, to), to])
     },
   },
   'shard drain': {
     async run(context, { name, undo, move: moves, wait = '60' }) {
-      const { answersMs } = checked(Wait, { answersMs: wait })
+      const { answersMs } = validateInput(Wait, { answersMs: wait })
       if (undo !== undefined && moves !== undefined) throw new Refused(invalid('move', 'não combina com --undo'))
       await shardNamed(context, name)
       await (await context.directory()).drain(name, undo === undefined)

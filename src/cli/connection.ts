@@ -21,18 +21,18 @@ export interface OpenContext extends Context {
 export function createContext(env: Readonly<Record<string, string | undefined>>, json = false): OpenContext {
   const config = readConfig(env)
   const { SHARDS = [] } = config
-  const opened = new Map<string, Promise<Opened>>()
+  const opened = new Map<string, Promise<OpenedCore>>()
   let postgres: Promise<OpenPostgres> | undefined
-  let asked: Promise<Directory> | undefined
+  let openedDirectory: Promise<Directory> | undefined
 
   /** Opened cores, by shard. */
   const cores = new Map<string, Core>()
   const shards = createShardsView([DEFAULT_SHARD, ...SHARDS.map(({ name }) => name)], (name) => cores.get(name))
   const main = () => (postgres ??= openPostgres(config))
-  const directory = () => (asked ??= main().then(openDirectoryAt))
+  const directory = () => (openedDirectory ??= main().then(openDirectoryAt))
   const addresses = async (name: string): Promise<Addresses> =>
-    name === DEFAULT_SHARD ? main() : furtherPlace(config, name, await directory())
-  async function openShard(name: string, upgrades: boolean): Promise<Opened> {
+    name === DEFAULT_SHARD ? main() : additionalShardAddresses(config, name, await directory())
+  async function openShard(name: string, upgrades: boolean): Promise<OpenedCore> {
     if (SHARDS.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: loadMasterKeys(config) })
     const known = await directory()
     const place = await addresses(name)
@@ -64,7 +64,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
     },
     async close() {
       for (const each of opened.values()) await (await each.catch(() => undefined))?.close()
-      await (await asked?.catch(() => undefined))?.close()
+      await (await openedDirectory?.catch(() => undefined))?.close()
       await (await postgres?.catch(() => undefined))?.stop()
     },
   }
@@ -108,7 +108,7 @@ async function openPostgres(config: Config): Promise<OpenPostgres> {
  * Addresses of an additional shard, from the settings. @throws WrongShardDatabase if it was not added, or is another
  * database
  */
-async function furtherPlace(config: Config, shard: string, directory: Directory): Promise<Addresses> {
+async function additionalShardAddresses(config: Config, shard: string, directory: Directory): Promise<Addresses> {
   const { assertShard, shardNotAdded: notAdded } = await import('#sharding/shard-identity.ts')
   const named = config.SHARDS?.find(({ name }) => name === shard)
   if (!named || !(await directory.shards()).some(({ name }) => name === shard)) throw notAdded(shard)
@@ -116,18 +116,18 @@ async function furtherPlace(config: Config, shard: string, directory: Directory)
   return addressesOf(config, named)
 }
 
-interface Opening extends Omit<OpenPostgres, 'stop'>, Partial<DirectoryHooks> {
+interface OpenCoreOptions extends Omit<OpenPostgres, 'stop'>, Partial<DirectoryHooks> {
   readonly config: Config
   readonly masterKeys: CoreOptions['masterKeys']
   readonly upgrades: boolean
 }
 
-interface Opened {
+interface OpenedCore {
   readonly core: Core
   close(): Promise<void>
 }
 
-async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: Opening): Promise<Opened> {
+async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: OpenCoreOptions): Promise<OpenedCore> {
   const [{ coreSettings, openCore }, { createErasureList: createForgottenList }] = await Promise.all([
     import('#service/core.ts'),
     import('#privacy/erasure-list.ts'),

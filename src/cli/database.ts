@@ -6,14 +6,14 @@ import { assertLeast, roleOf } from '#postgres/privileges.ts'
 import { readShardIdentity } from '#sharding/shard-identity.ts'
 import type { Verbs } from './verb.ts'
 
-interface Prepared {
+interface PreparedDatabase {
   readonly shard?: string
   readonly role: string
   /** Excess privileges of the role. */
   readonly excess: string
 }
 
-async function prepare({ databaseUrl, ownerUrl }: Addresses): Promise<Prepared> {
+async function prepare({ databaseUrl, ownerUrl }: Addresses): Promise<PreparedDatabase> {
   return withPool(databaseUrl, { max: 1, application_name: 'tillbook command' }, async (pool) => {
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
     let excess: readonly string[] = []
@@ -38,13 +38,13 @@ export const verbs: Verbs<'database'> = {
     async run({ config, addresses }) {
       const main = await prepare(await addresses(DEFAULT_SHARD))
       if (!config.SHARDS) return main
-      const prepared: Prepared[] = [{ shard: DEFAULT_SHARD, ...main }]
+      const prepared: PreparedDatabase[] = [{ shard: DEFAULT_SHARD, ...main }]
       for (const named of config.SHARDS) {
         const further = addressesOf(config, named)
         if (await isAdded(further)) prepared.push({ shard: named.name, ...(await prepare(further)) })
       }
       return prepared
     },
-    isBad: (result) => [result as Prepared].flat().some(({ excess }) => excess !== ''),
+    isBad: (result) => [result as PreparedDatabase].flat().some(({ excess }) => excess !== ''),
   },
 }

@@ -15,7 +15,7 @@ export const verbs: Verbs<'demo'> = {
       const known = key === undefined ? await demoCompany(context.config) : null
       const narrator = createNarrator(base, key ?? known?.api_key ?? '', process.stdout)
       const me = await narrator.get('Show the company and limits of the API key', '/me', whoLine)
-      await tellSale(narrator)
+      await demonstrateSale(narrator)
       if (known) await tellWebhook(narrator, known.user)
       const store = known?.store
       if (store) await withSandbox(context.config, store, (sandbox) => tellOrder(narrator, store, sandbox))
@@ -52,7 +52,7 @@ async function withSandbox(
 }
 
 /** Demonstrates one item, one sale, and its further operations. */
-async function tellSale({ get, post }: Narrator): Promise<void> {
+async function demonstrateSale({ get, post }: Narrator): Promise<void> {
   const since = new Date().toISOString()
   const run = Date.now().toString(36)
   const coffee = `cafe-${run}`

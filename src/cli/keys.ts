@@ -6,7 +6,7 @@ import { parseScopes } from '#domain/scopes.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import { listApiKeys } from '#queries/api-keys.ts'
-import { accepted, checked, companyIdFrom, givenFlags, parseIdArgument, Refused, type Verbs } from './verb.ts'
+import { accepted, companyIdFrom, givenFlags, parseIdArgument, Refused, type Verbs, validateInput } from './verb.ts'
 
 export const verbs: Verbs<'key'> = {
   'key create': {
@@ -15,7 +15,7 @@ export const verbs: Verbs<'key'> = {
       if (!scopes) throw new Refused(invalid('scopes', 'há um escopo desconhecido'))
       const { core, companyId, isTest } = await companyIdFrom(context, company)
       const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(isTest))
-      const input = checked(CreateApiKeyInput, { name, scopes, prefix, hash, ...givenFlags({ expires_at }) })
+      const input = validateInput(CreateApiKeyInput, { name, scopes, prefix, hash, ...givenFlags({ expires_at }) })
       const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
       return { id, key, ...rest }
     },

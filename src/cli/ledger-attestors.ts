@@ -1,5 +1,5 @@
 import type { AttestationStatus } from '#integrity/attestors/attestation-status.ts'
-import { forPeople } from './output.ts'
+import { formatAsText } from './output.ts'
 import type { Verbs } from './verb.ts'
 
 export const verbs: Verbs<'ledger attestors'> = {
@@ -13,7 +13,7 @@ export const verbs: Verbs<'ledger attestors'> = {
       return (await Promise.all(states)).flat()
     },
     show: (states) =>
-      forPeople(
+      formatAsText(
         (states as (AttestationStatus & { shard?: string })[]).map(
           ({ shard, source, kind, size, obtained_at, waiting, failures, problem, detail }) => ({
             ...(shard !== undefined && { shard }),

@@ -13,14 +13,14 @@ const DUE = [
 ] as const
 
 /** Creation times cannot be in the future; due times are at most a week ahead, the longest retry delay. */
-const MADE_AHEAD = (column: string) => `${column} > clock_timestamp() + interval '1 minute'`
-const DUE_AHEAD = (column: string) => `${column} > clock_timestamp() + interval '8 days'`
+const isCreatedAhead = (column: string) => `${column} > clock_timestamp() + interval '1 minute'`
+const isDueAhead = (column: string) => `${column} > clock_timestamp() + interval '8 days'`
 
 /** Resets times that a fast clock set in the future. Returns the number of rows. */
-async function bringBack({ pool }: Core, companyId: number): Promise<number> {
+async function resetFutureTimes({ pool }: Core, companyId: number): Promise<number> {
   let rows = 0
   for (const { table, made, due } of DUE) {
-    const isAhead = [...(made ? [MADE_AHEAD(made)] : []), ...(due ? [DUE_AHEAD(due)] : [])].join(' or ')
+    const isAhead = [...(made ? [isCreatedAhead(made)] : []), ...(due ? [isDueAhead(due)] : [])].join(' or ')
     const columns = [made, due].filter((column) => column !== null)
     const sets = columns.map(
       (column) => `${column} = case when ${column} > clock_timestamp() then clock_timestamp() else ${column} end`,
@@ -39,7 +39,7 @@ export const verbs: Verbs<'ledger correct-clock'> = {
     async run(context, { company }) {
       const { core, companyId } = await companyIdFrom(context, company)
       // Runs before the correction, so that an interrupted command can be repeated.
-      const brought_back = await bringBack(core, companyId)
+      const brought_back = await resetFutureTimes(core, companyId)
       accepted(await runAsSystem(core.writer, companyId, correctClock, {}))
       const { rows } = await core.pool.query<{ revision: number; last_recorded_at: string }>(
         'select revision, last_recorded_at from ledgers where company_id = $1',

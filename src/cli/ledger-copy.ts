@@ -17,8 +17,8 @@ export const verbs: Verbs<'ledger copy'> = {
         // Checks the address before anything is opened or copied.
         await target.ping()
         const shards = await context.shards()
-        const report = await copyLedgers(ledgersOf(shards), target, { onStream: tellStream })
-        await claim(target, (await context.core()).pool)
+        const report = await copyLedgers(ledgersOf(shards), target, { onStream: printProgress })
+        await claimTarget(target, (await context.core()).pool)
         return report
       } catch (error) {
         throw copyRefusalOf(error) ?? error
@@ -45,18 +45,18 @@ function ledgersOf(shards: readonly NamedShard[]): Pick<EventStore, 'streams' | 
     },
     read(stream, fromRevision) {
       const store = found.get(stream)
-      if (!store) throw new Error(`no shard has ${stream}`)
+      if (!store) throw new Error(`event store: stream ${stream} belongs to no shard`)
       return store.read(stream, fromRevision)
     },
   }
 }
 
 /** Claims the target for this installation: its database accepts no other store (OPS-83). */
-const claim = async (target: OutsideStore, pool: Pool): Promise<void> =>
+const claimTarget = async (target: OutsideStore, pool: Pool): Promise<void> =>
   claimStore({ newId, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
 
 /** Prints progress. */
-const tellStream = (stream: string, events: number): void => {
+const printProgress = (stream: string, events: number): void => {
   process.stderr.write(`${stream}: ${events} events\n`)
 }
 

@@ -16,7 +16,7 @@ import { copySealKeys } from '#sharding/seal-keys.ts'
 import { type Context, companyIdFrom, type NamedShard, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** A printed checkpoint. */
-interface Shown {
+interface PrintedCheckpoint {
   readonly origin: string
   readonly size: number
   /** Base64. */
@@ -25,7 +25,7 @@ interface Shown {
   readonly note: string
 }
 
-const shown = ({ origin, size, root, made_at, note }: SignedCheckpoint): Shown => ({
+const toPrintedCheckpoint = ({ origin, size, root, made_at, note }: SignedCheckpoint): PrintedCheckpoint => ({
   origin,
   size,
   root: root.toString('base64'),
@@ -34,7 +34,7 @@ const shown = ({ origin, size, root, made_at, note }: SignedCheckpoint): Shown =
 })
 
 export function sealingOf({ sealing }: Core): Sealing {
-  if (!sealing) throw new Error('there is no place for seals')
+  if (!sealing) throw new Error('checkpoints: the ledger was opened without a checkpoint directory')
   return sealing
 }
 
@@ -44,11 +44,11 @@ const sealVerb: Verb<'ledger seal'> = {
       throw new Refused(invalid('company', 'informe --company ou --all, um só'))
     if (company !== undefined) {
       const { core, companyId } = await companyIdFrom(context, company)
-      return refusing(async () => shown(await sealWhole(sealingOf(core), companyId)))
+      return withRefusals(async () => toPrintedCheckpoint(await verifyAndSeal(sealingOf(core), companyId)))
     }
     const shards = await context.shards()
-    return refusing(async () => {
-      const made: Shown[] = []
+    return withRefusals(async () => {
+      const made: PrintedCheckpoint[] = []
       for (const { core } of shards) made.push(...(await sealShard(core)))
       return made
     })
@@ -56,28 +56,28 @@ const sealVerb: Verb<'ledger seal'> = {
   // Prints the complete signed documents, to be archived.
   show: (found) =>
     Array.isArray(found)
-      ? (found as Shown[]).map(({ note, made_at }) => JSON.stringify({ note, made_at })).join('\n')
-      : (found as Shown).note.slice(0, -1),
+      ? (found as PrintedCheckpoint[]).map(({ note, made_at }) => JSON.stringify({ note, made_at })).join('\n')
+      : (found as PrintedCheckpoint).note.slice(0, -1),
 }
 
 /** Seals the ledgers of a shard, then its installation log. */
-async function sealShard(core: Core): Promise<Shown[]> {
+async function sealShard(core: Core): Promise<PrintedCheckpoint[]> {
   const sealing = sealingOf(core)
-  const made: Shown[] = []
+  const made: PrintedCheckpoint[] = []
   for (const companyId of await knownCompanies(core, sealing.directory))
-    made.push(shown(await sealWhole(sealing, companyId)))
+    made.push(toPrintedCheckpoint(await verifyAndSeal(sealing, companyId)))
   const installation = await sealInstallation(sealing)
-  return installation ? [...made, shown(installation)] : made
+  return installation ? [...made, toPrintedCheckpoint(installation)] : made
 }
 
 /** Reads the ledger from its first event: a manual checkpoint includes a full check. */
-async function sealWhole(sealing: Sealing, companyId: number): Promise<SignedCheckpoint> {
+async function verifyAndSeal(sealing: Sealing, companyId: number): Promise<SignedCheckpoint> {
   await openKeyRing(sealing)
   const { anchors, heads } = await readOwnCheckpoints(sealing, await knownRing(sealing), companyId)
   const found = await verifyLedger(sealing, companyId, { anchors, watch: checkRoots(heads) })
   if (!found.valid) throw new LedgerNotIntact(companyId, found)
   const made = await makeCheckpoint(sealing, companyId)
-  if (!made) throw new Error(`the ledger of company ${companyId} is empty`)
+  if (!made) throw new Error(`company ${companyId}: the ledger is empty, there is nothing to seal`)
   return made
 }
 
@@ -92,11 +92,11 @@ async function sealInstallation(sealing: Sealing): Promise<SignedCheckpoint | nu
 }
 
 /** Converts refusals to sign to Refused. @throws Refused */
-async function refusing<T>(work: () => Promise<T>): Promise<T> {
+async function withRefusals<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof LedgerNotIntact) throw notWhole(error)
+    if (error instanceof LedgerNotIntact) throw notIntactRefusal(error)
     if (error instanceof CheckpointAltered)
       throw new Refused(invalid('company', `o último selo foi alterado: ${error.message}`))
     if (error instanceof WrongSealKey) throw new Refused(invalid('seal-key', error.message))
@@ -104,7 +104,7 @@ async function refusing<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function notWhole({ companyId, verification }: LedgerNotIntact): Refused {
+function notIntactRefusal({ companyId, verification }: LedgerNotIntact): Refused {
   const { revision, reason } = verification.first_error ?? {}
   const found = `o livro da empresa ${companyId} não está íntegro: ${reason} na revisão ${revision}`
   return new Refused(invalid('company', `${found}; um selo faria valer o que foi alterado`))
@@ -113,27 +113,27 @@ function notWhole({ companyId, verification }: LedgerNotIntact): Refused {
 const publicKeyVerb: Verb<'ledger public-key'> = {
   async run(context) {
     const core = await context.core()
-    await refusing(() => openKeyRing(sealingOf(core)))
-    return (await ringEntries(core.pool)).map(shownKey)
+    await withRefusals(() => openKeyRing(sealingOf(core)))
+    return (await ringEntries(core.pool)).map(toPrintedKey)
   },
-  show: (keys) => (keys as ReturnType<typeof shownKey>[]).map(({ pem }) => pem.trimEnd()).join('\n'),
+  show: (keys) => (keys as ReturnType<typeof toPrintedKey>[]).map(({ pem }) => pem.trimEnd()).join('\n'),
 }
 
-function shownKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
+function toPrintedKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
   const { succession, reason } = parseStatement(note) ?? {}
   return { key_id: keyIdOf(public_key), since, succession, reason, signed_by, public_key, vkey, pem: pemOf(public_key) }
 }
 
 /** Changes the key on the default shard; the other shards, which use the same key, adopt it. */
-async function turned(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
+async function changeKeyOnAllShards(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
   const [main, ...others] = (await context.shards()) as [NamedShard, ...NamedShard[]]
-  return refusing(async () => {
+  return withRefusals(async () => {
     const entry = await change(sealingOf(main.core))
     for (const { core } of others) {
       await copySealKeys(main.core.pool, core.pool)
       await openKeyRing(sealingOf(core))
     }
-    return shownKey(entry)
+    return toPrintedKey(entry)
   })
 }
 
@@ -143,12 +143,12 @@ export const verbs: Verbs<'ledger seal' | 'ledger public-key' | 'seal-key'> = {
   'ledger seal': sealVerb,
   'ledger public-key': publicKeyVerb,
   'seal-key rotate': {
-    run: async (context) => turned(context, (sealing) => rotateKey(sealing)),
+    run: async (context) => changeKeyOnAllShards(context, (sealing) => rotateKey(sealing)),
   },
   'seal-key adopt': {
     async run(context, { reason }) {
       if (!LINE.test(reason)) throw new Refused(invalid('reason', 'deve ser uma linha de até 500 caracteres'))
-      return turned(context, (sealing) => adoptKey(sealing, reason))
+      return changeKeyOnAllShards(context, (sealing) => adoptKey(sealing, reason))
     },
   },
 }

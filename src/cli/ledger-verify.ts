@@ -10,7 +10,7 @@ import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
 import { type Context, companyIdFrom, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** Result of a verification, with the checkpoints and keys it used. */
-interface Told extends Verification {
+interface VerificationResult extends Verification {
   readonly company_id: number | null
   /** Number of given checkpoints that the ledger was compared with. */
   readonly checkpoints: number
@@ -35,14 +35,14 @@ const verifyVerb: Verb<'ledger verify'> = {
     const given = await readGivenCheckpoints(context, flags, trusted)
     return flags.file === undefined ? verifyStored(context, flags, given) : verifyFile(flags.file, flags, given)
   },
-  isBad: (result) => [result].flat().some((each) => !(each as Told).valid),
+  isBad: (result) => [result].flat().some((each) => !(each as VerificationResult).valid),
 }
 
 /** Null without given keys. */
 async function trustedKeys({ 'public-key': paths, checkpoint }: Flags): Promise<readonly string[] | null> {
   if (paths === undefined) return null
   if (checkpoint === undefined) throw new Refused(invalid('public-key', 'só vale com --checkpoint'))
-  const keys = await Promise.all(paths.split('\n').map((path) => readable('public-key', readPublicKeys(path))))
+  const keys = await Promise.all(paths.split('\n').map((path) => withReadErrors('public-key', readPublicKeys(path))))
   return keys.flat()
 }
 
@@ -56,7 +56,7 @@ async function readGivenCheckpoints(
   if (!trusted && file !== undefined)
     throw new Refused(invalid('public-key', 'um checkpoint não traz a própria chave: informe-a'))
   const keys = trusted ?? (await ownKeys(context))
-  return readCheckpoints(await readable('checkpoint', readFile(path, 'utf8')), keys)
+  return readCheckpoints(await withReadErrors('checkpoint', readFile(path, 'utf8')), keys)
 }
 
 async function ownKeys(context: Context): Promise<string[]> {
@@ -68,7 +68,7 @@ async function ownKeys(context: Context): Promise<string[]> {
 const stored = () => import('./verify-stored.ts')
 
 /** Result of reading a file. @throws Refused that names the flag */
-async function readable<T>(flag: string, reading: Promise<T>): Promise<T> {
+async function withReadErrors<T>(flag: string, reading: Promise<T>): Promise<T> {
   try {
     return await reading
   } catch (error) {
@@ -80,49 +80,60 @@ const ofCompany = (given: readonly GivenCheckpoint[], companyId: number | null):
   given.filter(({ company_id }) => company_id === companyId)
 
 /** @throws Refused if no given checkpoint belongs to the company: the ledger would be compared with nothing. */
-function needOwn(given: readonly GivenCheckpoint[], companyId: number | null): readonly GivenCheckpoint[] {
+function requireOwnCheckpoints(
+  given: readonly GivenCheckpoint[],
+  companyId: number | null,
+): readonly GivenCheckpoint[] {
   const own = ofCompany(given, companyId)
   if (given.length > 0 && own.length === 0)
     throw new Refused(invalid('checkpoint', `não há checkpoint da empresa ${companyId} no arquivo`))
   return own
 }
 
-const heldAgainst = (own: readonly GivenCheckpoint[], { 'public-key': key }: Flags) => ({
+const describeComparison = (own: readonly GivenCheckpoint[], { 'public-key': key }: Flags) => ({
   checkpoints: own.length,
   trusted_key: own.length === 0 ? null : key !== undefined,
 })
 
-async function verifyStored(context: Context, flags: Flags, given: readonly GivenCheckpoint[]): Promise<Told | Told[]> {
+async function verifyStored(
+  context: Context,
+  flags: Flags,
+  given: readonly GivenCheckpoint[],
+): Promise<VerificationResult | VerificationResult[]> {
   const { companiesOf, ringOf, verifySealed } = await stored()
-  const verifyOne = async (core: Core, companyId: number, own: readonly GivenCheckpoint[]): Promise<Told> => ({
+  const verifyOne = async (
+    core: Core,
+    companyId: number,
+    own: readonly GivenCheckpoint[],
+  ): Promise<VerificationResult> => ({
     company_id: companyId,
     ...(await verifySealed(core, await ringOf(core), { companyId, heads: own })),
-    ...heldAgainst(own, flags),
+    ...describeComparison(own, flags),
   })
   if (flags.company !== undefined) {
     const { core, companyId } = await companyIdFrom(context, flags.company)
-    return verifyOne(core, companyId, needOwn(given, companyId))
+    return verifyOne(core, companyId, requireOwnCheckpoints(given, companyId))
   }
   const companies = new Map<number, Core>()
   for (const { core } of await context.shards())
     for (const companyId of await companiesOf(core)) companies.set(companyId, core)
   for (const { company_id } of given)
     if (!companies.has(company_id)) companies.set(company_id, await context.coreOf(company_id))
-  const told: Told[] = []
+  const results: VerificationResult[] = []
   for (const [companyId, core] of [...companies].sort(([a], [b]) => a - b))
-    told.push(await verifyOne(core, companyId, ofCompany(given, companyId)))
-  return told
+    results.push(await verifyOne(core, companyId, ofCompany(given, companyId)))
+  return results
 }
 
 async function verifyFile(
   path: string,
   flags: Flags,
   given: readonly GivenCheckpoint[],
-): Promise<Told & Pick<ExportVerification, 'stream' | 'from'>> {
+): Promise<VerificationResult & Pick<ExportVerification, 'stream' | 'from'>> {
   let own = given
-  await readable('file', access(path, constants.R_OK))
+  await withReadErrors('file', access(path, constants.R_OK))
   const found = await verifyExport(path, (stream, from) => {
-    own = stream === null ? given : needOwn(given, companyOfStream(stream))
+    own = stream === null ? given : requireOwnCheckpoints(given, companyOfStream(stream))
     if (from > 0 && own.length > 0)
       throw new Refused(invalid('file', 'um checkpoint só se confere com o livro desde o primeiro evento'))
     return { watch: checkRoots(own) }
@@ -130,7 +141,7 @@ async function verifyFile(
   const companyId = found.stream === null ? null : companyOfStream(found.stream)
   if (flags.company !== undefined && flags.company !== String(companyId))
     throw new Refused(invalid('file', `não é um livro da empresa ${flags.company}`))
-  return { company_id: companyId, ...found, ...heldAgainst(own, flags) }
+  return { company_id: companyId, ...found, ...describeComparison(own, flags) }
 }
 
 export const verbs: Verbs<'ledger verify'> = { 'ledger verify': verifyVerb }

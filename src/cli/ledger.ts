@@ -9,8 +9,8 @@ import type { AsOfMoment } from '#integrity/audit/as-of.ts'
 import { exportLines } from '#integrity/audit/export.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { listHistory } from '#queries/events.ts'
-import { forPeople } from './output.ts'
-import { accepted, checked, companyIdFrom, Refused, type Verb, type Verbs } from './verb.ts'
+import { formatAsText } from './output.ts'
+import { accepted, companyIdFrom, Refused, type Verb, type Verbs, validateInput } from './verb.ts'
 
 /** Events per page of a history. */
 const PAGE = 200
@@ -48,7 +48,7 @@ const exportVerb: Verb<'ledger export'> = {
 
 const historyVerb: Verb<'ledger history'> = {
   async run(context, { company, subject }) {
-    const named = checked(SubjectFlag, { subject }).subject
+    const named = validateInput(SubjectFlag, { subject }).subject
     const { core, companyId } = await companyIdFrom(context, company)
     const events: Envelope[] = []
     let cursor: string | null = null
@@ -62,12 +62,12 @@ const historyVerb: Verb<'ledger history'> = {
     } while (cursor !== null)
     return events
   },
-  show: (result) => forAuditors(result as Envelope[]),
+  show: (result) => formatEvents(result as Envelope[]),
 }
 
 /** Omits fields that only the hash chain needs. */
-const forAuditors = (events: readonly Envelope[]): string =>
-  forPeople(
+const formatEvents = (events: readonly Envelope[]): string =>
+  formatAsText(
     events.map(({ revision, recorded_at, type, origin, actor, data }) => ({
       revision,
       recorded_at,
@@ -80,7 +80,7 @@ const forAuditors = (events: readonly Envelope[]): string =>
 
 const asOfVerb: Verb<'ledger as-of'> = {
   async run(context, { company, at, get }) {
-    const moment = checked(AsOfFlags, { at }).at
+    const moment = validateInput(AsOfFlags, { at }).at
     const { core, companyId } = await companyIdFrom(context, company)
     const { body } = accepted(await readAsOf(core, companyId, moment, get))
     return JSON.parse(String(body)) as object

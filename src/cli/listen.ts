@@ -6,7 +6,7 @@ import { webAddressSetting } from '#config/values.ts'
 import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { createSender } from '#webhooks/sender.ts'
-import { checked, type Verbs } from './verb.ts'
+import { type Verbs, validateInput } from './verb.ts'
 
 /** The timeout of real deliveries (HOOK-17). */
 const TIMEOUT_MS = 10_000
@@ -30,9 +30,9 @@ const Plan = z.strictObject({
 export const verbs: Verbs<'listen'> = {
   listen: {
     async run({ config, json }, { key, url = config.PUBLIC_URL, 'forward-to': target, 'replay-from': from, ...given }) {
-      const plan = checked(Plan, { url, ...given, 'forward-to': target, 'replay-from': from })
+      const plan = validateInput(Plan, { url, ...given, 'forward-to': target, 'replay-from': from })
       const service = createServiceClient(plan.url, key, randomUUID)
-      const { company, after, since } = await begin(service, plan['replay-from'])
+      const { company, after, since } = await resolveStart(service, plan['replay-from'])
       const secret = plan.secret ?? webhookSecretOf(randomBytes(SECRET_BYTES))
       const forwardTo = plan['forward-to']
       const say = (line: object, text: string) => process.stdout.write(`${json ? JSON.stringify(line) : text}\n`)
@@ -65,14 +65,14 @@ export const verbs: Verbs<'listen'> = {
   },
 }
 
-interface Beginning {
+interface StreamStart {
   readonly company: { readonly id: number; readonly name: string }
   readonly after: number | null
   readonly since: string | null
 }
 
 /** Start of the stream: now, a revision, a day of the company, or an instant. @throws Ended */
-async function begin(service: ServiceClient, from: string | undefined): Promise<Beginning> {
+async function resolveStart(service: ServiceClient, from: string | undefined): Promise<StreamStart> {
   const { data, revision } = await service.call('GET', '/me')
   const { id, name } = data.company
   const company = { id, name }
@@ -83,7 +83,7 @@ async function begin(service: ServiceClient, from: string | undefined): Promise<
 }
 
 function textOf({ event, revision, status, duration_ms, error, again_in_ms }: ListenerAttempt): string {
-  const told = `${event} #${revision} -> ${status ?? error} (${duration_ms} ms)`
-  if (error === null) return told
-  return again_in_ms === null ? `${told}, given up` : `${told}, again in ${again_in_ms / 1000} s`
+  const attempt = `${event} #${revision} -> ${status ?? error} (${duration_ms} ms)`
+  if (error === null) return attempt
+  return again_in_ms === null ? `${attempt}, given up` : `${attempt}, again in ${again_in_ms / 1000} s`
 }

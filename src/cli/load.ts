@@ -48,6 +48,6 @@ export async function load(name: Name): Promise<Verb> {
   const file = FILES[name] ?? FILES[name.split(' ')[0] as string]
   const { verbs } = (await file?.()) ?? { verbs: {} }
   const verb = (verbs as Partial<Record<Name, Verb>>)[name]
-  if (!verb) throw new Error(`nothing is behind ${name}`)
+  if (!verb) throw new Error(`command "${name}" has no implementation; add it to FILES in src/cli/load.ts`)
   return verb
 }

@@ -4,7 +4,7 @@ import { companyIdFrom, Refused, type Verbs } from './verb.ts'
 
 const CONFIRM = 'confirme com --yes que as chaves estão perdidas: o que elas selaram fica vazio para sempre'
 
-const tell = (line: string): void => {
+const printLine = (line: string): void => {
   process.stderr.write(`${line}\n`)
 }
 
@@ -13,12 +13,12 @@ export const verbs: Verbs<'person lost-keys'> = {
     async run(context, { company, yes }) {
       const { core, companyId } = await companyIdFrom(context, company)
       const { keys, persons } = await countMissingKeys(core, companyId)
-      if (keys > 0) tell(`${keys} keys of ${persons} persons are missing in ops.person_keys`)
+      if (keys > 0) printLine(`ops.person_keys lacks ${keys} keys of ${persons} persons`)
       if (keys > 0 && yes === undefined) throw new Refused(invalid('yes', CONFIRM))
       const lost_keys = keys > 0 ? await declareKeysLost(core, companyId) : 0
       const takes_writes = await core.unblock(companyId)
       if (!takes_writes)
-        tell('the tables of the company are not what its ledger says now: run "tillbook projections rebuild"')
+        printLine('tables of the company no longer match its ledger: run "tillbook projections rebuild"')
       return { company_id: companyId, lost_keys, takes_writes }
     },
     isBad: (result) => !(result as { takes_writes: boolean }).takes_writes,

@@ -1,4 +1,4 @@
-import { understand, usageFor, WrongUsage } from './arguments.ts'
+import { parseCommandLine, usageFor, WrongUsage } from './arguments.ts'
 
 process.exitCode = await main(process.argv.slice(2))
 
@@ -11,7 +11,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0
   }
   try {
-    const { name, values } = understand(words)
+    const { name, values } = parseCommandLine(words)
     // Loaded late, so that usage and syntax errors appear at once.
     const { perform } = await import('./perform.ts')
     return await perform(name, values, json)

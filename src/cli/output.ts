@@ -1,5 +1,5 @@
 /** Formats a record with one line per member, or a list with one line per record. */
-export function forPeople(result: object): string {
+export function formatAsText(result: object): string {
   if (!Array.isArray(result)) return columns(Object.entries(result).map(([name, value]) => [name, textOf(value)]))
   const [first] = result as object[]
   if (!first) return '(none)'

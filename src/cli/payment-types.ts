@@ -9,7 +9,7 @@ import { nameKey } from '#domain/text.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, checked, companyIdFrom, givenFlags, parseIdArgument, Refused, type Verbs } from './verb.ts'
+import { accepted, companyIdFrom, givenFlags, parseIdArgument, Refused, type Verbs, validateInput } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -39,14 +39,14 @@ async function findByName(core: Core, companyId: number, name: string | undefine
 export const verbs: Verbs<'payment-type'> = {
   'payment-type create': {
     async run(context, { company, ...values }) {
-      const input = checked(CreatePaymentTypeInput, inputOf(values))
+      const input = validateInput(CreatePaymentTypeInput, inputOf(values))
       const { core, companyId } = await companyIdFrom(context, company)
       return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, createPaymentType, input))
     },
   },
   'payment-type update': {
     async run(context, { company, id, ...values }) {
-      const { name, ...fields } = checked(UpdatePaymentTypeInput.omit({ id: true }), inputOf(values))
+      const { name, ...fields } = validateInput(UpdatePaymentTypeInput.omit({ id: true }), inputOf(values))
       const { core, companyId } = await companyIdFrom(context, company)
       const input =
         id === undefined

@@ -7,21 +7,21 @@ import { IncompatibleVersion, Unavailable, UnsupportedPostgres } from '#lib/erro
 import { lowerHeapGrowth } from '#lib/heap.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { MigrationRefused } from '#sharding/migration/migration-refused.ts'
-import type { Typed } from './arguments.ts'
+import type { FlagValues } from './arguments.ts'
 import { COMMANDS, type Name } from './commands.ts'
 import { createContext } from './connection.ts'
 import { load } from './load.ts'
-import { forPeople } from './output.ts'
+import { formatAsText } from './output.ts'
 import { withSecrets } from './secrets.ts'
 import { Refused, type Verb } from './verb.ts'
 
 /** Runs a verb and prints its result. Returns the exit code: 0 success, 1 refused or failed. */
-export async function perform(name: Name, values: Typed, json: boolean): Promise<number> {
+export async function perform(name: Name, values: FlagValues, json: boolean): Promise<number> {
   try {
     const verb = await load(name)
     const result = await run(name, verb, values, json)
     if (!result) return 0
-    console.log(json ? JSON.stringify(result) : (verb.show ?? forPeople)(result))
+    console.log(json ? JSON.stringify(result) : (verb.show ?? formatAsText)(result))
     return verb.isBad?.(result) ? 1 : 0
   } catch (error) {
     console.error(json ? JSON.stringify({ error: problemOf(error) }) : describe(error))
@@ -29,7 +29,7 @@ export async function perform(name: Name, values: Typed, json: boolean): Promise
   }
 }
 
-async function run(name: Name, verb: Verb, typed: Typed, json: boolean): Promise<object | undefined> {
+async function run(name: Name, verb: Verb, typed: FlagValues, json: boolean): Promise<object | undefined> {
   lowerHeapGrowth()
   const context = createContext(process.env, json)
   try {
@@ -42,13 +42,13 @@ async function run(name: Name, verb: Verb, typed: Typed, json: boolean): Promise
   }
 }
 
-interface Told {
+interface PrintedProblem {
   readonly code: string
   readonly message: string
   readonly details?: Readonly<Record<string, unknown>> | undefined
 }
 
-function problemOf(error: unknown): Told {
+function problemOf(error: unknown): PrintedProblem {
   if (error instanceof Refused) {
     const { refused, details } = error.refusal
     return { code: refused, message: httpMessageOf(refused), details }
@@ -73,7 +73,7 @@ function problemOf(error: unknown): Told {
 function describe(error: unknown): string {
   const { code, message, details } = problemOf(error)
   const lines = [`${message} (${code})`]
-  if (details) lines.push(forPeople((details.fields as object | undefined) ?? details))
+  if (details) lines.push(formatAsText((details.fields as object | undefined) ?? details))
   for (let cause = (error as Error).cause; cause instanceof Error; cause = cause.cause) lines.push(cause.message)
   return lines.join('\n')
 }

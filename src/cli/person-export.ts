@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { refuse } from '#domain/refusal.ts'
 import { type ExportWriter, htmlWriter, jsonWriter } from '#panel/data-export/document.ts'
 import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'
-import { checked, companyIdFrom, Refused, type Verbs } from './verb.ts'
+import { companyIdFrom, Refused, type Verbs, validateInput } from './verb.ts'
 
 const WHO = 'deve ser customer/9, supplier/3, user/4 ou order/5'
 
@@ -21,7 +21,7 @@ const Flags = z.object({
 export const verbs: Verbs<'person export'> = {
   'person export': {
     async run(context, { company, subject, to = '.' }) {
-      const person = checked(Flags, { subject }).subject
+      const person = validateInput(Flags, { subject }).subject
       const { core, companyId } = await companyIdFrom(context, company)
       const pieces = await exportPersonData(core, companyId, person, new Date().toISOString())
       if (!pieces) throw new Refused(refuse('not_found', { subject }))

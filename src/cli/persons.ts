@@ -4,7 +4,7 @@ import { PERSON_KINDS } from '#domain/personal-data.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { accepted, checked, companyIdFrom, parseIdArgument, Refused, type Verbs } from './verb.ts'
+import { accepted, companyIdFrom, parseIdArgument, Refused, type Verbs, validateInput } from './verb.ts'
 
 const KINDS = z.enum(PERSON_KINDS)
 
@@ -28,8 +28,8 @@ export const verbs: Verbs<'person forget'> = {
   'person forget': {
     async run(context, { company, subject, ground, reason, retention, queue }) {
       const person = personOf(subject)
-      const input = checked(ForgetInput, { ground, reason, queue: queue === 'true' })
-      const { retention: years } = checked(Retention, { retention })
+      const input = validateInput(ForgetInput, { ground, reason, queue: queue === 'true' })
+      const { retention: years } = validateInput(Retention, { retention })
       const { core, companyId } = await companyIdFrom(context, company)
       const retention_years = years ?? context.config.RETENTION_YEARS
       const answer: object | null | Refusal = await runAsSystem(core.writer, companyId, forgetPerson, {

@@ -7,7 +7,7 @@ import type { Core } from '#service/core.ts'
 import { companyIdFrom, onEachShard, type Verb, type Verbs } from './verb.ts'
 
 /** Result for one company. */
-interface Told {
+interface TableVerification {
   readonly company_id: number
   readonly revision: number
   readonly equal: boolean
@@ -20,37 +20,37 @@ const verifyVerb: Verb<'projections verify'> = {
       const { core, companyId } = await companyIdFrom(context, company)
       return verifyOne(core, companyId)
     }
-    const told: Told[] = []
+    const results: TableVerification[] = []
     for (const { core } of await context.shards()) {
-      const { rows } = await core.pool.query<{ company_id: number }>(LIVING_HERE)
-      for (const { company_id } of rows) told.push(await verifyOne(core, company_id))
+      const { rows } = await core.pool.query<{ company_id: number }>(COMPANIES_OF_SHARD)
+      for (const { company_id } of rows) results.push(await verifyOne(core, company_id))
     }
-    return told.sort((a, b) => a.company_id - b.company_id)
+    return results.sort((a, b) => a.company_id - b.company_id)
   },
-  isBad: (result) => [result].flat().some((each) => !(each as Told).equal),
+  isBad: (result) => [result].flat().some((each) => !(each as TableVerification).equal),
 }
 
 /** The tables are incomplete for companies that migrate away or arrive. */
-const LIVING_HERE = `select company_id from ledgers where ${isOnThisShard('company_id')}`
+const COMPANIES_OF_SHARD = `select company_id from ledgers where ${isOnThisShard('company_id')}`
 
 /** @throws Error during a rebuild: the tables cannot be compared then. */
-async function verifyOne(core: Core, companyId: number): Promise<Told> {
+async function verifyOne(core: Core, companyId: number): Promise<TableVerification> {
   const found = await checkTables(core, companyId)
-  if (found.kind !== 'verified') throw new Error('the tables are being made anew: verify them when that is done')
+  if (found.kind !== 'verified') throw new Error('the tables are being rebuilt; verify them afterwards')
   const { revision, differences } = found
   return { company_id: companyId, revision, equal: differences.length === 0, differences }
 }
 
 /** Length of pauses as a multiple of the working time, to leave Postgres and the processor to the service. */
-const RESTS = 3
-const GENTLE = { parallel: 1, pace: (spent_ms: number) => delay(spent_ms * RESTS) }
+const PAUSE_FACTOR = 3
+const PACED = { parallel: 1, pace: (spent_ms: number) => delay(spent_ms * PAUSE_FACTOR) }
 
 export const verbs: Verbs<'projections'> = {
   'projections verify': verifyVerb,
   'projections rebuild': {
     yields: true,
     async run(context, { 'at-once': isAtOnce }) {
-      const pace = isAtOnce ? {} : GENTLE
+      const pace = isAtOnce ? {} : PACED
       const onProgress = (count: number) => process.stderr.write(`${count} events\n`)
       return onEachShard(await context.shards({ upgrades: true }), async (core) => {
         const { events, companies, parity } = await core.rebuild({ onProgress, ...pace })

@@ -9,19 +9,19 @@ import { WrongSealKey } from '#integrity/proofs/key-ring.ts'
 import { CannotRestore, restore } from '#integrity/proofs/restore.ts'
 import { newId } from '#lib/ids.ts'
 import { sealingOf } from './ledger-seal.ts'
-import { accepted, checked, Refused, type Verbs } from './verb.ts'
+import { accepted, Refused, type Verbs, validateInput } from './verb.ts'
 
-const Said = RestoreInput.pick({ reason: true })
+const RestoreReason = RestoreInput.pick({ reason: true })
 
 export const verbs: Verbs<'restored'> = {
   restored: {
     async run(context, flags) {
-      const { reason } = checked(Said, { reason: flags.reason })
-      const said = { lost_after: instantOf(flags['lost-after']), reason, copy: flags.copy !== undefined }
+      const { reason } = validateInput(RestoreReason, { reason: flags.reason })
+      const statement = { lost_after: parsePastInstant(flags['lost-after']), reason, copy: flags.copy !== undefined }
       const core = await context.core({ shard: flags.shard })
       const { event_store } = await core.health()
       if (event_store !== undefined && event_store !== 'up')
-        throw new CannotRestore('the EventStoreDB cannot be reached, or has not been caught up with')
+        throw new CannotRestore('EventStoreDB is unreachable or the service has not caught up with it; retry later')
       const { EVENTSTORE_URL: eventStoreUrl = null } = context.config
       const place = {
         ...sealingOf(core),
@@ -34,7 +34,7 @@ export const verbs: Verbs<'restored'> = {
         // All shards belong to one installation, also in a copy: the default shard must be recorded first.
         const isFurther = flags.shard !== undefined && flags.shard !== DEFAULT_SHARD
         const copyId = isFurther ? await installationIdOf((await context.core()).pool) : randomUUID()
-        return accepted(await restore({ ...place, newId, newInstallationId: () => copyId }, said))
+        return accepted(await restore({ ...place, newId, newInstallationId: () => copyId }, statement))
       } catch (error) {
         if (error instanceof CheckpointAltered || error instanceof WrongSealKey)
           throw new Refused(invalid('seal-key', error.message))
@@ -45,7 +45,7 @@ export const verbs: Verbs<'restored'> = {
 }
 
 /** @throws Refused */
-function instantOf(text: string): string {
+function parsePastInstant(text: string): string {
   const ms = Date.parse(text)
   if (!/[Zz]|[+-]\d\d:\d\d$/.test(text) || Number.isNaN(ms))
     throw new Refused(invalid('lost-after', 'deve ser um instante com fuso, como 2026-03-10T12:00:00Z'))

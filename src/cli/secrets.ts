@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { refuse } from '#domain/refusal.ts'
-import type { Typed } from './arguments.ts'
+import type { FlagValues } from './arguments.ts'
 import type { Flags } from './commands.ts'
 import { Refused } from './verb.ts'
 
@@ -13,7 +13,7 @@ const MISSING = 'falta na entrada padrão'
  * machine can see arguments, but not piped input. Without such a secret the input stays unread. @throws Refused if the
  * input ends too early
  */
-export async function withSecrets(flags: Flags, values: Typed, input: NodeJS.ReadableStream): Promise<Typed> {
+export async function withSecrets(flags: Flags, values: FlagValues, input: NodeJS.ReadableStream): Promise<FlagValues> {
   const names = Object.keys(flags).filter((name) => flags[name]?.isSecret && values[name] === FROM_INPUT)
   if (names.length === 0) return values
   const read: Record<string, string> = {}

@@ -12,16 +12,16 @@ import { createShardsView } from '#sharding/shards.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** Data outside the ledgers; docs/operations/sharding.md describes what to do about each. */
-const LOST = `A shard is made anew from the event store. Lost for good is what only its own database knew:
-  - API keys, sessions, tokens of tills, links of invitations; passwords too, where the shard is main
+const LOSSES = `The shard is rebuilt from the event store. Data that only its own database had is lost:
+  - API keys, sessions, tokens of tills, links of invitations; on the default shard also passwords
   - keys of persons, unless ops.person_keys is restored from a backup first: without them names, documents,
-    addresses, e-mails and contacts that the ledgers hold are empty for ever
+    addresses, e-mails and contacts in the ledgers can never be decrypted
   - secrets of webhooks, access tokens and notification secrets of stores
-  - deliveries that were not made, and their numbers; answers kept for 24 hours; refused offline sales; logs`
+  - pending webhook deliveries and sequence numbers; stored answers of the last 24 hours; refused offline sales; logs`
 
 const CONFIRM = 'confirme com --yes que o que só o banco da casa sabia está perdido'
 
-const tell = (line: string): void => {
+const printLine = (line: string): void => {
   process.stderr.write(`${line}\n`)
 }
 
@@ -33,7 +33,7 @@ export const verbs: Verbs<'shard rebuild'> = {
       if (!named && name !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { shard: name, setting: 'SHARDS' }))
       if (EVENTSTORE_URL === undefined)
         throw new Refused(invalid('name', 'os livros da casa estão no banco dela: restaure um backup'))
-      tell(LOST)
+      printLine(LOSSES)
       if (yes === undefined) throw new Refused(invalid('yes', CONFIRM))
       const place = named ? addressesOf(context.config, named) : await context.addresses(DEFAULT_SHARD)
       const given = { name, eventStoreUrl: EVENTSTORE_URL, withoutKeys: withoutKeys !== undefined }
@@ -42,9 +42,9 @@ export const verbs: Verbs<'shard rebuild'> = {
   },
 }
 
-type Given = { readonly name: string; readonly eventStoreUrl: string; readonly withoutKeys: boolean }
+type RebuildOptions = { readonly name: string; readonly eventStoreUrl: string; readonly withoutKeys: boolean }
 
-async function rebuild(context: Context, given: Given, place: Addresses): Promise<object> {
+async function rebuild(context: Context, given: RebuildOptions, place: Addresses): Promise<object> {
   const { config } = context
   const { SHARDS = [] } = config
   const { databaseUrl, ownerUrl } = place
@@ -57,13 +57,21 @@ async function rebuild(context: Context, given: Given, place: Addresses): Promis
           shards: createShardsView([DEFAULT_SHARD, ...SHARDS.map((each) => each.name)], (shard) => opened.get(shard)),
           log: () => {},
         }
-  return withGiver(context, given.name, async (giver) => {
+  return withExistingShard(context, given.name, async (giver) => {
     const hooks = over && createDirectoryHooks(over, given.name, SHARDS)
-    const shard = { ...given, databaseUrl, ownerUrl, config: configOf(config, given.name), giver, hooks, tell }
+    const shard = {
+      ...given,
+      databaseUrl,
+      ownerUrl,
+      config: configOf(config, given.name),
+      giver,
+      hooks,
+      tell: printLine,
+    }
     const { core, report } = await rebuildShard(shard)
     try {
       opened.set(given.name, core)
-      if (over) await findAgain(context, over, opened)
+      if (over) await rebuildDirectory(context, over, opened)
       return { shard: given.name, ...report }
     } finally {
       await core.close()
@@ -72,25 +80,32 @@ async function rebuild(context: Context, given: Given, place: Addresses): Promis
 }
 
 /** Installation id, secrets and keys are equal on all shards, so any other shard can provide them. */
-async function withGiver<T>(context: Context, name: string, work: (giver: Pool | null) => Promise<T>): Promise<T> {
+async function withExistingShard<T>(
+  context: Context,
+  name: string,
+  work: (giver: Pool | null) => Promise<T>,
+): Promise<T> {
   if (name !== DEFAULT_SHARD) return work((await context.core()).pool)
   const [other] = context.config.SHARDS ?? []
   if (!other) return work(null)
   return withPool(other.url, { max: 1, application_name: 'tillbook command' }, async (pool) => {
     await pool.query('select from ops.installation').catch((cause: unknown) => {
-      throw new Unavailable(`shard ${other.name} cannot be reached, which knows whose companies are its own`, { cause })
+      throw new Unavailable(
+        `shard ${other.name} is unreachable; it is needed to read the id and secrets of the installation`,
+        { cause },
+      )
     })
     return await work(pool)
   })
 }
 
-type Over = Parameters<typeof sweepDirectory>[0]
+type SweepOptions = Parameters<typeof sweepDirectory>[0]
 
 /**
  * Fills a new directory from all shards. An existing directory is complete; entries that the shard no longer has are
  * removed.
  */
-async function findAgain(context: Context, over: Over, opened: Map<string, Core>): Promise<void> {
+async function rebuildDirectory(context: Context, over: SweepOptions, opened: Map<string, Core>): Promise<void> {
   const names = [DEFAULT_SHARD, ...(context.config.SHARDS ?? []).map(({ name }) => name)]
   for (const name of names) await over.directory.addShard(name)
   for (const name of names) if (!opened.has(name)) opened.set(name, await context.core({ shard: name }))

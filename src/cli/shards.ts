@@ -39,7 +39,7 @@ export const verbs: Verbs<'shard add' | 'shard list'> = {
       }
       await prepareShard({
         name,
-        giver: main.pool,
+        existingShard: main.pool,
         ...addressesOf(config, named),
         masterKeys: loadMasterKeys(config),
         onExcess,

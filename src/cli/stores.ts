@@ -12,7 +12,16 @@ import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { findStore, listStores } from '#queries/stores.ts'
-import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verb, type Verbs } from './verb.ts'
+import {
+  accepted,
+  type Context,
+  companyIdFrom,
+  givenFlags,
+  Refused,
+  type Verb,
+  type Verbs,
+  validateInput,
+} from './verb.ts'
 
 /** Runs a command on the store with an alias, which also identifies its company. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
@@ -23,8 +32,8 @@ async function onStore<I extends { alias: string }>(context: Context, command: C
   throw new Refused(refuse('not_found', { alias: input.alias }))
 }
 
-const switching = (command: Command<SwitchStoreInput>): Verb<'store enable' | 'store disable'> => ({
-  run: (context, values) => onStore(context, command, checked(SwitchStoreInput, values)),
+const switchVerb = (command: Command<SwitchStoreInput>): Verb<'store enable' | 'store disable'> => ({
+  run: (context, values) => onStore(context, command, validateInput(SwitchStoreInput, values)),
 })
 
 interface Fields {
@@ -40,16 +49,16 @@ const inputOf = ({ alias, commission, 'access-token': token, 'notification-secre
 export const verbs: Verbs<'store'> = {
   'store create': {
     async run(context, { company, sandbox, ...values }) {
-      const input = checked(CreateStoreInput, { ...inputOf(values), sandbox: sandbox !== undefined })
+      const input = validateInput(CreateStoreInput, { ...inputOf(values), sandbox: sandbox !== undefined })
       const { core, companyId } = await companyIdFrom(context, company)
       return accepted(await runAsSystem<StoreObject, CreateStoreInput>(core.writer, companyId, createStore, input))
     },
   },
   'store update': {
-    run: (context, values) => onStore(context, updateStore, checked(UpdateStoreInput, inputOf(values))),
+    run: (context, values) => onStore(context, updateStore, validateInput(UpdateStoreInput, inputOf(values))),
   },
-  'store enable': switching(enableStore),
-  'store disable': switching(disableStore),
+  'store enable': switchVerb(enableStore),
+  'store disable': switchVerb(disableStore),
   'store list': {
     async run(context, { company }) {
       const { core, companyId } = await companyIdFrom(context, company)

@@ -8,7 +8,7 @@ import { openQueue } from '#demo/till/sale.ts'
 import { type Credentials, createSession } from '#demo/till/session.ts'
 import { createTill, playDay } from '#demo/till/till.ts'
 import { invalid } from '#domain/refusal.ts'
-import { checked, Refused, type Verbs } from './verb.ts'
+import { Refused, type Verbs, validateInput } from './verb.ts'
 
 const SALES = 25
 const Plan = z.strictObject({ sales: z.int().min(0).max(10_000), url: webAddressSetting })
@@ -20,7 +20,7 @@ export const verbs: Verbs<'till'> = {
   till: {
     async run({ config }, { url = config.PUBLIC_URL, email, password, demo, sales, queue: file = null }) {
       const credentials = await credentialsOf(config, demo ? {} : { email, password })
-      const plan = checked(Plan, { sales: sales === undefined ? SALES : Number(sales), url })
+      const plan = validateInput(Plan, { sales: sales === undefined ? SALES : Number(sales), url })
       // Progress goes to standard error; the report is the result.
       const say = (text: string) => void process.stderr.write(`${text}\n`)
       const line = createLine(plan.url)

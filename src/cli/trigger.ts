@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createServiceClient } from '#cli/integrator/service-client.ts'
 import { TRIGGERED_EVENTS, trigger } from '#cli/integrator/triggers.ts'
 import { webAddressSetting } from '#config/values.ts'
-import { checked, type Verbs } from './verb.ts'
+import { type Verbs, validateInput } from './verb.ts'
 
 const Plan = z.strictObject({ event: z.enum(TRIGGERED_EVENTS), url: webAddressSetting })
 
@@ -11,7 +11,7 @@ const Plan = z.strictObject({ event: z.enum(TRIGGERED_EVENTS), url: webAddressSe
 export const verbs: Verbs<'trigger'> = {
   trigger: {
     async run({ config }, { event: name, key, url: base = config.PUBLIC_URL, store }) {
-      const { event, url } = checked(Plan, { event: name, url: base })
+      const { event, url } = validateInput(Plan, { event: name, url: base })
       const tag = randomBytes(3).toString('hex')
       return trigger(event, { service: createServiceClient(url, key, randomUUID), tag, store })
     },

@@ -17,7 +17,16 @@ import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { createMailer } from '#notifications/mailer.ts'
 import type { UserObject } from '#projections/users.ts'
-import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verb, type Verbs } from './verb.ts'
+import {
+  accepted,
+  type Context,
+  companyIdFrom,
+  givenFlags,
+  Refused,
+  type Verb,
+  type Verbs,
+  validateInput,
+} from './verb.ts'
 
 const UserFields = CreateUserInput.omit({ password_hash: true }).extend({ password: Password })
 const NamedByEmail = CreateUserInput.pick({ email: true })
@@ -40,19 +49,19 @@ async function onUser<I extends { id: number }>(
   return accepted(await runAsSystem<UserObject>(core.writer, companyId, command, { id: rows[0].id, ...rest }))
 }
 
-interface TypedTerms {
+interface AccessFlags {
   readonly 'access-until'?: string | undefined
   readonly 'personal-data'?: string | undefined
 }
 
 /** Converts flags to the user fields of commands. */
-function fieldsOf({ 'access-until': access_until, 'personal-data': told, ...fields }: TypedTerms): object {
-  const personal_data = told === 'yes' || told === 'no' ? told === 'yes' : told
+function fieldsOf({ 'access-until': access_until, 'personal-data': personalData, ...fields }: AccessFlags): object {
+  const personal_data = personalData === 'yes' || personalData === 'no' ? personalData === 'yes' : personalData
   return givenFlags({ ...fields, access_until, personal_data })
 }
 
-const switching = (command: Command<{ id: number }>): Verb<'user deactivate' | 'user reactivate'> => ({
-  run: (context, { company, ...values }) => onUser(context, company, checked(NamedByEmail, values), command),
+const switchVerb = (command: Command<{ id: number }>): Verb<'user deactivate' | 'user reactivate'> => ({
+  run: (context, { company, ...values }) => onUser(context, company, validateInput(NamedByEmail, values), command),
 })
 
 /** E-mails an invitation link, or prints it without a mail server. An open or revoked invitation is sent again. */
@@ -84,11 +93,11 @@ async function invite(context: Context, company: string, fields: z.infer<typeof 
 
 export const verbs: Verbs<'user'> = {
   'user invite': {
-    run: (context, { company, ...values }) => invite(context, company, checked(InviteFields, fieldsOf(values))),
+    run: (context, { company, ...values }) => invite(context, company, validateInput(InviteFields, fieldsOf(values))),
   },
   'user create': {
     async run(context, { company, ...values }) {
-      const { password, ...fields } = checked(UserFields, fieldsOf(values))
+      const { password, ...fields } = validateInput(UserFields, fieldsOf(values))
       const { core, companyId } = await companyIdFrom(context, company)
       const input = { ...fields, password_hash: await hashPassword(password) }
       return accepted(await runAsSystem<UserObject>(core.writer, companyId, createUser, input))
@@ -105,14 +114,15 @@ export const verbs: Verbs<'user'> = {
     },
   },
   'user update': {
-    run: (context, { company, ...values }) => onUser(context, company, checked(Changes, fieldsOf(values)), updateUser),
+    run: (context, { company, ...values }) =>
+      onUser(context, company, validateInput(Changes, fieldsOf(values)), updateUser),
   },
   'user set-password': {
     async run(context, { company, ...values }) {
-      const { email, password } = checked(Passwords, values)
+      const { email, password } = validateInput(Passwords, values)
       return onUser(context, company, { email, password_hash: await hashPassword(password) }, changePassword)
     },
   },
-  'user deactivate': switching(deactivateUser),
-  'user reactivate': switching(reactivateUser),
+  'user deactivate': switchVerb(deactivateUser),
+  'user reactivate': switchVerb(reactivateUser),
 }

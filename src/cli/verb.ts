@@ -63,7 +63,7 @@ export class Refused extends Error {
 }
 
 /** Validates values with a command's schema. @throws Refused that names each invalid value */
-export function checked<T>(schema: z.ZodType<T>, input: unknown): T {
+export function validateInput<T>(schema: z.ZodType<T>, input: unknown): T {
   const result = schema.safeParse(input)
   if (result.success) return result.data
   throw new Refused(refuse('validation_failed', { ...describeIssues(result.error) }))
@@ -77,7 +77,7 @@ const Port = z
   .refine((port) => port <= 65_535, PORT)
 
 /** Parses a port. @throws Refused */
-export const portOf = (port: string): number => checked(z.object({ port: Port }), { port }).port
+export const portOf = (port: string): number => validateInput(z.object({ port: Port }), { port }).port
 
 /** Result of a command. @throws Refused */
 export function accepted<R extends object>(answer: R | Refusal): R {

@@ -21,7 +21,7 @@ export async function ringOf({ sealing }: Core): Promise<KnownRing | null> {
 
 export const companiesOf = (core: Core): Promise<number[]> => knownCompanies(core, core.sealing?.directory ?? null)
 
-interface Given extends Pick<OwnCheckpoints, 'heads'> {
+interface LedgerToVerify extends Pick<OwnCheckpoints, 'heads'> {
   readonly companyId: number
 }
 
@@ -29,7 +29,7 @@ interface Given extends Pick<OwnCheckpoints, 'heads'> {
 export async function verifySealed(
   core: Core,
   ring: KnownRing | null,
-  { companyId, heads }: Given,
+  { companyId, heads }: LedgerToVerify,
 ): Promise<Verification> {
   try {
     const nothing: OwnCheckpoints = { anchors: [], heads: [] }

@@ -75,7 +75,7 @@ export function daysFrom(first: string, count: number): string[] {
 }
 
 /** A UTC instant so many milliseconds later, as Instant gives it. */
-export const later = (utcInstant: string, ms: number): string =>
+export const addMilliseconds = (utcInstant: string, ms: number): string =>
   ms === 0 ? utcInstant : new Date(Date.parse(utcInstant) + ms).toISOString()
 
 /** The day `n` years and `days` days later; 29 February becomes 28 February in other years. */

@@ -20,13 +20,13 @@ export const DISPUTE_STATUSES = ['open', 'lost', 'won'] as const
 export type DisputeStatus = (typeof DISPUTE_STATUSES)[number]
 
 /** Own status and dispute for the provider's status (ORDER-3, ORDER-14). */
-interface Told {
+interface ReportedStatus {
   readonly status: OrderStatus
   readonly dispute: DisputeStatus | null
 }
 
 /** Null for an unknown status of the provider, which changes nothing. */
-export function readStatus(providerStatus: string, detail: string | null): Told | null {
+export function readStatus(providerStatus: string, detail: string | null): ReportedStatus | null {
   // Only paid payments are disputed: the money stays until a decision.
   if (providerStatus === 'in_mediation') return { status: 'paid', dispute: 'open' }
   if (providerStatus === 'charged_back') {
@@ -48,7 +48,7 @@ export type NotificationOutcome = (typeof NOTIFICATION_OUTCOMES)[number]
 const RANKS: Readonly<Record<OrderStatus, number>> = { pending: 0, failed: 1, cancelled: 1, paid: 2, refunded: 3 }
 
 /** State of a payment, recorded or reported. */
-export interface PaymentState extends Told {
+export interface PaymentState extends ReportedStatus {
   /** Refunded so far. */
   readonly refundedCents: number
   /** Last change at the provider, Unix ms; null if it reports none. */
@@ -59,34 +59,35 @@ export interface PaymentState extends Told {
  * Decides whether a reported state applies. Payments only move forward, except that a dispute won by the shop returns
  * the money (ORDER-4, ORDER-14). `before` is null for a new payment.
  */
-export function judge(before: PaymentState | null, told: PaymentState): 'applied' | 'duplicate' | 'stale' {
+export function classifyReport(before: PaymentState | null, reported: PaymentState): 'applied' | 'duplicate' | 'stale' {
   if (before === null) return 'applied'
-  const isSame = before.status === told.status && before.refundedCents === told.refundedCents
-  const dispute = disputeAfter(before, told)
+  const isSame = before.status === reported.status && before.refundedCents === reported.refundedCents
+  const dispute = disputeAfter(before, reported)
   if (isSame && before.dispute === dispute) return 'duplicate'
-  if (isEarlier(told, before)) return 'stale'
-  if (before.status !== told.status) return isMove(before, told) ? 'applied' : 'stale'
-  if (before.refundedCents !== told.refundedCents)
-    return told.refundedCents > before.refundedCents ? 'applied' : 'stale'
-  const isOld = dispute === 'open' && before.dispute !== null && !isEarlier(before, told)
+  if (isEarlier(reported, before)) return 'stale'
+  if (before.status !== reported.status) return isForwardMove(before, reported) ? 'applied' : 'stale'
+  if (before.refundedCents !== reported.refundedCents)
+    return reported.refundedCents > before.refundedCents ? 'applied' : 'stale'
+  const isOld = dispute === 'open' && before.dispute !== null && !isEarlier(before, reported)
   return isOld ? 'stale' : 'applied'
 }
 
-function isMove(before: PaymentState, told: PaymentState): boolean {
-  if (RANKS[told.status] > RANKS[before.status]) return true
-  const isBack = before.status === 'refunded' && told.status === 'paid' && before.dispute !== null
-  return isBack && (told.dispute === 'won' || isEarlier(before, told))
+function isForwardMove(before: PaymentState, reported: PaymentState): boolean {
+  if (RANKS[reported.status] > RANKS[before.status]) return true
+  const isBack = before.status === 'refunded' && reported.status === 'paid' && before.dispute !== null
+  return isBack && (reported.dispute === 'won' || isEarlier(before, reported))
 }
 
 const isEarlier = (one: PaymentState, other: PaymentState): boolean =>
   one.changedAt !== null && other.changedAt !== null && one.changedAt < other.changedAt
 
 /** Dispute after a report: the provider no longer mentions a finished dispute. */
-export function disputeAfter(before: PaymentState | null, told: PaymentState): DisputeStatus | null {
+export function disputeAfter(before: PaymentState | null, reported: PaymentState): DisputeStatus | null {
   const known = before?.dispute ?? null
-  if (told.dispute !== null || before === null || known === null || known === 'won') return told.dispute ?? known
-  if (told.status === 'refunded') return 'lost'
-  return told.status === 'paid' && isEarlier(before, told) ? 'won' : known
+  if (reported.dispute !== null || before === null || known === null || known === 'won')
+    return reported.dispute ?? known
+  if (reported.status === 'refunded') return 'lost'
+  return reported.status === 'paid' && isEarlier(before, reported) ? 'won' : known
 }
 
 /** Payment fields that determine the order's status. */

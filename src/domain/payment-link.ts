@@ -10,7 +10,7 @@ export interface PaymentLinks {
 }
 
 /** Identifies an order, even across discarded or restored databases. */
-interface Linked {
+interface LinkedOrder {
   readonly id: number
   readonly store_alias: string
   readonly provider_reference: string
@@ -20,8 +20,8 @@ interface Linked {
 const HALF = 22
 const TOKEN = new RegExp(`^([1-9]\\d{0,14})-([A-Za-z0-9_-]{${HALF}})[A-Za-z0-9_-]{${HALF}}$`)
 
-const macOf = (secret: Buffer, ...said: (string | number)[]): string =>
-  createHmac('sha256', secret).update(JSON.stringify(said)).digest('base64url').slice(0, HALF)
+const macOf = (secret: Buffer, ...parts: (string | number)[]): string =>
+  createHmac('sha256', secret).update(JSON.stringify(parts)).digest('base64url').slice(0, HALF)
 
 function isSame(one: string, other: string): boolean {
   const [left, right] = [Buffer.from(one), Buffer.from(other)]
@@ -31,7 +31,7 @@ function isSame(one: string, other: string): boolean {
 const aliasHalf = (secret: Buffer, alias: string, id: number): string => macOf(secret, 'order', alias, id)
 
 /** Token of an order: its id, a MAC of store and id, and a MAC of the unique reference (ORDER-30, ADR-0025). */
-export const tokenOf = (secret: Buffer, { id, store_alias, provider_reference }: Linked): string =>
+export const tokenOf = (secret: Buffer, { id, store_alias, provider_reference }: LinkedOrder): string =>
   `${id}-${aliasHalf(secret, store_alias, id)}${macOf(secret, 'reference', provider_reference)}`
 
 /** Order id of a token that was issued here for the store; null otherwise. Needs no database. */
@@ -41,7 +41,7 @@ export function orderIdOf(secret: Buffer, alias: string, token: string): number 
 }
 
 /** Verifies the token of an order in constant time. */
-export const isTokenOf = (secret: Buffer, token: string, order: Linked): boolean =>
+export const isTokenOf = (secret: Buffer, token: string, order: LinkedOrder): boolean =>
   isSame(token, tokenOf(secret, order))
 
 /** CSRF code of forms on the token's page: only the page contains it. */
@@ -53,7 +53,7 @@ export const isFormCode = (secret: Buffer, token: string, code: string): boolean
 /** Path of the pages for buyers. */
 export const CHECKOUT = '/pagar'
 
-type Payable = Linked & { readonly payments: readonly OrderPayment[]; readonly cancelled_at: string | null }
+type Payable = LinkedOrder & { readonly payments: readonly OrderPayment[]; readonly cancelled_at: string | null }
 
 /** Payment link of an order; null if it can no longer be paid. */
 export const paymentUrlOf = ({ secret, publicUrl }: PaymentLinks, order: Payable): string | null =>

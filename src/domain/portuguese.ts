@@ -27,7 +27,7 @@ const FORMATS: Record<string, string> = {
 
 type Issue = z.core.$ZodRawIssue
 
-function listed(values: readonly unknown[]): string {
+function formatList(values: readonly unknown[]): string {
   return values.map((value) => (typeof value === 'string' ? `"${value}"` : String(value))).join(', ')
 }
 
@@ -49,8 +49,8 @@ function message(issue: Issue): string {
       return TYPES[issue.expected] ?? 'tem um tipo inválido'
     case 'invalid_value':
       return issue.values.length === 1
-        ? `deve ser ${listed(issue.values)}`
-        : `deve ser um destes valores: ${listed(issue.values)}`
+        ? `deve ser ${formatList(issue.values)}`
+        : `deve ser um destes valores: ${formatList(issue.values)}`
     case 'too_big':
     case 'too_small':
       return sizeMessage(issue)
@@ -59,11 +59,11 @@ function message(issue: Issue): string {
     case 'not_multiple_of':
       return `deve ser múltiplo de ${issue.divisor}`
     case 'unrecognized_keys':
-      return `campo desconhecido: ${listed(issue.keys)}`
+      return `campo desconhecido: ${formatList(issue.keys)}`
     case 'invalid_union':
       // No branches: the discriminator matches none of the options.
       return Array.isArray(issue.options)
-        ? `deve ser um destes valores: ${listed(issue.options)}`
+        ? `deve ser um destes valores: ${formatList(issue.options)}`
         : 'tem um valor inválido'
     default:
       return 'tem um valor inválido'

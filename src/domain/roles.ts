@@ -49,7 +49,7 @@ export interface AccessTerms {
 }
 
 /** Whether a user has access on a day of the company. */
-export const isLetIn = ({ access_until }: Pick<AccessTerms, 'access_until'>, today: string): boolean =>
+export const hasAccessOn = ({ access_until }: Pick<AccessTerms, 'access_until'>, today: string): boolean =>
   (access_until ?? null) === null || today <= (access_until as string)
 
 /** Whether a user may see names, documents and contacts of persons (PANEL-83). */

@@ -16,7 +16,7 @@ const WHOLE = 'body'
 
 type Issue = z.core.$ZodIssue
 type Path = readonly PropertyKey[]
-interface Found {
+interface CollectedProblems {
   fields: Map<string, string[]>
   unknown: Set<string>
 }
@@ -26,13 +26,13 @@ interface Found {
  * strict objects. For a union, the problems of the closest branch.
  */
 export function describeIssues(error: z.ZodError): Problems {
-  const found: Found = { fields: new Map(), unknown: new Set() }
+  const found: CollectedProblems = { fields: new Map(), unknown: new Set() }
   for (const issue of error.issues) collect(issue, [], found)
   // fromEntries defines own properties; an assignment would lose a field named __proto__.
   return { fields: Object.fromEntries(found.fields), unknown_fields: [...found.unknown] }
 }
 
-function collect(issue: Issue, parent: Path, found: Found): void {
+function collect(issue: Issue, parent: Path, found: CollectedProblems): void {
   const path = [...parent, ...issue.path]
   if (issue.code === 'unrecognized_keys') {
     for (const key of issue.keys) {
@@ -50,7 +50,7 @@ function collect(issue: Issue, parent: Path, found: Found): void {
   addField(found, path, inner?.message ?? issue.message)
 }
 
-function addField(found: Found, path: Path, message: string): void {
+function addField(found: CollectedProblems, path: Path, message: string): void {
   const name = pathName(path)
   const messages = found.fields.get(name)
   if (!messages) {

@@ -34,7 +34,7 @@ export function assetsBelow<N extends string>(base: string, files: Readonly<Reco
   return {
     address(name) {
       const found = assets.get(name)
-      if (!found) throw new Error(`there is no asset ${name}`)
+      if (!found) throw new Error(`asset ${name} does not exist`)
       return `${base}${found.path}`
     },
     serve() {

@@ -50,14 +50,14 @@ const COMPRESS: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
 }
 
 export function createCompress(): Compress {
-  const turns = createKeyedSemaphore(LIMITS)
+  const semaphore = createKeyedSemaphore(LIMITS)
   return async (bytes, coding, key) => {
-    const leave = await turns.acquire(key, AbortSignal.timeout(LONGEST_WAIT_MS))
-    if (!leave) return null
+    const release = await semaphore.acquire(key, AbortSignal.timeout(LONGEST_WAIT_MS))
+    if (!release) return null
     try {
       return await COMPRESS[coding](bytes)
     } finally {
-      leave()
+      release()
     }
   }
 }

@@ -5,8 +5,8 @@ import type { Response } from 'express'
 import { JSON_TYPE } from './answer.ts'
 import type { AnswerProblem } from './middleware/problem-handler.ts'
 import { SECURITY_HEADERS } from './middleware/security-headers.ts'
-import { type Pace, type ReaderPace, watchPace, watchReaders } from './pace.ts'
 import { httpStatusOf, Problem, type ProblemCode, problemBody } from './problems.ts'
+import { type Pace, type ReaderPace, watchPace, watchReaders } from './slow-clients.ts'
 
 export interface MalformedRequestOptions {
   /** Ids of requests that reach no route. */
@@ -16,7 +16,7 @@ export interface MalformedRequestOptions {
 }
 
 /** Requests of a connection. Pipelined requests arrive before earlier ones are answered. */
-interface Line {
+interface ConnectionState {
   last: { readonly request: IncomingMessage; readonly response: ServerResponse } | null
   /** In the order of their answers. */
   readonly unanswered: Set<ServerResponse>
@@ -29,19 +29,19 @@ interface Line {
  */
 export function answerMalformed(server: Server, options: MalformedRequestOptions): void {
   const { newId, pace } = options
-  const lines = new WeakMap<object, Line>()
-  const lineOf = (socket: object): Line => {
-    const line = lines.get(socket) ?? { last: null, unanswered: new Set(), isRefused: false }
-    lines.set(socket, line)
-    return line
+  const states = new WeakMap<object, ConnectionState>()
+  const stateOf = (socket: object): ConnectionState => {
+    const state = states.get(socket) ?? { last: null, unanswered: new Set(), isRefused: false }
+    states.set(socket, state)
+    return state
   }
 
-  const giveUp = (socket: Socket, code: ProblemCode | null) => {
-    const line = lineOf(socket)
-    if (line.isRefused) return
-    line.isRefused = true
+  const refuseConnection = (socket: Socket, code: ProblemCode | null) => {
+    const state = stateOf(socket)
+    if (state.isRefused) return
+    state.isRefused = true
     if (code === null || !socket.writable) socket.destroy()
-    else void refuse(line, socket, code, options)
+    else void refuse(state, socket, code, options)
   }
 
   const sockets = new Set<Socket>()
@@ -50,7 +50,7 @@ export function answerMalformed(server: Server, options: MalformedRequestOptions
     sockets.add(socket)
     socket.once('close', () => {
       sockets.delete(socket)
-      for (const response of lineOf(socket).unanswered) abandon(response)
+      for (const response of stateOf(socket).unanswered) abandon(response)
     })
   })
   server.once(
@@ -58,24 +58,26 @@ export function answerMalformed(server: Server, options: MalformedRequestOptions
     watchReaders(sockets, pace, (socket) => socket.destroy()),
   )
   server.prependListener('request', (request, response) => {
-    const line = lineOf(request.socket)
-    line.last = { request, response }
-    line.unanswered.add(response)
-    const unwatch = watchPace(request, pace, () => giveUp(request.socket, 'request_timeout'))
+    const state = stateOf(request.socket)
+    state.last = { request, response }
+    state.unanswered.add(response)
+    const unwatch = watchPace(request, pace, () => refuseConnection(request.socket, 'request_timeout'))
     response.once('close', () => {
       unwatch()
-      line.unanswered.delete(response)
+      state.unanswered.delete(response)
     })
   })
   // A server may ignore an expectation (RFC 9110); Node would refuse unknown ones.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-  server.on('connect', (_request, socket: Socket) => endWith(socket, 'method_not_allowed', newId()))
+  server.on('connect', (_request, socket: Socket) => sendLastAnswer(socket, 'method_not_allowed', newId()))
 
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => giveUp(socket, problemOf(error.code)))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
+    refuseConnection(socket, problemOf(error.code)),
+  )
 
   // The event also fires while the service is still working on an answer; the client is not at fault then.
   server.on('timeout', (socket: Socket) => {
-    const [next] = lineOf(socket).unanswered
+    const [next] = stateOf(socket).unanswered
     if (!next || next.headersSent) socket.destroy()
   })
 }
@@ -99,7 +101,7 @@ function problemOf(code: string | undefined): ProblemCode | null {
 
 /** Waits for the answers to earlier requests: the client would take the error for one of them. */
 async function refuse(
-  { last, unanswered }: Line,
+  { last, unanswered }: ConnectionState,
   socket: Socket,
   code: ProblemCode,
   { newId, answer }: MalformedRequestOptions,
@@ -116,10 +118,10 @@ async function refuse(
     return
   }
   await Promise.all([...unanswered].map((response) => new Promise((done) => response.once('close', done))))
-  endWith(socket, code, newId())
+  sendLastAnswer(socket, code, newId())
 }
 
-function endWith(socket: Socket, code: ProblemCode, requestId: string): void {
+function sendLastAnswer(socket: Socket, code: ProblemCode, requestId: string): void {
   const body = Buffer.from(problemBody(new Problem(code), requestId))
   const head = [
     `HTTP/1.1 ${httpStatusOf(code)} ${code}`,

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
 import gracefulShutdown from 'http-graceful-shutdown'
 import { answerMalformed, type MalformedRequestOptions } from './malformed-requests.ts'
-import type { Pace, ReaderPace } from './pace.ts'
+import type { Pace, ReaderPace } from './slow-clients.ts'
 import { readTls, renewTls, type TlsFiles } from './tls.ts'
 
 /** Connection limits of a server, against slow, idle or too many clients. */

@@ -25,11 +25,11 @@ export function renewTls(
   onError: (error: unknown) => void,
   look_ms = LOOK_MS,
 ): () => void {
-  const stamp = () => [files.certFile, files.keyFile].map((file) => statSync(file).mtimeMs).join()
-  let seen = stamp()
-  const look = () => {
+  const readModificationTimes = () => [files.certFile, files.keyFile].map((file) => statSync(file).mtimeMs).join()
+  let seen = readModificationTimes()
+  const reloadIfChanged = () => {
     try {
-      const now = stamp()
+      const now = readModificationTimes()
       if (now === seen) return
       server.setSecureContext(readTls(files))
       seen = now
@@ -37,7 +37,7 @@ export function renewTls(
       onError(error)
     }
   }
-  const timer = setInterval(look, look_ms)
+  const timer = setInterval(reloadIfChanged, look_ms)
   timer.unref()
   return () => clearInterval(timer)
 }

@@ -68,10 +68,10 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     }
   }
 
-  async function look(companyIds: readonly number[]): Promise<void> {
+  async function readPositions(companyIds: readonly number[]): Promise<void> {
     if (companyIds.length === 0) return
     try {
-      const { rows } = await pool.query<Looked>({ ...LOOK, values: [companyIds] })
+      const { rows } = await pool.query<LedgerState>({ ...READ_POSITIONS, values: [companyIds] })
       publish(rows.filter(({ isElsewhere }) => !isElsewhere))
       // Subscribers reconnect and are routed to the company's new shard.
       for (const { companyId, isElsewhere } of rows) if (isElsewhere) end([...(companies.get(companyId) ?? [])])
@@ -87,7 +87,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     onNotification(message) {
       const positions = message === null ? null : decodePositions(message)
       if (positions) publish(positions)
-      else void look([...companies.keys()])
+      else void readPositions([...companies.keys()])
     },
     onError,
   })
@@ -99,7 +99,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
         throw new TenantLimitExceeded('too many live subscriptions of this company or process')
       const subscription: Subscription = { companyId, known: since, subscriber, places }
       companies.set(companyId, (companies.get(companyId) ?? new Set()).add(subscription))
-      void look([companyId])
+      void readPositions([companyId])
       return () => remove(subscription)
     },
     async close() {
@@ -110,12 +110,12 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
   }
 }
 
-interface Looked extends LedgerPosition {
+interface LedgerState extends LedgerPosition {
   readonly isElsewhere: boolean
 }
 
-const LOOK = {
-  name: 'look_at_ledgers',
+const READ_POSITIONS = {
+  name: 'read_ledger_positions',
   text: `select company_id as "companyId", revision, coalesce(move in ('left', 'arriving'), false) as "isElsewhere"
          from ops.ledgers where company_id = any($1::bigint[])`,
 }

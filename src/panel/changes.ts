@@ -56,9 +56,9 @@ export function describeChanges(before: object | null, after: object | null, tim
 }
 
 /** Data of an event in display texts, without the id of its record. */
-export function saidBy({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
-  const { id: _, ...said } = data as Json
-  const { changes, ...more } = said
+export function describeEventData({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
+  const { id: _, ...fields } = data as Json
+  const { changes, ...more } = fields
   return describeChanges(null, { ...more, ...(isObject(changes) ? changes : {}) }, timezone)
 }
 
@@ -75,8 +75,8 @@ export function fieldsChangedBy({ data }: Pick<Envelope, 'data'>): string[] {
 export function changesOfEach(events: readonly Pick<Envelope, 'data'>[], timezone: string): Change[][] {
   const known: Record<string, unknown> = {}
   return events.map(({ data }) => {
-    const { id: _, changes, ...said } = data as Json
-    const after: Json = { ...said, ...(isObject(changes) ? changes : {}) }
+    const { id: _, changes, ...fields } = data as Json
+    const after: Json = { ...fields, ...(isObject(changes) ? changes : {}) }
     const before = Object.fromEntries(Object.keys(after).map((name) => [name, known[name]]))
     Object.assign(known, after)
     return describeChanges(before, after, timezone)

@@ -32,8 +32,8 @@ export function noteDone(response: Response, done: FlashCode): void {
  * The flash code of the address, if its action has just been done: a saved or shared address shows no message
  * (PANEL-107).
  */
-export function doneBefore(request: Request, told: unknown): FlashCode | null {
-  const flash = flashOf(String(told ?? ''))
+export function doneBefore(request: Request, cookie: unknown): FlashCode | null {
+  const flash = flashOf(String(cookie ?? ''))
   return flash !== null && cookieOf(request, noticeName(request)) === flash ? flash : null
 }
 

@@ -13,7 +13,11 @@ import { FLASHES } from './words/flashes.ts'
  * Redirects to the login, and back to the page afterwards. The login page carries the submitted form; the server stores
  * nothing of it (PANEL-105). `read` limits the form to the size that unauthenticated clients may send.
  */
-export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: RequestHandler): RequestHandler {
+export function createLoginRedirect(
+  routes: readonly PanelRoute[],
+  mostBytes: number,
+  read: RequestHandler,
+): RequestHandler {
   const find = routeAt(routes)
   return async (request, response, next) => {
     // htmx would insert the login into a part of the page: the whole page is redirected instead.
@@ -28,7 +32,7 @@ export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: 
     const refills = route && 'refill' in route && route.refill !== undefined
     if (!refills || !isSmallForm(request, mostBytes)) return sendToLogin(request, response)
     try {
-      if (request.body === undefined) await readBy(read, request, response)
+      if (request.body === undefined) await readForm(read, request, response)
       keepTyped(request, response)
     } catch (error) {
       next(error)
@@ -44,7 +48,7 @@ export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: 
 }
 
 /** Resolves when the form has been read. An exception in a callback of the parser would end the process. */
-const readBy = (read: RequestHandler, request: Request, response: Response): Promise<void> =>
+const readForm = (read: RequestHandler, request: Request, response: Response): Promise<void> =>
   new Promise((resolve, reject) => {
     void read(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
   })

@@ -93,10 +93,10 @@ export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): s
             {FLASHES[visit.flash]}
           </p>
         )}
-        <Standing visit={visit} />
+        <InstallationNotice visit={visit} />
         <TestBar visit={visit} />
-        <Past visit={visit} />
-        <Withheld visit={visit} />
+        <PastNotice visit={visit} />
+        <MaskingNotice visit={visit} />
         <PermissionContext.Provider value={visit.reaches}>
           <Head page={page} visit={visit} />
           {page.body}
@@ -122,16 +122,16 @@ const UserMenu = ({ visit: { session } }: { readonly visit: PageContext }) => (
   </div>
 )
 
-const Standing = ({ visit: { context } }: { readonly visit: PageContext }) => {
-  const { standing } = context
-  if (standing.trouble())
+const InstallationNotice = ({ visit: { context } }: { readonly visit: PageContext }) => {
+  const { installation } = context
+  if (installation.trouble())
     return (
       <p class="past" role="note">
         <strong>Nada pode ser gravado agora.</strong> Os dados parecem ter voltado de uma cópia de segurança. Quem opera
         o serviço precisa confirmar isso; até lá, tudo pode ser consultado.
       </p>
     )
-  if (!standing.isCopy()) return null
+  if (!installation.isCopy()) return null
   return (
     <p class="past" role="note">
       <strong>Isto é uma cópia, para testes.</strong> Nada sai dela: nem avisos, nem e-mails, nem pagamentos.
@@ -148,7 +148,7 @@ const TestBar = ({ visit: { session } }: { readonly visit: PageContext }) =>
   ) : null
 
 /** Explains once what `(retido)` on a page means. */
-const Withheld = ({ visit: { session } }: { readonly visit: PageContext }) =>
+const MaskingNotice = ({ visit: { session } }: { readonly visit: PageContext }) =>
   session.isToldPersons ? null : (
     <p class="past" role="note">
       Dados pessoais retidos: nomes, documentos e contatos de pessoas aparecem como <em>{MASKED}</em>, e não são
@@ -156,7 +156,7 @@ const Withheld = ({ visit: { session } }: { readonly visit: PageContext }) =>
     </p>
   )
 
-const Past = ({ visit }: { readonly visit: PageContext }) => {
+const PastNotice = ({ visit }: { readonly visit: PageContext }) => {
   const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =

@@ -72,10 +72,10 @@ export interface MenuProps {
 }
 
 /** Singular and plural. */
-type Named = readonly [one: string, several: string]
+type CountWords = readonly [one: string, several: string]
 
 /** Names of the counts, for screen readers. */
-const WAITS: Readonly<Record<keyof PendingCounts, Named>> = {
+const WAITS: Readonly<Record<keyof PendingCounts, CountWords>> = {
   tills: ['venda recusada', 'vendas recusadas'],
   receivables: ['conta vencida', 'contas vencidas'],
   payables: ['conta vencida', 'contas vencidas'],
@@ -83,7 +83,7 @@ const WAITS: Readonly<Record<keyof PendingCounts, Named>> = {
   integrations: ['webhook com falha', 'webhooks com falha'],
 }
 
-const Count = ({ count, what }: { readonly count: number; readonly what: Named }) =>
+const Count = ({ count, what }: { readonly count: number; readonly what: CountWords }) =>
   count === 0 ? null : (
     <span class="count">
       {count < MAX_PENDING ? count : `${MAX_PENDING - 1}+`}

@@ -29,7 +29,7 @@ export function pageContextOf(
   return {
     context,
     session,
-    readModel: { companyId, pool: shownTo(session, context.poolOf(companyId)), timezone, today, moment: null },
+    readModel: { companyId, pool: maskedPoolOf(session, context.poolOf(companyId)), timezone, today, moment: null },
     params: {},
     query,
     path: request.path,
@@ -39,7 +39,7 @@ export function pageContextOf(
 }
 
 /** Read model of a session, with the values masked that its role must not see. */
-function shownTo({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
+function maskedPoolOf({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
   const { seesCosts, seesPayables } = RIGHTS[role]
   return maskPersons(pool, { persons: !isToldPersons, costs: !seesCosts, payables: !seesPayables })
 }
@@ -48,10 +48,10 @@ function shownTo({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
  * Context that may read from a replica. Pages show everything committed before the request, wherever they are read
  * (SHARD-103).
  */
-export function atAnyMoment(visit: PageContext): PageContext {
+export function withReplicaReads(visit: PageContext): PageContext {
   const { context, session, readModel } = visit
   const { pool, store } = context.readsOf(session.companyId, LATEST)
-  return { ...visit, context: { ...context, store }, readModel: { ...readModel, pool: shownTo(session, pool) } }
+  return { ...visit, context: { ...context, store }, readModel: { ...readModel, pool: maskedPoolOf(session, pool) } }
 }
 
 /** @throws Problem if the body of the request is not a form */
@@ -63,13 +63,13 @@ export function formOf(request: Request): FormBody {
 
 const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-type Sender = Pick<FormSubmission, 'requestId' | 'address' | 'file'>
+type RequestSource = Pick<FormSubmission, 'requestId' | 'address' | 'file'>
 
 /** Context of a form submission. Its commands run as the user, with the panel as their origin. */
 export function formSubmissionOf(
   visit: PageContext,
   form: FormBody,
-  { requestId, address, file }: Sender,
+  { requestId, address, file }: RequestSource,
 ): FormSubmission {
   const { _csrf, ...content } = form
   const key = formText(form, '_key')
@@ -80,8 +80,8 @@ export function formSubmissionOf(
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
   const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session) }
-  let asked = 0
-  const idempotency = () => ({ key: ownKey(`painel:${key}:${asked++}`), requestHash })
+  let commands = 0
+  const idempotency = () => ({ key: ownKey(`painel:${key}:${commands++}`), requestHash })
   return {
     ...visit,
     form,
@@ -114,7 +114,7 @@ export async function atMoment<T>(
   const showThen = async ({ pool, calendar, revision }: CompanyAsOf) => ({
     of: await show({
       ...visit,
-      readModel: { companyId, pool: shownTo(visit.session, pool), ...calendar, moment: { asked, at, revision } },
+      readModel: { companyId, pool: maskedPoolOf(visit.session, pool), ...calendar, moment: { asked, at, revision } },
     }),
   })
   const shown = await withCompanyAsOf(visit.context, companyId, at, showThen, gone).catch((error: unknown) => {

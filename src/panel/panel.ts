@@ -20,17 +20,17 @@ import { answerPanelFailure, type ResponseTarget, sendPanelPage, sendRedirect } 
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
 import { isCrossSite, isOpenToLinks, sendStep, stepFirst } from './cross-site.tsx'
+import { fileTurns, sendFile } from './csv-download.ts'
 import { DATA_EXPORT_PATH, dataExportDownload } from './data-export/download.ts'
-import { toLogin } from './ended-session.ts'
+import { linkRoutes } from './emailed-links.tsx'
+import { createLoginRedirect } from './ended-session.ts'
 import { fileForm, isFileForm } from './file-form.ts'
 import { formText } from './forms/form.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
-import { linkRoutes } from './links.tsx'
-import { fileTurns, sendFile } from './list-file.ts'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
-import { atAnyMoment, atMoment, formOf, formSubmissionOf } from './page-context.ts'
+import { atMoment, formOf, formSubmissionOf, withReplicaReads } from './page-context.ts'
 import { changesRecords, mayOpen, routeAt, routeReachOf } from './permissions.ts'
 import { AGAIN } from './preserved-input.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
@@ -88,12 +88,19 @@ export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets())
   router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(context.addresses)), requireOwnSite)
-  const readStrangersForm = formParser(unauthenticatedBodyBudget(context.strangers.panelLogins), LOGIN_LIMITS)
+  const readStrangersForm = formParser(
+    unauthenticatedBodyBudget(context.unauthenticatedBodies.panelLogins),
+    LOGIN_LIMITS,
+  )
   router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
-  const readEndedForm = formParser(unauthenticatedBodyBudget(context.strangers.panelLogins), ENDED_LIMITS)
-  const login = toLogin(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
+  const readEndedForm = formParser(unauthenticatedBodyBudget(context.unauthenticatedBodies.panelLogins), ENDED_LIMITS)
+  const login = createLoginRedirect(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
   router.use(
-    requireSession(context, { reachOfRole: routeReachOf(PANEL_ROUTES), toLogin: login, apart: countedApart(context) }),
+    requireSession(context, {
+      reachOfRole: routeReachOf(PANEL_ROUTES),
+      toLogin: login,
+      apart: createSeparateLimits(context),
+    }),
     parserOf(companyBodyBudget(context.bodies)),
     requireSessionStill(context, login),
   )
@@ -137,7 +144,7 @@ const CROSS_SITE_PER_MINUTE = 30
  * Separate limits for event streams, which stay open for hours, and for requests from other sites, which must not use
  * up the session's limit (PANEL-303, PANEL-305). Per process.
  */
-function countedApart({ panelLimits }: PanelContext): (request: Request) => MinuteLimit | null {
+function createSeparateLimits({ panelLimits }: PanelContext): (request: Request) => MinuteLimit | null {
   const streams = createMinuteLimit({ perMinute: panelLimits.ofSession })
   const fromOtherSites = createMinuteLimit({ perMinute: CROSS_SITE_PER_MINUTE })
   return (request) => (request.path === LIVE_PATH ? streams : isCrossSite(request) ? fromOtherSites : null)
@@ -163,14 +170,14 @@ function handlerOf(route: PanelRoute, { files, pages }: PanelTurns): RequestHand
     response.locals.place = place
     requireRight(route, visit)
     requireText(visit.query)
-    const gone = goneFrom(response)
+    const gone = abortOnClose(response)
     const { companyId, userId } = visit.session
     const inTurn = (work: () => Promise<void>) => pages.run(`${companyId}/${userId}`, work, gone)
     if ('submit' in route) return inTurn(() => submit(route, place, request, response))
     if (isCrossSite(request) && !isOpenToLinks(route, visit)) return sendStep(request, response, place)
     if ('table' in route) {
       const send = (then: PageContext) => sendFile(route, then, request, response)
-      const read = () => (route.asOf ? atMoment(atAnyMoment(visit), send, gone) : send(visit))
+      const read = () => (route.asOf ? atMoment(withReplicaReads(visit), send, gone) : send(visit))
       return files.run(companyId, read, gone)
     }
     await inTurn(() => show(route, place, request, response, gone))
@@ -185,16 +192,16 @@ async function show(
   gone: AbortSignal,
 ): Promise<void> {
   const { visit } = place
-  const read = route.asOf || route.fromReplica ? atAnyMoment(visit) : visit
+  const read = route.asOf || route.fromReplica ? withReplicaReads(visit) : visit
   const [shown, waiting] = await Promise.all([
     route.asOf ? atMoment(read, (then) => showAt(route, then), gone) : showAt(route, read),
-    request.get('hx-request') === 'true' ? null : waitingIn(visit),
+    request.get('hx-request') === 'true' ? null : loadPendingCounts(visit),
   ])
-  const page = shown.page ?? (await laterOf(route, read, shown.visit))
+  const page = shown.page ?? (await placeholderOf(route, read, shown.visit))
   answer(response, page, { ...place, visit: shown.visit, waiting })
 }
 
-const waitingIn = ({ context, session }: PageContext): Promise<PendingCounts> =>
+const loadPendingCounts = ({ context, session }: PageContext): Promise<PendingCounts> =>
   countPending(context.poolOf(session.companyId), session.companyId, session.today)
 
 /** @throws Problem if the role may not open the page */
@@ -205,7 +212,7 @@ function requireRight(route: PanelRoute, { session: { role } }: PageContext): vo
 }
 
 /** Aborted when the connection closes. */
-function goneFrom(response: Response): AbortSignal {
+function abortOnClose(response: Response): AbortSignal {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   return gone.signal
@@ -220,7 +227,7 @@ const showAt = async (route: PageRoute, visit: PageContext) => ({
  * Placeholder for a record that did not exist yet at the requested moment; null if it does not exist at present either
  * (PANEL-165).
  */
-async function laterOf(
+async function placeholderOf(
   route: PageRoute,
   visit: PageContext,
   { readModel: { moment } }: PageContext,
@@ -241,11 +248,11 @@ async function submit(route: FormRoute, place: ResponseTarget, request: Request,
   const submission = formSubmissionOf(place.visit, form, sender)
   if (formText(form, AGAIN) !== '' && route.refill) {
     const visit: PageContext = { ...place.visit, flash: 'de-volta' }
-    const [page, waiting] = await Promise.all([route.refill(submission), waitingIn(visit)])
+    const [page, waiting] = await Promise.all([route.refill(submission), loadPendingCounts(visit)])
     return answer(response, page, { ...place, visit, waiting })
   }
   const result = await route.submit(submission)
-  const waiting = result && 'body' in result ? await waitingIn(place.visit) : null
+  const waiting = result && 'body' in result ? await loadPendingCounts(place.visit) : null
   if (result && 'issued' in result && result.issued)
     setSessionCookie(request, response, result.issued.token, result.issued.expiresAt)
   answer(response, result, { ...place, waiting })

@@ -42,7 +42,7 @@ export interface PanelContext extends AsOfCore {
   readonly provider: PaymentProvider
   readonly verifier: Verifier
   /** Whether the installation accepts writes. */
-  readonly standing: Pick<InstallationCheck, 'trouble' | 'isCopy'>
+  readonly installation: Pick<InstallationCheck, 'trouble' | 'isCopy'>
   readonly proof: ProofServices
   readonly prover: Prover
   readonly deliveryNotifier: DeliveryNotifier
@@ -56,7 +56,7 @@ export interface PanelContext extends AsOfCore {
   /** Memory budget of form bodies. */
   readonly bodies: MemoryBudget
   /** Memory budget of login bodies. */
-  readonly strangers: UnauthenticatedBodies
+  readonly unauthenticatedBodies: UnauthenticatedBodies
   /** Generates a new signing secret. */
   newSecret(): string
   /** Whether webhooks may use http and private addresses. */

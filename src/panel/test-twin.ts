@@ -20,7 +20,7 @@ const NAME = 110
  * Creates the test twin of the owner's company, or continues an interrupted creation, and adds the user to it as an
  * owner (KIT-32). Each part is created only if it is missing.
  */
-export async function makeTwin(submission: FormSubmission): Promise<Refusal | null> {
+export async function createTwin(submission: FormSubmission): Promise<Refusal | null> {
   const { context, session } = submission
   const { companyId } = session
   const pool = context.poolOf(companyId)
@@ -29,8 +29,8 @@ export async function makeTwin(submission: FormSubmission): Promise<Refusal | nu
   if (isRefusal(noted)) return noted
   const twinId = (await getTestCompanyState(pool, companyId))?.twin_id
   const company = (await getRow(pool, companyId, 'company', companyId)) as CompanyObject | null
-  if (!twinId || !company) throw new Error(`company ${companyId} has no twin, though it was noted`)
-  await fill(submission, twinId, company)
+  if (!twinId || !company) throw new Error(`test twin: company ${companyId} has none although makeTestTwin succeeded`)
+  await copySettings(submission, twinId, company)
   const password_hash = await hashPassword(context.newSecret())
   const owner = { name: session.userName, email: session.email, role: 'owner' as const, password_hash }
   const joined = await runAsSystem<object>(context.writer, twinId, createUser, owner)
@@ -41,11 +41,15 @@ export async function makeTwin(submission: FormSubmission): Promise<Refusal | nu
 const MOST_COPIED = 200
 
 /** Copies the company's present settings and payment types to the twin. */
-async function fill({ context, session }: FormSubmission, twinId: number, company: CompanyObject): Promise<void> {
+async function copySettings(
+  { context, session }: FormSubmission,
+  twinId: number,
+  company: CompanyObject,
+): Promise<void> {
   const run = async <I>(command: Command<I>, input: I) => {
     const answer = await runAsSystem<object>(context.writer, twinId, command, input)
     if (answer && isRefusal(answer) && answer.refused !== 'duplicate_resource')
-      throw new Error(`the test twin ${twinId} could not be made: ${answer.refused}`)
+      throw new Error(`test twin ${twinId}: a command was refused: ${answer.refused}`)
   }
   const { created_at: _, test: __, id: ___, ...settings } = company
   await context.found(twinId)

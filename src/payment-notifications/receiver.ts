@@ -34,7 +34,7 @@ export interface NotificationOptions extends Processing {
   /** Called with the outcome of each notification. */
   readonly onNotified?: ((outcome: NotificationOutcomeRecord['outcome']) => void) | undefined
   /** Memory budget for notification bodies. */
-  readonly strangers: UnauthenticatedBodies
+  readonly unauthenticatedBodies: UnauthenticatedBodies
   readonly log: LogError
 }
 
@@ -99,7 +99,7 @@ async function receive(options: NotificationOptions, request: Request, response:
   const tooMany = signature === undefined ? await countAddress(options, request) : null
   // The body is read even if refused: notifications of known orders are stored whole, and the response must not
   // reveal whether the order is known (RCV-32).
-  const body = await bodyOf(options.strangers.notifications, request, response)
+  const body = await bodyOf(options.unauthenticatedBodies.notifications, request, response)
   const sender =
     tooMany || body instanceof Problem
       ? UNKNOWN_SENDER

@@ -1,6 +1,6 @@
-import { RecordPaymentInput, recordPayment, stateKnown, stateTold } from '#commands/orders/record-payment.ts'
+import { RecordPaymentInput, recordedStateOf, recordPayment, reportedStateOf } from '#commands/orders/record-payment.ts'
 import { fromCents } from '#domain/money.ts'
-import { judge } from '#domain/orders.ts'
+import { classifyReport } from '#domain/orders.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
@@ -57,8 +57,8 @@ export async function applyPayment(
 }
 
 function whyUnchanged(order: OrderObject, record: RecordPaymentInput): PaymentOutcome {
-  const told = stateTold(record, order.total)
+  const told = reportedStateOf(record, order.total)
   if (told === null) return 'ignored'
   const known = order.payments.find((payment) => payment.provider_payment_id === record.provider_payment_id)
-  return judge(known ? stateKnown(known) : null, told)
+  return classifyReport(known ? recordedStateOf(known) : null, told)
 }

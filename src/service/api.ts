@@ -119,13 +119,13 @@ function openShared({ watchShared }: InterfaceFigures) {
   watchShared('panel_calls', panelTurns)
   watchShared('downloads', outgoing.waiting)
   watchShared('download_bytes', outgoing.bytes)
-  const strangers = {
+  const unauthenticatedBodies = {
     panelLogins: createMemoryBudget(STRANGERS),
     tillLogins: createMemoryBudget(STRANGERS),
     notifications: createMemoryBudget(STRANGERS),
     checkouts: createMemoryBudget(STRANGERS),
   }
-  return { bodies, largeCalls, panelTurns, outgoing, strangers }
+  return { bodies, largeCalls, panelTurns, outgoing, unauthenticatedBodies }
 }
 
 /** Shared by the interfaces of all shards of a process. Closed after the last of them. */
@@ -187,10 +187,11 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
     options: {
       ...core,
       ...options,
+      installation: core.standing,
       feed,
       calls,
       onPage: metrics.onPage,
-      gate: countedAuthenticator(createApiAuthenticator(gatePool, options.limits), metrics),
+      authenticator: countedAuthenticator(createApiAuthenticator(gatePool, options.limits), metrics),
       sync: { login: panel.login, tokens, calls: tillCalls },
       live,
       panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },

@@ -11,7 +11,7 @@ import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { readModel } from '#projections/index.ts'
-import { assertEmpty, unfinished } from '#sharding/assert-empty.ts'
+import { assertEmpty, unfinishedShardName } from '#sharding/assert-empty.ts'
 import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { prepareShard } from '#sharding/prepare-shard.ts'
 import { type Core, coreSettings, openCore } from './core.ts'
@@ -53,7 +53,8 @@ export async function rebuildShard(
   const { name, databaseUrl, ownerUrl, config, giver, hooks, tell } = given
   await assertEmpty(databaseUrl, name)
   const masterKeys = loadMasterKeys(config)
-  if (giver) await prepareShard({ name: unfinished(name), giver, databaseUrl, ownerUrl, masterKeys })
+  if (giver)
+    await prepareShard({ name: unfinishedShardName(name), existingShard: giver, databaseUrl, ownerUrl, masterKeys })
   const lost_keys = given.withoutKeys ? await giveUp(given) : 0
   const started_ms = performance.now()
   const rateOf = (events: number) => Math.round((events / (performance.now() - started_ms)) * 1000)

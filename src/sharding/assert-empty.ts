@@ -20,7 +20,7 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
     if (!isPrepared) return
     const made = await pool.query(
       'select from ops.read_model where $1 = $2 or (select i.name from ops.installation i) is distinct from $1',
-      [unfinished(name), name],
+      [unfinishedShardName(name), name],
     )
     if (made.rowCount !== 0)
       throw new UnsupportedPostgres(
@@ -33,7 +33,8 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
  * Name of a shard until its rebuild is complete: no process takes it for the shard. The default shard keeps its name,
  * because processes wait for it.
  */
-export const unfinished = (name: string): string => (name === DEFAULT_SHARD ? DEFAULT_SHARD : `${name}:unfinished`)
+export const unfinishedShardName = (name: string): string =>
+  name === DEFAULT_SHARD ? DEFAULT_SHARD : `${name}:unfinished`
 
 /** Schemas of a shard, also during a rebuild. */
 const OURS = '^(ops|ledger|read|read_next)$'

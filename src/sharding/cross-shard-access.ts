@@ -56,7 +56,7 @@ export function createShardedAccess(options: AccessOptions): ShardedAccess {
   const login = createLogin(shards.main.pool, people)
   const made = new WeakMap<object, ShardAccess>()
 
-  function at(name: string): ShardAccess {
+  function accessOf(name: string): ShardAccess {
     const shard = shards.at(name)
     const known = made.get(shard)
     if (known) return known
@@ -73,7 +73,7 @@ export function createShardedAccess(options: AccessOptions): ShardedAccess {
     return access
   }
 
-  const routes = createRoutes(options, at)
+  const routes = createRoutes(options, accessOf)
   const writer: Writer = {
     run: (request) => routes.ofCompany(request.companyId, (shard) => shard.writer.run(request)),
     idle: async () => {
@@ -84,7 +84,7 @@ export function createShardedAccess(options: AccessOptions): ShardedAccess {
     login,
     sessions: sessionsOver(routes),
     tokens: tokensOver(routes),
-    invitations: invitationsOver(routes, at),
+    invitations: invitationsOver(routes, accessOf),
     passwordLinks: createPasswordLinks({ pool: shards.main.pool, writer, login, mailer, publicUrl, log }),
   }
 }
@@ -98,24 +98,24 @@ interface Routes {
   release(kind: EntryKind, key: Buffer): Promise<void>
 }
 
-function createRoutes({ directory, log }: AccessOptions, at: (shard: string) => ShardAccess): Routes {
+function createRoutes({ directory, log }: AccessOptions, accessOf: (shard: string) => ShardAccess): Routes {
   /** A shard that answers WrongShardError has changed nothing, so the call may be repeated once. */
-  async function following<T>(
+  async function followMigration<T>(
     find: () => Promise<string | null>,
     work: (shard: ShardAccess) => Promise<T>,
   ): Promise<T> {
     try {
-      return await work(at((await find()) ?? DEFAULT_SHARD))
+      return await work(accessOf((await find()) ?? DEFAULT_SHARD))
     } catch (error) {
       if (!(error instanceof WrongShardError)) throw error
       directory.forget(error.companyId)
-      return work(at((await find()) ?? DEFAULT_SHARD))
+      return work(accessOf((await find()) ?? DEFAULT_SHARD))
     }
   }
   return {
-    ofCompany: (companyId, work) => following(() => directory.shardOf(companyId), work),
+    ofCompany: (companyId, work) => followMigration(() => directory.shardOf(companyId), work),
     ofKey: (kind, hash, work) =>
-      following(async () => (hash && (await directory.find(kind, hash))[0]?.shard) ?? null, work),
+      followMigration(async () => (hash && (await directory.find(kind, hash))[0]?.shard) ?? null, work),
     async release(kind, key) {
       try {
         const places = await directory.find(kind, key)
@@ -156,8 +156,8 @@ const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
 })
 
 /**
- * From one shard to another. The directory takes the new session only while `main` has the person's generation of the old one, and forgets
- * it with the next password. Its token is returned only if the old one was alive until then.
+ * Exchanges a session across shards. The directory accepts the new session only while the default shard has the person
+ * generation of the old one. The new token is returned only if the old session was live until then.
  */
 async function exchangeAcross(
   from: Sessions,
@@ -187,10 +187,10 @@ const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
   },
 })
 
-function invitationsOver({ ofCompany, ofKey }: Routes, at: (shard: string) => ShardAccess): Invitations {
+function invitationsOver({ ofCompany, ofKey }: Routes, accessOf: (shard: string) => ShardAccess): Invitations {
   const hashOf = INVITATION_TOKENS.hashOf
   return {
-    create: () => at(DEFAULT_SHARD).invitations.create(),
+    create: () => accessOf(DEFAULT_SHARD).invitations.create(),
     send: (invitation, to) => ofCompany(to.companyId, ({ invitations }) => invitations.send(invitation, to)),
     find: (token) => ofKey('invitation', hashOf(token), ({ invitations }) => invitations.find(token)),
     accept: (token, password, from) =>
@@ -199,15 +199,15 @@ function invitationsOver({ ofCompany, ofKey }: Routes, at: (shard: string) => Sh
 }
 
 /**
- * The interfaces of one shard. For a company that has migrated they throw WrongShardError, so that nothing is looked up
- * in the wrong place (SHARD-29).
+ * Access on one shard. For a company that has migrated it throws WrongShardError, so that no session is looked up on
+ * the wrong shard (SHARD-29).
  */
 export function accessOnShard(
   shard: string,
   access: ShardedAccess,
   directory: Pick<Directory, 'shardOf' | 'find'>,
 ): ShardedAccess {
-  async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
+  async function assertOnShard<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
     if (session && ((await directory.shardOf(session.companyId)) ?? DEFAULT_SHARD) !== shard)
       throw new WrongShardError(session.companyId)
     return session
@@ -220,15 +220,20 @@ export function accessOnShard(
   }
   async function admit(token: string): Promise<AdmittedSession | null> {
     const admitted = await access.sessions.admit(token)
-    if (admitted) await here(admitted.session)
+    if (admitted) await assertOnShard(admitted.session)
     return admitted
   }
   return {
     ...access,
-    sessions: { ...access.sessions, isLive, admit, find: async (token) => here(await access.sessions.find(token)) },
+    sessions: {
+      ...access.sessions,
+      isLive,
+      admit,
+      find: async (token) => assertOnShard(await access.sessions.find(token)),
+    },
     tokens: {
       ...access.tokens,
-      find: async (token, tillVersion) => here(await access.tokens.find(token, tillVersion)),
+      find: async (token, tillVersion) => assertOnShard(await access.tokens.find(token, tillVersion)),
     },
   }
 }

@@ -14,18 +14,18 @@ const FRESH_MS = 60_000
 /** Longest use of a cached answer while it is not. */
 const LONGEST_MS = 24 * 3_600_000
 /** Wait budget for a newer answer if an outdated one is cached. */
-const PATIENCE_MS = 250
+const WAIT_BUDGET_MS = 250
 /** Pause after a failed look-up. */
 const PAUSE_MS = 1_000
 /** Keys in one statement, and queued keys. */
 const BATCH = 500
-const WAITING = 10_000
+const MAX_WAITING = 10_000
 
 export interface DirectoryCacheOptions {
   /** Looks all keys up at once; results in the order of the keys. */
   readonly ask: (keys: readonly string[]) => Promise<readonly (readonly LookUpResult[])[]>
   /** Answers that are kept. */
-  readonly kept: number
+  readonly maxEntries: number
   /** Monotonic, in milliseconds. */
   readonly now: () => number
 }
@@ -45,37 +45,37 @@ export interface DirectoryCache {
   isUp(): boolean
 }
 
-interface Kept {
+interface CacheEntry {
   readonly found: readonly LookUpResult[]
   /** Time of the look-up. */
   readonly at: number
-  isDoubted: boolean
+  isSuspect: boolean
 }
 
-interface Asked {
+interface PendingLookUp {
   readonly key: string
-  readonly isKept: boolean
+  readonly isCacheable: boolean
   readonly answer: Promise<readonly LookUpResult[]>
   readonly resolve: (found: readonly LookUpResult[]) => void
   readonly reject: (error: unknown) => void
 }
 
-function askedFor(key: string, isKept: boolean): Asked {
-  let settle: Pick<Asked, 'resolve' | 'reject'> | undefined
+function createPendingLookUp(key: string, isCacheable: boolean): PendingLookUp {
+  let settle: Pick<PendingLookUp, 'resolve' | 'reject'> | undefined
   const answer = new Promise<readonly LookUpResult[]>((resolve, reject) => {
     settle = { resolve, reject }
   })
-  return { key, isKept, answer, ...(settle as Pick<Asked, 'resolve' | 'reject'>) }
+  return { key, isCacheable, answer, ...(settle as Pick<PendingLookUp, 'resolve' | 'reject'>) }
 }
 
 /** The newer answer if it arrives within the wait budget. */
-async function withPatience(
+async function withWaitBudget(
   newer: Promise<readonly LookUpResult[]>,
   known: readonly LookUpResult[],
 ): Promise<readonly LookUpResult[]> {
   let timer: NodeJS.Timeout | undefined
   const later = new Promise<readonly LookUpResult[]>((resolve) => {
-    timer = setTimeout(() => resolve(known), PATIENCE_MS)
+    timer = setTimeout(() => resolve(known), WAIT_BUDGET_MS)
   })
   try {
     return await Promise.race([newer.catch(() => known), later])
@@ -88,9 +88,9 @@ async function withPatience(
  * Batches all waiting look-ups into one statement at a time: invented keys, which are never cached, take a place in it
  * but no connection (SHARD-21). Only found keys are cached; the least recently used go first.
  */
-export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOptions): DirectoryCache {
-  const kept = new LRUCache<string, Kept>({ max: room })
-  let waiting = new Map<string, Asked>()
+export function createDirectoryCache({ ask, maxEntries, now }: DirectoryCacheOptions): DirectoryCache {
+  const cache = new LRUCache<string, CacheEntry>({ max: maxEntries })
+  let waiting = new Map<string, PendingLookUp>()
   let failedAt = Number.NEGATIVE_INFINITY
   let isUp = true
   /** Incremented on each drop: an answer that was under way may be outdated. */
@@ -98,27 +98,27 @@ export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOpt
 
   const rounds = coalesce(async () => {
     while (waiting.size > 0) {
-      const asked = [...waiting.values()].slice(0, BATCH)
-      for (const { key } of asked) waiting.delete(key)
-      await answer(asked)
+      const pending = [...waiting.values()].slice(0, BATCH)
+      for (const { key } of pending) waiting.delete(key)
+      await answer(pending)
     }
   })
 
-  async function answer(asked: readonly Asked[]): Promise<void> {
+  async function answer(pending: readonly PendingLookUp[]): Promise<void> {
     const dropsBefore = drops
     try {
-      const answers = await ask(asked.map(({ key }) => key))
+      const answers = await ask(pending.map(({ key }) => key))
       isUp = true
-      for (const [position, { key, isKept, resolve }] of asked.entries()) {
+      for (const [position, { key, isCacheable, resolve }] of pending.entries()) {
         const found = answers[position] ?? []
-        if (isKept && drops === dropsBefore) keep(key, found)
+        if (isCacheable && drops === dropsBefore) cacheAnswer(key, found)
         resolve(found)
       }
     } catch (error) {
       isUp = false
       failedAt = now()
       // Rejects all waiting look-ups together.
-      const all = [...asked, ...waiting.values()]
+      const all = [...pending, ...waiting.values()]
       waiting = new Map()
       for (const { reject } of all)
         reject(
@@ -127,40 +127,40 @@ export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOpt
     }
   }
 
-  function keep(key: string, found: readonly LookUpResult[]): void {
-    if (found.length === 0) kept.delete(key)
-    else kept.set(key, { found, at: now(), isDoubted: false })
+  function cacheAnswer(key: string, found: readonly LookUpResult[]): void {
+    if (found.length === 0) cache.delete(key)
+    else cache.set(key, { found, at: now(), isSuspect: false })
   }
 
-  async function lookUp(key: string, isKept: boolean): Promise<readonly LookUpResult[]> {
+  async function lookUp(key: string, isCacheable: boolean): Promise<readonly LookUpResult[]> {
     const known = waiting.get(key)
     if (known) return known.answer
     if (!isUp && now() - failedAt < PAUSE_MS)
       throw new Unavailable('directory lookup failed: database of the default shard is unreachable')
-    if (waiting.size >= WAITING) throw new Unavailable('directory: too many look-ups are queued; try again later')
-    const asked = askedFor(key, isKept)
-    waiting.set(key, asked)
+    if (waiting.size >= MAX_WAITING) throw new Unavailable('directory: too many look-ups are queued; try again later')
+    const pending = createPendingLookUp(key, isCacheable)
+    waiting.set(key, pending)
     rounds.ask()
-    return asked.answer
+    return pending.answer
   }
 
   return {
     ask: (key) => lookUp(key, false),
     async find(key) {
-      const known = kept.get(key)
+      const known = cache.get(key)
       const age = known ? now() - known.at : Number.POSITIVE_INFINITY
       if (!known || age > LONGEST_MS) return lookUp(key, true)
-      if (age <= FRESH_MS && !known.isDoubted) return known.found
-      return withPatience(lookUp(key, true), known.found)
+      if (age <= FRESH_MS && !known.isSuspect) return known.found
+      return withWaitBudget(lookUp(key, true), known.found)
     },
     drop({ companyId, account }) {
       drops += 1
-      for (const [key, { found }] of [...kept.entries()])
-        if (found.some((one) => one.companyId === companyId || (account && one.account === account))) kept.delete(key)
+      for (const [key, { found }] of [...cache.entries()])
+        if (found.some((one) => one.companyId === companyId || (account && one.account === account))) cache.delete(key)
     },
     doubt() {
       drops += 1
-      for (const each of kept.values()) each.isDoubted = true
+      for (const each of cache.values()) each.isSuspect = true
     },
     isUp: () => isUp,
   }

@@ -6,7 +6,7 @@ import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { EntryKind } from './directory-entries.ts'
 import { ENTRY_KINDS, filterLive, type PendingEntry, pendingEntryPage } from './pending-entries.ts'
 import { comparePersons } from './person-sweep.ts'
-import { type PersonDirectory, wipeFormer } from './persons.ts'
+import { eraseFormerLogins, type PersonDirectory } from './persons.ts'
 import type { Shards } from './shards.ts'
 
 export interface DirectorySweep extends PersonDirectory {
@@ -29,7 +29,7 @@ const EVERY_MS = 600_000
 export function sweepOnSchedule(over: DirectorySweep, onError: (error: unknown) => void): Repetition {
   return repeat(
     async (signal) => {
-      for await (const _step of sweepSteps(over)) await pause(STEP_PAUSE_MS, undefined, { signal })
+      for await (const _step of sweepInSteps(over)) await pause(STEP_PAUSE_MS, undefined, { signal })
     },
     EVERY_MS,
     onError,
@@ -42,7 +42,7 @@ export function sweepOnSchedule(over: DirectorySweep, onError: (error: unknown) 
  */
 export async function sweepDirectory(over: DirectorySweep): Promise<SweepReport> {
   let [added, removed] = [0, 0]
-  for await (const step of sweepSteps(over)) {
+  for await (const step of sweepInSteps(over)) {
     added += step.added
     removed += step.removed
   }
@@ -53,7 +53,7 @@ export async function sweepDirectory(over: DirectorySweep): Promise<SweepReport>
  * Adds what shards have and the directory lacks, then removes what no shard has (SHARD-28). Skips shards with pending
  * events.
  */
-async function* sweepSteps(over: DirectorySweep): AsyncGenerator<SweepReport> {
+async function* sweepInSteps(over: DirectorySweep): AsyncGenerator<SweepReport> {
   const level: string[] = []
   for (const { name, shard } of over.shards.present()) {
     if (Object.values(await shard.health()).every((state) => state === 'up')) level.push(name)
@@ -62,7 +62,7 @@ async function* sweepSteps(over: DirectorySweep): AsyncGenerator<SweepReport> {
   const failures: unknown[] = []
   for (const name of level) {
     try {
-      yield* addAllOf(over, name)
+      yield* addMissing(over, name)
     } catch (error) {
       // The other shards are swept; what the directory has of this one stays.
       failures.push(error)
@@ -73,7 +73,7 @@ async function* sweepSteps(over: DirectorySweep): AsyncGenerator<SweepReport> {
   if (failures.length > 0) throw failures[0]
 }
 
-async function* addAllOf(over: DirectorySweep, name: string): AsyncGenerator<SweepReport> {
+async function* addMissing(over: DirectorySweep, name: string): AsyncGenerator<SweepReport> {
   yield* addCompanies(over, name)
   if (name !== DEFAULT_SHARD) for await (const _page of comparePersons(over, name)) yield { added: 0, removed: 0 }
   for (const kind of ENTRY_KINDS) yield* addEntries(over, name, kind)
@@ -92,33 +92,33 @@ async function* addCompanies({ directory, shards }: DirectorySweep, shard: strin
       values: [rows.map(({ company_id }) => company_id), shard],
     })
     const living = rows.filter(({ move }) => move === null || move === 'paused' || move === 'leaving')
-    const { rows: strayed } = await directory.pool.query<Strayed>({
-      ...STRAYED,
+    const { rows: misplaced } = await directory.pool.query<MisplacedCompany>({
+      ...MISPLACED,
       values: [living.map(({ company_id }) => company_id), shard],
     })
-    for (const company of strayed) await takeShard({ directory, shards }, company, shard)
+    for (const company of misplaced) await correctPlacement({ directory, shards }, company, shard)
     yield { added: rowCount ?? 0, removed: 0 }
     after = last.company_id
   }
 }
 
 /** A company on one shard by that shard's word and on another by the directory's. */
-interface Strayed {
+interface MisplacedCompany {
   readonly company_id: number
   readonly shard: string
 }
 
 /** After a restore of the directory from before a migration: the source shard names the target. */
-async function takeShard(
+async function correctPlacement(
   { directory, shards }: Pick<DirectorySweep, 'directory' | 'shards'>,
-  strayed: Strayed,
+  misplaced: MisplacedCompany,
   shard: string,
 ): Promise<void> {
-  if (!shards.present().some(({ name }) => name === strayed.shard)) return
+  if (!shards.present().some(({ name }) => name === misplaced.shard)) return
   const { rows } = await shards
-    .at(strayed.shard)
-    .pool.query<{ lives: boolean }>({ ...LIVES, values: [strayed.company_id] })
-  if (!rows.some(({ lives }) => lives)) await directory.moveTo(strayed.company_id, shard)
+    .at(misplaced.shard)
+    .pool.query<{ is_here: boolean }>({ ...IS_HERE, values: [misplaced.company_id] })
+  if (!rows.some(({ is_here }) => is_here)) await directory.moveTo(misplaced.company_id, shard)
 }
 
 async function* addEntries(
@@ -150,7 +150,7 @@ async function* addEntries(
   }
 }
 
-interface Listed {
+interface ListedEntry {
   readonly kind: EntryKind
   readonly key: Buffer
   readonly company_id: number
@@ -159,10 +159,10 @@ interface Listed {
 
 async function* removeOrphans(over: DirectorySweep, level: ReadonlySet<string>): AsyncGenerator<SweepReport> {
   const { directory } = over
-  let after: Pick<Listed, 'kind' | 'key' | 'company_id'> = { kind: 'api_key', key: Buffer.alloc(0), company_id: 0 }
+  let after: Pick<ListedEntry, 'kind' | 'key' | 'company_id'> = { kind: 'api_key', key: Buffer.alloc(0), company_id: 0 }
   for (;;) {
-    const { rows } = await directory.pool.query<Listed>({
-      ...LISTED,
+    const { rows } = await directory.pool.query<ListedEntry>({
+      ...LIST_ENTRIES,
       values: [after.kind, after.key, after.company_id, SWEEP_STEP_ROWS],
     })
     const last = rows.at(-1)
@@ -180,21 +180,21 @@ async function* removeOrphans(over: DirectorySweep, level: ReadonlySet<string>):
 }
 
 /** Skips companies without a ledger on the shard, as during its rebuild. */
-async function removeOrphansOf(over: DirectorySweep, shard: string, listed: readonly Listed[]): Promise<number> {
+async function removeOrphansOf(over: DirectorySweep, shard: string, listed: readonly ListedEntry[]): Promise<number> {
   const { pool } = over.shards.at(shard)
   const companies = await pool.query<{ company_id: number }>({
     ...WITH_LEDGER,
     values: [[...new Set(listed.map(({ company_id }) => company_id))]],
   })
   const known = new Set(companies.rows.map(({ company_id }) => company_id))
-  const orphans: Listed[] = []
+  const orphans: ListedEntry[] = []
   for (const kind of ENTRY_KINDS) {
     const asked = listed.filter((entry) => entry.kind === kind && known.has(entry.company_id))
     const live = await filterLive(pool, kind, asked)
     orphans.push(...asked.filter((entry) => !live.has(entry)))
   }
   if (orphans.length === 0) return 0
-  const { rows } = await over.directory.pool.query<Listed>({
+  const { rows } = await over.directory.pool.query<ListedEntry>({
     ...REMOVE,
     values: [
       orphans.map(({ kind }) => kind),
@@ -203,7 +203,7 @@ async function removeOrphansOf(over: DirectorySweep, shard: string, listed: read
       shard,
     ],
   })
-  await wipeFormer(
+  await eraseFormerLogins(
     over,
     rows.filter(({ kind }) => kind === 'email').map(({ key }) => key.toString()),
   )
@@ -216,12 +216,12 @@ const LEDGERS = {
 }
 
 /** A company arriving elsewhere still belongs here unless it has left. */
-const LIVES = {
-  name: 'lives_in_shard',
-  text: `select move is null or move <> 'left' as lives from ops.ledgers where company_id = $1 and revision >= 0`,
+const IS_HERE = {
+  name: 'is_on_shard',
+  text: `select move is null or move <> 'left' as is_here from ops.ledgers where company_id = $1 and revision >= 0`,
 }
 
-const STRAYED = {
+const MISPLACED = {
   name: 'companies_of_other_shards',
   text: 'select company_id, shard from ops.company_shards where company_id = any($1::bigint[]) and shard <> $2',
 }
@@ -251,7 +251,7 @@ const ADD_ENTRIES = {
          on conflict do nothing`,
 }
 
-const LISTED = {
+const LIST_ENTRIES = {
   name: 'list_directory',
   text: `select e.kind, e.key, e.company_id, h.shard
          from ops.directory_entries e left join ops.company_shards h on h.company_id = e.company_id

@@ -95,7 +95,7 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
     keyLookupsOnly: true,
     application_name,
   })
-  const lookUps = createDirectoryCache({ ask: (keys) => lookUpEntries(pool, keys), kept: KEPT, now })
+  const lookUps = createDirectoryCache({ ask: (keys) => lookUpEntries(pool, keys), maxEntries: KEPT, now })
   const listener = listenToChannel({
     databaseUrl,
     channel: DIRECTORY_CHANNEL,

@@ -30,7 +30,7 @@ export function createNameReserver(over: PersonDirectory, shard: string): NameRe
     async reserve(rows) {
       await reserveEntries(over, rows)
       // Last, because a decision on a password is not undone.
-      for (const { table, row } of rows) if (table === persons) await settle(over, shard, row as PersonLogin)
+      for (const { table, row } of rows) if (table === persons) await reconcilePassword(over, shard, row as PersonLogin)
     },
   }
 }
@@ -60,7 +60,7 @@ function entryOf(table: AnyTable, row: object): DirectoryEntry | null {
 }
 
 /** @throws StaleDecision if another password is in force, which the shard has by then */
-async function settle(over: PersonDirectory, shard: string, person: PersonLogin): Promise<void> {
+async function reconcilePassword(over: PersonDirectory, shard: string, person: PersonLogin): Promise<void> {
   const inForce = await decidePassword(over, person)
   if (inForce.generation !== person.generation || inForce.password_hash !== person.password_hash) {
     await copyPerson(over.shards.at(shard).pool, inForce)

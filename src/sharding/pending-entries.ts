@@ -12,7 +12,7 @@ export interface PendingEntry {
 }
 
 /** Table and columns of a kind of entry, and the condition under which it is live. */
-interface Held {
+interface EntrySource {
   readonly table: string
   /** Indexed. */
   readonly key: string
@@ -25,7 +25,7 @@ const LOGIN_LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_
   select from users u join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
   where u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation)`
 
-const HELD: Readonly<Record<EntryKind, Held>> = {
+const ENTRY_SOURCES: Readonly<Record<EntryKind, EntrySource>> = {
   api_key: {
     table: 'ops.api_key_secrets',
     key: 'hash',
@@ -41,7 +41,7 @@ const HELD: Readonly<Record<EntryKind, Held>> = {
   email: { table: 'users', key: 'email', type: 'text', live: 'true' },
 }
 
-export const ENTRY_KINDS = Object.keys(HELD) as readonly EntryKind[]
+export const ENTRY_KINDS = Object.keys(ENTRY_SOURCES) as readonly EntryKind[]
 
 /** A page of entries in the order of their keys. */
 export async function pendingEntryPage(
@@ -50,7 +50,7 @@ export async function pendingEntryPage(
   after: PendingEntry | null,
   limit: number,
 ): Promise<readonly PendingEntry[]> {
-  const { table, key, type, live, isLogin } = HELD[kind]
+  const { table, key, type, live, isLogin } = ENTRY_SOURCES[kind]
   const person = isLogin
     ? `(select u.doc->>'email' from users u where u.company_id = t.company_id and u.id = t.user_id) as email, t.person_generation`
     : 'null as email, null as person_generation'
@@ -70,7 +70,7 @@ export async function filterLive<T extends { readonly key: Buffer; readonly comp
   entries: readonly T[],
 ): Promise<ReadonlySet<T>> {
   if (entries.length === 0) return new Set()
-  const { table, key, type, live } = HELD[kind]
+  const { table, key, type, live } = ENTRY_SOURCES[kind]
   const { rows } = await pool.query<{ position: number }>({
     name: `which_live_${kind}`,
     text: `select asked.position::int from unnest($1::${type}[], $2::bigint[]) with ordinality as asked(key, company_id, position)

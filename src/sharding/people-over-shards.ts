@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { hashPassword } from '#access/passwords.ts'
 import { type Membership, membershipsIn, type People } from '#access/people.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
-import { decidePassword, findPerson, type PersonDirectory, wipeFormer } from './persons.ts'
+import { decidePassword, eraseFormerLogins, findPerson, type PersonDirectory } from './persons.ts'
 
 type Database = { readonly pool: Pool }
 
@@ -59,13 +59,15 @@ export function peopleOverShards(over: PersonDirectory): People {
     },
     async begin({ email, companyId }, password) {
       if (await findPerson(over, email)) return false
-      const standing = await Promise.all((await shardsOf(email)).map((shard) => standingOf(shards.at(shard), email)))
-      if (standing.some(({ was_member }) => was_member)) return false
+      const statuses = await Promise.all(
+        (await shardsOf(email)).map((shard) => loadAddressStatus(shards.at(shard), email)),
+      )
+      if (statuses.some(({ was_member }) => was_member)) return false
       const password_hash = await hashPassword(password)
       const begun = await decidePassword(over, { email, password_hash, generation: 0 })
       const shard = shards.at((await directory.shardOf(companyId)) ?? DEFAULT_SHARD)
       // No session for a person who is being erased.
-      if (!(await standingOf(shard, email)).is_known) await wipeFormer(over, [email])
+      if (!(await loadAddressStatus(shard, email)).is_known) await eraseFormerLogins(over, [email])
       return begun.password_hash === password_hash
     },
   }
@@ -76,19 +78,19 @@ const NAMES = new Intl.Collator('pt-BR')
 const byName = (a: Membership, b: Membership): number =>
   NAMES.compare(a.companyName, b.companyName) || a.holder.companyId - b.holder.companyId
 
-interface StandingOfAddress {
+interface AddressStatus {
   /** The address had a user before: the stored password counts, not the invitation's. */
   readonly was_member: boolean
   readonly is_known: boolean
 }
 
-async function standingOf({ pool }: Database, email: string): Promise<StandingOfAddress> {
-  const { rows } = await pool.query<StandingOfAddress>({ ...STANDING, values: [email] })
-  return rows[0] as StandingOfAddress
+async function loadAddressStatus({ pool }: Database, email: string): Promise<AddressStatus> {
+  const { rows } = await pool.query<AddressStatus>({ ...ADDRESS_STATUS, values: [email] })
+  return rows[0] as AddressStatus
 }
 
-const STANDING = {
-  name: 'standing_of_address',
+const ADDRESS_STATUS = {
+  name: 'address_status',
   text: `select coalesce(bool_or(doc ->> 'status' in ('active', 'inactive')), false) as was_member, count(*) > 0 as is_known
          from users where email = $1`,
 }

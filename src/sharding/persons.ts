@@ -39,7 +39,7 @@ export async function decidePassword(
       if (rows.length === 0) return (await tx.query<PersonLogin>(FIND, [email])).rows[0] ?? person
       // Waits for logins that are being registered.
       await tx.query(END_LOGINS, [account])
-      await tx.query(TELL, [DIRECTORY_CHANNEL, accountText(account)])
+      await tx.query(NOTIFY_DIRECTORY, [DIRECTORY_CHANNEL, accountText(account)])
       return person
     })
   } catch (error) {
@@ -61,7 +61,7 @@ export async function pushPassword(
   const others = new Set(places.map(({ shard }) => shard).filter((shard) => shard !== DEFAULT_SHARD && shard !== from))
   await Promise.all(
     [...others].map((shard) =>
-      soon(async () => copyPerson(shards.at(shard).pool, person)).catch((error) =>
+      withTimeout(async () => copyPerson(shards.at(shard).pool, person)).catch((error) =>
         log(`sharding: new password has not reached shard ${shard}`, error),
       ),
     ),
@@ -118,18 +118,18 @@ export async function forgetEmails(
   const { rows } = await shards.at(shard).pool.query<{ email: string }>({ ...FORMER, values: [companyId, emails] })
   const former = rows.map(({ email }) => email)
   await directory.release(former.map((key) => ({ kind: 'email', key, companyId })))
-  await wipeFormer(persons, former)
+  await eraseFormerLogins(persons, former)
 }
 
 /** @throws Postgres errors */
-export async function wipeFormer(
+export async function eraseFormerLogins(
   { shards }: Pick<PersonDirectory, 'shards'>,
   emails: readonly string[],
 ): Promise<void> {
   if (emails.length > 0) await inTransaction(shards.main.pool, (tx) => eraseUnusedLogins(tx, emails))
 }
 
-async function soon<T>(work: () => Promise<T>): Promise<T> {
+async function withTimeout<T>(work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Unavailable('erasing logins timed out')), PUSH_MS)
@@ -156,7 +156,7 @@ const DECIDE = {
 
 const END_LOGINS = { name: 'end_logins_of_account', text: 'delete from ops.directory_entries where account = $1' }
 
-const TELL = { name: 'tell_of_directory', text: 'select pg_notify($1, $2)' }
+const NOTIFY_DIRECTORY = { name: 'notify_directory', text: 'select pg_notify($1, $2)' }
 
 const COPY = {
   name: 'copy_person',

@@ -4,7 +4,7 @@ import type { Placement, ResolvePlacement } from '#ledger/follow/placement.ts'
 import { withPool } from '#postgres/pool.ts'
 import type { Directory } from './directory.ts'
 
-interface Asking {
+interface PlacementResolverOptions {
   /** The shard that asks. */
   readonly shard: string
   readonly directory: Pick<Directory, 'pool'>
@@ -20,20 +20,20 @@ const CONNECT_TIMEOUT_MS = 3_000
  * ledgers of the other shards. A company known nowhere is on the default shard, whose directory may be older than the
  * store, or new (SHARD-90). Connections to additional shards are opened for the query only.
  */
-export function createPlacementResolver({ shard, directory, shards }: Asking): ResolvePlacement {
+export function createPlacementResolver({ shard, directory, shards }: PlacementResolverOptions): ResolvePlacement {
   const others = shards.filter(({ name }) => name !== shard)
-  /** A company that arrives has a ledger here first, so its placement is not asked for again. */
+  /** A company that arrives has a ledger here first, so its placement is not lookedUpIds for again. */
   const elsewhere = new Set<number>()
 
   /** Shards by company. Null if an unreachable shard may have the rest. */
   async function shardsOf(companyIds: readonly number[], found: Map<number, string>): Promise<'all' | null> {
-    for (const { company_id, shard } of await ask(directory.pool, IN_DIRECTORY, companyIds))
+    for (const { company_id, shard } of await queryPlacements(directory.pool, IN_DIRECTORY, companyIds))
       found.set(company_id, shard)
-    const strangers = companyIds.filter((companyId) => !found.has(companyId))
-    if (strangers.length === 0) return 'all'
+    const unknownIds = companyIds.filter((companyId) => !found.has(companyId))
+    if (unknownIds.length === 0) return 'all'
     const answers = await Promise.allSettled([
-      ...(shard === DEFAULT_SHARD ? [] : [ask(directory.pool, IN_SHARD, strangers, DEFAULT_SHARD)]),
-      ...others.map(({ name, url }) => askApart(url, strangers, name)),
+      ...(shard === DEFAULT_SHARD ? [] : [queryPlacements(directory.pool, IN_SHARD, unknownIds, DEFAULT_SHARD)]),
+      ...others.map(({ name, url }) => queryShard(url, unknownIds, name)),
     ])
     for (const answer of answers)
       if (answer.status === 'fulfilled') for (const { company_id, shard } of answer.value) found.set(company_id, shard)
@@ -41,17 +41,17 @@ export function createPlacementResolver({ shard, directory, shards }: Asking): R
   }
 
   return async (companyIds) => {
-    const asked = companyIds.filter((companyId) => !elsewhere.has(companyId))
+    const lookedUpIds = companyIds.filter((companyId) => !elsewhere.has(companyId))
     const found = new Map<number, string>()
-    const whole = asked.length === 0 ? 'all' : await shardsOf(asked, found).catch(() => null)
-    const lives = (companyId: number): Placement => {
+    const whole = lookedUpIds.length === 0 ? 'all' : await shardsOf(lookedUpIds, found).catch(() => null)
+    const placementOf = (companyId: number): Placement => {
       if (elsewhere.has(companyId)) return 'elsewhere'
       const name = found.get(companyId) ?? (whole && DEFAULT_SHARD)
       if (name === null) return 'unknown'
       if (name !== shard) elsewhere.add(companyId)
       return name === shard ? 'here' : 'elsewhere'
     }
-    return new Map(companyIds.map((companyId) => [companyId, lives(companyId)]))
+    return new Map(companyIds.map((companyId) => [companyId, placementOf(companyId)]))
   }
 }
 
@@ -69,7 +69,7 @@ const IN_SHARD = `select company_id, $2 as shard from ops.ledgers
   where company_id = any($1::bigint[]) and (move is null or move in ('paused', 'leaving'))`
 
 /** An empty shard has no companies. @throws on connection errors */
-async function ask(
+async function queryPlacements(
   pool: Pool,
   text: string,
   companyIds: readonly number[],
@@ -85,7 +85,7 @@ async function ask(
 
 const UNDEFINED_TABLE = '42P01'
 
-async function askApart(url: string, companyIds: readonly number[], name: string): Promise<readonly Residence[]> {
+async function queryShard(url: string, companyIds: readonly number[], name: string): Promise<readonly Residence[]> {
   const options = { max: 1, connect_timeout_ms: CONNECT_TIMEOUT_MS, application_name: 'tillbook shards' }
-  return withPool(url, options, (pool) => ask(pool, IN_SHARD, companyIds, name))
+  return withPool(url, options, (pool) => queryPlacements(pool, IN_SHARD, companyIds, name))
 }

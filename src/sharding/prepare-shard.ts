@@ -8,10 +8,10 @@ import { assertLeast } from '#postgres/privileges.ts'
 import { copySealKeys } from './seal-keys.ts'
 import { readShardIdentity, type ShardIdentity } from './shard-identity.ts'
 
-interface Preparation {
+interface ShardPreparation {
   readonly name: string
   /** Of an existing shard. */
-  readonly giver: Pick<Pool, 'query'>
+  readonly existingShard: Pick<Pool, 'query'>
   readonly databaseUrl: string
   readonly ownerUrl: string | undefined
   readonly masterKeys: MasterKeys
@@ -23,17 +23,23 @@ interface Preparation {
  * Prepares an empty database as a shard (SHARD-9): migrations and privileges as its owner, then the installation's id,
  * secrets and keys, which all shards share. Repeatable. @throws UnsupportedPostgres for a database that is in use
  */
-export async function prepareShard({ name, giver, databaseUrl, ownerUrl, ...rest }: Preparation): Promise<void> {
+export async function prepareShard({
+  name,
+  existingShard,
+  databaseUrl,
+  ownerUrl,
+  ...rest
+}: ShardPreparation): Promise<void> {
   await withPool(databaseUrl, { max: 1, application_name: 'tillbook shard' }, async (pool) => {
-    const given = (await readShardIdentity(giver)) as ShardIdentity
-    await assertFree(pool, name, given)
+    const identity = (await readShardIdentity(existingShard)) as ShardIdentity
+    await assertFree(pool, name, identity)
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
     await assertLeast(pool, { onExcess: ownerUrl === undefined ? (rest.onExcess ?? null) : null })
     await claimDatabase({ pool, keys: rest.masterKeys, onMade: () => {} })
-    await takeOverSecrets(giver, pool)
-    await copySealKeys(giver, pool)
+    await copySecrets(existingShard, pool)
+    await copySealKeys(existingShard, pool)
     // Last, so that the name implies a complete shard.
-    await pool.query('update ops.installation set id = $1, name = $2', [given.installation, name])
+    await pool.query('update ops.installation set id = $1, name = $2', [identity.installation, name])
   })
 }
 
@@ -55,8 +61,8 @@ async function assertFree(pool: Pool, name: string, { installation }: ShardIdent
 }
 
 /** Secrets of request hashes and payment links, which a migrating company does not carry. */
-async function takeOverSecrets(giver: Pick<Pool, 'query'>, shard: Pool): Promise<void> {
-  const { rows } = await giver.query<{ name: string; secret: Buffer }>(
+async function copySecrets(existingShard: Pick<Pool, 'query'>, shard: Pool): Promise<void> {
+  const { rows } = await existingShard.query<{ name: string; secret: Buffer }>(
     'select name, secret from ops.installation_secrets',
   )
   await shard.query(

@@ -41,7 +41,7 @@ export async function migrationStateOf(pool: Pool, companyId: number): Promise<M
 }
 
 /** @throws MigrationOutOfOrder */
-async function change(pool: Pool, companyId: number, step: keyof typeof CHANGES): Promise<void> {
+async function changeMigrationState(pool: Pool, companyId: number, step: keyof typeof CHANGES): Promise<void> {
   const { from, to } = CHANGES[step]
   const { rowCount } = await pool.query(
     `update ops.ledgers set move = $2 where company_id = $1 and coalesce(move, '') = any($3::text[])`,
@@ -55,10 +55,12 @@ async function change(pool: Pool, companyId: number, step: keyof typeof CHANGES)
 }
 
 /** Closes writes. When it resolves, no unit of work of the company runs, and none starts (SHARD-41). */
-export const closeWrites = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'close')
+export const closeWrites = (pool: Pool, companyId: number): Promise<void> =>
+  changeMigrationState(pool, companyId, 'close')
 
 /** Opens the company on this shard: a migration has ended or was undone. */
-export const openWrites = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'open')
+export const openWrites = (pool: Pool, companyId: number): Promise<void> =>
+  changeMigrationState(pool, companyId, 'open')
 
 /** The company is arriving: its rows are being built and are not visible yet. */
 export async function markArriving(pool: Pool, companyId: number): Promise<void> {
@@ -67,23 +69,23 @@ export async function markArriving(pool: Pool, companyId: number): Promise<void>
      on conflict (company_id) do update set move = 'arriving' where l.move is null and l.revision < 0`,
     [companyId, GENESIS_HASH],
   )
-  await change(pool, companyId, 'arrive')
+  await changeMigrationState(pool, companyId, 'arrive')
 }
 
 /** Wait budget for work that started earlier: longer than any lease. */
-const PATIENCE_MS = 330_000
-const LOOK_AGAIN_MS = 50
+const WAIT_BUDGET_MS = 330_000
+const POLL_MS = 50
 
 /**
  * The company has left: this shard answers nothing about it (SHARD-42), and open pages reload. Resolves when all
  * statements that may not have seen the change have ended, so that their rows are still replicated.
  * @throws Unavailable on time-out; the company has left all the same
  */
-export async function markLeft(pool: Pool, companyId: number, wait_budget_ms = PATIENCE_MS): Promise<void> {
-  await change(pool, companyId, 'leave')
+export async function markLeft(pool: Pool, companyId: number, wait_budget_ms = WAIT_BUDGET_MS): Promise<void> {
+  await changeMigrationState(pool, companyId, 'leave')
   await pool.query('select pg_notify($1, $2)', [LIVE_CHANNEL, EVERY_COMPANY])
-  const since = await clock(pool)
-  await until(wait_budget_ms, async () => !(await isOverlapped(pool, since)))
+  const since = await readDatabaseClock(pool)
+  await waitUntil(wait_budget_ms, async () => !(await isOverlapped(pool, since)))
 }
 
 /**
@@ -91,22 +93,26 @@ export async function markLeft(pool: Pool, companyId: number, wait_budget_ms = P
  * ended (SHARD-45). Fast when repeated.
  * @throws Unavailable on time-out; the company stays paused
  */
-export async function pauseBackgroundWork(pool: Pool, companyId: number, wait_budget_ms = PATIENCE_MS): Promise<void> {
-  await change(pool, companyId, 'pause')
-  const since = await clock(pool)
-  await until(wait_budget_ms, async () => !(await isOverlapped(pool, since)))
-  await until(wait_budget_ms, async () => !(await isLeased(pool, companyId)))
+export async function pauseBackgroundWork(
+  pool: Pool,
+  companyId: number,
+  wait_budget_ms = WAIT_BUDGET_MS,
+): Promise<void> {
+  await changeMigrationState(pool, companyId, 'pause')
+  const since = await readDatabaseClock(pool)
+  await waitUntil(wait_budget_ms, async () => !(await isOverlapped(pool, since)))
+  await waitUntil(wait_budget_ms, async () => !(await isLeased(pool, companyId)))
 }
 
-async function until(wait_budget_ms: number, isDone: () => Promise<boolean>): Promise<void> {
+async function waitUntil(wait_budget_ms: number, isDone: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + wait_budget_ms
   while (!(await isDone())) {
     if (performance.now() > deadline) throw new Unavailable('background work of the company has not ended in time')
-    await delay(LOOK_AGAIN_MS)
+    await delay(POLL_MS)
   }
 }
 
-async function clock(pool: Pool): Promise<string> {
+async function readDatabaseClock(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ now: string }>('select clock_timestamp() as now')
   return rows[0]?.now as string
 }

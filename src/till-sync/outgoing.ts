@@ -40,11 +40,11 @@ export interface Outgoing {
  * and a failed read can still be answered with an error. Answers beyond the memory limit are refused.
  */
 export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
-  const turns = createKeyedSemaphore(READERS)
+  const semaphore = createKeyedSemaphore(READERS)
   const budget = createMemoryBudget(limits)
 
   return {
-    waiting: turns,
+    waiting: semaphore,
     bytes: budget,
     async send(response, companyId, read) {
       const chunks: Buffer[] = []
@@ -58,7 +58,7 @@ export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
           return !response.closed
         }
         // Requests whose client disconnected while waiting give up their turn.
-        await turns.run(companyId, async () => {
+        await semaphore.run(companyId, async () => {
           if (!response.closed) await read(write)
         })
         await transmit(response, chunks)

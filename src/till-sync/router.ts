@@ -2,7 +2,7 @@ import express, { type RequestHandler, type Response, type Router } from 'expres
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
-import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#http/middleware/body-bytes.ts'
+import { type ChargeBytes, chargeOrRefuse, chargeRead, declaredBytes } from '#http/middleware/body-bytes.ts'
 import {
   type BodyBudget,
   companyBodyBudget,
@@ -34,10 +34,10 @@ export interface SyncOptions {
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
   /** Counts the bytes of tills against their company's day. */
-  readonly gate: ApiAuthenticator
+  readonly authenticator: ApiAuthenticator
   /** Memory for the bodies of requests and of logins. */
   readonly bodies: MemoryBudget
-  readonly strangers: UnauthenticatedBodies
+  readonly unauthenticatedBodies: UnauthenticatedBodies
   /** Limits requests with large bodies. */
   readonly largeCalls: KeyedSemaphore
   /** Large answers to tills. */
@@ -60,22 +60,22 @@ export function syncRouter(options: SyncOptions): Router {
       throw problem
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
-  router.use(neverStored, requireHttps(limitAnonymous))
-  const inTurns = limitLargeRequests(options.largeCalls)
-  const [known, strangers] = [
+  router.use(forbidCaching, requireHttps(limitAnonymous))
+  const limitLarge = limitLargeRequests(options.largeCalls)
+  const [companyBudget, loginBudget] = [
     companyBodyBudget(options.bodies),
-    unauthenticatedBodyBudget(options.strangers.tillLogins),
+    unauthenticatedBodyBudget(options.unauthenticatedBodies.tillLogins),
   ]
-  const readers = (isOpen: true | undefined, limit: number): RequestHandler[] =>
-    isOpen ? jsonBodyUpTo(limit, strangers) : counted(limit, known, options.gate)
+  const bodyReaders = (isOpen: true | undefined, limit: number): RequestHandler[] =>
+    isOpen ? jsonBodyUpTo(limit, loginBudget) : countBodyBytes(limit, companyBudget, options.authenticator)
   for (const route of routesOf(options)) {
-    const readBody = route.bodyBytes ? readers(route.isOpen, route.bodyBytes) : []
-    const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
-    const before = route.isOpen ? readBody : [authenticated, inTurns, ...readBody, ...still]
-    const one = router.route(route.path).all(routed(`/api${route.path}`))
-    one[route.method](...before, (request, response) => route.handle(request, response))
+    const readBody = route.bodyBytes ? bodyReaders(route.isOpen, route.bodyBytes) : []
+    const recheckToken = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
+    const middleware = route.isOpen ? readBody : [authenticated, limitLarge, ...readBody, ...recheckToken]
+    const handlers = router.route(route.path).all(routed(`/api${route.path}`))
+    handlers[route.method](...middleware, (request, response) => route.handle(request, response))
     const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
-    one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
+    handlers.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
   }
   router.use(refuse(new Problem('not_found')))
   router.use(interfaceProblems(options.log, answerSyncProblem))
@@ -83,15 +83,15 @@ export function syncRouter(options: SyncOptions): Router {
 }
 
 /** Counts a body against its company before it is read, or afterwards if its size is unknown before. */
-function counted(limit: number, room: BodyBudget, gate: ApiAuthenticator): RequestHandler[] {
-  const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
+function countBodyBytes(limit: number, room: BodyBudget, authenticator: ApiAuthenticator): RequestHandler[] {
+  const charge: ChargeBytes = (companyId, bytes) => authenticator.charge(companyId, bytes)
   const companyOf = (response: Response) => tillSessionOf(response).companyId
-  const announced: RequestHandler = async (request, response, next) => {
-    const bytes = announcedBytes(request, limit)
+  const chargeDeclared: RequestHandler = async (request, response, next) => {
+    const bytes = declaredBytes(request, limit)
     if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)
     next()
   }
-  return [announced, ...jsonBodyUpTo(limit, room, chargeRead(charge, companyOf, limit))]
+  return [chargeDeclared, ...jsonBodyUpTo(limit, room, chargeRead(charge, companyOf, limit))]
 }
 
 const routesOf = (options: SyncOptions): SyncRoute[] => [
@@ -103,7 +103,7 @@ const routesOf = (options: SyncOptions): SyncRoute[] => [
 ]
 
 /** Answers contain tokens and personal data. */
-const neverStored: RequestHandler = (_request, response, next) => {
+const forbidCaching: RequestHandler = (_request, response, next) => {
   response.setHeader('Cache-Control', 'no-store')
   next()
 }

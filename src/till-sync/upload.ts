@@ -63,7 +63,7 @@ async function record(writer: Writer, upload: Upload, session: SyncSession, resp
   const done: CommandResult[] = []
   for (const { invocations, lines } of portionsOf(upload)) {
     // The till has disconnected and will send the rest again.
-    if (response.closed) throw new Unavailable('the till has gone')
+    if (response.closed) throw new Unavailable('upload: the till has disconnected; it will send the rest again')
     const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
     const results = await runList(writer, acting, invocations, { weight })
     if (isRefusal(results)) throw new Problem(results.refused, results.details)
@@ -114,7 +114,7 @@ function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResu
   let next = 0
   return sales.map((sale, position) => {
     const result = wrong.get(position) ?? done[next++]
-    if (!result) throw new Error('an upload has a result for each valid sale')
+    if (!result) throw new Error('upload: a valid sale has no result')
     return isRefusal(result) ? refusedResult(sale, result) : recordedResult(sale, result)
   })
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { understand, usageFor, WrongUsage } from '#cli/arguments.ts'
+import { parseCommandLine, usageFor, WrongUsage } from '#cli/arguments.ts'
 import { COMMANDS, find } from '#cli/commands.ts'
 import { load } from '#cli/load.ts'
 import { ROLES } from '#domain/roles.ts'
@@ -9,7 +9,7 @@ const words = (line: string): string[] => line.split(' ')
 
 const misunderstood = (line: string): WrongUsage => {
   try {
-    understand(words(line))
+    parseCommandLine(words(line))
   } catch (error) {
     expect(error).to.be.instanceOf(WrongUsage)
     return error as WrongUsage
@@ -19,13 +19,13 @@ const misunderstood = (line: string): WrongUsage => {
 
 describe('command line', () => {
   it('accepts flags as --flag value and as --flag=value', () => {
-    const { name, values } = understand([...words('company create --cnpj=11222333000181 --name'), 'Loja  Azul'])
+    const { name, values } = parseCommandLine([...words('company create --cnpj=11222333000181 --name'), 'Loja  Azul'])
     expect(name).to.equal('company create')
     expect(values).to.deep.equal({ cnpj: '11222333000181', name: 'Loja  Azul' })
   })
 
   it('accepts an empty value, and a value with an equals sign', () => {
-    expect(understand(words('company update 3 --logo-url= --name=a=b')).values).to.deep.equal({
+    expect(parseCommandLine(words('company update 3 --logo-url= --name=a=b')).values).to.deep.equal({
       company: '3',
       'logo-url': '',
       name: 'a=b',
@@ -34,18 +34,18 @@ describe('command line', () => {
 
   it('accepts a boolean flag without a value', () => {
     const line = 'store create --company 3 --sandbox --alias loja --commission 5'
-    expect(understand(words(line)).values).to.include({ sandbox: 'true', alias: 'loja' })
-    expect(understand(words(line.replace(' --sandbox', ''))).values).to.not.have.property('sandbox')
+    expect(parseCommandLine(words(line)).values).to.include({ sandbox: 'true', alias: 'loja' })
+    expect(parseCommandLine(words(line.replace(' --sandbox', ''))).values).to.not.have.property('sandbox')
     expect(misunderstood(line.replace('--sandbox', '--sandbox=yes')).usage).to.include('[--sandbox]')
   })
 
   it('accepts the subject of a verb with or without its flag', () => {
-    expect(understand(words('company update 3 --plan api')).values).to.deep.equal({ company: '3', plan: 'api' })
-    expect(understand(words('company update --plan api --company 3')).values).to.deep.equal({
+    expect(parseCommandLine(words('company update 3 --plan api')).values).to.deep.equal({ company: '3', plan: 'api' })
+    expect(parseCommandLine(words('company update --plan api --company 3')).values).to.deep.equal({
       company: '3',
       plan: 'api',
     })
-    expect(understand(words('key revoke 12 --company 3')).values).to.deep.equal({ key: '12', company: '3' })
+    expect(parseCommandLine(words('key revoke 12 --company 3')).values).to.deep.equal({ key: '12', company: '3' })
   })
 
   for (const [line, message] of [

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { understand } from '#cli/arguments.ts'
+import { parseCommandLine } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { withCompanyAsOf } from '#integrity/audit/as-of.ts'
@@ -78,7 +78,7 @@ for (const [name, open] of [
     }
 
     async function correct(): Promise<Json> {
-      const { name: verbName, values } = understand(['ledger', 'correct-clock', String(company.id)])
+      const { name: verbName, values } = parseCommandLine(['ledger', 'correct-clock', String(company.id)])
       const verb = await load(verbName)
       return verb.run(contextOf(api.core), values as Parameters<typeof verb.run>[1])
     }

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { understand } from '#cli/arguments.ts'
+import { parseCommandLine } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { readConfig } from '#config/config.ts'
@@ -42,7 +42,7 @@ describe('ledger commands', () => {
   })
 
   async function run(...words: string[]): Promise<Json> {
-    const { name, values } = understand(words)
+    const { name, values } = parseCommandLine(words)
     const verb = await load(name)
     const config = readConfig({ DATA_DIR: directory })
     return verb.run(contextOf(api.core, config), values as Parameters<typeof verb.run>[1])
@@ -88,7 +88,7 @@ describe('ledger commands', () => {
 
   /** Text output of a verb. */
   async function printed(...words: string[]): Promise<string> {
-    const { show } = await load(understand(words).name)
+    const { show } = await load(parseCommandLine(words).name)
     return `${show?.(await run(...words))}\n`
   }
 

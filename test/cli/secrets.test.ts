@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
-import { understand, usageFor } from '#cli/arguments.ts'
+import { parseCommandLine, usageFor } from '#cli/arguments.ts'
 import { COMMANDS } from '#cli/commands.ts'
 import { withSecrets } from '#cli/secrets.ts'
 import { Refused } from '#cli/verb.ts'
 
 describe('secrets of the command line', () => {
   const given = (line: string, input: string) => {
-    const { name, values } = understand(line.split(' '))
+    const { name, values } = parseCommandLine(line.split(' '))
     return withSecrets(COMMANDS[name].flags, values, Readable.from([input]))
   }
 
@@ -36,7 +36,7 @@ describe('secrets of the command line', () => {
   })
 
   it('leave standard input unread if no value is -', async () => {
-    const { name, values } = understand('company update 3 --name -'.split(' '))
+    const { name, values } = parseCommandLine('company update 3 --name -'.split(' '))
     const input = Readable.from(['Loja\n'])
     expect(await withSecrets(COMMANDS[name].flags, values, input)).to.deep.equal({ company: '3', name: '-' })
     expect(input.readableDidRead).to.equal(false)

@@ -77,7 +77,7 @@ describe('migration of a company under load', () => {
     }
     const market = openMarket(company, cash)
     const lines: string[] = []
-    const report = await migrateCompany(shards.moving(company.id, { tell: (line) => lines.push(line) }))
+    const report = await migrateCompany(shards.moving(company.id, { onProgress: (line) => lines.push(line) }))
     const { sold, seen, errors } = await market.close()
     console.log(`      ${report.revision + 1} events, ${report.refused_ms} ms`, lines)
     expect(errors).to.deep.equal([])

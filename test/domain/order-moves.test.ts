@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import {
   carrierOf,
+  classifyReport,
   disputeAfter,
-  judge,
   ORDER_STATUSES,
   type OrderStatus,
   orderStatusOf,
@@ -65,40 +65,40 @@ describe('transitions of a payment', () => {
     it(`from ${before}: ${forward[before].join(', ') || 'none'} [ORDER-4]`, () => {
       for (const told of ORDER_STATUSES) {
         const expected = told === before ? 'duplicate' : forward[before].includes(told) ? 'applied' : 'stale'
-        expect(judge(state(before), state(told)), told).to.equal(expected)
+        expect(classifyReport(state(before), state(told)), told).to.equal(expected)
       }
     })
   }
 
   it('may skip steps, since notifications can be lost', () => {
-    for (const told of ORDER_STATUSES) expect(judge(null, state(told))).to.equal('applied')
+    for (const told of ORDER_STATUSES) expect(classifyReport(null, state(told))).to.equal('applied')
   })
 
   it('only increase refunds, even with late reports [ORDER-11]', () => {
     const part = (refundedCents: number, changedAt: number | null = null) => state('paid', { refundedCents, changedAt })
-    expect(judge(part(0), part(100))).to.equal('applied')
-    expect(judge(part(100), part(100))).to.equal('duplicate')
-    expect(judge(part(200), part(100))).to.equal('stale')
-    expect(judge(part(100, 5), part(200, 4))).to.equal('stale')
+    expect(classifyReport(part(0), part(100))).to.equal('applied')
+    expect(classifyReport(part(100), part(100))).to.equal('duplicate')
+    expect(classifyReport(part(200), part(100))).to.equal('stale')
+    expect(classifyReport(part(100, 5), part(200, 4))).to.equal('stale')
   })
 
   it('return from a dispute only if it is won later [ORDER-14]', () => {
     const lost = state('refunded', { dispute: 'lost', changedAt: 5 })
-    expect(judge(lost, state('paid', { dispute: 'won', changedAt: 6 }))).to.equal('applied')
-    expect(judge(lost, state('paid', { changedAt: 6 }))).to.equal('applied')
-    expect(judge(lost, state('paid', { changedAt: 4 }))).to.equal('stale')
-    expect(judge(lost, state('paid'))).to.equal('stale')
-    expect(judge(state('refunded', { changedAt: 5 }), state('paid', { changedAt: 6 }))).to.equal('stale')
+    expect(classifyReport(lost, state('paid', { dispute: 'won', changedAt: 6 }))).to.equal('applied')
+    expect(classifyReport(lost, state('paid', { changedAt: 6 }))).to.equal('applied')
+    expect(classifyReport(lost, state('paid', { changedAt: 4 }))).to.equal('stale')
+    expect(classifyReport(lost, state('paid'))).to.equal('stale')
+    expect(classifyReport(state('refunded', { changedAt: 5 }), state('paid', { changedAt: 6 }))).to.equal('stale')
   })
 
   it('end a mediation for the shop if approved later, and against it if refunded [ORDER-14]', () => {
     const open = state('paid', { dispute: 'open', changedAt: 5 })
-    expect(judge(state('paid'), open)).to.equal('applied')
+    expect(classifyReport(state('paid'), open)).to.equal('applied')
     const [before, after] = [4, 6].map((changedAt) => state('paid', { changedAt })) as [PaymentState, PaymentState]
-    expect([judge(open, after), disputeAfter(open, after)]).to.deep.equal(['applied', 'won'])
-    expect([judge(open, before), disputeAfter(open, before)]).to.deep.equal(['duplicate', 'open'])
+    expect([classifyReport(open, after), disputeAfter(open, after)]).to.deep.equal(['applied', 'won'])
+    expect([classifyReport(open, before), disputeAfter(open, before)]).to.deep.equal(['duplicate', 'open'])
     expect(disputeAfter(open, state('refunded', { changedAt: 6 }))).to.equal('lost')
-    expect(judge({ ...open, dispute: 'won' }, open)).to.equal('stale')
+    expect(classifyReport({ ...open, dispute: 'won' }, open)).to.equal('stale')
   })
 })
 
@@ -169,7 +169,7 @@ describe('reports in any order', () => {
           const states = lives[of] ?? []
           const told = states[Math.min(at, states.length - 1)] as OrderStatus
           const before = known.get(of) ?? null
-          if (judge(before && state(before), state(told)) === 'applied') known.set(of, told)
+          if (classifyReport(before && state(before), state(told)) === 'applied') known.set(of, told)
         }
         for (const { of, at } of news) tell(of, at)
         for (const of of last) tell(of, Number.POSITIVE_INFINITY)

@@ -49,7 +49,7 @@ describe('request bodies in transit', () => {
       log: () => {},
       trustProxy: true,
       bodies: counted(createMemoryBudget({ allBytes: 4 * MB, companyBytes: 2 * MB })),
-      strangers: {
+      unauthenticatedBodies: {
         panelLogins: counted(createMemoryBudget({ allBytes: MB, companyBytes: 32_768 })),
         tillLogins: counted(createMemoryBudget({ allBytes: MB, companyBytes: 32_768 })),
         notifications: counted(createMemoryBudget({ allBytes: MB, companyBytes: 16_384 })),

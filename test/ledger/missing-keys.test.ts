@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { understand } from '#cli/arguments.ts'
+import { parseCommandLine } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { createCustomer } from '#commands/people/customers.ts'
@@ -34,7 +34,7 @@ const namesOf = async (call: ReturnType<typeof callTo>): Promise<(string | null)
 
 /** Runs the verb like the command line. */
 async function lostKeys(core: Core, ...words: string[]): Promise<Json> {
-  const { name, values } = understand(['person', 'lost-keys', ...words])
+  const { name, values } = parseCommandLine(['person', 'lost-keys', ...words])
   const verb = await load(name)
   return verb.run(contextOf(core), values as Parameters<typeof verb.run>[1])
 }

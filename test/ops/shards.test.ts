@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { understand } from '#cli/arguments.ts'
+import { parseCommandLine } from '#cli/arguments.ts'
 import { createContext } from '#cli/connection.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
@@ -39,7 +39,7 @@ describe('processes with two shards', function () {
 
   /** Runs the command line in this process. */
   async function tillbook(...words: string[]): Promise<Json> {
-    const { name, values } = understand(words)
+    const { name, values } = parseCommandLine(words)
     const context = createContext(env)
     try {
       const verb = await load(name)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { z } from 'zod'
 import { EVENT_TYPES } from '#events/catalogue.ts'
-import { changesOfEach, describeChanges, fieldsChangedBy, saidBy } from '#panel/changes.ts'
+import { changesOfEach, describeChanges, describeEventData, fieldsChangedBy } from '#panel/changes.ts'
 import { EVENTS } from '#panel/words/events.ts'
 import { FIELD_NAMES, VALUE_NAMES } from '#panel/words/fields.ts'
 
@@ -82,7 +82,7 @@ describe('panel: event changes in words', () => {
 
   it('list the values of an event by field', () => {
     const data = { id: 1, changes: { role: 'auditor', personal_data: false } }
-    expect(saidBy({ data }, ZONE).map(({ field, after }) => [field, after])).to.deep.equal([
+    expect(describeEventData({ data }, ZONE).map(({ field, after }) => [field, after])).to.deep.equal([
       ['Papel', 'Auditor'],
       ['Vê dados pessoais', 'não'],
     ])

@@ -1,17 +1,17 @@
 import { expect } from 'chai'
 import { lineInput } from '#panel/forms/kinds.ts'
-import { IMPORTED, type Imported } from '#panel/import/kinds.ts'
+import { IMPORTED, type ImportableKind } from '#panel/import/kinds.ts'
 import {
   type ColumnMapping,
-  createHolders,
+  createPlanner,
+  createRecordIndex,
   type ExistingRecords,
-  guessed,
+  guessMapping,
   type KeyField,
-  planner,
   readLine,
 } from '#panel/import/plan.ts'
 
-const items = IMPORTED.find(({ kind }) => kind === 'items') as Imported
+const items = IMPORTED.find(({ kind }) => kind === 'items') as ImportableKind
 const { keyFields } = items.reading
 
 const FIELDS = Object.fromEntries(
@@ -27,11 +27,11 @@ const known = (id: number, keys: Partial<ExistingRecords['keys']>, is_deleted = 
 
 /** Plan for a line with these values. */
 function planOf(records: Iterable<ExistingRecords>, values: Readonly<Record<string, string>>) {
-  const holders = createHolders(keyFields as readonly KeyField[])
+  const holders = createRecordIndex(keyFields as readonly KeyField[])
   for (const record of records) holders.add(record)
   const names = Object.keys(values)
   const mapping = new Map(names.map((name, column) => [column, name]))
-  const plan = planner(reading, holders, 'America/Sao_Paulo')
+  const plan = createPlanner(reading, holders, 'America/Sao_Paulo')
   return plan(readLine({ number: 2, cells: Object.values(values) }, mapping, keyFields))
 }
 
@@ -63,14 +63,14 @@ describe('panel: import plan', () => {
   })
 
   it('matches among 200,000 records with the same key, of which few are stored [PANEL-322]', () => {
-    const holders = createHolders(keyFields)
+    const holders = createRecordIndex(keyFields)
     const before = process.cpuUsage().user
     for (let id = 1; id <= 200_000; id++) holders.add(known(id, { external_id: `x${id}`, sku: 'S' }))
     holders.add(known(200_001, { sku: 'S' }))
     expect(holders.of(['sku', 'S'])).to.have.length(3)
     // Copying the list for each record would take minutes.
     expect(process.cpuUsage().user - before).to.be.below(3_000_000)
-    const plan = planner(reading, holders, 'America/Sao_Paulo')
+    const plan = createPlanner(reading, holders, 'America/Sao_Paulo')
     const mapping = new Map([...['external_id', 'sku', 'name', 'price'].entries()])
     const found = plan(readLine({ number: 2, cells: ['z', 'S', 'Café', '1.00'] }, mapping, keyFields))
     expect(found).to.include({ id: 200_001 })
@@ -88,7 +88,7 @@ describe('panel: import plan', () => {
     ]
     const fields = { ...FIELDS, cost: { label: 'Custo', kind: lineInput } }
     const before = process.cpuUsage().user
-    expect([...guessed(heads, fields, items.heads)]).to.deep.equal([
+    expect([...guessMapping(heads, fields, items.heads)]).to.deep.equal([
       [0, 'external_id'],
       [1, 'price'],
     ])

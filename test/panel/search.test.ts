@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { searchedFor } from '#queries/search.ts'
+import { parseSearchText } from '#queries/search.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
 
@@ -42,8 +42,8 @@ describe('panel: search', () => {
   })
 
   it('reads an integer as a sale number and 1.234,50 as an amount [PANEL-147]', () => {
-    expect(searchedFor(' nº 12 ')).to.deep.include({ id: 12, cents: null })
-    expect(searchedFor('R$ 1.234,50')).to.deep.include({ id: null, cents: 123450 })
-    expect(searchedFor('12,5')).to.deep.include({ id: null, cents: null })
+    expect(parseSearchText(' nº 12 ')).to.deep.include({ id: 12, cents: null })
+    expect(parseSearchText('R$ 1.234,50')).to.deep.include({ id: null, cents: 123450 })
+    expect(parseSearchText('12,5')).to.deep.include({ id: null, cents: null })
   })
 })

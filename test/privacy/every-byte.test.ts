@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { understand } from '#cli/arguments.ts'
+import { parseCommandLine } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { forgetPerson } from '#commands/people/forget-person.ts'
 import { exportLines } from '#integrity/audit/export.ts'
@@ -96,7 +96,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
     })
 
     async function run(...words: string[]): Promise<Json> {
-      const { name, values } = understand(words)
+      const { name, values } = parseCommandLine(words)
       const verb = await load(name)
       return verb.run(contextOf(api.core), values as Parameters<typeof verb.run>[1])
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ListOrder, listStatement, type Start } from '#queries/list-statement.ts'
+import { type ListOrder, listStatement, type PageStart } from '#queries/list-statement.ts'
 import { customerListing } from '#queries/people.ts'
 import { NEWEST_FIRST, ORDER_BY_CHANGE, ORDER_BY_ID } from '#queries/records.ts'
 import { useDatabase } from '../support/database.ts'
@@ -29,7 +29,7 @@ describe('query plan of a page', () => {
   })
   after(() => shop.core.close())
 
-  async function planOf(order: ListOrder, start: Start, bounds: unknown[]): Promise<string> {
+  async function planOf(order: ListOrder, start: PageStart, bounds: unknown[]): Promise<string> {
     const { text } = listStatement(customerListing, order, {}, [], start)
     const { rows } = await shop.core.pool.query<Record<'QUERY PLAN', string>>({
       text: `explain (costs off) ${text}`,
@@ -38,7 +38,7 @@ describe('query plan of a page', () => {
     return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
 
-  const pages: [string, ListOrder, Start, unknown[], index: string][] = [
+  const pages: [string, ListOrder, PageStart, unknown[], index: string][] = [
     ['the first', ORDER_BY_ID, 'first', [], 'customers_pkey'],
     ['a later one', ORDER_BY_ID, 'after', [10_000], 'customers_pkey'],
     [

@@ -11,7 +11,7 @@ function directory(kept = 10) {
   const answers = new Map<string, LookUpResult>()
   const state = { isCut: false, held: Promise.resolve() }
   const lookUps = createDirectoryCache({
-    kept,
+    maxEntries: kept,
     now: () => time,
     async ask(keys) {
       asked.push(keys)

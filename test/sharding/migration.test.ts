@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { ensureLedger } from '#ledger/ledgers.ts'
-import { settleAbandoned } from '#sharding/migration/abandoned-migrations.ts'
+import { resolveAbandonedMigrations } from '#sharding/migration/abandoned-migrations.ts'
 import { migrateCompany, undoMigration } from '#sharding/migration/migrate-company.ts'
 import type { MigratingShard } from '#sharding/migration/migrating-shard.ts'
 import { withMoveLock } from '#sharding/migration/migration-lock.ts'
@@ -94,8 +94,8 @@ describe('migration of a company', () => {
     const main = { pool, name: 'main' }
     await closeWrites(pool, company.id)
     const moving = shards.moving(company.id)
-    await withMoveLock(moving, async () => expect(await settleAbandoned(main, pool, fail)).to.deep.equal([]))
-    expect(await settleAbandoned(main, pool, fail)).to.deep.equal([company.id])
+    await withMoveLock(moving, async () => expect(await resolveAbandonedMigrations(main, pool, fail)).to.deep.equal([]))
+    expect(await resolveAbandonedMigrations(main, pool, fail)).to.deep.equal([company.id])
     expect(await switchPlacement(pool, company.id, known, 'south')).to.equal(false)
     expect(await tracesOf(shards.main.databaseUrl, company.id)).to.deep.equal([])
   })
@@ -106,20 +106,20 @@ describe('migration of a company', () => {
     for (const { id } of [first, other]) await closeWrites(pool, id)
     const errors: unknown[] = []
     const opened = await whileBroken(shards.main.databaseUrl, { table: 'ops.ledgers', companyId: first.id }, () =>
-      settleAbandoned({ pool, name: 'main' }, pool, (error) => errors.push(error)),
+      resolveAbandonedMigrations({ pool, name: 'main' }, pool, (error) => errors.push(error)),
     )
     expect([opened, errors.length]).to.deep.equal([[other.id], 1])
-    expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([first.id])
+    expect(await resolveAbandonedMigrations({ pool, name: 'main' }, pool, fail)).to.deep.equal([first.id])
   })
 
   it('opens the company on its new shard if the command ended right after the switch [SHARD-56]', async () => {
     const { company, cash } = await shop()
     await failing(interrupted(company.id, 'switched'), 'switched')
     const { pool } = shards.main.core
-    expect(await settleAbandoned({ pool: shards.south.core.pool, name: 'south' }, pool, fail)).to.deep.equal([
-      company.id,
-    ])
-    expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([])
+    expect(await resolveAbandonedMigrations({ pool: shards.south.core.pool, name: 'south' }, pool, fail)).to.deep.equal(
+      [company.id],
+    )
+    expect(await resolveAbandonedMigrations({ pool, name: 'main' }, pool, fail)).to.deep.equal([])
     expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
     await migrateCompany(shards.moving(company.id))
     expect(await tracesOf(shards.main.databaseUrl, company.id)).to.deep.equal(['left'])

@@ -135,7 +135,7 @@ export interface TestApiOptions {
   readonly bodies?: MemoryBudget
   /** Limiter of requests with large bodies; by default that of the service. */
   readonly largeCalls?: KeyedSemaphore
-  readonly strangers?: UnauthenticatedBodies
+  readonly unauthenticatedBodies?: UnauthenticatedBodies
   /** Cache of list pages; by default that of the service. */
   readonly pages?: PageCache
   /** Master keys that differ from those of all tests. */
@@ -211,12 +211,12 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
 /** Replacements for what a process with the role `api` opens. */
 const insteadOf =
   (options: TestApiOptions) =>
-  ({ gate, ...opened }: InterfaceOptions): Partial<InterfaceOptions> => ({
-    gate: withClock(gate, options.now),
+  ({ authenticator: gate, ...opened }: InterfaceOptions): Partial<InterfaceOptions> => ({
+    authenticator: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
     largeCalls: options.largeCalls ?? opened.largeCalls,
-    strangers: options.strangers ?? opened.strangers,
+    unauthenticatedBodies: options.unauthenticatedBodies ?? opened.unauthenticatedBodies,
     requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),

@@ -33,7 +33,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
     const writer = { run: fail } as unknown as Writer
     return {
       handlers: await listen({ ...core, pool, poolOf: () => pool, writer }),
-      gate: await listen(core, { gate: { admit: fail, charge: fail } }),
+      gate: await listen(core, { authenticator: { admit: fail, charge: fail } }),
     }
   }
 

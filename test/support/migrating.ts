@@ -39,7 +39,7 @@ export function useTwoShards(options: TestApiOptions = {}): TwoShards {
         from: here,
         to: there,
         main: main.core.pool,
-        tell: () => {},
+        onProgress: () => {},
         newId: uuidv7,
         answersMs: 0,
         ...more,

@@ -8,7 +8,7 @@ import { type NoteSigner, signNote } from '#integrity/proofs/note.ts'
 import type { ProvedEvent, Receipt } from '#integrity/proofs/receipt.ts'
 import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
 import { projectRoot } from '#lib/project-root.ts'
-import type { Trusted } from '#public-pages/receipt/document.tsx'
+import type { TrustedKeys } from '#public-pages/receipt/document.tsx'
 
 type Verdict =
   | { readonly outcome: 'proved'; readonly receipt: Receipt; readonly head: { readonly size: number } }
@@ -18,7 +18,7 @@ type Verdict =
 
 /** Verification code of browsers. */
 interface Verification {
-  readonly verifyReceipt: (text: string, trusted: Trusted) => Promise<Verdict>
+  readonly verifyReceipt: (text: string, trusted: TrustedKeys) => Promise<Verdict>
   readonly readGiven: (given: string) => Promise<string>
   readonly canonicalJson: (value: unknown) => string
 }
@@ -35,7 +35,7 @@ export const newKey = () => {
   return { privateKey, publicKey: spki.toString('base64') }
 }
 
-export const trustedOf = (...keys: readonly { readonly publicKey: string }[]): Trusted => ({
+export const trustedOf = (...keys: readonly { readonly publicKey: string }[]): TrustedKeys => ({
   installation: INSTALLATION,
   keys: keys.map(({ publicKey }) => ({
     key: Buffer.from(publicKey, 'base64').subarray(-32).toString('base64'),

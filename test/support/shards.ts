@@ -57,7 +57,7 @@ async function makeSouth(databaseUrl: string): Promise<string> {
     await cloneDatabase(name, TEMPLATES.withReadModel)
     // A clone has the installation id of its template.
     await shard.query('update ops.installation set id = $1', [randomUUID()])
-    await prepareShard({ name: SOUTH, giver, databaseUrl: url, ownerUrl: undefined, masterKeys })
+    await prepareShard({ name: SOUTH, existingShard: giver, databaseUrl: url, ownerUrl: undefined, masterKeys })
     await directory.addShard(DEFAULT_SHARD)
     await directory.addShard(SOUTH)
     return url

@@ -30,7 +30,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
 /** Tag of a route pattern. */
 export function tagOf(path: string): Tag {
   const tag = TAGS[path.split('/')[1] ?? '']
-  if (!tag) throw new Error(`the contract has no group for ${path}`)
+  if (!tag) throw new Error(`contract: path ${path} has no tag; add one to TAGS`)
   return tag
 }
 
@@ -151,7 +151,7 @@ const LastEventId = z.int().min(0)
 
 function pathParameter(name: string): z.ZodType {
   const schema = PATH_PARAMETERS[name]
-  if (!schema) throw new Error(`the contract does not know the path parameter ${name}`)
+  if (!schema) throw new Error(`contract: path parameter ${name} is unknown; add it to PATH_PARAMETERS`)
   return schema
 }
 

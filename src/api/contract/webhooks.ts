@@ -51,8 +51,8 @@ const INSTANT = '2026-11-21T08:17:15.123-03:00'
  * only contains the events whose component it has.
  */
 export function webhooksOf(schemas: Schemas): NonNullable<oas31.OpenAPIObject['webhooks']> {
-  const told = WEBHOOK_EVENTS.filter((name) => EVENTS[name][1] in schemas)
-  return Object.fromEntries(told.map((name) => [name, { post: operationOf(name, schemas) }]))
+  const documented = WEBHOOK_EVENTS.filter((name) => EVENTS[name][1] in schemas)
+  return Object.fromEntries(documented.map((name) => [name, { post: operationOf(name, schemas) }]))
 }
 
 function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObject {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 
-interface Framed {
+interface FrameProps {
   readonly title: string
   /** Line below the title. */
   readonly about: ComponentChildren
@@ -10,7 +10,7 @@ interface Framed {
 }
 
 /** HTML of a page of `/docs`. */
-export const frame = ({ title, about, menu, body }: Framed): string =>
+export const frame = ({ title, about, menu, body }: FrameProps): string =>
   `<!doctype html>\n${renderToString(
     <html lang="pt-BR">
       <head>

@@ -26,7 +26,7 @@ export const DocsBadge = ({ method }: { readonly method: string }) => (
   <span class={`method ${method}`}>{method.toUpperCase()}</span>
 )
 
-interface OfContract {
+interface SuccessProps {
   readonly operation: oas31.OperationObject
   readonly contract: oas31.OpenAPIObject
 }
@@ -73,7 +73,7 @@ export function Parameters({ parameters, heading: Heading }: ParametersProps) {
   )
 }
 
-function Body({ operation: { requestBody }, contract }: OfContract) {
+function Body({ operation: { requestBody }, contract }: SuccessProps) {
   const content = (requestBody as oas31.RequestBodyObject | undefined)?.content['application/json']
   if (!content) return null
   return (
@@ -85,7 +85,7 @@ function Body({ operation: { requestBody }, contract }: OfContract) {
   )
 }
 
-function Success({ operation: { responses }, contract }: OfContract) {
+function Success({ operation: { responses }, contract }: SuccessProps) {
   const successes = Object.entries((responses ?? {}) as Record<string, Response>).filter(([status]) => status < '300')
   const schema = successes[0]?.[1].content?.['application/json']?.schema as Schema | undefined
   const data = schema?.properties?.data as Schema | undefined
@@ -109,7 +109,7 @@ function Success({ operation: { responses }, contract }: OfContract) {
   )
 }
 
-function Errors({ operation: { responses }, contract }: OfContract) {
+function Errors({ operation: { responses }, contract }: SuccessProps) {
   const errors = Object.entries(responses ?? {}).filter(([status]) => status >= '400')
   return (
     <details>

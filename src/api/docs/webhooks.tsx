@@ -32,7 +32,7 @@ export const webhooksPage = (contract: oas31.OpenAPIObject): string => {
   })
 }
 
-interface Told {
+interface DocumentedEvent {
   readonly name: string
   readonly operation: oas31.OperationObject
   readonly headers: readonly oas31.ParameterObject[]
@@ -41,9 +41,9 @@ interface Told {
 }
 
 /** In the order of the contract. */
-function eventsOf({ webhooks }: oas31.OpenAPIObject): Told[] {
-  const told = Object.entries((webhooks ?? {}) as Record<string, { post: oas31.OperationObject }>)
-  return told.map(([name, { post: operation }]) => {
+function eventsOf({ webhooks }: oas31.OpenAPIObject): DocumentedEvent[] {
+  const documented = Object.entries((webhooks ?? {}) as Record<string, { post: oas31.OperationObject }>)
+  return documented.map(([name, { post: operation }]) => {
     const content = (operation.requestBody as oas31.RequestBodyObject).content['application/json']
     return {
       name,
@@ -55,11 +55,11 @@ function eventsOf({ webhooks }: oas31.OpenAPIObject): Told[] {
   })
 }
 
-interface OfEvents {
-  readonly events: readonly Told[]
+interface EventsProps {
+  readonly events: readonly DocumentedEvent[]
 }
 
-const Menu = ({ events }: OfEvents) => (
+const Menu = ({ events }: EventsProps) => (
   <nav aria-label="Webhooks">
     <p>
       <a href="#chegada">O que chega</a>
@@ -118,7 +118,7 @@ const Verification = () => (
   </section>
 )
 
-const Catalogue = ({ events }: OfEvents) => (
+const Catalogue = ({ events }: EventsProps) => (
   <table>
     <thead>
       <tr>
@@ -147,7 +147,7 @@ const Catalogue = ({ events }: OfEvents) => (
   </table>
 )
 
-const Event = ({ event: { name, operation, headers, example } }: { readonly event: Told }) => (
+const Event = ({ event: { name, operation, headers, example } }: { readonly event: DocumentedEvent }) => (
   <article id={operation.operationId}>
     <h3>
       <code>{name}</code>

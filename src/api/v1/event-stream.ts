@@ -25,7 +25,7 @@ const STALLED_MS = 30_000
 const RETRY_MS = 1_000
 
 /** Scope that a key needs for events about each kind of record; all other kinds require `audit:read`. */
-const TOLD_TO: Readonly<Partial<Record<RecordKind, Scope>>> = {
+const READ_SCOPES: Readonly<Partial<Record<RecordKind, Scope>>> = {
   customer: 'customers:read',
   supplier: 'suppliers:read',
   category: 'catalog:read',
@@ -39,15 +39,15 @@ const TOLD_TO: Readonly<Partial<Record<RecordKind, Scope>>> = {
 }
 
 /** Returns which events the key may receive. @throws Problem if it may receive none */
-function toldTo({ scopes }: Caller): (subject: string) => boolean {
+function createSubjectFilter({ scopes }: Caller): (subject: string) => boolean {
   if (scopes.includes('audit:read')) return () => true
-  const kinds = Object.entries(TOLD_TO).flatMap(([kind, scope]) => (scopes.includes(scope) ? [kind] : []))
+  const kinds = Object.entries(READ_SCOPES).flatMap(([kind, scope]) => (scopes.includes(scope) ? [kind] : []))
   if (kinds.length === 0) throw new Problem('insufficient_scope', { missing_scope: 'audit:read' })
   return (subject) => kinds.includes(subject.slice(0, subject.indexOf('/')))
 }
 
 /** Whether the key may be invalid after the event. */
-const endsKeys = (subject: string, { keyId }: Caller): boolean =>
+const mayEndKey = (subject: string, { keyId }: Caller): boolean =>
   subject === `api_key/${keyId}` || subject.startsWith('company/')
 
 const StreamQuery = z.strictObject({
@@ -66,16 +66,16 @@ type StreamQuery = z.infer<typeof StreamQuery>
 async function send(context: StreamContext<StreamQuery>, response: Response): Promise<void> {
   const { pool, feed, caller, query, after } = context
   const { companyId, keyId, scopes } = caller
-  const isTold = toldTo(caller)
+  const isReadable = createSubjectFilter(caller)
   const mayRead = readerOf(caller)
   const by = scopes.join()
   const opened = query.opened === 'true' ? { by, mayRead } : null
-  const isMine = (event: WebhookEvent) => isDeliverable(scopes, event)
-  const messages = query.messages === 'true' ? { by, mayBeTold: isMine } : null
+  const isAllowed = (event: WebhookEvent) => isDeliverable(scopes, event)
+  const messages = query.messages === 'true' ? { by, isAllowed } : null
   // Refuses an invalid key with an error instead of an empty stream.
   if (!(await isLiveKey(pool, companyId, keyId))) throw new Problem('invalid_token', undefined, CHALLENGE)
   const begin = query.since === undefined ? -1 : await feed.revisionBefore(companyId, query.since)
-  const state = { at: after ?? query.after ?? begin, told: -1, head: -1, isOver: false, wake: () => {} }
+  const state = { at: after ?? query.after ?? begin, sentTo: -1, head: -1, isOver: false, wake: () => {} }
   const wake = (change: Partial<typeof state>) => Object.assign(state, change).wake()
   const leave = feed.follow(companyId, { moved: (head) => wake({ head }), ended: () => wake({ isOver: true }) })
   response.on('close', () => wake({ isOver: true }))
@@ -85,8 +85,8 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
     // The stream may have ended meanwhile.
     if (response.writableLength > 0 || state.isOver || response.writableEnded) return
     // Advances the client's last id over skipped events, for its next connection.
-    response.write(state.at > state.told ? `:\nid: ${state.at}\n\n` : ':\n\n')
-    state.told = state.at
+    response.write(state.at > state.sentTo ? `:\nid: ${state.at}\n\n` : ':\n\n')
+    state.sentTo = state.at
   }, BEAT_MS)
   try {
     asEvents(response).flushHeaders()
@@ -101,10 +101,10 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
       const { events, seenTo } = await feed.read({ companyId, after: state.at, head: state.head, opened, messages })
       const frames: Buffer[] = []
       for (const { revision, frame, subject, type } of events) {
-        if (endsKeys(subject, caller) && !(await isLive())) state.isOver = true
-        if (!frame || !isTold(subject) || (query.types && !query.types.includes(type))) continue
+        if (mayEndKey(subject, caller) && !(await isLive())) state.isOver = true
+        if (!frame || !isReadable(subject) || (query.types && !query.types.includes(type))) continue
         frames.push(frame)
-        state.told = revision
+        state.sentTo = revision
       }
       state.at = seenTo
       if (frames.length > 0 && !response.write(frames.length === 1 ? frames[0] : Buffer.concat(frames)))

@@ -50,14 +50,14 @@ export const pageQuery = <S extends z.ZodRawShape>(filters: S) => z.strictObject
 const deletedQuery = z.strictObject({ ...paging, since: QueryInstant.optional() })
 
 /** Inputs of an answer besides the tables: the company's day, and the payment links of buyers. */
-interface Showing extends Calendar {
+interface AnswerInputs extends Calendar {
   readonly paymentLinks: PaymentLinks
 }
 
-type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, showing: Showing) => Promise<FoundRecords>
+type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, showing: AnswerInputs) => Promise<FoundRecords>
 
 /** A page of a list; a refusal if the cursor is malformed or belongs to other filters. */
-type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, showing: Showing) => Promise<Page | Refusal>
+type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, showing: AnswerInputs) => Promise<Page | Refusal>
 
 /** Description shared by all routes of a resource. */
 interface Description {

@@ -48,7 +48,7 @@ export async function runListener(listening: ListenerRun): Promise<void> {
         const delivery = { id: uuidv5(event, id), event, revision, sequence, body }
         const isGone = await deliver(delivery, listening, onTried)
         if (isGone)
-          throw new RequestRefused('gone', 'The address has answered 410: an endpoint would be switched off now.')
+          throw new RequestRefused('gone', 'The address answered 410: a webhook endpoint would be disabled now.')
       }
     }
   } catch (error) {

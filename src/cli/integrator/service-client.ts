@@ -41,7 +41,7 @@ export class ServiceUnreachable extends Error {
 }
 
 /** Statuses after which a retry may succeed. */
-const PASSING = [429, 500, 502, 503, 504]
+const RETRYABLE_STATUSES = [429, 500, 502, 503, 504]
 
 /** Longest time for an answer. */
 const TIMEOUT_MS = 30_000
@@ -53,7 +53,7 @@ export function createServiceClient(base: string, key: string, newKey: () => str
       // The key must not follow a redirect to another address.
       return await fetch(`${base}/api/v1${path}`, { ...init, headers, redirect: 'error' })
     } catch (error) {
-      if (error instanceof TypeError || (error as Error).name === 'TimeoutError') throw awayBy(error as Error)
+      if (error instanceof TypeError || (error as Error).name === 'TimeoutError') throw toUnreachable(error as Error)
       throw error
     }
   }
@@ -76,7 +76,7 @@ export function createServiceClient(base: string, key: string, newKey: () => str
   }
 }
 
-function awayBy(error: Error): ServiceUnreachable {
+function toUnreachable(error: Error): ServiceUnreachable {
   const { code } = (error.cause ?? {}) as { code?: string }
   return new ServiceUnreachable(code ?? error.message, null)
 }
@@ -87,6 +87,7 @@ export async function serviceRefusalOf(response: Response): Promise<RequestRefus
   const { error } = ((await response.json().catch(() => null)) ?? {}) as { error?: Partial<RequestRefused> }
   const code = error?.code ?? `http_${status}`
   const seconds = Number(headers.get('Retry-After') ?? Number.NaN)
-  if (PASSING.includes(status)) return new ServiceUnreachable(code, Number.isFinite(seconds) ? seconds * 1000 : null)
+  if (RETRYABLE_STATUSES.includes(status))
+    return new ServiceUnreachable(code, Number.isFinite(seconds) ? seconds * 1000 : null)
   return new RequestRefused(code, error?.message ?? `The service answered ${status}.`, error?.details)
 }

@@ -15,16 +15,16 @@ export interface TriggerResult {
   readonly record: string
 }
 
-interface Surroundings extends TriggerOptions {
+interface TriggerContext extends TriggerOptions {
   /** The company's day. */
   readonly today: string
 }
 
 /** Triggers an event and returns the record's id. */
-type Act = (surroundings: Surroundings) => Promise<number>
+type Act = (surroundings: TriggerContext) => Promise<number>
 
 /** Creates a record by `first`, then changes it by a further request. */
-const then =
+const withFollowUp =
   (make: Act, method: Parameters<ServiceClient['call']>[0], path: (id: number) => string, body?: object): Act =>
   async (surroundings) => {
     const id = await make(surroundings)
@@ -33,7 +33,7 @@ const then =
   }
 
 /** Life cycle of a record: created by POST, changed by PATCH, deleted by DELETE. */
-function lifeOf(path: string, fields: (surroundings: Surroundings) => object, changes: object) {
+function lifecycleOf(path: string, fields: (surroundings: TriggerContext) => object, changes: object) {
   const at = (id: number) => `${path}/${id}`
   const created: Act = async (surroundings) => {
     const { data } = await surroundings.service.call('POST', path, fields(surroundings))
@@ -41,10 +41,10 @@ function lifeOf(path: string, fields: (surroundings: Surroundings) => object, ch
   }
   return {
     created,
-    updated: then(created, 'PATCH', at, changes),
-    deleted: then(created, 'DELETE', at),
+    updated: withFollowUp(created, 'PATCH', at, changes),
+    deleted: withFollowUp(created, 'DELETE', at),
     /** After one more request on the record. */
-    after: (action: string, body: object) => then(created, 'POST', (id) => `${at(id)}/${action}`, body),
+    after: (action: string, body: object) => withFollowUp(created, 'POST', (id) => `${at(id)}/${action}`, body),
   }
 }
 
@@ -55,24 +55,25 @@ const PRICE = '10.00'
 
 const personOf =
   (name: string) =>
-  ({ tag }: Surroundings) => ({ name: `${name} ${tag}` })
-const accountOf = ({ tag, today }: Surroundings) => ({ description: `Conta ${tag}`, amount: PRICE, due_date: today })
+  ({ tag }: TriggerContext) => ({ name: `${name} ${tag}` })
+const accountOf = ({ tag, today }: TriggerContext) => ({ description: `Conta ${tag}`, amount: PRICE, due_date: today })
 
-const customer = lifeOf('/customers', personOf('Cliente'), NOTES)
-const supplier = lifeOf('/suppliers', personOf('Fornecedor'), NOTES)
-const category = lifeOf('/catalog/categories', personOf('Categoria'), { name: 'Categoria alterada' })
-const item = lifeOf('/catalog/items', ({ tag }) => ({ name: `Produto ${tag}`, price: PRICE }), { price: '11.00' })
-const receivable = lifeOf('/finance/receivables', accountOf, { amount: '11.00' })
-const payable = lifeOf('/finance/payables', accountOf, { amount: '11.00' })
+const customer = lifecycleOf('/customers', personOf('Cliente'), NOTES)
+const supplier = lifecycleOf('/suppliers', personOf('Fornecedor'), NOTES)
+const category = lifecycleOf('/catalog/categories', personOf('Categoria'), { name: 'Categoria alterada' })
+const item = lifecycleOf('/catalog/items', ({ tag }) => ({ name: `Produto ${tag}`, price: PRICE }), { price: '11.00' })
+const receivable = lifecycleOf('/finance/receivables', accountOf, { amount: '11.00' })
+const payable = lifecycleOf('/finance/payables', accountOf, { amount: '11.00' })
 
-const lines = ({ tag }: Surroundings) => [{ description: `Venda ${tag}`, quantity: '1', unit_price: PRICE }]
+const lines = ({ tag }: TriggerContext) => [{ description: `Venda ${tag}`, quantity: '1', unit_price: PRICE }]
 
 const sell: Act = async (surroundings) => {
   const { service } = surroundings
   const { data } = await service.call('GET', '/sales/payment-types')
   const types = data as { id: number; accepts_api: boolean }[]
   const type = types.find(({ accepts_api }) => accepts_api)
-  if (!type) throw new RequestRefused('no_payment_type', 'The company has no payment type that the API takes.')
+  if (!type)
+    throw new RequestRefused('no_payment_type', 'The company has no payment type with accepts_api; create one.')
   const payments = [{ payment_type_id: type.id, amount: PRICE }]
   return (await service.call('POST', '/sales', { items: lines(surroundings), payments })).data.id
 }
@@ -81,7 +82,8 @@ const order: Act = async (surroundings) => {
   const { service } = surroundings
   const newest = async () => (await service.call('GET', '/orders?limit=1')).data[0]?.store_alias
   const store_alias = surroundings.store ?? (await newest())
-  if (!store_alias) throw new RequestRefused('no_store', 'Which online store? Name it by --store.')
+  if (!store_alias)
+    throw new RequestRefused('no_store', 'The company has no order yet: name an online store by --store.')
   const buyer = { name: 'Maria da Silva', email: 'maria@example.com' }
   return (await service.call('POST', '/orders', { store_alias, customer: buyer, items: lines(surroundings) })).data.id
 }
@@ -100,7 +102,10 @@ const pay: Act = async (surroundings) => {
   const id = await order(surroundings)
   const { data } = await surroundings.service.call('POST', ofOrder('payments')(id), CARD)
   if (data.status === 'paid') return id
-  throw new RequestRefused('not_paid', 'The payment provider has not approved the payment: is it the sandbox?')
+  throw new RequestRefused(
+    'not_paid',
+    'The payment was not approved: payment events require a store of the sandbox provider.',
+  )
 }
 
 const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
@@ -127,12 +132,12 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'payable.deleted': payable.deleted,
   'payable.settled': payable.after('settle', SETTLE),
   'sale.completed': sell,
-  'sale.cancelled': then(sell, 'POST', (id) => `/sales/${id}/cancel`, {}),
+  'sale.cancelled': withFollowUp(sell, 'POST', (id) => `/sales/${id}/cancel`, {}),
   'order.created': order,
-  'order.cancelled': then(order, 'POST', ofOrder('cancel'), {}),
+  'order.cancelled': withFollowUp(order, 'POST', ofOrder('cancel'), {}),
   'order.paid': pay,
-  'order.delivered': then(pay, 'POST', ofOrder('deliver'), {}),
-  'order.refunded': then(pay, 'POST', ofOrder('refunds'), {}),
+  'order.delivered': withFollowUp(pay, 'POST', ofOrder('deliver'), {}),
+  'order.refunded': withFollowUp(pay, 'POST', ofOrder('refunds'), {}),
 }
 
 /** Events that a request can trigger; orders expire only by the clock. */
@@ -145,12 +150,9 @@ export const TRIGGERED_EVENTS = WEBHOOK_EVENTS.filter((name) => TRIGGERS[name])
 export async function trigger(event: WebhookEvent, triggering: TriggerOptions): Promise<TriggerResult> {
   const { data: me } = await triggering.service.call('GET', '/me')
   if (me.company.test !== true)
-    throw new RequestRefused(
-      'not_test_company',
-      'The key is of a real company: events are made in test companies only.',
-    )
+    throw new RequestRefused('not_test_company', 'The key belongs to a real company; use a key of a test company.')
   const act = TRIGGERS[event]
-  if (!act) throw new RequestRefused('not_by_call', `No call makes ${event} happen.`)
+  if (!act) throw new RequestRefused('not_by_call', `No API request causes ${event}; it cannot be triggered.`)
   const id = await act({ ...triggering, today: me.server_time.slice(0, 10) })
   return { event, record: `${event.slice(0, event.indexOf('.'))}/${id}` }
 }

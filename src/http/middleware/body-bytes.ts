@@ -12,7 +12,7 @@ const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
  * Announced size of a body that would be read, in bytes; 0 without a body. Null if only reading reveals the size,
  * because the body is chunked or compressed: the unpacked size counts then.
  */
-export function announcedBytes({ method, headers }: Request, limit: number): number | null {
+export function declaredBytes({ method, headers }: Request, limit: number): number | null {
   if (METHODS_WITHOUT_BODY.includes(method)) return 0
   const length = Number(headers['content-length'] ?? 0)
   if (headers['transfer-encoding'] !== undefined || (length > 0 && headers['content-encoding'] !== undefined))
@@ -29,7 +29,7 @@ export function chargeRead(
 ): RequestHandler {
   return async (request, response, next) => {
     const body = response.locals.rawBody as Buffer | undefined
-    if (body && announcedBytes(request, limit) === null)
+    if (body && declaredBytes(request, limit) === null)
       await chargeOrRefuse(charge, response, companyOf(response), body.length)
     next()
   }

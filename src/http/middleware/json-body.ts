@@ -82,12 +82,12 @@ function readBytes(limit: number, room: BodyBudget): RequestHandler {
 /** Parses a large body in slices (HTTP-42). */
 const parseBody: RequestHandler = async (request, response, next) => {
   const bytes = response.locals.rawBody as Buffer | undefined
-  request.body = bytes === undefined || bytes.length === 0 ? {} : await parsed(bytes, response)
+  request.body = bytes === undefined || bytes.length === 0 ? {} : await parseBytes(bytes, response)
   next()
 }
 
 /** @throws Problem if the bytes are not JSON in UTF-8, or exceed a limit. */
-async function parsed(bytes: Buffer, response: Response): Promise<unknown> {
+async function parseBytes(bytes: Buffer, response: Response): Promise<unknown> {
   // A decoder would replace invalid bytes by U+FFFD, and the ledger would keep them forever.
   if (!isUtf8(bytes)) throw new Problem('malformed_json')
   try {
@@ -109,11 +109,12 @@ export function holdBody(room: BodyBudget, limit: number, request: Request, resp
   if (length > limit) throw tooLarge(limit)
   // The client disconnected during authentication: no later event would release the memory. The parser reports later
   // disconnections.
-  if (response.closed) throw Object.assign(new Error('the sender has gone'), { type: 'request.aborted', status: 400 })
-  const held = room(request, response)
-  response.once('close', held.release)
+  if (response.closed)
+    throw Object.assign(new Error('the client has disconnected'), { type: 'request.aborted', status: 400 })
+  const budget = room(request, response)
+  response.once('close', budget.release)
   // The size of a compressed body does not reveal its unpacked size.
-  held.add(headers['content-encoding'] === undefined ? length : limit)
+  budget.add(headers['content-encoding'] === undefined ? length : limit)
 }
 
 /** Closes the connection, so that the client sends no more of the body. */

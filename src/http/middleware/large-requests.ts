@@ -11,19 +11,19 @@ const LARGE_BODY_BYTES = 16_384
  * so it takes neither memory nor processor. A body without announced size counts as large. @throws TenantLimitExceeded
  * if too many requests of the company wait, or one has waited too long.
  */
-export function limitLargeRequests(turns: KeyedSemaphore): RequestHandler {
+export function limitLargeRequests(semaphore: KeyedSemaphore): RequestHandler {
   return async ({ headers }, response, next) => {
     const { 'content-length': length, 'transfer-encoding': encoding, 'content-encoding': coding } = headers
     const isLarge = encoding !== undefined || coding !== undefined || Number(length ?? 0) > LARGE_BODY_BYTES
     if (!isLarge) return next()
     const gone = new AbortController()
-    const leaveLine = () => gone.abort()
-    response.once('close', leaveLine)
-    const leave = await turns.acquire(shareOf(response), gone.signal)
-    response.off('close', leaveLine)
-    if (!leave) throw new TenantLimitExceeded('too many large calls of the company are waiting')
-    if (response.closed) leave()
-    else response.once('close', leave)
+    const abortWait = () => gone.abort()
+    response.once('close', abortWait)
+    const release = await semaphore.acquire(shareOf(response), gone.signal)
+    response.off('close', abortWait)
+    if (!release) throw new TenantLimitExceeded('too many large requests of the company are queued; try again later')
+    if (response.closed) release()
+    else response.once('close', release)
     next()
   }
 }

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { type Calendar, dateInZone, later } from '#domain/instant.ts'
+import { addMilliseconds, type Calendar, dateInZone } from '#domain/instant.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
@@ -125,7 +125,7 @@ async function lookBack<T>(
   return onConnection(core, signal, async (client) => {
     const past = await openPast(client, { store, model, keys, companyId, revision, until, signal }, last)
     const timezone = past.company.timezone as string
-    const now = later('time' in at ? at.time : last.recorded_at, past.company.clock_ahead_ms as number)
+    const now = addMilliseconds('time' in at ? at.time : last.recorded_at, past.company.clock_ahead_ms as number)
     const calendar = { timezone, today: dateInZone(now, timezone) }
     return work({ companyId, pool: past.pool, store, keys, revision, calendar, paymentLinks: core.paymentLinks })
   })

@@ -19,8 +19,8 @@ import { installationOf } from './installation.ts'
 import {
   hostsOf,
   type InstallationFile,
-  readInstallationNote,
   readDatabaseIdentity,
+  readInstallationNote,
   writeInstallationNote,
 } from './installation-file.ts'
 import { type RestoreStatementOptions, recordRestoredLedger } from './restored-ledgers.ts'

@@ -1,4 +1,4 @@
-import { later } from '#domain/instant.ts'
+import { addMilliseconds } from '#domain/instant.ts'
 import { PERSON_PARTS, type PersonPart } from '#domain/personal-data.ts'
 import type { IdKind } from '#domain/record-kinds.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -171,7 +171,7 @@ async function runCommand(
 ): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
   const rows = deciding.set.of(request.companyId)
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
-  if (command.isAlone) ledger.lastRecordedAt = later(ledger.lastRecordedAt, 1)
+  if (command.isAlone) ledger.lastRecordedAt = addMilliseconds(ledger.lastRecordedAt, 1)
   const recordedAt = ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now
   const now = deciding.model.timeOf(rows, recordedAt)
   const lookup = command.lookup?.(rows, input, now)

@@ -14,12 +14,12 @@ const wordsAt = (timezone: string): PackWords => ({
   timeOf: (recorded_at) => formatDateTimeSeconds(recorded_at, timezone),
 })
 
-interface Source {
+interface PackSource {
   readonly pool: Pool
   readonly proof: Pick<ProofServices, 'checkpointOf'>
 }
 
-interface Asked {
+interface PackRequest {
   readonly isOpened: boolean
   /** UTC. */
   readonly now: string
@@ -27,9 +27,9 @@ interface Asked {
 
 /** Starts an audit pack up to the company's last event, with a checkpoint of it if one can be made (AUDIT-22). */
 export async function beginPack(
-  { pool, proof }: Source,
+  { pool, proof }: PackSource,
   companyId: number,
-  { isOpened, now }: Asked,
+  { isOpened, now }: PackRequest,
 ): Promise<PackWanted> {
   const { rows } = await pool.query<{ name: string; timezone: string }>(
     `select ${MASKED_NAME} as name, c.timezone from companies c where c.company_id = $1`,

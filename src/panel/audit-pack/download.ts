@@ -28,7 +28,7 @@ export const mayOpenPack = ({ role, isToldPersons }: Pick<PanelSession, 'role' |
 
 /** Sends the audit pack to users who may check the books (AUDIT-20), and records the download (AUDIT-26). */
 export function packDownload(context: PanelContext): RequestHandler {
-  const turns = createKeyedSemaphore(TURNS)
+  const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {
     const { session } = (response.locals.place as ResponseTarget).visit
     const isOpened = request.query.dados === 'abertos'
@@ -54,7 +54,7 @@ export function packDownload(context: PanelContext): RequestHandler {
       })
       await recordDownload(context.pool, asked, (tell) => send({ ...context, store }, wanted, response, tell))
     }
-    await turns.run(session.companyId, take, gone.signal)
+    await semaphore.run(session.companyId, take, gone.signal)
   }
 }
 
@@ -70,7 +70,7 @@ async function send(
     await pipeline(auditPack(context, wanted, tell, signal), response, { signal })
     return true
   } catch (error) {
-    if (!response.closed) context.log('an audit pack could not be made', error, response.locals.requestId as string)
+    if (!response.closed) context.log('panel: audit pack download failed', error, response.locals.requestId as string)
     response.destroy()
     return false
   }

@@ -37,13 +37,13 @@ export const canExportPerson = ({ role, isToldPersons }: Pick<PanelSession, 'rol
 
 /** Sends the data export of a person as a file to permitted users (PRIV-51), and records the download (AUDIT-26). */
 export function dataExportDownload(context: PanelContext): RequestHandler {
-  const turns = createKeyedSemaphore(TURNS)
+  const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {
     const { session } = (response.locals.place as ResponseTarget).visit
     if (!canExportPerson(session)) throw new Problem('owners_only')
-    const { kind, id, format } = asked(request)
+    const { kind, id, format } = parseExportPath(request)
     const person = { kind, id }
-    await turns.run(session.companyId, async () => {
+    await semaphore.run(session.companyId, async () => {
       if (response.closed) return
       const source = { ...context, pool: context.poolOf(session.companyId) }
       const pieces = await exportPersonData(source, session.companyId, person, new Date().toISOString())
@@ -65,7 +65,7 @@ export function dataExportDownload(context: PanelContext): RequestHandler {
 const KINDS: readonly string[] = ['customer', 'supplier', 'user', 'order'] satisfies ExportedPerson['kind'][]
 
 /** @throws Problem if the path does not name a person or a format */
-function asked({ params }: Request): ExportedPerson & { readonly format: Format } {
+function parseExportPath({ params }: Request): ExportedPerson & { readonly format: Format } {
   const { kind = '', id = '', format = '' } = params as Readonly<Record<string, string>>
   if (!KINDS.includes(kind) || !/^[1-9]\d{0,15}$/.test(id) || !Object.hasOwn(FORMATS, format))
     throw new Problem('not_found')

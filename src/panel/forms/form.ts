@@ -39,14 +39,14 @@ export interface Field {
 export type Fields = Readonly<Record<string, Field>>
 
 /** Values of the controls, and validation messages. */
-export interface Filled {
+export interface FilledForm {
   readonly values: Readonly<Record<string, readonly string[]>>
   readonly errors: Readonly<Record<string, readonly string[]>>
   readonly problem: string | null
 }
 
 /** Form filled in with the values of a record; empty for `{}`. */
-export function filledFrom(fields: Fields, record: object, timezone: string): Filled {
+export function filledFrom(fields: Fields, record: object, timezone: string): FilledForm {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const value = memberOf(record, name)
     return [name, Array.isArray(value) ? value.map(String) : [kind.show(value, timezone)]] as const
@@ -55,7 +55,7 @@ export function filledFrom(fields: Fields, record: object, timezone: string): Fi
 }
 
 /** Form filled in with submitted values, to be shown again. */
-export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): Filled {
+export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): FilledForm {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const isSecret = kind.control.as === 'input' && kind.control.type === 'password'
     return [name, isSecret ? [] : textsOf(body, name)] as const
@@ -76,7 +76,7 @@ export function inputOf(fields: Fields, body: FormBody, timezone: string): Recor
 export const BEFORE = '_antes'
 
 /** Value of the field `BEFORE`. */
-export const beforeOf = ({ values }: Filled): string => JSON.stringify(values)
+export const beforeOf = ({ values }: FilledForm): string => JSON.stringify(values)
 
 /**
  * Only the fields that the user changed since the form was shown, so that saving does not overwrite concurrent changes
@@ -96,7 +96,7 @@ const withPlainLineEnds = (text: string): string => text.replace(/\r\n?/g, '\n')
 
 const shown = z.record(z.string(), z.array(z.string()))
 
-function beforeIn(body: FormBody): Filled['values'] {
+function beforeIn(body: FormBody): FilledForm['values'] {
   try {
     return shown.parse(JSON.parse(formText(body, BEFORE)))
   } catch {
@@ -166,7 +166,7 @@ export function filterProblems(fields: Fields, query: Readonly<Record<string, st
 }
 
 /** Messages of a refusal, by field; those without a field of the form apply to the whole form. */
-function problemsOf(fields: Fields, refusal: Refusal | undefined): Pick<Filled, 'errors' | 'problem'> {
+function problemsOf(fields: Fields, refusal: Refusal | undefined): Pick<FilledForm, 'errors' | 'problem'> {
   if (!refusal) return { errors: {}, problem: null }
   const named = (refusal.details?.fields ?? {}) as Record<string, string[]>
   const errors: Record<string, readonly string[]> = {}

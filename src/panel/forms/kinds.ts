@@ -54,7 +54,7 @@ const asTyped = (value: unknown): string => (value === null || value === undefin
 const plain = { read: (typed: string): unknown => typed, show: asTyped }
 
 /** `529.982.247-25` becomes `52998224725`. */
-const bare = (typed: string): string => typed.replace(/[\s./-]/g, '').toUpperCase()
+const stripSeparators = (typed: string): string => typed.replace(/[\s./-]/g, '').toUpperCase()
 
 /** In Brazil a dot groups thousands: `1.500` is one thousand five hundred. */
 const GROUPED = /^-?[1-9]\d{0,2}(\.\d{3})+$/
@@ -128,11 +128,11 @@ export const integerInput: Kind = {
 }
 
 /** A CPF or CNPJ, with or without punctuation. */
-export const taxNumberInput: Kind = { control: { as: 'input', type: 'text' }, read: bare, show: asTyped }
+export const taxNumberInput: Kind = { control: { as: 'input', type: 'text' }, read: stripSeparators, show: asTyped }
 
 export const zipInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'numeric', placeholder: '00000-000' },
-  read: bare,
+  read: stripSeparators,
   show: (value) => (typeof value === 'string' ? formatZipCode(value) : ''),
 }
 

@@ -8,14 +8,14 @@ import { runList } from '#ledger/write/run.ts'
 import { categoriesNamed } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import type { FormSubmission, PageContext } from '../route.ts'
-import type { Imported } from './kinds.ts'
+import type { ImportableKind } from './kinds.ts'
 import {
   categoriesOf,
-  createHolders,
+  createPlanner,
+  createRecordIndex,
   type ImportMapping,
   isWrong,
   type PlannedRow,
-  planner,
   type ReadLine,
   readLine,
   rowMessages,
@@ -41,7 +41,7 @@ interface PlannedImport {
 
 /** Reads each line and finds its record, without changes. `pause` lets other requests run between lines. */
 export async function planImport(
-  imported: Imported,
+  imported: ImportableKind,
   visit: PageContext,
   { sheet, fields, mapping, pause }: PlannedImport,
 ): Promise<Plan> {
@@ -51,19 +51,19 @@ export async function planImport(
   const reading = { ...imported.reading, fields }
   const { keyFields } = reading
   const read: ReadLine[] = []
-  const asked: Record<string, string[]> = Object.fromEntries(keyFields.map(({ name }) => [name, []]))
+  const wantedKeys: Record<string, string[]> = Object.fromEntries(keyFields.map(({ name }) => [name, []]))
   for (const line of sheet.lines) {
     await pause()
     const { keys, ...rest } = readLine(line, mapping, keyFields)
     read.push({ ...rest, keys })
-    for (const [name, value] of keys) asked[name]?.push(value)
+    for (const [name, value] of keys) wantedKeys[name]?.push(value)
   }
-  const holders = createHolders(keyFields)
-  for (const record of await imported.matches(pool, companyId, asked)) {
+  const holders = createRecordIndex(keyFields)
+  for (const record of await imported.matches(pool, companyId, wantedKeys)) {
     await pause()
     holders.add(record)
   }
-  const plan = planner(reading, holders, timezone)
+  const plan = createPlanner(reading, holders, timezone)
   const lines: PlannedRow[] = []
   for (const line of read) {
     await pause()
@@ -90,7 +90,7 @@ const LINES_PER_REQUEST = 500
  * finds the records that exist already (PANEL-182).
  */
 export async function runImport(
-  imported: Imported,
+  imported: ImportableKind,
   submission: FormSubmission,
   plan: Plan,
 ): Promise<ImportResult | Refusal> {
@@ -120,9 +120,13 @@ export async function runImport(
   return { ...counts, errors: errors.sort((a, b) => a.number - b.number) }
 }
 
-type Right = Exclude<PlannedRow, { errors: unknown }>
+type ValidRow = Exclude<PlannedRow, { errors: unknown }>
 
-function commandOf({ reading }: Imported, { id, input, category }: Right, categories: ReadonlyMap<string, number>) {
+function commandOf(
+  { reading }: ImportableKind,
+  { id, input, category }: ValidRow,
+  categories: ReadonlyMap<string, number>,
+) {
   const whole = category === null ? input : { ...input, category_id: categories.get(nameKey(category)) }
   return id === null ? invoke(reading.create.command, whole) : invoke(reading.update.command, { id, changes: whole })
 }

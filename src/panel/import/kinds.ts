@@ -14,7 +14,7 @@ import type { PageContext, Section } from '../route.ts'
 import type { ColumnMapping, KeyField } from './plan.ts'
 
 /** A kind of record that can be imported: its page, texts and mapping. */
-export interface Imported {
+export interface ImportableKind {
   readonly kind: ImportedKind
   /** Path of the list, below the panel. */
   readonly path: string
@@ -37,7 +37,7 @@ const EXTERNAL: KeyField = { name: 'external_id', isUnique: true, normalized: tr
 const MAX_WORD_LENGTH = 100
 
 /** One of a few words, recognised by its first letters. */
-const word = (values: Readonly<Record<string, string>>): Kind => ({
+const wordInput = (values: Readonly<Record<string, string>>): Kind => ({
   ...lineInput,
   read(typed) {
     const key = searchKey(typed.slice(0, MAX_WORD_LENGTH))
@@ -49,7 +49,7 @@ async function fieldsOfItems(visit: PageContext): Promise<Fields> {
   const { category_id: _, type, ...fields } = await itemFields(visit)
   return {
     ...fields,
-    type: { label: type?.label ?? 'Tipo', kind: word({ prod: 'product', serv: 'service' }) },
+    type: { label: type?.label ?? 'Tipo', kind: wordInput({ prod: 'product', serv: 'service' }) },
     category: { label: 'Categoria', kind: lineInput },
   }
 }
@@ -58,7 +58,7 @@ const fieldsOfPersons = (afterName?: Fields): Fields => ({
   ...personFields(afterName),
   person_type: {
     label: 'Tipo de pessoa',
-    kind: word({ pf: 'PF', fis: 'PF', 'pessoa f': 'PF', pj: 'PJ', jur: 'PJ', 'pessoa j': 'PJ' }),
+    kind: wordInput({ pf: 'PF', fis: 'PF', 'pessoa f': 'PF', pj: 'PJ', jur: 'PJ', 'pessoa j': 'PJ' }),
   },
 })
 
@@ -86,7 +86,7 @@ const PERSON_EXAMPLE = {
   email: 'maria@example.com',
 }
 
-export const IMPORTED: readonly Imported[] = [
+export const IMPORTED: readonly ImportableKind[] = [
   {
     kind: 'items',
     path: '/catalogo',

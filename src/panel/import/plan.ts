@@ -46,7 +46,7 @@ export interface KeyField {
 export type ImportMapping = ReadonlyMap<number, string>
 
 /** Field names by column heads: labels, API names and synonyms. */
-export function guessed(
+export function guessMapping(
   heads: readonly string[],
   fields: Fields,
   others: Readonly<Record<string, readonly string[]>>,
@@ -106,7 +106,7 @@ export type PlannedRow =
 export const isWrong = (planned: PlannedRow): planned is Extract<PlannedRow, { errors: unknown }> => 'errors' in planned
 
 /** Index of records by key. */
-export interface Holders {
+export interface RecordIndex {
   add(record: ExistingRecords): void
   /** Some records with a key: at most two for each combination of the more specific keys that they have. */
   of(key: Keys[number]): readonly ExistingRecords[]
@@ -115,7 +115,7 @@ export interface Holders {
 /** Records kept per combination: two are enough to detect an ambiguous key. */
 const ENOUGH = 2
 
-export function createHolders(keyFields: readonly KeyField[]): Holders {
+export function createRecordIndex(keyFields: readonly KeyField[]): RecordIndex {
   const holders = new Map<string, ExistingRecords[]>()
   const has = ({ keys }: ExistingRecords, { name }: KeyField): boolean => (keys[name] ?? null) !== null
 
@@ -131,10 +131,10 @@ export function createHolders(keyFields: readonly KeyField[]): Holders {
       for (const [at, { name }] of keyFields.entries()) {
         const value = record.keys[name] ?? null
         if (value === null || (record.is_deleted && name !== EXTERNAL)) continue
-        addTo(join(name, value), record, keyFields.slice(0, at))
+        addTo(joinKey(name, value), record, keyFields.slice(0, at))
       }
     },
-    of: ([field, value]) => holders.get(join(field, value)) ?? [],
+    of: ([field, value]) => holders.get(joinKey(field, value)) ?? [],
   }
 }
 
@@ -142,7 +142,11 @@ export function createHolders(keyFields: readonly KeyField[]): Holders {
  * Plans lines against existing records; the first key with a match finds the record. A line is wrong if its record is
  * ambiguous, if another record has its unique keys, or if it repeats an earlier line (PANEL-181).
  */
-export function planner(reading: ColumnMapping, holders: Holders, timezone: string): (line: ReadLine) => PlannedRow {
+export function createPlanner(
+  reading: ColumnMapping,
+  holders: RecordIndex,
+  timezone: string,
+): (line: ReadLine) => PlannedRow {
   const { fields, keyFields } = reading
   const labelOf = (field: string) => fields[field]?.label ?? field
   const unique = new Set(keyFields.filter(({ isUnique }) => isUnique).map(({ name }) => name))
@@ -173,22 +177,27 @@ export function planner(reading: ColumnMapping, holders: Holders, timezone: stri
     const { number, keys } = line
     const [first] = keys
     if (!first) return { number, errors: [`falta ${keyFields.map(({ name }) => labelOf(name)).join(' ou ')}`] }
-    const before = seen.get(join(...first))
+    const before = seen.get(joinKey(...first))
     if (before !== undefined) return { number, errors: [`${labelOf(first[0])}: repete a linha ${before}`] }
-    seen.set(join(...first), number)
+    seen.set(joinKey(...first), number)
     const found = find(keys)
     const problem = problemOf(keys, found)
-    return problem === null ? read(reading, line, found[0]?.id ?? null, timezone) : { number, errors: [problem] }
+    return problem === null ? planRow(reading, line, found[0]?.id ?? null, timezone) : { number, errors: [problem] }
   }
 }
 
 const EXTERNAL = 'external_id'
 const CATEGORY = 'category'
 
-const join = (field: string, value: string): string => `${field} ${value}`
+const joinKey = (field: string, value: string): string => `${field} ${value}`
 
 /** Command input of a line. */
-function read(reading: ColumnMapping, { number, values }: ReadLine, id: number | null, timezone: string): PlannedRow {
+function planRow(
+  reading: ColumnMapping,
+  { number, values }: ReadLine,
+  id: number | null,
+  timezone: string,
+): PlannedRow {
   const isNew = id === null
   const fields = Object.fromEntries(
     Object.entries(reading.fields).filter(

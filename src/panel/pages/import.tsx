@@ -9,8 +9,8 @@ import { csvRow } from '#lib/spreadsheet-text.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { type Fields, formText } from '../forms/form.ts'
 import { type ImportResult, type Plan, planImport, runImport } from '../import/import.ts'
-import { IMPORTED, type Imported } from '../import/kinds.ts'
-import { guessed, type ImportMapping, isWrong, rowMessages } from '../import/plan.ts'
+import { IMPORTED, type ImportableKind } from '../import/kinds.ts'
+import { guessMapping, type ImportMapping, isWrong, rowMessages } from '../import/plan.ts'
 import { link } from '../link.ts'
 import type { FormRoute, FormSubmission, PageContext, PageRoute, PanelPage, PanelRoute } from '../route.ts'
 import { ListTable } from '../ui/list.tsx'
@@ -20,16 +20,16 @@ import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
 const [SHOWN_LINES, SHOWN_ERRORS] = [5, 50]
 
 /** Files that are read or looked through at a time: each takes some MB meanwhile. */
-const turns = createKeyedSemaphore({ running: 3, runningOfKey: 1, waiting: 32 })
+const semaphore = createKeyedSemaphore({ running: 3, runningOfKey: 1, waiting: 32 })
 
 /** Field of the form that says which file was checked. */
 const DIGEST = 'arquivo'
 
-const pathOf = ({ path }: Imported): string => `${path}/importar`
-const checkPathOf = (imported: Imported): string => `${pathOf(imported)}/conferir`
-const parentOf = ({ path, words }: Imported) => ({ label: words.all, to: path })
+const pathOf = ({ path }: ImportableKind): string => `${path}/importar`
+const checkPathOf = (imported: ImportableKind): string => `${pathOf(imported)}/conferir`
+const parentOf = ({ path, words }: ImportableKind) => ({ label: words.all, to: path })
 
-async function uploadPage(imported: Imported, visit: PageContext, refusal?: Refusal): Promise<PanelPage> {
+async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?: Refusal): Promise<PanelPage> {
   const fields = await imported.fields(visit)
   const keys = imported.reading.keyFields.map(({ name }) => fields[name]?.label)
   const body = (
@@ -74,7 +74,7 @@ async function uploadPage(imported: Imported, visit: PageContext, refusal?: Refu
   return refusal ? { ...page, status: httpStatusOf(refusal.refused) } : page
 }
 
-function exampleOf({ example }: Imported, fields: Fields): string {
+function exampleOf({ example }: ImportableKind, fields: Fields): string {
   const named = Object.entries(example).filter(([name]) => Object.hasOwn(fields, name))
   const heads = named.map(([name]) => fields[name]?.label ?? name)
   return csvRow(heads) + csvRow(named.map(([, value]) => value))
@@ -82,13 +82,13 @@ function exampleOf({ example }: Imported, fields: Fields): string {
 
 /** Columns as the page has them, or as their heads say. */
 function mappingOf(
-  imported: Imported,
+  imported: ImportableKind,
   { heads }: Sheet,
   fields: Fields,
   chosen: Readonly<Record<string, unknown>>,
 ): ImportMapping {
   const columns = heads.map((_, column) => chosen[`coluna-${column}`])
-  if (columns.every((one) => one === undefined)) return guessed(heads, fields, imported.heads)
+  if (columns.every((one) => one === undefined)) return guessMapping(heads, fields, imported.heads)
   return new Map(
     columns.flatMap((field, column) =>
       typeof field === 'string' && Object.hasOwn(fields, field) ? [[column, field] as const] : [],
@@ -96,21 +96,21 @@ function mappingOf(
   )
 }
 
-const keepingOf = ({ context: { poolOf, vault }, session: { companyId } }: PageContext) => ({
+const fileStoreOf = ({ context: { poolOf, vault }, session: { companyId } }: PageContext) => ({
   pool: poolOf(companyId),
   vault,
   pause: createTimeSlicer(companyId),
 })
 
 /** Refuses two columns for one field: the file does not say which one counts. */
-function twice(mapping: ImportMapping, fields: Fields): string | null {
+function findDoubleColumn(mapping: ImportMapping, fields: Fields): string | null {
   const names = [...mapping.values()]
   const name = names.find((one, at) => names.indexOf(one) !== at)
   return name === undefined ? null : `Há duas colunas para "${fields[name]?.label}".`
 }
 
 /** An uploaded file, and what would be done with it. */
-interface Checked {
+interface CheckedFile {
   readonly file: KeptFile
   readonly mapping: ImportMapping
   readonly fields: Fields
@@ -121,23 +121,23 @@ interface Checked {
 
 /** Null where no file waits. One of a company is looked through at a time, in slices. */
 const check = (
-  imported: Imported,
+  imported: ImportableKind,
   visit: PageContext,
   chosen: Readonly<Record<string, unknown>>,
-): Promise<Checked | null> =>
-  turns.run(visit.session.companyId, async () => {
-    const keeping = keepingOf(visit)
+): Promise<CheckedFile | null> =>
+  semaphore.run(visit.session.companyId, async () => {
+    const keeping = fileStoreOf(visit)
     const file = await loadStoredFile(keeping, visit.session, imported.kind)
     if (file === null) return null
     const { sheet } = file
     const fields = await imported.fields(visit)
     const mapping = mappingOf(imported, sheet, fields, chosen)
-    const problem = twice(mapping, fields)
+    const problem = findDoubleColumn(mapping, fields)
     const read = { sheet, fields, mapping: problem === null ? mapping : new Map(), pause: keeping.pause }
     return { file, mapping, fields, problem, plan: await planImport(imported, visit, read) }
   })
 
-const noFilePage = (imported: Imported): PanelPage => ({
+const noFilePage = (imported: ImportableKind): PanelPage => ({
   title: imported.words.title,
   parent: parentOf(imported),
   body: (
@@ -147,11 +147,15 @@ const noFilePage = (imported: Imported): PanelPage => ({
   ),
 })
 
-function checkPage(imported: Imported, visit: PageContext, checked: Checked): PanelPage {
+function checkPage(imported: ImportableKind, visit: PageContext, checked: CheckedFile): PanelPage {
   const { problem } = checked
   const body = (
     <>
-      {problem === null ? <Planned imported={imported} visit={visit} checked={checked} /> : <Alert>{problem}</Alert>}
+      {problem === null ? (
+        <ImportPreview imported={imported} visit={visit} checked={checked} />
+      ) : (
+        <Alert>{problem}</Alert>
+      )}
       <Columns imported={imported} checked={checked} />
     </>
   )
@@ -159,18 +163,18 @@ function checkPage(imported: Imported, visit: PageContext, checked: Checked): Pa
   return { title: 'Conferir o arquivo', parent, body, ...(problem !== null && { status: 422 }) }
 }
 
-async function showCheck(imported: Imported, visit: PageContext): Promise<PanelPage> {
+async function showCheck(imported: ImportableKind, visit: PageContext): Promise<PanelPage> {
   const checked = await check(imported, visit, visit.query)
   return checked ? checkPage(imported, visit, checked) : noFilePage(imported)
 }
 
-interface PlannedProps {
-  readonly imported: Imported
+interface ImportPreviewProps {
+  readonly imported: ImportableKind
   readonly visit: PageContext
-  readonly checked: Checked
+  readonly checked: CheckedFile
 }
 
-const Planned = ({ imported, visit, checked: { file, mapping, plan } }: PlannedProps) => {
+const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: ImportPreviewProps) => {
   const errors = plan.lines.filter(isWrong)
   const right = plan.lines.flatMap((line) => (isWrong(line) ? [] : [line]))
   const created = right.filter(({ id }) => id === null).length
@@ -219,8 +223,8 @@ const Errors = ({ errors }: { readonly errors: ImportResult['errors'] }) =>
   )
 
 interface ColumnsProps {
-  readonly imported: Imported
-  readonly checked: Checked
+  readonly imported: ImportableKind
+  readonly checked: CheckedFile
 }
 
 /** What each column holds, to be put right. */
@@ -266,12 +270,12 @@ const Columns = ({ imported, checked: { file, mapping, fields } }: ColumnsProps)
   </Card>
 )
 
-async function upload(imported: Imported, submission: FormSubmission) {
+async function upload(imported: ImportableKind, submission: FormSubmission) {
   const { session, file } = submission
   if (!file || file.length === 0)
     return uploadPage(imported, submission, invalid('file', 'não foi escolhido, ou está vazio'))
-  return turns.run(session.companyId, async () => {
-    const keeping = keepingOf(submission)
+  return semaphore.run(session.companyId, async () => {
+    const keeping = fileStoreOf(submission)
     const sheet = await readSheet(file, keeping.pause)
     if (isRefusal(sheet)) return uploadPage(imported, submission, sheet)
     const digest = createHash('sha256').update(file).digest('hex')
@@ -281,7 +285,7 @@ async function upload(imported: Imported, submission: FormSubmission) {
 }
 
 /** Imports the file that the form was made for, and no other that was uploaded since (PANEL-323). */
-async function importFile(imported: Imported, submission: FormSubmission): Promise<PanelPage> {
+async function importFile(imported: ImportableKind, submission: FormSubmission): Promise<PanelPage> {
   const { context, session, form } = submission
   const checked = await check(imported, submission, form)
   if (!checked) return noFilePage(imported)
@@ -293,7 +297,7 @@ async function importFile(imported: Imported, submission: FormSubmission): Promi
   return donePage(imported, done)
 }
 
-const otherFilePage = (imported: Imported): PanelPage => ({
+const otherFilePage = (imported: ImportableKind): PanelPage => ({
   title: imported.words.title,
   parent: parentOf(imported),
   status: 409,
@@ -304,7 +308,7 @@ const otherFilePage = (imported: Imported): PanelPage => ({
   ),
 })
 
-const donePage = (imported: Imported, { created, updated, unchanged, errors }: ImportResult): PanelPage => ({
+const donePage = (imported: ImportableKind, { created, updated, unchanged, errors }: ImportResult): PanelPage => ({
   title: 'Arquivo importado',
   parent: parentOf(imported),
   main: { label: `Ver ${imported.words.all.toLowerCase()}`, to: imported.path },
@@ -324,7 +328,7 @@ const donePage = (imported: Imported, { created, updated, unchanged, errors }: I
 })
 
 /** Import of a file: chosen, looked through, imported. */
-const importPages = (imported: Imported): (PageRoute | FormRoute)[] => {
+const importPages = (imported: ImportableKind): (PageRoute | FormRoute)[] => {
   const { section } = imported
   const [path, checkPath] = [pathOf(imported), checkPathOf(imported)]
   return [

@@ -43,11 +43,11 @@ import {
 } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelRoute } from '../route.ts'
+import type { FileColumn } from '../ui/csv-file.ts'
 import { type Column, type ListRequest, searched } from '../ui/list.tsx'
-import type { FileColumn } from '../ui/list-file.ts'
 import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
+import { forgetAction, forgetPages } from './erase-person.tsx'
 import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
-import { forgetAction, forgetPages } from './forget-person.tsx'
 import { PurchasesCard } from './sales/purchases.tsx'
 
 /** Of a customer or a supplier. */
@@ -90,11 +90,11 @@ const ORDERS: Readonly<Record<string, ListOrder>> = {
 }
 
 type PersonListing = typeof customerListing
-type Asked = Readonly<Record<string, string>>
+type QueryValues = Readonly<Record<string, string>>
 
 const pageOf =
   (listing: PersonListing) =>
-  ({ readModel }: PageContext, asked: Asked, { limit, order = '' }: ListRequest) =>
+  ({ readModel }: PageContext, asked: QueryValues, { limit, order = '' }: ListRequest) =>
     searched(PersonSearch, asked, (search) =>
       listPersonsByName(readModel.pool, listing, readModel.companyId, {
         ...search,
@@ -105,7 +105,7 @@ const pageOf =
 
 const countOf =
   (listing: PersonListing) =>
-  async ({ readModel }: PageContext, asked: Asked) => {
+  async ({ readModel }: PageContext, asked: QueryValues) => {
     const { cursor: _, ...search } = PersonSearch.parse(asked)
     const count = await countPersons(readModel.pool, listing, readModel.companyId, search)
     const isMore = count > MAX_COUNTED_PERSONS
@@ -190,7 +190,7 @@ function addressText(address: Person['address']): string | null {
 }
 
 /** Erased persons, and those queued for erasure, cannot be changed. */
-const isKept = ({ forgotten_at, forgetting_due_on }: Person): boolean =>
+const isChangeable = ({ forgotten_at, forgetting_due_on }: Person): boolean =>
   forgotten_at === null && forgetting_due_on === null
 
 const STAYS =
@@ -216,7 +216,7 @@ const customerPages = recordPages<CustomerObject>({
   },
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.formatPersonName(name),
-  isOpen: isKept,
+  isOpen: isChangeable,
   head: (customer, visit) => ({
     more: dataExportActions({ kind: 'customer', id: customer.id }, visit),
     dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
@@ -262,7 +262,7 @@ const supplierPages = recordPages<SupplierObject>({
   },
   get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.formatPersonName(name),
-  isOpen: isKept,
+  isOpen: isChangeable,
   head: (supplier, visit) => ({
     more: dataExportActions({ kind: 'supplier', id: supplier.id }, visit),
     dangers: [forgetAction(visit, supplier, `/fornecedores/${supplier.id}`)],

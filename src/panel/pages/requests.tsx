@@ -146,12 +146,12 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
       </Card>
       {call.code !== null && (
         <Card title="Por que foi recusada">
-          <Kept json={call.details} visit={visit} />
+          <StoredBody json={call.details} visit={visit} />
         </Card>
       )}
       {call.code !== null && (
         <Card title="O que foi enviado">
-          <Kept json={call.body} visit={visit} />
+          <StoredBody json={call.body} visit={visit} />
           <p class="hint">
             Dados pessoais, textos livres e segredos não são guardados: no lugar deles está “(retido)”.
           </p>
@@ -162,7 +162,7 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
   return { title: 'Chamada da API', parent: { label: 'Chamadas da API', to: REQUESTS_PATH }, body }
 }
 
-const Kept = ({ json, visit }: { readonly json: unknown; readonly visit: PageContext }) => {
+const StoredBody = ({ json, visit }: { readonly json: unknown; readonly visit: PageContext }) => {
   if (json === null) return <p class="empty">Nada foi guardado.</p>
   if (!visit.session.isToldPersons) return <WithheldContent />
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard

@@ -6,10 +6,10 @@ import { ButtonForm } from '../ui/form.tsx'
 import { ListTable } from '../ui/list.tsx'
 import { Card, PanelBadge } from '../ui/parts.tsx'
 
-type Named = readonly (readonly [word: RegExp, name: string])[]
+type NamePatterns = readonly (readonly [word: RegExp, name: string])[]
 
 /** The first match counts: browsers also name those they are compatible with. */
-const BROWSERS: Named = [
+const BROWSERS: NamePatterns = [
   [/Edg/, 'Edge'],
   [/OPR\//, 'Opera'],
   [/SamsungBrowser/, 'Samsung Internet'],
@@ -17,7 +17,7 @@ const BROWSERS: Named = [
   [/Chrom|CriOS/, 'Chrome'],
   [/Safari/, 'Safari'],
 ]
-const SYSTEMS: Named = [
+const SYSTEMS: NamePatterns = [
   [/iPhone/, 'iPhone'],
   [/iPad/, 'iPad'],
   [/Android/, 'Android'],

@@ -28,7 +28,7 @@ const PATH = `${HOME}/lojas`
 const ONE = `${PATH}/:id`
 const at = { section: 'store', access: 'owner' } as const
 
-/** The first of them; a company has fewer. */
+/** Stores on the page; a company has fewer. */
 const MOST_SHOWN = 200
 
 async function showOverview(visit: PageContext): Promise<PanelPage> {
@@ -97,7 +97,7 @@ const NEW: Fields = {
 }
 
 /** An empty secret field keeps the secret. */
-const saying = <T,>(schema: z.ZodType<T>) =>
+const omitEmptyFields = <T,>(schema: z.ZodType<T>) =>
   z.preprocess(
     (input) => Object.fromEntries(Object.entries(input as object).filter(([, value]) => value !== null)),
     schema,
@@ -151,7 +151,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
   }
 }
 
-/** The commission is the operator's: what a form says of it is not read. */
+/** The operator sets the commission; a value in a form is ignored. */
 const OPERATOR_FIELDS = { commission_percentage: true } as const
 
 /** Stores with their orders; opening a store, its secrets, and switching it. */
@@ -168,7 +168,7 @@ export const storePages: readonly PanelRoute[] = [
     label: 'Criar loja',
     back: () => HOME,
     fields: () => NEW,
-    schema: saying(CreateStoreInput.omit(OPERATOR_FIELDS)),
+    schema: omitEmptyFields(CreateStoreInput.omit(OPERATOR_FIELDS)),
     act: (submission, given, input) =>
       runAndRedirect(submission, createStore, { ...input, ...given }, { to: HOME, flash: 'criado' }),
   }),
@@ -181,7 +181,7 @@ export const storePages: readonly PanelRoute[] = [
     label: 'Salvar',
     back: ({ id }) => `${PATH}/${id}`,
     fields: () => secrets,
-    schema: saying(UpdateStoreInput.omit({ alias: true, ...OPERATOR_FIELDS })),
+    schema: omitEmptyFields(UpdateStoreInput.omit({ alias: true, ...OPERATOR_FIELDS })),
     act: (submission, { id, alias }, changes) =>
       runAndRedirect(submission, updateStore, { alias, ...changes }, { to: `${PATH}/${id}`, flash: 'alterado' }),
   }),

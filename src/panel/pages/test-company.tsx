@@ -5,7 +5,7 @@ import { formatDateTimeSeconds } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { integerInput } from '../forms/kinds.ts'
 import type { PageContext, PanelRoute } from '../route.ts'
-import { makeTwin } from '../test-twin.ts'
+import { createTwin } from '../test-twin.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ButtonLink, Facts } from '../ui/parts.tsx'
 
@@ -22,14 +22,14 @@ const CLOCK: Fields = {
   },
 }
 
-const standingOf = ({ readModel: { pool, companyId } }: PageContext) => getTestCompanyState(pool, companyId)
+const loadState = ({ readModel: { pool, companyId } }: PageContext) => getTestCompanyState(pool, companyId)
 
-const Clock = ({ standing, timezone }: { readonly standing: TestCompanyState; readonly timezone: string }) => (
+const Clock = ({ state, timezone }: { readonly state: TestCompanyState; readonly timezone: string }) => (
   <>
     <Facts
       facts={[
-        ['Hora da empresa', formatDateTimeSeconds(standing.now, timezone)],
-        ['Esvaziada em', standing.erased_at && formatDateTimeSeconds(standing.erased_at, timezone)],
+        ['Hora da empresa', formatDateTimeSeconds(state.now, timezone)],
+        ['Esvaziada em', state.erased_at && formatDateTimeSeconds(state.erased_at, timezone)],
       ]}
     />
     <div class="actions">
@@ -38,9 +38,9 @@ const Clock = ({ standing, timezone }: { readonly standing: TestCompanyState; re
   </>
 )
 
-const Twin = ({ standing }: { readonly standing: TestCompanyState }) => (
+const Twin = ({ state }: { readonly state: TestCompanyState }) => (
   <p>
-    {standing.twin_id === null
+    {state.twin_id === null
       ? 'Crie uma empresa de teste com as configurações desta, sem cadastros: para experimentar integrações sem tocar em nada de verdade.'
       : 'Esta empresa já tem a sua empresa de teste. Entre nela como proprietário e escolha-a em Empresas.'}
   </p>
@@ -55,24 +55,24 @@ export const testCompanyPages: readonly PanelRoute[] = [
   ...formPages({
     ...at,
     path: PATH,
-    subject: standingOf,
+    subject: loadState,
     title: () => 'Empresa de teste',
     label: ({ is_test, twin_id }) =>
       is_test ? 'Adiantar o relógio' : twin_id === null ? 'Criar empresa de teste' : 'Entrar na empresa de teste',
     back: () => HOME,
-    before: (standing, { readModel: { timezone } }) =>
-      standing.is_test ? <Clock standing={standing} timezone={timezone} /> : <Twin standing={standing} />,
+    before: (state, { readModel: { timezone } }) =>
+      state.is_test ? <Clock state={state} timezone={timezone} /> : <Twin state={state} />,
     fields: ({ is_test }): Fields => (is_test ? CLOCK : {}),
     schema: Days,
     async act(submission, { is_test }, { advance_days = 0 }) {
       if (is_test) return runAndRedirect(submission, moveTestClock, { advance_days }, { to: PATH, flash: 'relogio' })
-      return (await makeTwin(submission)) ?? { to: '/empresas', flash: 'empresa-de-teste' }
+      return (await createTwin(submission)) ?? { to: '/empresas', flash: 'empresa-de-teste' }
     },
   }),
   ...formPages({
     ...at,
     path: `${PATH}/esvaziar`,
-    subject: standingOf,
+    subject: loadState,
     title: () => 'Esvaziar a empresa de teste',
     obstacle: ({ is_test }) => (is_test ? null : 'Esta empresa é de verdade: nada dela pode ser apagado assim.'),
     label: 'Esvaziar',

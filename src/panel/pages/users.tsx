@@ -18,7 +18,7 @@ import { History } from '../ui/history.tsx'
 import { ListTable } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
-import { forgetAction, forgetPages } from './forget-person.tsx'
+import { forgetAction, forgetPages } from './erase-person.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
 
 export const ROLE_NAMES: Readonly<Record<Role, string>> = {
@@ -156,7 +156,7 @@ async function handOver(
     if (email !== null && (await invitations.send(invitation, { email, companyId: session.companyId })))
       return { to: HOME, flash: 'convidado' }
   } catch (error) {
-    context.log('an invitation could not be e-mailed', error, requestId)
+    context.log('panel: invitation e-mail failed', error, requestId)
     return { to: HOME, flash: 'convite-nao-enviado' }
   }
   const body = (

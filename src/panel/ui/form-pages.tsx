@@ -10,7 +10,7 @@ import {
   changedFields,
   checkForm,
   type Fields,
-  type Filled,
+  type FilledForm,
   filledFrom,
   filledWith,
   formText,
@@ -30,7 +30,7 @@ import { Form } from './form.tsx'
 import { Alert, ButtonLink } from './parts.tsx'
 
 /** Subject of a path below the panel, and its access rule. */
-interface About<S> {
+interface PathSubject<S> {
   readonly path: string
   readonly section: Section
   readonly access?: PageAccess
@@ -40,7 +40,7 @@ interface About<S> {
   subject(visit: PageContext): Promise<S | null> | S | null
 }
 
-interface FormPage<S> extends About<S> {
+interface FormPage<S> extends PathSubject<S> {
   /** Path of the form's submission, below the panel; the page's own by default. */
   readonly to?: string
   title(subject: S): string
@@ -75,7 +75,7 @@ async function emptyForm<S>(page: FormPage<S>, visit: PageContext): Promise<Pane
     return obstaclePage(page.title(subject), obstacle, page.back(subject), page.instead?.(subject, visit))
   const fields = await page.fields(subject, visit)
   const filled = filledFrom(fields, page.initial?.(subject, visit) ?? {}, visit.readModel.timezone)
-  return drawn(page, visit, subject, { fields, filled, before: beforeOf(filled) })
+  return toFormPage(page, visit, subject, { fields, filled, before: beforeOf(filled) })
 }
 
 /** The page with the submitted values and the refusal. */
@@ -89,7 +89,7 @@ async function refusedForm<S>(
   const filled = filledWith(fields, submission.form, refusal)
   const problem = page.problem?.(refusal) ?? filled.problem
   const before = formText(submission.form, BEFORE)
-  const shown = drawn(page, submission, subject, { fields, filled: { ...filled, problem }, before })
+  const shown = toFormPage(page, submission, subject, { fields, filled: { ...filled, problem }, before })
   return { ...shown, status: httpStatusOf(refusal.refused) }
 }
 
@@ -100,17 +100,22 @@ async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): P
   if (page.obstacle?.(subject)) return emptyForm(page, submission)
   const fields = await page.fields(subject, submission)
   const filled = filledWith(fields, submission.form)
-  return drawn(page, submission, subject, { fields, filled, before: formText(submission.form, BEFORE) })
+  return toFormPage(page, submission, subject, { fields, filled, before: formText(submission.form, BEFORE) })
 }
 
-interface Drawn {
+interface FormContent {
   readonly fields: Fields
-  readonly filled: Filled
+  readonly filled: FilledForm
   /** Initial values of the controls as JSON. */
   readonly before: string
 }
 
-function drawn<S>(page: FormPage<S>, visit: PageContext, subject: S, { fields, filled, before }: Drawn): PanelPage {
+function toFormPage<S>(
+  page: FormPage<S>,
+  visit: PageContext,
+  subject: S,
+  { fields, filled, before }: FormContent,
+): PanelPage {
   const { label, isDangerous } = page
   const body = (
     <>
@@ -139,7 +144,7 @@ type Act<S, A extends unknown[] = []> = (
   ...input: A
 ) => Promise<Redirect | PanelPage | Refusal | null>
 
-interface Sent<S, I> {
+interface SubmitRule<S, I> {
   readonly schema: z.ZodType<I>
   readonly act: Act<S, [input: I]>
 }
@@ -155,7 +160,7 @@ export async function runAndRedirect<I>(
   return isRefusal(answer) ? answer : redirect
 }
 
-const placeOf = <S,>({ path, section, access, changes = true }: About<S>) => ({
+const placeOf = <S,>({ path, section, access, changes = true }: PathSubject<S>) => ({
   path,
   section,
   changes,
@@ -163,7 +168,7 @@ const placeOf = <S,>({ path, section, access, changes = true }: About<S>) => ({
 })
 
 /** A page with one form, and its submission. A refused form is shown again with its messages. */
-export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
+export function formPages<S, I>(pages: FormPage<S> & SubmitRule<S, I>): PanelRoute[] {
   const again = (submission: FormSubmission, subject: S, refusal: Refusal) =>
     refusedForm(pages, submission, subject, refusal)
   return [
@@ -175,7 +180,7 @@ export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
   ]
 }
 
-interface FormOfPage<S, I> extends About<S>, Sent<S, I> {
+interface FormOfPage<S, I> extends PathSubject<S>, SubmitRule<S, I> {
   fields(subject: S, submission: FormSubmission): Fields | Promise<Fields>
   readonly isOfChanges?: boolean
   /** The page with the refused form and its messages. */
@@ -198,7 +203,7 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
 })
 
 /** Action of a button on a record's page, without confirmation. */
-export const buttonRoute = <S,>(button: About<S> & { readonly act: Act<S> }): FormRoute => ({
+export const buttonRoute = <S,>(button: PathSubject<S> & { readonly act: Act<S> }): FormRoute => ({
   ...placeOf(button),
   async submit(submission) {
     const subject = await button.subject(submission)

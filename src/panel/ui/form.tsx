@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { Field, Fields, Filled } from '../forms/form.ts'
+import type { Field, Fields, FilledForm } from '../forms/form.ts'
 import { link } from '../link.ts'
 import { INPUT_OWNER, inputOwnerOf, SECRETS } from '../preserved-input.ts'
 import type { PageContext } from '../route.ts'
@@ -13,13 +13,13 @@ interface FormProps {
   readonly label: string
   readonly children?: ComponentChildren
   readonly fields?: Fields
-  readonly filled?: Filled
+  readonly filled?: FilledForm
   readonly isDangerous?: boolean
   /** Path of the cancel link, below the panel. */
   readonly back?: string
 }
 
-const NOTHING: Filled = { values: {}, errors: {}, problem: null }
+const NOTHING: FilledForm = { values: {}, errors: {}, problem: null }
 
 /**
  * A form that takes effect once: it has a CSRF token (`_csrf`) and an idempotency key (`_key`), so that a double click
@@ -80,7 +80,7 @@ export const ButtonForm = ({ visit, to, label, values = {}, isDangerous, isMain 
 interface FilterProps {
   readonly path: string
   readonly fields: Fields
-  readonly filled: Filled
+  readonly filled: FilledForm
   /** Id of the list element, which htmx replaces while the user types. */
   readonly target: string
   /** Preserved parameters of the address: `?em=` and the order. */
@@ -130,7 +130,7 @@ export const Filters = ({ path, fields, filled, target, kept = {} }: FilterProps
 }
 
 /** Problems of filters, rendered in the replaced part of the page; scripts mark the fields, which are not replaced. */
-export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) =>
+export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; readonly filled: FilledForm }) =>
   filled.problem === null ? null : (
     <ul class="problem" role="alert">
       {Object.entries(filled.errors).map(([name, messages]) => (
@@ -143,7 +143,7 @@ export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; re
 const idOf = (name: string): string => `campo-${name.replaceAll('.', '-')}`
 
 /** Fields of a form, one after the other. */
-export const FieldList = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) => (
+export const FieldList = ({ fields, filled }: { readonly fields: Fields; readonly filled: FilledForm }) => (
   <div class="fields">
     {Object.entries(fields).map(([name, field]) => (
       <FieldPart key={name} name={name} field={field} filled={filled} />
@@ -154,7 +154,7 @@ export const FieldList = ({ fields, filled }: { readonly fields: Fields; readonl
 interface FieldProps {
   readonly name: string
   readonly field: Field
-  readonly filled: Filled
+  readonly filled: FilledForm
 }
 
 const FieldPart = ({ name, field, filled }: FieldProps) => {

@@ -5,7 +5,7 @@ import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toText } from '#lib/bytes.ts'
 import type { Page as ListPage } from '#queries/records.ts'
-import { type Fields, type Filled, filledWith, filterProblems } from '../forms/form.ts'
+import { type Fields, type FilledForm, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { PageAction, PageContext } from '../route.ts'
 import { FilterProblems, Filters } from './form.tsx'
@@ -86,7 +86,7 @@ export const recordsOnPage = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =
 
 /** A page of a list, with the filters as typed. */
 export interface ListedRecords<R> {
-  readonly filled: Filled
+  readonly filled: FilledForm
   readonly rows: readonly R[]
   /** Cursor of the next page; null on the last one. */
   readonly next: string | null

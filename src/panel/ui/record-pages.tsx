@@ -7,10 +7,10 @@ import type { FoundRecords, Page as ListPage } from '#queries/records.ts'
 import type { Fields } from '../forms/form.ts'
 import type { PageContext, PanelPage, PanelRoute, Section } from '../route.ts'
 import type { FlashCode } from '../words/flashes.ts'
+import { type FileColumn, listFile } from './csv-file.ts'
 import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
 import { type Column, List, type ListRequest, listed, type QuickFilter } from './list.tsx'
-import { type FileColumn, listFile } from './list-file.ts'
 import { Card, type Fact, Facts } from './parts.tsx'
 
 /**

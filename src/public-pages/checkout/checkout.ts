@@ -44,7 +44,7 @@ export interface CheckoutOptions extends Payments {
   /** Per address; CHECKOUTS_PER_MINUTE in production. */
   readonly checkoutLimit: AddressLimit
   /** Budget of form bodies. */
-  readonly strangers: UnauthenticatedBodies
+  readonly unauthenticatedBodies: UnauthenticatedBodies
   readonly log: LogError
 }
 
@@ -71,7 +71,7 @@ const pagePolicy: RequestHandler = (_request, response, next) => {
   next()
 }
 
-interface Desk extends CheckoutOptions {
+interface CheckoutContext extends CheckoutOptions {
   readonly payByPix: PayByPix
   readonly takesPix: TakesPix
   readonly presses: ReturnType<typeof createMinuteLimit>
@@ -83,7 +83,7 @@ const ORDER = '/:store_alias/:token'
 /** Pages below /pagar on which buyers see and pay an order; the link is the only credential (ORDER-30 … ORDER-36). */
 export function checkout(options: CheckoutOptions): Router {
   const onError = (error: unknown) => options.log('checkout: open pages are not updated', error, '')
-  const desk: Desk = {
+  const desk: CheckoutContext = {
     ...options,
     payByPix: createPayByPix(options),
     takesPix: createTakesPix(() => performance.now()),
@@ -126,7 +126,7 @@ const limitAddresses =
   }
 
 /** The order of a request's path. @throws Problem: the same 404 for everything that is wrong with it (ORDER-32) */
-async function orderOf({ pool, paymentLinks: { secret } }: Desk, { params }: Request): Promise<BuyersOrder> {
+async function orderOf({ pool, paymentLinks: { secret } }: CheckoutContext, { params }: Request): Promise<BuyersOrder> {
   const { store_alias, token } = params as { store_alias: string; token: string }
   const alias = Alias.safeParse(store_alias).data
   const id = alias === undefined ? null : orderIdOf(secret, alias, token)
@@ -137,7 +137,7 @@ async function orderOf({ pool, paymentLinks: { secret } }: Desk, { params }: Req
 
 const pathOf = ({ params }: Request): string => `${CHECKOUT}/${params.store_alias}/${params.token}`
 
-async function show(desk: Desk, request: Request, response: Response): Promise<void> {
+async function show(desk: CheckoutContext, request: Request, response: Response): Promise<void> {
   await answer(desk, request, response, { found: await orderOf(desk, request), problem: null })
 }
 
@@ -146,7 +146,7 @@ interface Outcome extends Pick<CheckoutView, 'found' | 'problem'> {
 }
 
 async function answer(
-  desk: Desk,
+  desk: CheckoutContext,
   request: Request,
   response: Response,
   { found, problem, status = 200 }: Outcome,
@@ -159,10 +159,10 @@ async function answer(
   sendCheckoutPage(response, { title: titleOf(shown), body: await checkoutPageOf(shown), events, status })
 }
 
-const codeOf = ({ paymentLinks }: Desk, { params }: Request): string =>
+const codeOf = ({ paymentLinks }: CheckoutContext, { params }: Request): string =>
   formCodeOf(paymentLinks.secret, params.token as string)
 
-async function isPixOffered(desk: Desk, { companyId, order, enabled }: BuyersOrder): Promise<boolean> {
+async function isPixOffered(desk: CheckoutContext, { companyId, order, enabled }: BuyersOrder): Promise<boolean> {
   if (!enabled || order.payments.length >= ATTEMPTS_FOR_PAGES) return false
   return desk.takesPix(order.store_alias, async () => {
     const options = await paymentOptions(desk, { companyId, orderId: order.id, bin: undefined })
@@ -171,7 +171,7 @@ async function isPixOffered(desk: Desk, { companyId, order, enabled }: BuyersOrd
 }
 
 /** Starts a payment, or continues the pending one, and shows the page. */
-async function pay(desk: Desk, request: Request, response: Response): Promise<void> {
+async function pay(desk: CheckoutContext, request: Request, response: Response): Promise<void> {
   const found = await orderOf(desk, request)
   await requireForm(desk, request, response)
   const pressed = await desk.presses.consume(found.order.provider_reference)
@@ -201,11 +201,11 @@ const parseForm = express.urlencoded({ extended: false, limit: FORM_BYTES, param
  * Reads the form, which must come from the page. There is no cookie to forge: an attacker would need the link. Browsers
  * hide the origin of such pages' forms, but tell whether it is another site.
  */
-async function requireForm(desk: Desk, request: Request, response: Response): Promise<void> {
+async function requireForm(desk: CheckoutContext, request: Request, response: Response): Promise<void> {
   const site = request.get('sec-fetch-site')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw new Problem('cross_site_form')
   if (!request.is('application/x-www-form-urlencoded')) throw new Problem('unsupported_media_type')
-  holdBody(unauthenticatedBodyBudget(desk.strangers.checkouts), FORM_BYTES, request, response)
+  holdBody(unauthenticatedBodyBudget(desk.unauthenticatedBodies.checkouts), FORM_BYTES, request, response)
   await new Promise<void>((resolve, reject) => {
     parseForm(request, response, (error?: unknown) =>
       error === undefined ? resolve() : reject(bodyProblem(error, FORM_BYTES, request)),

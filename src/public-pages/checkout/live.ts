@@ -19,7 +19,7 @@ interface Follower {
   ended(): void
 }
 
-interface Followed {
+interface FollowedOrder {
   readonly companyId: number
   readonly orderId: number
   /** Revision of the order that the page shows. */
@@ -32,7 +32,7 @@ interface OrderUpdates {
    * Reports changes after `since`, immediately if there are any. Returns the unsubscribe function. @throws Unavailable
    * when the bound is reached
    */
-  follow(followed: Followed, follower: Follower): () => void
+  follow(followed: FollowedOrder, follower: Follower): () => void
 }
 
 interface OrderUpdatesOptions {
@@ -41,16 +41,16 @@ interface OrderUpdatesOptions {
   readonly onError: (error: unknown) => void
 }
 
-interface Following {
+interface FollowerState {
   readonly orderId: number
   known: number
   readonly follower: Follower
 }
 
 /** The open pages of a company's buyers. */
-interface Group {
-  readonly pages: Set<Following>
-  look(): void
+interface CompanyPages {
+  readonly pages: Set<FollowerState>
+  checkForChanges(): void
   leave(): void
 }
 
@@ -59,48 +59,48 @@ interface Group {
  * sales are not revealed to buyers.
  */
 export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions): OrderUpdates {
-  const places = createFairShareLimiter(PAGES)
-  const groups = new Map<number, Group>()
+  const slots = createFairShareLimiter(PAGES)
+  const groups = new Map<number, CompanyPages>()
 
-  function open(companyId: number): Group {
-    const pages = new Set<Following>()
-    let state: 'idle' | 'looking' | 'moved meanwhile' = 'idle'
+  function open(companyId: number): CompanyPages {
+    const pages = new Set<FollowerState>()
+    let state: 'idle' | 'reading' | 'moved meanwhile' = 'idle'
 
-    async function lookUp(): Promise<void> {
-      state = 'looking'
+    async function readRevisions(): Promise<void> {
+      state = 'reading'
       try {
         const ids = [...new Set([...pages].map(({ orderId }) => orderId))]
         const revisions = new Map((await revisionsOfOrders(pool, companyId, ids)).map((row) => [row.id, row.revision]))
-        for (const page of pages) tell(page, revisions.get(page.orderId) ?? 0)
+        for (const page of pages) notifyFollower(page, revisions.get(page.orderId) ?? 0)
       } catch (error) {
         onError(error)
       }
       setTimeout(() => {
         const isMoved = state === 'moved meanwhile'
         state = 'idle'
-        if (isMoved && pages.size > 0) void lookUp()
+        if (isMoved && pages.size > 0) void readRevisions()
       }, PAUSE_MS).unref()
     }
 
-    const look = () => {
-      if (state === 'idle') void lookUp()
+    const checkForChanges = () => {
+      if (state === 'idle') void readRevisions()
       else state = 'moved meanwhile'
     }
     const leave = live.subscribe(companyId, -1, {
-      moved: look,
+      moved: checkForChanges,
       ended() {
         groups.delete(companyId)
         for (const { follower } of pages) follower.ended()
       },
     })
-    return { pages, look, leave }
+    return { pages, checkForChanges, leave }
   }
 
-  function openOrGive(companyId: number): Group {
+  function openOrRelease(companyId: number): CompanyPages {
     try {
       return open(companyId)
     } catch (error) {
-      places.release(companyId, 1)
+      slots.release(companyId, 1)
       throw error
     }
   }
@@ -110,15 +110,15 @@ export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions)
       const pages = [...(groups.get(companyId)?.pages ?? [])]
       const ofOrder = pages.filter((page) => page.orderId === orderId).length
       if (ofOrder >= PAGES_OF_ORDER) throw new Unavailable('too many open pages of this order')
-      if (!places.acquire(companyId, 1)) throw new Unavailable('too many open checkout pages')
-      const group = groups.get(companyId) ?? openOrGive(companyId)
-      const page: Following = { orderId, known: since, follower }
+      if (!slots.acquire(companyId, 1)) throw new Unavailable('too many open checkout pages')
+      const group = groups.get(companyId) ?? openOrRelease(companyId)
+      const page: FollowerState = { orderId, known: since, follower }
       group.pages.add(page)
       groups.set(companyId, group)
-      group.look()
+      group.checkForChanges()
       return () => {
         if (!group.pages.delete(page)) return
-        places.release(companyId, 1)
+        slots.release(companyId, 1)
         if (group.pages.size > 0) return
         group.leave()
         if (groups.get(companyId) === group) groups.delete(companyId)
@@ -127,7 +127,7 @@ export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions)
   }
 }
 
-function tell(page: Following, revision: number): void {
+function notifyFollower(page: FollowerState, revision: number): void {
   if (revision <= page.known) return
   page.known = revision
   page.follower.moved(revision)

@@ -9,17 +9,17 @@ const PATIENCE_MS = 1_000
 /** Cached stores. */
 const STORES = 1_000
 
-type Ask = () => Promise<readonly OnlineMethod[]>
+type LoadMethods = () => Promise<readonly OnlineMethod[]>
 
-/** Whether a store's account accepts Pix, as `ask` reports; assumed until it is known. */
-export type TakesPix = (alias: string, ask: Ask) => Promise<boolean>
+/** Whether a store's account accepts Pix, as `loadMethods` reports; assumed until it is known. */
+export type TakesPix = (alias: string, loadMethods: LoadMethods) => Promise<boolean>
 
 export function createTakesPix(now: () => number): TakesPix {
   const known = new LRUCache<string, Promise<boolean>>({ max: STORES, ttl: KEPT_MS, ttlResolution: 0, perf: { now } })
-  return (alias, ask) => {
+  return (alias, loadMethods) => {
     let answer = known.get(alias)
     if (!answer) {
-      answer = ask().then(
+      answer = loadMethods().then(
         (methods) => methods.includes('pix'),
         () => true,
       )

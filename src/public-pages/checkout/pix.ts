@@ -10,7 +10,7 @@ import type { OrderObject } from '#projections/orders.ts'
 /** Attempts on an order that its page may start; the rest of the 50 is reserved for the shop (PAY-42). */
 export const ATTEMPTS_FOR_PAGES = 20
 
-interface Wanted {
+interface PixRequest {
   readonly companyId: number
   readonly order: OrderObject
   /** If the order's customer has none. */
@@ -19,7 +19,7 @@ interface Wanted {
 }
 
 /** Starts Pix payments for buyers. */
-export type PayByPix = (wanted: Wanted) => Promise<Refusal | null>
+export type PayByPix = (request: PixRequest) => Promise<Refusal | null>
 
 /**
  * Returns null if an attempt was made or exists. The attempt's key derives from the number of finished attempts: while
@@ -29,7 +29,7 @@ export type PayByPix = (wanted: Wanted) => Promise<Refusal | null>
 export function createPayByPix(payments: Payments): PayByPix {
   const underWay = new Map<string, Promise<Refusal | null>>()
 
-  async function pay({ companyId, order, email, requestId }: Wanted): Promise<Refusal | null> {
+  async function pay({ companyId, order, email, requestId }: PixRequest): Promise<Refusal | null> {
     const over = order.payments.filter((payment) => !isPaymentOpen(payment)).length
     const key = ownKey(`pagar:${order.provider_reference}:${over}`)
     const answer = await payOrder(payments, {
@@ -43,11 +43,11 @@ export function createPayByPix(payments: Payments): PayByPix {
     return isRefusal(answer) ? answer : null
   }
 
-  return (wanted) => {
-    const { provider_reference } = wanted.order
+  return (request) => {
+    const { provider_reference } = request.order
     const before = underWay.get(provider_reference)
     if (before) return before
-    const paying = pay(wanted).finally(() => underWay.delete(provider_reference))
+    const paying = pay(request).finally(() => underWay.delete(provider_reference))
     underWay.set(provider_reference, paying)
     return paying
   }

@@ -18,7 +18,7 @@ export interface TrustedKey {
 }
 
 /** Keys by which the page verifies receipts. */
-export interface Trusted {
+export interface TrustedKeys {
   /** Id of the installation. */
   readonly installation: string
   readonly keys: readonly TrustedKey[]
@@ -45,10 +45,10 @@ const POLICY = [
 export const PAGE_POLICY = [...POLICY, "frame-ancestors 'none'"].join('; ')
 
 /** The page as one document that works from a file and makes no requests (PROOF-48). */
-export const documentOf = (trusted: Trusted): string =>
+export const documentOf = (trusted: TrustedKeys): string =>
   `<!doctype html>${renderToString(<ReceiptPage trusted={trusted} />)}`
 
-const ReceiptPage = ({ trusted }: { readonly trusted: Trusted }) => (
+const ReceiptPage = ({ trusted }: { readonly trusted: TrustedKeys }) => (
   <html lang="pt-BR">
     <head>
       <meta charset="utf-8" />
@@ -87,7 +87,7 @@ const ReceiptPage = ({ trusted }: { readonly trusted: Trusted }) => (
   </html>
 )
 
-const Keys = ({ trusted: { installation, keys } }: { readonly trusted: Trusted }) => (
+const Keys = ({ trusted: { installation, keys } }: { readonly trusted: TrustedKeys }) => (
   <section class="card" aria-labelledby="confianca">
     <h2 id="confianca">Em quem esta página confia</h2>
     <p>

@@ -11,7 +11,7 @@ import { isEntry, parseStatement, type RingEntry } from '#integrity/proofs/key-s
 import { rawOf } from '#integrity/proofs/note.ts'
 import type { ProofServices } from '#integrity/proofs/proofs.ts'
 import { RECEIPT_PAGE } from '#integrity/proofs/receipt.ts'
-import { documentOf, PAGE_POLICY, type Trusted } from './document.tsx'
+import { documentOf, PAGE_POLICY, type TrustedKeys } from './document.tsx'
 
 export interface ReceiptPageOptions {
   readonly pool: Pool
@@ -44,7 +44,7 @@ export function serveVerificationPage({ pool, proof, checkoutLimit }: ReceiptPag
  * Trusted keys of the ring. A key that was not signed by its predecessor is marked, for example one inserted by the
  * database's owner.
  */
-export function trustedOf(installation: string, entries: readonly RingEntry[]): Trusted {
+export function trustedOf(installation: string, entries: readonly RingEntry[]): TrustedKeys {
   const broken = entries.findIndex((_, at) => !isEntry(installation, entries, at))
   const sound = broken < 0 ? entries : entries.slice(0, broken)
   const unsigned = sound.findIndex(({ note }) => parseStatement(note)?.succession === 'unsigned')

@@ -12,7 +12,7 @@ import { readResidence, retractSwitch } from './placement-switch.ts'
  * company where the directory places it and marks it as left elsewhere. Returns the opened companies. A failure of one company is
  * retried in the next round.
  */
-export async function settleAbandoned(
+export async function resolveAbandonedMigrations(
   { pool, name }: { readonly pool: Pool; readonly name: string },
   main: Pool,
   onError: (error: unknown) => void,
@@ -25,7 +25,7 @@ export async function settleAbandoned(
   const arriving = new Map(rows.map(({ company_id, is_arriving }) => [company_id, is_arriving]))
   const settle = async (companyId: number) => {
     const isArriving = arriving.get(companyId)
-    await unlessMoved(pool, companyId, async () => {
+    await unlessMigrating(pool, companyId, async () => {
       const known = await (isArriving ? readResidence : retractSwitch)(main, companyId)
       if (known?.shard === name) {
         await openWrites(pool, companyId)
@@ -39,7 +39,7 @@ export async function settleAbandoned(
 }
 
 /** Runs `work` under the migration's lock, unless a command holds it. */
-async function unlessMoved(pool: Pool, companyId: number, work: () => Promise<void>): Promise<void> {
+async function unlessMigrating(pool: Pool, companyId: number, work: () => Promise<void>): Promise<void> {
   await withAdvisoryLock(pool, { key: moveLockOf(companyId), ifTaken: () => {} }, work)
 }
 
@@ -59,10 +59,10 @@ export async function walRetainedByMigrations(pool: Pool): Promise<RetainedWal[]
   return rows
 }
 
-const LOOKS_EVERY_MS = 2_000
-const TOLD_EVERY_LOOKS = 300
+const CHECK_EVERY_MS = 2_000
+const WARN_EVERY_CHECKS = 300
 
-interface Watching {
+interface MigrationMonitorOptions {
   readonly shards: Shards<{ readonly pool: Pool }>
   /** Reports reopened companies and retained log. */
   readonly warn: (message: string, details: object) => void
@@ -70,20 +70,20 @@ interface Watching {
 }
 
 /** Monitors migrations whose command has died; one process with the role `projector` is enough. */
-export function monitorMigrations({ shards, warn, onError }: Watching): Repetition {
-  let looks = 0
-  const look = async () => {
-    // What fails in one shard does not keep the others from being looked after.
-    for (const { name, shard } of shards.present()) await lookAt(name, shard.pool).catch(onError)
-    looks += 1
+export function monitorMigrations({ shards, warn, onError }: MigrationMonitorOptions): Repetition {
+  let checks = 0
+  const check = async () => {
+    // A failure on one shard must not stop the checks of the others.
+    for (const { name, shard } of shards.present()) await checkShard(name, shard.pool).catch(onError)
+    checks += 1
   }
-  const lookAt = async (name: string, pool: Pool) => {
-    const opened = await settleAbandoned({ pool, name }, shards.main.pool, onError)
+  const checkShard = async (name: string, pool: Pool) => {
+    const opened = await resolveAbandonedMigrations({ pool, name }, shards.main.pool, onError)
     for (const company_id of opened)
       warn('migration: interrupted; the company is open again', { company_id, shard: name })
-    if (looks % TOLD_EVERY_LOOKS > 0) return
-    for (const held of await walRetainedByMigrations(pool))
-      warn('migration: retains the write-ahead log until it is finished or undone', { shard: name, ...held })
+    if (checks % WARN_EVERY_CHECKS > 0) return
+    for (const log of await walRetainedByMigrations(pool))
+      warn('migration: retains the write-ahead log until it is finished or undone', { shard: name, ...log })
   }
-  return repeat(look, LOOKS_EVERY_MS, onError)
+  return repeat(check, CHECK_EVERY_MS, onError)
 }

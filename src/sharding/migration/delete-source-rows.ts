@@ -14,33 +14,33 @@ const PORTION = 2_000
 export async function deleteSourceRows(
   shard: MigratingShard,
   companyId: number,
-  tell: (line: string) => void = () => {},
+  onProgress: (line: string) => void = () => {},
 ): Promise<void> {
   const id = String(companyId)
   const readTables = shard.model.projections.flatMap(({ tables }) => [...tables])
-  for (const { name } of readTables) await emptied(() => removeFrom(shard.pool, name, `company_id = ${id}`))
+  for (const { name } of readTables) await deleteInPortions(() => deletePortion(shard.pool, name, `company_id = ${id}`))
   for (const table of carriedTables(shard.store)) {
-    if (table.isOwners) await removeAsOwner(shard, table, id, tell)
-    else await emptied(() => removeFrom(shard.pool, table.name, table.of(id)))
+    if (table.isOwners) await deleteAsOwner(shard, table, id, onProgress)
+    else await deleteInPortions(() => deletePortion(shard.pool, table.name, table.of(id)))
   }
 }
 
-async function emptied(remove: () => Promise<number>): Promise<void> {
+async function deleteInPortions(remove: () => Promise<number>): Promise<void> {
   while ((await remove()) === PORTION);
 }
 
-async function removeFrom(pool: Pick<Pool, 'query'>, table: string, condition: string): Promise<number> {
+async function deletePortion(pool: Pick<Pool, 'query'>, table: string, condition: string): Promise<number> {
   const { rowCount } = await pool.query(
     `delete from ${table} where ctid = any(array(select ctid from ${table} where ${condition} limit ${PORTION}))`,
   )
   return rowCount ?? 0
 }
 
-async function removeAsOwner(
+async function deleteAsOwner(
   { owner, name }: MigratingShard,
   { name: table, of }: CarriedTable,
   id: string,
-  tell: (line: string) => void,
+  onProgress: (line: string) => void,
 ): Promise<void> {
   const { rowCount } = await owner.query(`select from ${table} where ${of(id)} limit 1`)
   if (rowCount === 0) return
@@ -51,12 +51,14 @@ async function removeAsOwner(
     inTransactionOn(client, async () => {
       await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
       if (isKept) await client.query(`alter table ${table} disable trigger append_only`)
-      const removed = await removeFrom(client, table, of(id))
+      const removed = await deletePortion(client, table, of(id))
       if (isKept) await client.query(`select ops.append_only('${table}')`)
       return removed
     })
   try {
-    await emptied(() => retryOnLockTimeout({ client, what: `${name}, removing from ${table},`, tell }, portion))
+    await deleteInPortions(() =>
+      retryOnLockTimeout({ client, what: `${name}, removing from ${table},`, tell: onProgress }, portion),
+    )
   } finally {
     client.release(true)
   }

@@ -10,7 +10,14 @@ import { companyIsOn, type LockedMigration, type MigrationRun, type MigrationSte
 import { retractSwitch } from './placement-switch.ts'
 import { checkPreconditions } from './preconditions.ts'
 import { createReplayPool, LEDGER_START, type LedgerHead, readLedgerHead, verifyLedgerTo } from './replay.ts'
-import { caughtUp, copied, endReplication, isWhole, readReplication, startReplication } from './replication.ts'
+import {
+  endReplication,
+  isWhole,
+  readReplication,
+  startReplication,
+  waitForInitialCopy,
+  waitForReplication,
+} from './replication.ts'
 import { CATCH_UP_MS, catchUpTarget, MAX_WRITE_PAUSE_MS, switchWithWritesClosed } from './switchover.ts'
 import { compareTables } from './table-comparison.ts'
 
@@ -32,36 +39,36 @@ const NEARLY_DONE = 100
  * Migrates a company to another shard while it sells (SHARD-50). Repeating the call resumes an interrupted migration.
  * @throws MigrationRefused; the company stays open on its shard
  */
-export async function migrateCompany(moving: MigrationRun): Promise<MigrationReport> {
-  const { companyId, from, to, main, tell, onStep = async () => {} } = moving
-  return withMoveLock(moving, async (assertAlone) => {
+export async function migrateCompany(migration: MigrationRun): Promise<MigrationReport> {
+  const { companyId, from, to, main, onProgress, onStep = async () => {} } = migration
+  return withMoveLock(migration, async (assertAlone) => {
     // A switch sent by an earlier run may still be under way.
     const known = await retractSwitch(main, companyId)
     if (known?.shard !== to.name && known?.shard !== from.name) throw companyIsOn(companyId, known)
-    const closedAt = known.shard === from.name ? await brought(moving, assertAlone) : null
+    const closedAt = known.shard === from.name ? await runWithReplayPool(migration, assertAlone) : null
     const { revision } = await readLedgerHead(to, companyId)
     await openWrites(to.pool, companyId)
     const refused_ms = closedAt && Math.round(performance.now() - closedAt)
-    tell(`migrated${refused_ms === null ? '' : `; writes were refused for ${refused_ms} ms`}`)
+    onProgress(`migrated${refused_ms === null ? '' : `; writes were refused for ${refused_ms} ms`}`)
     await onStep('opened')
-    await finish(moving)
+    await completeMigration(migration)
     return { company_id: companyId, from: from.name, to: to.name, revision, refused_ms }
   })
 }
 
 /** Undoes a migration before its switch, without leftovers (SHARD-56). @throws MigrationRefused after the switch */
-export async function undoMigration(moving: MigrationRun): Promise<void> {
-  await withMoveLock(moving, async () => {
-    const known = await retractSwitch(moving.main, moving.companyId)
-    if (known?.shard !== moving.from.name) throw companyIsOn(moving.companyId, known)
-    await undo(moving)
+export async function undoMigration(migration: MigrationRun): Promise<void> {
+  await withMoveLock(migration, async () => {
+    const known = await retractSwitch(migration.main, migration.companyId)
+    if (known?.shard !== migration.from.name) throw companyIsOn(migration.companyId, known)
+    await rollBack(migration)
   })
 }
 
-async function brought(moving: MigrationRun, assertAlone: () => Promise<void>): Promise<number> {
-  const replayPool = createReplayPool(moving.to)
+async function runWithReplayPool(migration: MigrationRun, assertAlone: () => Promise<void>): Promise<number> {
+  const replayPool = createReplayPool(migration.to)
   try {
-    return await bring({ ...moving, assertAlone, replayPool })
+    return await prepareAndSwitch({ ...migration, assertAlone, replayPool })
   } finally {
     await replayPool.end()
   }
@@ -71,59 +78,63 @@ async function brought(moving: MigrationRun, assertAlone: () => Promise<void>): 
  * Everything up to the switch; returns when writes were closed. On any failure before it the company is open on the
  * source shard.
  */
-async function bring(moving: LockedMigration): Promise<number> {
-  const { companyId, from, tell, onStep = async () => {} } = moving
+async function prepareAndSwitch(migration: LockedMigration): Promise<number> {
+  const { companyId, from, onProgress, onStep = async () => {} } = migration
   try {
     // An earlier run may have left it closed.
     await openWrites(from.pool, companyId)
-    await checkPreconditions(moving)
+    await checkPreconditions(migration)
     await onStep('checked')
-    await begin(moving, onStep)
-    await copied(moving)
+    await startReplicating(migration, onStep)
+    await waitForInitialCopy(migration)
     await onStep('copied')
-    let verified = await catchUpTarget(moving)
+    let verified = await catchUpTarget(migration)
     await onStep('replayed')
-    await verify(moving, verified)
+    await verify(migration, verified)
     await onStep('verified')
     for (let tries = 1; ; tries += 1) {
-      verified = await nearly(moving, verified)
+      verified = await reduceLag(migration, verified)
       try {
-        return await switchWithWritesClosed(moving, verified)
+        return await switchWithWritesClosed(migration, verified)
       } catch (error) {
         if (!(error instanceof MigrationRefused) || error.obstacle !== 'slow' || tries === TRIES) throw error
-        tell(`${error.message}: the company is open again; retrying`)
+        onProgress(`${error.message}: the company is open again; retrying`)
         await delay(tries * 1_000)
       }
     }
   } catch (error) {
     if (error instanceof MigrationRefused && error.obstacle === 'differs') {
-      tell(`${error.message}: the migration is undone`)
-      await undo(moving)
+      onProgress(`${error.message}: the migration is undone`)
+      await rollBack(migration)
     }
     throw error
   }
 }
 
-async function begin(moving: MigrationRun, onStep: (step: MigrationStep) => Promise<void>): Promise<void> {
-  const { companyId, to, from, tell } = moving
+async function startReplicating(
+  migration: MigrationRun,
+  onStep: (step: MigrationStep) => Promise<void>,
+): Promise<void> {
+  const { companyId, to, from, onProgress } = migration
   const { rowCount } = await to.pool.query(`select from ops.ledgers where company_id = $1 and move = 'arriving'`, [
     companyId,
   ])
-  if (rowCount === 1 && isWhole(await readReplication(moving))) return tell('resuming an interrupted migration')
-  await endReplication(moving)
-  await deleteSourceRows(to, companyId, tell)
-  await note(from.pool, companyId, 'out', to.name)
-  await note(to.pool, companyId, 'in', from.name)
+  if (rowCount === 1 && isWhole(await readReplication(migration)))
+    return onProgress('resuming an interrupted migration')
+  await endReplication(migration)
+  await deleteSourceRows(to, companyId, onProgress)
+  await recordMigration(from.pool, companyId, 'out', to.name)
+  await recordMigration(to.pool, companyId, 'in', from.name)
   await markArriving(to.pool, companyId)
   await emptyLedger(to.pool, companyId)
   await onStep('arriving')
-  tell('copying existing rows')
-  await startReplication(moving)
+  onProgress('copying existing rows')
+  await startReplication(migration)
   await onStep('replicating')
 }
 
 /** Marks the migration and its other end on a shard, for the monitor of interrupted migrations. */
-const note = (pool: Pool, companyId: number, direction: 'in' | 'out', shard: string) =>
+const recordMigration = (pool: Pool, companyId: number, direction: 'in' | 'out', shard: string) =>
   pool.query(
     `insert into ops.moves (company_id, direction, other_shard) values ($1, $2, $3)
      on conflict (company_id) do update set direction = excluded.direction, other_shard = excluded.other_shard`,
@@ -138,60 +149,61 @@ const emptyLedger = (pool: Pool, companyId: number) =>
   )
 
 /** Repeats until the lag is small; each pass is shorter. */
-async function nearly(moving: LockedMigration, verified: LedgerHead): Promise<LedgerHead> {
+async function reduceLag(migration: LockedMigration, verified: LedgerHead): Promise<LedgerHead> {
   for (let done = verified; ; ) {
-    const next = await catchUpTarget(moving)
-    await verifyLedgerTo(moving, done, next)
+    const next = await catchUpTarget(migration)
+    await verifyLedgerTo(migration, done, next)
     if (next.revision - done.revision <= NEARLY_DONE) return next
     done = next
   }
 }
 
 /** Verifies what takes time in proportion to the company and no longer changes. */
-async function verify(moving: MigrationRun, head: LedgerHead): Promise<void> {
-  const { companyId, to, tell } = moving
-  tell(`verifying ${head.revision + 1} events and their tables`)
-  await verifyLedgerTo(moving, LEDGER_START, head)
+async function verify(migration: MigrationRun, head: LedgerHead): Promise<void> {
+  const { companyId, to, onProgress } = migration
+  onProgress(`verifying ${head.revision + 1} events and their tables`)
+  await verifyLedgerTo(migration, LEDGER_START, head)
   const tables = await to.verifyTables(companyId)
   if (tables.kind !== 'verified')
     throw new MigrationRefused('busy', `tables of shard ${to.name} cannot be verified now: ${tables.kind}`)
   const [difference] = tables.differences
   if (difference)
     throw new MigrationRefused('differs', `the read model of shard ${to.name} differs in table ${difference.table}`)
-  await compareTables(moving, 'settled', () => caughtUp(moving, CATCH_UP_MS))
+  await compareTables(migration, 'settled', () => waitForReplication(migration, CATCH_UP_MS))
 }
 
 /** After the switch, with the company open on the target: removes what the source has left. Repeatable. */
-async function finish(moving: MigrationRun): Promise<void> {
-  const { companyId, from, answersMs, keep = false, tell, onStep = async () => {} } = moving
+async function completeMigration(migration: MigrationRun): Promise<void> {
+  const { companyId, from, answersMs, keep = false, onProgress, onStep = async () => {} } = migration
   await markLeft(from.pool, companyId)
   await onStep('left')
   // Request counts and logins were written while writes were closed.
-  if (isWhole(await readReplication(moving))) await caughtUp(moving, MAX_WRITE_PAUSE_MS * 2).catch(() => {})
+  if (isWhole(await readReplication(migration)))
+    await waitForReplication(migration, MAX_WRITE_PAUSE_MS * 2).catch(() => {})
   await onStep('drained')
-  await endReplication(moving)
+  await endReplication(migration)
   await onStep('unlinked')
-  tell(`waiting ${answersMs / 1_000} s for answers that began on shard ${from.name}`)
+  onProgress(`waiting ${answersMs / 1_000} s for answers that began on shard ${from.name}`)
   await delay(answersMs)
   await removeCheckpoints(from, companyId)
   if (!keep) {
-    await deleteSourceRows(from, companyId, tell)
+    await deleteSourceRows(from, companyId, onProgress)
     await emptyLedger(from.pool, companyId)
   }
   await onStep('wiped')
-  await forget(moving)
+  await deleteMigrationRecords(migration)
 }
 
-const forget = async ({ companyId, from, to }: MigrationRun): Promise<void> => {
+const deleteMigrationRecords = async ({ companyId, from, to }: MigrationRun): Promise<void> => {
   for (const { pool } of [from, to]) await pool.query('delete from ops.moves where company_id = $1', [companyId])
 }
 
-async function undo(moving: MigrationRun): Promise<void> {
-  const { companyId, from, to, tell } = moving
+async function rollBack(migration: MigrationRun): Promise<void> {
+  const { companyId, from, to, onProgress } = migration
   await openWrites(from.pool, companyId)
   await endReplication({ companyId, from, to })
-  await deleteSourceRows(to, companyId, tell)
+  await deleteSourceRows(to, companyId, onProgress)
   await removeCheckpoints(to, companyId)
   await to.pool.query(`delete from ops.ledgers where company_id = $1 and move = 'arriving'`, [companyId])
-  await forget(moving)
+  await deleteMigrationRecords(migration)
 }

@@ -22,6 +22,6 @@ export interface Migration {
   readonly from: MigratingShard
   readonly to: MigratingShard
   /** Receives progress. */
-  readonly tell: (line: string) => void
+  readonly onProgress: (line: string) => void
   readonly newId: () => string
 }

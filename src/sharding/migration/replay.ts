@@ -46,13 +46,13 @@ export const createReplayPool = ({ databaseUrl, model }: MigratingShard): Pool =
  * Builds the read model of an arriving company up to a revision that has arrived with its keys. Like a rebuild it
  * writes rows only: deliveries and stored answers are carried (SHARD-53).
  */
-export async function replayTo({ companyId, to, tell }: Migration, pool: Pool, revision: number): Promise<void> {
+export async function replayTo({ companyId, to, onProgress }: Migration, pool: Pool, revision: number): Promise<void> {
   for (;;) {
     const { revision: done } = await readLedgerHead(to, companyId)
     if (done >= revision) return
     const upTo = Math.min(revision, done + PORTION)
     await replayPortion({ companyId, to }, pool, upTo)
-    if (revision - done > PORTION) tell(`replayed ${upTo + 1} of ${revision + 1} events`)
+    if (revision - done > PORTION) onProgress(`replayed ${upTo + 1} of ${revision + 1} events`)
   }
 }
 
@@ -72,7 +72,7 @@ async function replayPortion(
     if (ledger.version !== to.model.version)
       throw new MigrationRefused('versions', `the tables of shard ${to.name} belong to another version`)
     const last: { event: Envelope | null } = { event: null }
-    const events = noting(readNewest(to, streamOf(companyId), ledger.revision + 1), upTo, last)
+    const events = trackLastEvent(readNewest(to, streamOf(companyId), ledger.revision + 1), upTo, last)
     // A person may have been erased since an event was read, here or by another portion.
     const applied = await replay(tx, to.model, companyId, events, upTo, { erasesAfter: -1 })
     if (applied !== upTo - ledger.revision || !last.event)
@@ -87,7 +87,7 @@ async function replayPortion(
   })
 }
 
-async function* noting(
+async function* trackLastEvent(
   events: AsyncIterable<Envelope>,
   upTo: number,
   last: { event: Envelope | null },

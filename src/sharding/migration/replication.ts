@@ -7,7 +7,7 @@ import { MigrationRefused } from './migration-refused.ts'
 export const replicationName = (companyId: number): string => `tillbook_move_${companyId}`
 
 const POLL_MS = 10
-const TOLD_EVERY_MS = 1_000
+const PROGRESS_EVERY_MS = 1_000
 /** Time without progress of the first copy after which a hint is printed. */
 const STILL_MS = 10_000
 
@@ -61,10 +61,10 @@ export async function startReplication({ companyId, from, to }: Migration): Prom
 }
 
 /** Waits for the initial copy, through restarts of the servers, which resume by themselves. */
-export async function copied({ companyId, to, tell }: Migration): Promise<void> {
+export async function waitForInitialCopy({ companyId, to, onProgress }: Migration): Promise<void> {
   let seen = -1
   let movedAt = performance.now()
-  let toldAt = performance.now()
+  let reportedAt = performance.now()
   for (;;) {
     const { rows } = await to.owner.query<{ done: number; all: number }>(
       `select count(*) filter (where r.srsubstate = 'r')::int as done, count(*)::int as all
@@ -73,19 +73,19 @@ export async function copied({ companyId, to, tell }: Migration): Promise<void> 
       [replicationName(companyId)],
     )
     const { done = 0, all = 0 } = rows[0] ?? {}
-    if (all > 0 && done === all) return tell(`copied ${all} tables`)
+    if (all > 0 && done === all) return onProgress(`copied ${all} tables`)
     const now = performance.now()
     if (done !== seen) {
       seen = done
       movedAt = now
     }
-    if (now - toldAt > TOLD_EVERY_MS) {
-      toldAt = now
-      tell(`copying: ${done} of ${all} tables`)
+    if (now - reportedAt > PROGRESS_EVERY_MS) {
+      reportedAt = now
+      onProgress(`copying: ${done} of ${all} tables`)
     }
     if (now - movedAt > STILL_MS) {
       movedAt = now
-      tell(
+      onProgress(
         `the copy makes no progress; see the log of shard ${to.name} (for example, max_logical_replication_workers is too small)`,
       )
     }
@@ -94,7 +94,7 @@ export async function copied({ companyId, to, tell }: Migration): Promise<void> 
 }
 
 /** Waits until everything committed on the source so far has arrived. @throws MigrationRefused on time-out */
-export async function caughtUp({ companyId, from, to, newId }: Migration, withinMs: number): Promise<void> {
+export async function waitForReplication({ companyId, from, to, newId }: Migration, withinMs: number): Promise<void> {
   const mark = newId()
   // Flushes this commit, and all before it, even if the server commits asynchronously.
   await from.owner.query(

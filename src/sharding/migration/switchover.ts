@@ -5,7 +5,7 @@ import { MigrationRefused } from './migration-refused.ts'
 import { companyIsOn, type LockedMigration, type MigrationRun } from './migration-steps.ts'
 import { type CompanyResidence, readResidence, retractSwitch, switchPlacement } from './placement-switch.ts'
 import { type LedgerHead, readLedgerHead, replayTo, verifyLedgerTo } from './replay.ts'
-import { caughtUp } from './replication.ts'
+import { waitForReplication } from './replication.ts'
 import { compareTables } from './table-comparison.ts'
 
 /** Longest write pause. Beyond it the attempt is given up and repeated (SHARD-54). */
@@ -14,16 +14,16 @@ export const MAX_WRITE_PAUSE_MS = 1_500
 export const CATCH_UP_MS = 60_000
 
 /** Brings the target's read model up to the ledger's present head. */
-export async function catchUpTarget(moving: LockedMigration, withinMs = CATCH_UP_MS): Promise<LedgerHead> {
-  const head = await readLedgerHead(moving.from, moving.companyId)
-  await caughtUp(moving, withinMs)
-  await replayTo(moving, moving.replayPool, head.revision)
+export async function catchUpTarget(migration: LockedMigration, withinMs = CATCH_UP_MS): Promise<LedgerHead> {
+  const head = await readLedgerHead(migration.from, migration.companyId)
+  await waitForReplication(migration, withinMs)
+  await replayTo(migration, migration.replayPool, head.revision)
   return head
 }
 
 /** From closing writes to the switch. Returns when writes were closed. */
-export async function switchWithWritesClosed(moving: LockedMigration, verified: LedgerHead): Promise<number> {
-  const { companyId, from, main, onStep = async () => {} } = moving
+export async function switchWithWritesClosed(migration: LockedMigration, verified: LedgerHead): Promise<number> {
+  const { companyId, from, main, onStep = async () => {} } = migration
   const known = await readResidence(main, companyId)
   if (known?.shard !== from.name) throw companyIsOn(companyId, known)
   let working: Promise<void> = Promise.resolve()
@@ -34,33 +34,33 @@ export async function switchWithWritesClosed(moving: LockedMigration, verified: 
     await closeWrites(from.pool, companyId)
     closedAt = performance.now()
     await onStep('closed')
-    working = rest(moving, verified)
-    await within(MAX_WRITE_PAUSE_MS, working)
-    await moving.assertAlone()
+    working = completeTarget(migration, verified)
+    await withTimeLimit(MAX_WRITE_PAUSE_MS, working)
+    await migration.assertAlone()
   } catch (error) {
     await openWrites(from.pool, companyId)
     // Work still running would disturb the next attempt.
     await working.catch(() => {})
     throw error
   }
-  await switched(moving, known)
+  await confirmSwitch(migration, known)
   await onStep('switched')
   return closedAt
 }
 
 /** The remaining events, and tables that stand still only while writes are closed. */
-async function rest(moving: LockedMigration, verified: LedgerHead): Promise<void> {
-  const { onStep = async () => {} } = moving
-  const head = await catchUpTarget(moving, MAX_WRITE_PAUSE_MS)
-  await verifyLedgerTo(moving, verified, head)
-  await completeArrival(moving)
+async function completeTarget(migration: LockedMigration, verified: LedgerHead): Promise<void> {
+  const { onStep = async () => {} } = migration
+  const head = await catchUpTarget(migration, MAX_WRITE_PAUSE_MS)
+  await verifyLedgerTo(migration, verified, head)
+  await completeArrival(migration)
   await onStep('completed')
-  await compareTables(moving, 'rest', () => caughtUp(moving, MAX_WRITE_PAUSE_MS))
+  await compareTables(migration, 'rest', () => waitForReplication(migration, MAX_WRITE_PAUSE_MS))
   await onStep('compared')
 }
 
 /** @throws MigrationRefused `slow` after the limit */
-async function within(limitMs: number, working: Promise<void>): Promise<void> {
+async function withTimeLimit(limitMs: number, working: Promise<void>): Promise<void> {
   const ended = new AbortController()
   const tooLong = delay(limitMs, null, { signal: ended.signal }).then(() => {
     throw new MigrationRefused('slow', `the rest did not arrive within ${limitMs} ms`)
@@ -80,15 +80,18 @@ export class SwitchUnknown extends Error {
   override readonly name = 'SwitchUnknown'
 }
 
-const ASKED_EVERY_MS = 500
-const ASKED_TIMES = 60
+const RETRY_EVERY_MS = 500
+const MAX_TRIES = 60
 
 /**
  * Switches the placement in the directory, or makes sure that it did not change. @throws MigrationRefused if it did
  * not, with the company open again; SwitchUnknown
  */
-async function switched({ main, companyId, from, to, tell }: MigrationRun, known: CompanyResidence): Promise<void> {
-  for (let tries = 0; tries < ASKED_TIMES; tries += 1) {
+async function confirmSwitch(
+  { main, companyId, from, to, onProgress }: MigrationRun,
+  known: CompanyResidence,
+): Promise<void> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
       const isDone =
         tries === 0
@@ -99,10 +102,10 @@ async function switched({ main, companyId, from, to, tell }: MigrationRun, known
       throw new MigrationRefused('slow', 'the placement was changed by another command')
     } catch (error) {
       if (error instanceof MigrationRefused) throw error
-      tell(
+      onProgress(
         `the directory does not answer (${(error as Error).message}); checking again whether the company has migrated`,
       )
-      await delay(ASKED_EVERY_MS)
+      await delay(RETRY_EVERY_MS)
     }
   }
   throw new SwitchUnknown(

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { understand } from '#cli/arguments.ts'
+import { parseCommandLine } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import type { Refusal } from '#domain/refusal.ts'
@@ -40,7 +40,7 @@ export function useWords(): Words {
   after(() => core.close())
 
   async function run(...words: string[]): Promise<Json> {
-    const { name, values } = understand(words)
+    const { name, values } = parseCommandLine(words)
     const verb = await load(name)
     return verb.run(contextOf(core), values as Parameters<typeof verb.run>[1])
   }

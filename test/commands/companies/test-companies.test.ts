@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createApiKey } from '#commands/api-keys.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import { eraseTestData, makeTestTwin, moveTestClock } from '#commands/test-companies.ts'
-import { later } from '#domain/instant.ts'
+import { addMilliseconds } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { customerById } from '#projections/people.ts'
@@ -24,7 +24,7 @@ describe('clock of a test company', () => {
     const [row] = [(await scenario.rows(ownCompany)).get(ownCompany)]
     expect(row?.clock_ahead_ms).to.equal(42 * DAY_MS)
     // The next event is recorded at minute(3), which is 42 days later in company time.
-    const decided = await scenario.when(moveTestClock, { now: later(minute(3), 45 * DAY_MS) })
+    const decided = await scenario.when(moveTestClock, { now: addMilliseconds(minute(3), 45 * DAY_MS) })
     decided.accepts('updated', moved(3))
   })
 
@@ -43,10 +43,10 @@ describe('clock of a test company', () => {
     const made = await scenario.when(createApiKey, {
       ...key,
       scopes: [...key.scopes],
-      expires_at: later(minute(2), DAY_MS),
+      expires_at: addMilliseconds(minute(2), DAY_MS),
     })
     expect(made.decision).to.deep.include({ outcome: 'created' })
-    const sold_at = later(minute(3), 42 * DAY_MS)
+    const sold_at = addMilliseconds(minute(3), 42 * DAY_MS)
     const sale = { external_id: 'a', sold_at, items: [], payments: [] } as never
     const decided = await scenario.when(registerSale, sale)
     decided.refuses('validation_failed', refusal('sold_at', 'não pode estar mais de um dia no futuro'))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { understand } from '#cli/arguments.ts'
+import { parseCommandLine } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { checkTables, checkTablesOnSchedule, findTableCheck, tableCheckFigures } from '#integrity/audit/table-checks.ts'
 import { createMetrics } from '#service/metrics/metrics.ts'
@@ -21,7 +21,7 @@ describe('verification of tables against ledgers', () => {
   const differences = (id: number) => [{ table: 'catalog_items', key: { id }, found: 'changed', fields: ['doc.price'] }]
 
   async function words(...given: string[]): Promise<{ result: Json; isBad: boolean | undefined }> {
-    const { name, values } = understand(given)
+    const { name, values } = parseCommandLine(given)
     const verb = await load(name)
     const context = contextOf(api.core)
     const result = (await verb.run(context, values as Parameters<typeof verb.run>[1])) as Json

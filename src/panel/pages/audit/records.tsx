@@ -1,7 +1,7 @@
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import { pathId } from '#http/paths.ts'
 import { getRow } from '#queries/events.ts'
-import { type Fields, type Filled, filledFrom, filledWith } from '../../forms/form.ts'
+import { type Fields, type FilledForm, filledFrom, filledWith } from '../../forms/form.ts'
 import { choiceInput, integerInput, momentInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute, Redirect } from '../../route.ts'
@@ -35,7 +35,7 @@ async function askForPast({ query, session }: PageContext): Promise<PanelPage | 
       ...(!em && { em: ['é obrigatório'] }),
     },
   }
-  const filled: Filled = isAsked
+  const filled: FilledForm = isAsked
     ? filledWith(FIELDS, query, { refused: 'validation_failed', details: missing })
     : filledFrom(FIELDS, {}, session.timezone)
   const body = (

@@ -15,7 +15,7 @@ import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { getRow } from '#queries/events.ts'
-import { type Change, describeChanges, fieldsChangedBy, saidBy } from '../../changes.ts'
+import { type Change, describeChanges, describeEventData, fieldsChangedBy } from '../../changes.ts'
 import { formatDateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith, filterProblems } from '../../forms/form.ts'
 import { choiceInput, dateInput, integerInput, namedOptions, type Option } from '../../forms/kinds.ts'
@@ -29,7 +29,7 @@ import { FileLink, ListTable } from '../../ui/list.tsx'
 import { Card, Facts } from '../../ui/parts.tsx'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
 import { Attestors } from './attestors.tsx'
-import { Seals } from './seals.tsx'
+import { Seals } from './checkpoints.tsx'
 import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'
@@ -249,7 +249,9 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
         )}
       </Card>
       <Card title="O que o evento diz">
-        <Facts facts={saidBy({ data: opened }, readModel.timezone).map(({ field, after }) => [field, after])} />
+        <Facts
+          facts={describeEventData({ data: opened }, readModel.timezone).map(({ field, after }) => [field, after])}
+        />
         <Raw title="Dados (JSON)" value={opened} />
       </Card>
       <Card title="No livro">

@@ -8,7 +8,7 @@ import { isRefusal } from '#ledger/command.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { getItem } from '#queries/catalog/items.ts'
 import * as format from '../../format.ts'
-import { type Fields, type Filled, filledFrom, filledWith } from '../../forms/form.ts'
+import { type Fields, type FilledForm, filledFrom, filledWith } from '../../forms/form.ts'
 import { choiceInput, optionsOf, quantityInput } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext } from '../../route.ts'
 import { Form } from '../../ui/form.tsx'
@@ -80,7 +80,7 @@ const StockForm = z
 interface StockProps {
   readonly visit: PageContext
   readonly item: Item
-  readonly filled?: Filled
+  readonly filled?: FilledForm
 }
 
 /** Stock of a product with the form that changes it. Services have none, and as-of pages have no form. */
@@ -113,7 +113,7 @@ function ofQuantity(refusal: Refusal): Refusal {
 }
 
 /** The refused form; for insufficient stock with the available quantity. */
-function again({ form }: FormSubmission, item: Item, refusal: Refusal): Filled {
+function again({ form }: FormSubmission, item: Item, refusal: Refusal): FilledForm {
   const filled = filledWith(fieldsOf(item), form, refusal)
   const available = refusal.details?.available
   if (typeof available !== 'string') return filled

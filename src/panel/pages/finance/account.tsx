@@ -55,7 +55,7 @@ export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[numb
   sale: 'Venda a prazo',
 }
 
-/** Overdue is not stored: it depends on the day. */
+/** Whether an account is overdue depends on the day, so it is not stored. */
 export const accountStateOf = ({ status, is_overdue }: Account): StateMark => {
   if (status === 'settled') return ['good', 'Liquidada']
   return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
@@ -65,7 +65,7 @@ export const AccountBadge = ({ account }: { readonly account: Account }) => (
   <StateBadge state={accountStateOf(account)} />
 )
 
-/** Totals of the listed accounts; beyond the bound only their number is told. */
+/** Totals of the listed accounts; above the bound only their number is shown. */
 export const AccountSumsCard = ({ sums: { found, overdue } }: { readonly sums: AccountTotals }) => {
   if (found.count === 0) return null
   if (found.count > MAX_SUMMED_ACCOUNTS)
@@ -124,10 +124,10 @@ async function suggestions({ readModel }: PageContext, { listing }: Party, part:
 }
 
 /** Suggestions in the message, for browsers without a data list. */
-const TOLD = 5
+const SUGGESTED = 5
 
 function notFound(unknown: string, names: readonly string[]): string {
   if (names.length === 0) return `${unknown}; cadastre antes ou deixe em branco`
-  const more = names.length > TOLD ? ' …' : ''
-  return `${unknown} com este nome; parecidos: ${names.slice(0, TOLD).join(', ')}${more}`
+  const more = names.length > SUGGESTED ? ' …' : ''
+  return `${unknown} com este nome; parecidos: ${names.slice(0, SUGGESTED).join(', ')}${more}`
 }

@@ -33,8 +33,8 @@ import type { Fields } from '../../forms/form.ts'
 import { amountInput, choiceInput, dateInput, lineInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelRoute } from '../../route.ts'
+import { amountCell, type FileColumn } from '../../ui/csv-file.ts'
 import { type Column, type ListRequest, type QuickFilter, searched } from '../../ui/list.tsx'
-import { amountCell, type FileColumn } from '../../ui/list-file.ts'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import {
   ACCOUNT_ORIGIN_NAMES,
@@ -80,15 +80,15 @@ const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] =
   { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
 ]
 
-type Asked = Readonly<Record<string, string>>
+type QueryValues = Readonly<Record<string, string>>
 
-const pageOf = (listing: AccountListing, { readModel }: PageContext, asked: Asked, { limit }: ListRequest) =>
+const pageOf = (listing: AccountListing, { readModel }: PageContext, asked: QueryValues, { limit }: ListRequest) =>
   searched(Search, asked, (search) => {
     const { pool, companyId, today } = readModel
     return searchAccounts(pool, listing, companyId, { ...search, limit }, today)
   })
 
-async function summaryOf(listing: AccountListing, { readModel }: PageContext, asked: Asked) {
+async function summaryOf(listing: AccountListing, { readModel }: PageContext, asked: QueryValues) {
   const { pool, companyId, today } = readModel
   const { cursor: _, ...search } = Search.parse(asked)
   return <AccountSumsCard sums={await sumAccounts(pool, listing, companyId, search, today)} />

@@ -10,7 +10,7 @@ import {
 } from '#queries/sales/offline-sales.ts'
 import { ResolutionNote, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import { formatDateTime } from '../../format.ts'
-import { type Fields, type Filled, filledWith } from '../../forms/form.ts'
+import { type Fields, type FilledForm, filledWith } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../../route.ts'
@@ -54,7 +54,12 @@ async function showOpen({ readModel, query }: PageContext): Promise<PanelPage> {
   const body = (
     <>
       <p class="hint">À espera de alguém que as resolva: {total}. As mais antigas vêm primeiro.</p>
-      <Listed path={REFUSED_SALES_PATH} query={query} columns={refusedColumns(readModel.timezone)} found={sales} />
+      <RefusedSaleList
+        path={REFUSED_SALES_PATH}
+        query={query}
+        columns={refusedColumns(readModel.timezone)}
+        found={sales}
+      />
     </>
   )
   return { title: 'Vendas recusadas', parent: TILLS, more: [{ label: 'Resolvidas', to: RESOLVED_PATH }], body }
@@ -66,20 +71,20 @@ async function showResolved({ readModel, query }: PageContext): Promise<PanelPag
   const body = (
     <>
       <p class="hint">Ficam aqui por 90 dias depois de resolvidas.</p>
-      <Listed path={RESOLVED_PATH} query={query} columns={resolvedColumns(readModel.timezone)} found={sales} />
+      <RefusedSaleList path={RESOLVED_PATH} query={query} columns={resolvedColumns(readModel.timezone)} found={sales} />
     </>
   )
   return { title: 'Vendas recusadas resolvidas', parent: { label: 'Vendas recusadas', to: REFUSED_SALES_PATH }, body }
 }
 
-interface ListedProps<R> {
+interface RefusedSaleListProps<R> {
   readonly path: string
   readonly query: PageContext['query']
   readonly columns: readonly Column<R>[]
   readonly found: readonly R[]
 }
 
-function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedProps<R>) {
+function RefusedSaleList<R extends RefusedSale>({ path, query, columns, found }: RefusedSaleListProps<R>) {
   const rows = found.slice(0, SHOWN)
   const next = found.length > SHOWN ? String(rows.at(-1)?.id) : null
   return (
@@ -90,7 +95,7 @@ function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedPr
   )
 }
 
-async function showOne(visit: PageContext, filled?: Filled): Promise<PanelPage | null> {
+async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPage | null> {
   const sale = await refusedSaleOf(visit)
   if (!sale) return null
   const { pool, companyId, timezone } = visit.readModel
@@ -189,7 +194,7 @@ const FIELDS: Fields = {
 interface ResolvingProps {
   readonly visit: PageContext
   readonly id: number
-  readonly filled?: Filled | undefined
+  readonly filled?: FilledForm | undefined
 }
 
 const Resolving = ({ visit, id, filled }: ResolvingProps) => (

@@ -47,7 +47,7 @@ const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancel
 const RECEIVED =
   'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
 
-const whatIsCancelled = (sale: SaleObject, { readModel }: PageContext) => (
+const CancelledSale = (sale: SaleObject, { readModel }: PageContext) => (
   <Cancelled when={['Data da venda', formatDateTime(sale.sold_at, readModel.timezone)]} of={sale} />
 )
 
@@ -59,7 +59,7 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   explanation:
     'Os itens voltam ao estoque, e as contas a receber que a venda gerou são excluídas. Um cancelamento não pode ser desfeito.',
   isDangerous: true,
-  about: whatIsCancelled,
+  about: CancelledSale,
   fields: {
     reason: {
       label: 'Motivo',

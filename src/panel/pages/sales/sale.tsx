@@ -37,7 +37,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
       <FiscalDocumentCard sale={sale} timezone={readModel.timezone} />
       <Items sale={sale} liveItems={liveItems} />
       <SalePayments sale={sale} />
-      <Owed receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
+      <ReceivablesCard receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
       {traces.upload && (
         <Upload
           sale={sale}
@@ -180,13 +180,13 @@ const debtorOf = (
     ? (sale.customer?.id ?? null)
     : null
 
-interface OwedProps extends Pick<SaleTraces, 'receivables'> {
+interface ReceivablesProps extends Pick<SaleTraces, 'receivables'> {
   /** The customer whose accounts can be settled. */
   readonly debtor: number | null
 }
 
 /** Receivables of the sale, pending and settled. */
-const Owed = ({ receivables, debtor }: OwedProps) =>
+const ReceivablesCard = ({ receivables, debtor }: ReceivablesProps) =>
   receivables.length === 0 ? null : (
     <Card
       title="Contas a receber"
@@ -203,13 +203,13 @@ const Owed = ({ receivables, debtor }: OwedProps) =>
           },
           { head: 'Vencimento', cell: ({ due_date }) => format.formatDay(due_date) },
           { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
-          { head: 'Situação', cell: (receivable) => <OwedStatus {...receivable} /> },
+          { head: 'Situação', cell: (receivable) => <ReceivableStatus {...receivable} /> },
         ]}
       />
     </Card>
   )
 
-const OwedStatus = ({ status, is_deleted }: SaleBalance) => {
+const ReceivableStatus = ({ status, is_deleted }: SaleBalance) => {
   if (is_deleted) return <PanelBadge tone="plain">Excluída</PanelBadge>
   return status === 'settled' ? (
     <PanelBadge tone="good">Liquidada</PanelBadge>

@@ -31,9 +31,9 @@ import {
 } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../../route.ts'
+import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
 import { type Column, List, type ListRequest, listed, type QuickFilter, searched } from '../../ui/list.tsx'
-import { amountCell, listFile } from '../../ui/list-file.ts'
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
@@ -142,15 +142,15 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Origem', cell: ({ origin }) => CHANNELS[origin], isExtra: true },
 ]
 
-type Asked = Readonly<Record<string, string>>
+type QueryValues = Readonly<Record<string, string>>
 
-const page = ({ readModel }: PageContext, asked: Asked, { limit, order = '', isWhole }: ListRequest) =>
+const page = ({ readModel }: PageContext, asked: QueryValues, { limit, order = '', isWhole }: ListRequest) =>
   searched(Search, asked, (search) => {
     const { pool, companyId, timezone } = readModel
     return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ownValue(ORDERS, order), isWhole })
   })
 
-async function sumsOf({ readModel }: PageContext, asked: Asked): Promise<SaleSums> {
+async function sumsOf({ readModel }: PageContext, asked: QueryValues): Promise<SaleSums> {
   const { pool, companyId, timezone } = readModel
   const { cursor: _, ...search } = Search.parse(asked)
   return sumLatestSales(pool, companyId, { ...search, timezone })
@@ -160,9 +160,9 @@ const counted = (count: number, one: string, many: string): string =>
   count === 1 ? `1 ${one}` : `${formatDecimal(String(count))} ${many}`
 
 /** Number and totals of the listed sales; cancelled ones apart. */
-const Sums = ({ sums: { completed, cancelled, looked } }: { readonly sums: SaleSums }) => (
+const Sums = ({ sums: { completed, cancelled, scanned } }: { readonly sums: SaleSums }) => (
   <p class="sums">
-    {looked > MAX_SCANNED_SALES && `Nas últimas ${formatDecimal(String(MAX_SCANNED_SALES))} vendas: `}
+    {scanned > MAX_SCANNED_SALES && `Nas últimas ${formatDecimal(String(MAX_SCANNED_SALES))} vendas: `}
     {counted(completed.count, 'venda', 'vendas')}, <strong>{formatMoney(completed.amount)}</strong>
     {cancelled.count > 0 &&
       `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${formatMoney(cancelled.amount)}`}

@@ -51,8 +51,8 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
             isNumber: true,
             isExtra: true,
           },
-          { head: 'Formas de pagamento', cell: ({ day }) => <Ways day={day} />, isExtra: true },
-          { head: 'Recusadas', cell: ({ refused }) => <Refused count={refused} />, isNumber: true },
+          { head: 'Formas de pagamento', cell: ({ day }) => <PaymentWays day={day} />, isExtra: true },
+          { head: 'Recusadas', cell: ({ refused }) => <RefusedCount count={refused} />, isNumber: true },
           { head: 'Total', cell: ({ day }) => formatMoney(day?.sold.amount ?? '0.00'), isNumber: true },
         ]}
       />
@@ -92,14 +92,14 @@ function tillsOf(
   }))
 }
 
-const Ways = ({ day }: { readonly day: TillDay | undefined }) =>
+const PaymentWays = ({ day }: { readonly day: TillDay | undefined }) =>
   day?.ways.map(({ name, amount }) => (
     <div key={name}>
       {name}: {formatMoney(amount)}
     </div>
   ))
 
-const Refused = ({ count }: { readonly count: number }) =>
+const RefusedCount = ({ count }: { readonly count: number }) =>
   count === 0 ? null : (
     <a href={link('/caixas/recusadas')}>
       <PanelBadge tone="bad">{count}</PanelBadge>

@@ -4,9 +4,9 @@ import type { Fields } from '../../forms/form.ts'
 import { choiceInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
+import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, List, type ListRequest, ListTable, listed } from '../../ui/list.tsx'
-import { amountCell, listFile } from '../../ui/list-file.ts'
 import { Card } from '../../ui/parts.tsx'
 import { refusedColumns } from './refused-sales.tsx'
 import { Warnings } from './sale.tsx'
@@ -30,7 +30,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const body = (
     <>
       {await TillsToday({ visit })}
-      <Waiting total={refused.total} sales={refused.sales} timezone={timezone} />
+      <OpenRefusedSales total={refused.total} sales={refused.sales} timezone={timezone} />
       <h2>Vendas enviadas pelos caixas</h2>
       <List
         visit={visit}
@@ -47,14 +47,14 @@ async function show(visit: PageContext): Promise<PanelPage> {
   return { title: 'Caixas', main: { label: 'Fechamento do dia', to: CLOSING }, body }
 }
 
-interface WaitingProps {
+interface OpenRefusedSalesProps {
   readonly total: number
   readonly sales: readonly RefusedSale[]
   readonly timezone: string
 }
 
 /** Open refused sales: the till may have taken money for them. */
-const Waiting = ({ total, sales, timezone }: WaitingProps) => (
+const OpenRefusedSales = ({ total, sales, timezone }: OpenRefusedSalesProps) => (
   <Card
     title="Vendas recusadas"
     aside={
@@ -99,9 +99,9 @@ const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, strin
 }
 
 /** An upload with its user's name. */
-type Sent = UploadedSale & { readonly sender: string }
+type UploadWithSender = UploadedSale & { readonly sender: string }
 
-const file = listFile<Sent>({
+const file = listFile<UploadWithSender>({
   path: '/caixas',
   section: 'tills',
   filters: FILTERS,

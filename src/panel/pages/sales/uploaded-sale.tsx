@@ -7,7 +7,7 @@ import { ListTable } from '../../ui/list.tsx'
 import { Facts } from '../../ui/parts.tsx'
 import { SALE_STATES } from './sales.tsx'
 
-/** Lines of a refused sale that are shown; the text that was sent has all of them. */
+/** Lines shown of a refused sale; the raw text contains all. */
 const SHOWN = 100
 
 export type Members = Readonly<Record<string, unknown>>
@@ -18,7 +18,7 @@ interface UploadedProps {
   readonly timezone: string
 }
 
-/** A sale as a till has sent it, which may be anything: what makes sense is shown as such, all else as it is. */
+/** A sale as the till sent it. It may have any shape: known fields are formatted, everything else is shown raw. */
 export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) => {
   const sale = membersOf(payload)
   return (
@@ -63,7 +63,7 @@ export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) =>
   )
 }
 
-/** Ids of products and ways to pay that a sale names, as far as they can be ids. */
+/** Ids of products and payment types that a sale names, without invalid ones. */
 export function idsIn(payload: unknown): { products: number[]; paymentTypes: number[] } {
   const sale = membersOf(payload)
   const ids = (list: unknown, name: string) => [
@@ -84,7 +84,7 @@ const linesOf = (list: unknown): Members[] => (Array.isArray(list) ? list.slice(
 const numbered = (list: unknown): (Members & { readonly line: number })[] =>
   linesOf(list).map((line, at) => ({ ...line, line: at + 1 }))
 
-/** Null for what is not there; what is no simple value can be read in the text that was sent. */
+/** Null for absent values, and for objects and lists, which the raw text shows. */
 function text(value: unknown): string | null {
   if (value === null || value === undefined) return null
   return typeof value === 'object' ? '(não é um valor simples)' : String(value)
@@ -96,7 +96,7 @@ export const isPlainNumber = (value: unknown): value is number =>
 const numberText = (value: unknown): string | null =>
   isPlainNumber(value) ? format.formatQuantity(String(value)) : text(value)
 
-/** With the decimals that were sent, for they may be what is wrong. */
+/** Keeps the decimals that were sent: they may be the error. */
 function amountText(value: unknown): string | null {
   if (!isPlainNumber(value)) return text(value)
   const [whole, decimals = ''] = String(value).split('.')
@@ -121,7 +121,7 @@ function nameOf(id: unknown, names: ReadonlyMap<number, string>): string | null 
   return name ?? (id === undefined || id === null ? null : `${text(id)} (não encontrado)`)
 }
 
-/** Fields of an uploaded sale, in words of a shop. */
+/** Fields of an uploaded sale, as shops call them. */
 const FIELDS: Readonly<Record<string, string>> = {
   body: 'Venda',
   offline_id: 'Identificação no caixa',
@@ -134,7 +134,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   payments: 'Pagamentos',
 }
 
-/** The parts that a sale has several of, and their fields. */
+/** Lists of a sale, and the fields of their entries. */
 const PARTS: Readonly<Record<string, { readonly name: string; readonly fields: Readonly<Record<string, string>> }>> = {
   items: {
     name: 'Item',
@@ -146,7 +146,7 @@ const PARTS: Readonly<Record<string, { readonly name: string; readonly fields: R
   },
 }
 
-/** `items[0].price` becomes `Item 1, preço`; what no till should send keeps its name. */
+/** `items[0].price` becomes `Item 1, preço`; unknown fields keep their name. */
 function uploadedField(path: string): string {
   const [, list = '', position, , field] = /^(\w+)\[(\d{1,6})\](\.(.+))?$/.exec(path) ?? []
   const part = ownValue(PARTS, list)
@@ -155,17 +155,17 @@ function uploadedField(path: string): string {
   return field === undefined ? name : `${name}, ${ownValue(part.fields, field) ?? field}`
 }
 
-/** What a message for tills says of amounts, as people write them: `20.00`, but no part of another number, nor what is quoted. */
+/** Amounts in messages for tills, such as `20.00`; not parts of longer numbers, nor quoted values. */
 const AMOUNT = /(?<![\d.,"])\d+\.\d{2}(?!\.?\d|")/g
 
-/** What is wrong with an uploaded sale, one sentence a field. */
+/** Errors of an uploaded sale, one sentence per field. */
 export const reasonsIn = (errors: RefusedSale['errors']): string[] =>
   Object.entries(errors).map(
     ([path, messages]) =>
       `${uploadedField(path)}: ${messages.join('; ').replace(AMOUNT, (amount) => formatMoney(amount))}`,
   )
 
-/** The first of them, and how many more there are. */
+/** The first error, and the number of further ones. */
 export function refusalReasonOf({ errors, message }: Pick<RefusedSale, 'errors' | 'message'>): string {
   const [first = message, ...more] = reasonsIn(errors)
   return more.length === 0 ? first : `${first} (e mais ${more.length})`

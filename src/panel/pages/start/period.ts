@@ -17,11 +17,11 @@ export const PERIODS = [
   ['30', '30 dias'],
   ['mes', 'Este mês'],
 ] as const
-type Name = (typeof PERIODS)[number][0] | 'intervalo'
+type PeriodName = (typeof PERIODS)[number][0] | 'intervalo'
 
 /** Period of the start page: days of the company, both inclusive. */
 export interface StartPeriod extends SalesPeriod {
-  readonly name: Name
+  readonly name: PeriodName
   /** Follows `Vendas `: `de hoje`. */
   readonly words: string
   readonly from: string
@@ -39,24 +39,24 @@ export interface WrongRange {
   readonly message: string
 }
 
-type Asked = Readonly<Record<string, string>>
+type QueryValues = Readonly<Record<string, string>>
 
 /** The period of `?periodo=` at a moment (UTC); today by default (PANEL-120). */
-export function periodOf(asked: Asked, calendar: Calendar, now: string): StartPeriod | WrongRange {
+export function periodOf(asked: QueryValues, calendar: Calendar, now: string): StartPeriod | WrongRange {
   const { today } = calendar
   const month = `${today.slice(0, 8)}01`
   switch (asked.periodo) {
     case 'ontem': {
       const yesterday = addDays(today, -1)
       const than = `que em ${formatDay(addDays(yesterday, -7))}, mesmo dia da semana`
-      return made({ name: 'ontem', words: 'de ontem', from: yesterday, to: yesterday, than }, -7, calendar, now)
+      return toPeriod({ name: 'ontem', words: 'de ontem', from: yesterday, to: yesterday, than }, -7, calendar, now)
     }
     case '7':
     case '30': {
       const days = Number(asked.periodo)
       const from = addDays(today, 1 - days)
       const than = `que nos ${days} dias de antes, até a mesma hora`
-      return made(
+      return toPeriod(
         { name: asked.periodo, words: `dos últimos ${days} dias`, from, to: today, than },
         -days,
         calendar,
@@ -66,18 +66,18 @@ export function periodOf(asked: Asked, calendar: Calendar, now: string): StartPe
     case 'mes': {
       const before = `${addDays(month, -1).slice(0, 8)}01`
       const than = 'que nos mesmos dias do mês passado, até a mesma hora'
-      return made({ name: 'mes', words: 'deste mês', from: month, to: today, than }, before, calendar, now)
+      return toPeriod({ name: 'mes', words: 'deste mês', from: month, to: today, than }, before, calendar, now)
     }
     case 'intervalo':
       return rangeOf(asked, calendar, now)
     default: {
       const than = `que até a mesma hora de ${formatDay(addDays(today, -7))}, mesmo dia da semana`
-      return made({ name: 'hoje', words: 'de hoje', from: today, to: today, than }, -7, calendar, now)
+      return toPeriod({ name: 'hoje', words: 'de hoje', from: today, to: today, than }, -7, calendar, now)
     }
   }
 }
 
-function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string): StartPeriod | WrongRange {
+function rangeOf({ de = '', ate = '' }: QueryValues, calendar: Calendar, now: string): StartPeriod | WrongRange {
   const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text) && localInstant(`${text}T12:00`, 'UTC') !== null
   if (!isDay(de)) return { field: 'de', message: 'informe o primeiro dia' }
   if (!isDay(ate)) return { field: 'ate', message: 'informe o último dia' }
@@ -92,13 +92,18 @@ function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string):
   if (days > MAX_DAYS) return { field: 'ate', message: `o período pode ter até ${MAX_DAYS} dias` }
   const words = de === ate ? `de ${formatDay(de)}` : `de ${formatDay(de)} a ${formatDay(ate)}`
   const than = days === 1 ? `que em ${formatDay(addDays(de, -1))}` : `que nos ${days} dias de antes`
-  return made({ name: 'intervalo', words, from: de, to: ate, than }, -days, calendar, now)
+  return toPeriod({ name: 'intervalo', words, from: de, to: ate, than }, -days, calendar, now)
 }
 
-type Wanted = Pick<StartPeriod, 'name' | 'words' | 'from' | 'to' | 'than'>
+type PeriodDays = Pick<StartPeriod, 'name' | 'words' | 'from' | 'to' | 'than'>
 
 /** `compared`: days back, or the first day of the comparison. A running period is compared up to the same hour. */
-function made(wanted: Wanted, compared: number | string, { timezone, today }: Calendar, now: string): StartPeriod {
+function toPeriod(
+  wanted: PeriodDays,
+  compared: number | string,
+  { timezone, today }: Calendar,
+  now: string,
+): StartPeriod {
   const { from, to } = wanted
   const days = (Date.parse(to) - Date.parse(from)) / (24 * HOUR_MS)
   const first = typeof compared === 'string' ? compared : addDays(from, compared)

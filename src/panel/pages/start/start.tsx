@@ -125,7 +125,7 @@ async function sumsOf(
   }
 }
 
-/** The rollup has no past (ADR-0021); lists have, and sum what they show. */
+/** The rollup has no history (ADR-0021); as-of pages link to lists, which add up their rows. */
 const OnlyNow = ({ moment }: { readonly moment: string }) => (
   <p class="problem" role="note">
     O início mostra sempre o que vale agora. Como era naquele momento:{' '}

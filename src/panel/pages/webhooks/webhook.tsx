@@ -140,7 +140,7 @@ const events = [
 ]
 
 /** Removes single events that the choice of all basic ones includes. */
-const wanted = <T extends z.ZodType>(schema: T) =>
+const withoutIncludedEvents = <T extends z.ZodType>(schema: T) =>
   z.preprocess((input) => {
     const { events = [] } = input as { events?: readonly string[] }
     return events.includes(ALL) ? { ...(input as object), events: events.filter((event) => !isBasic(event)) } : input
@@ -195,7 +195,7 @@ export const webhookPages: readonly PanelRoute[] = [
     back: () => HOME,
     fields: () => FIELDS,
     initial: () => ({ events: ['*'] }),
-    schema: wanted(WebhookFields),
+    schema: withoutIncludedEvents(WebhookFields),
     async act(submission, _, input) {
       const secret = submission.context.newSecret()
       const answer = refusedUrl(submission, input.url) ?? (await submission.run(registerWebhook, { ...input, secret }))
@@ -212,7 +212,7 @@ export const webhookPages: readonly PanelRoute[] = [
     back: webhookPath,
     fields: () => FIELDS,
     initial: (webhook) => webhook,
-    schema: wanted(WebhookChanges),
+    schema: withoutIncludedEvents(WebhookChanges),
     async act(submission, { id }, changes) {
       const answer = refusedUrl(submission, changes.url) ?? (await submission.run(updateWebhook, { id, ...changes }))
       return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'alterado' }

@@ -1,4 +1,4 @@
-import { forgetPages } from './forget-person.tsx'
+import { forgetPages } from './erase-person.tsx'
 import { ORDERS_PATH, orderOf } from './orders.tsx'
 
 export const orderForgetting = forgetPages({

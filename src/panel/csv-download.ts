@@ -55,7 +55,7 @@ export async function sendFile(
   try {
     await pipeline(Readable.from(partsOf(table), { highWaterMark: 1 }), response, { signal })
   } catch (error) {
-    if (!response.closed) visit.context.log('a file could not be made', error, response.locals.requestId as string)
+    if (!response.closed) visit.context.log('panel: CSV download failed', error, response.locals.requestId as string)
     response.destroy()
   }
 }

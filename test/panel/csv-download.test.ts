@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { expect } from 'chai'
 import type { Request, Response } from 'express'
-import { cellText, sendFile } from '#panel/list-file.ts'
+import { cellText, sendFile } from '#panel/csv-download.ts'
 import type { PageContext, TableRoute } from '#panel/route.ts'
 
 /** The part of a response that `sendFile` uses. */

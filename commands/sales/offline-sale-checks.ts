@@ -78,7 +78,7 @@ function addUpLine({ product_id, quantity, price, total }: OfflineSale['items'][
   }
 }
 
-type Wrong = readonly (readonly [field: string, message: string | null])[]
+type AmountErrors = readonly (readonly [field: string, message: string | null])[]
 
 /**
  * A total below the sum of the items is a discount on the sale. A total above it by up to one cent per line comes from
@@ -94,7 +94,7 @@ function addUpItems({ total }: Amounts, lines: readonly Line[]) {
   if (discount > 0) warnings.push(warning('discount', { found: fromCents(discount), expected }))
   if (shared > 0) warnings.push(warning('total_rounded', { found: total, expected }))
   const above = sum + shared < wanted ? `a soma dos itens é ${expected}` : null
-  const wrong: Wrong = [['total', isTooLarge ? 'a soma dos itens é grande demais' : above]]
+  const wrong: AmountErrors = [['total', isTooLarge ? 'a soma dos itens é grande demais' : above]]
   return { discount, shared, warnings, wrong, isTooLarge }
 }
 
@@ -107,16 +107,16 @@ function addUpPayments({ payments, status, ...sale }: Amounts, cash: number) {
   const surplus = paid - total
   /** Remaining amount to be paid in cash. */
   const due = total - (paid - cash)
-  const given = sale.change === null ? null : toCents(sale.change)
-  const said = sale.amount_received === null ? null : toCents(sale.amount_received)
-  const received = said ?? (given === null ? paid : total + given)
+  const statedChange = sale.change === null ? null : toCents(sale.change)
+  const statedReceived = sale.amount_received === null ? null : toCents(sale.amount_received)
+  const received = statedReceived ?? (statedChange === null ? paid : total + statedChange)
   const change =
-    given ?? (surplus > 0 ? surplus : Math.max(received - (received < total ? Math.max(due, 0) : total), 0))
+    statedChange ?? (surplus > 0 ? surplus : Math.max(received - (received < total ? Math.max(due, 0) : total), 0))
   const taken = received - change
   const isUnpaid = status === 'cancelled' && payments.length === 0
   const isTooLarge = Math.max(received, paid, change) > MAX_CENTS
   const sums = { received, change, isTooLarge, warnings: [] as OfflineSaleWarning[] }
-  if (isUnpaid) return { ...sums, wrong: [] as Wrong }
+  if (isUnpaid) return { ...sums, wrong: [] as AmountErrors }
   const isPaid = surplus === 0 || received === paid || (surplus > 0 && surplus === change)
   const expected = `o total da venda (${sale.total}) ou o valor recebido (${fromCents(received)})`
   const notPaid = isPaid ? null : `somam ${fromCents(paid)}, mas devem somar ${expected}`
@@ -126,7 +126,7 @@ function addUpPayments({ payments, status, ...sale }: Amounts, cash: number) {
       warning('amount_received_differs', { found: fromCents(received), expected: fromCents(total + change) }),
     )
   }
-  const wrong: Wrong = [
+  const wrong: AmountErrors = [
     ['payments', isTooLarge ? 'a soma dos pagamentos é grande demais' : notPaid],
     ['change', isTaken ? null : 'o valor recebido menos o troco deve ser o total da venda'],
   ]

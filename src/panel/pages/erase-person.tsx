@@ -60,7 +60,7 @@ const fieldsOf = ({ canWait }: ForgetPages): Fields => ({
   }),
 })
 
-interface Needed {
+interface RetentionDetails {
   readonly until: string | null
   readonly count: number
   readonly needed_by: readonly { readonly kind: string; readonly id: number }[]
@@ -69,7 +69,7 @@ interface Needed {
 /** What requires the person's data, and until when. */
 function neededText({ refused, details }: Refusal): string | undefined {
   if (refused !== 'retention_required') return undefined
-  const { until, count, needed_by } = details as unknown as Needed
+  const { until, count, needed_by } = details as unknown as RetentionDetails
   const named = needed_by.map(({ kind, id }) => subjectName(`${kind}/${id}`)).join(', ')
   const more = count > needed_by.length ? ` e mais ${count - needed_by.length}` : ''
   return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${formatDay(until)}`}. Nada foi esquecido.`

@@ -46,7 +46,7 @@ export const listFile = <R>(list: ListFile<R>): TableRoute => ({
         for (const row of (await list.complete?.(visit, found)) ?? found) yield columns.map(([, value]) => value(row))
         if (page.next === null) return
         const next = await list.page(visit, { ...asked, cursor: page.next }, wanted)
-        if (isRefusal(next)) throw new Error(`the next page of ${list.path} was refused: ${next.refused}`)
+        if (isRefusal(next)) throw new Error(`list file: next page of ${list.path} was refused: ${next.refused}`)
         page = next
       }
     }
