@@ -11,6 +11,8 @@ export type CsvFault = 'columns' | 'cell' | 'row' | 'quotes'
 export interface CsvReader {
   /** Position in the text, in UTF-16 units. */
   readonly position: number
+  /** Whether a cell of the last row begins with a quote that does not end in this row. */
+  readonly hasOpenQuote: boolean
   /** Cells of the next row, a fault, or null at the end. Each call reads at most one row's limits. */
   next(): string[] | CsvFault | null
 }
@@ -23,11 +25,13 @@ const TAB = 0x09
 
 /**
  * Reads CSV as spreadsheets and cash registers write it (RFC 4180 and its variants): rows end with LF, CRLF or CR,
- * cells are trimmed, and a quote that does not enclose its whole cell is text.
+ * cells are trimmed, and a quote that does not enclose its whole cell is text. Such a quote does not reach beyond its
+ * line.
  */
 export function createCsvReader(text: string, delimiter: string, limits: CsvLimits): CsvReader {
   const separator = delimiter.charCodeAt(0)
   let position = 0
+  let hasOpenQuote = false
 
   const isLineEnd = (unit: number): boolean => unit === LINE_FEED || unit === CARRIAGE_RETURN
   const isEnd = (at: number): boolean => at >= text.length || isLineEnd(text.charCodeAt(at))
@@ -67,6 +71,10 @@ export function createCsvReader(text: string, delimiter: string, limits: CsvLimi
         position = at
         return { content: found.content.trim() }
       }
+      if (/[\r\n]/.test(found.content)) {
+        hasOpenQuote = true
+        at = begin
+      }
     }
     while (at < end && !isCellEnd(at)) at += 1
     if (at - begin > limits.cellLength) return 'cell'
@@ -78,9 +86,13 @@ export function createCsvReader(text: string, delimiter: string, limits: CsvLimi
     get position() {
       return position
     },
+    get hasOpenQuote() {
+      return hasOpenQuote
+    },
     next() {
       if (position >= text.length) return null
       const begin = position
+      hasOpenQuote = false
       const cells: string[] = []
       for (;;) {
         if (cells.length === limits.columns) return 'columns'
