@@ -1,7 +1,7 @@
 import { isGtin } from './fiscal-codes.ts'
 
 /**
- * A GTIN without leading zeros, or null if the code is none: a UPC-A of 12 digits, the same as an EAN-13 with a zero
+ * A GTIN without leading zeros, or null if the code is none: a UPC-A of 12 digits, the same as an EAN of 13 digits with a zero
  * before it, and the one that lost its zero in a spreadsheet are one product.
  */
 export function gtinKey(code: string): string | null {
