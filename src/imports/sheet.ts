@@ -1,6 +1,6 @@
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { restoreFormulas } from '#lib/spreadsheet-text.ts'
-import { type CsvFault, type CsvLimits, createCsvReader } from './csv.ts'
+import { type CsvFault, type CsvLimits, createCsvReader, type QuoteDoubt } from './csv.ts'
 import { decodeText, type Pause } from './encoding.ts'
 
 /** Maximum file size; a line has about 400 bytes. */
@@ -104,7 +104,10 @@ const FAULTS: Readonly<Record<CsvFault, string>> = {
   quotes: `tem aspas que não se fecham em ${shown(LIMITS.cellLength)} caracteres`,
 }
 
-const OPEN_QUOTE = 'as aspas de uma célula não se fecham nesta linha'
+const QUOTE_DOUBTS: Readonly<Record<QuoteDoubt, string>> = {
+  open: 'as aspas de uma célula não se fecham nesta linha',
+  inner: 'há aspas dentro das aspas de uma célula: escreva cada uma delas duas vezes',
+}
 
 /**
  * Reads a table in slices, up to its limits; empty lines are skipped. Refuses a file that is no table or exceeds a
@@ -136,7 +139,11 @@ export async function readSheet(bytes: Buffer, pause: Pause, isHead: IsHead = ()
     else if (row.some((cell) => cell !== '')) {
       if (lines.length === MAX_LINES)
         return invalid('file', `tem mais de ${shown(MAX_LINES)} linhas: divida-o em partes`)
-      lines.push({ number, cells: row.map(textOf), ...(reader.hasOpenQuote && { problem: OPEN_QUOTE }) })
+      lines.push({
+        number,
+        cells: row.map(textOf),
+        ...(reader.quoteDoubt && { problem: QUOTE_DOUBTS[reader.quoteDoubt] }),
+      })
     }
   }
   if (!heads || lines.length === 0) return invalid('file', 'não tem linhas abaixo dos títulos das colunas')

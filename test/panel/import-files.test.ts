@@ -112,6 +112,14 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
       })
   })
 
+  it('with quotes in the quotes of a cell are read, or an error where they have two readings [PANEL-352]', async () => {
+    const file = 'SKU,Nome,Preço\nA,"TV 42" LED",1\nB,"TV 42"" LED",1\nC,TV 42" LED,1\nD,"Café "forte" 1 kg",1'
+    const { check } = await importOf(ITEMS, file)
+    expect(check).to.include('5 há aspas dentro das aspas de uma célula')
+    const names = (await items()).map(({ name }) => name)
+    expect(names).to.deep.equal(['TV 42" LED', 'TV 42" LED', 'TV 42" LED'])
+  })
+
   describe('codes that a spreadsheet took for numbers', () => {
     for (const [head, cell] of [
       ['EAN', '8,81795E+14'],

@@ -137,10 +137,11 @@ function withComma(number: string, mark: DecimalMark, decimals: number): string 
 }
 
 /** Both readings of a number that can be read in two ways, for people. */
-export const bothReadings = (number: string): Readonly<Record<DecimalMark, string>> => ({
-  comma: withComma(number, 'comma', 3),
-  dot: withComma(number, 'dot', 3),
-})
+export function bothReadings(number: string): Readonly<Record<DecimalMark, string>> {
+  const [before = '', after = ''] = number.split(/[.,]/)
+  const [whole, fraction] = [`${before}${after},00`, `${before},${after.replace(/0$/, '')}`]
+  return number.includes('.') ? { comma: whole, dot: fraction } : { comma: fraction, dot: whole }
+}
 
 /** A number as the panel's forms take it, or what is wrong with it. */
 export function readNumber(

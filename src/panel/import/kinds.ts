@@ -73,16 +73,25 @@ const EXTERNAL: KeyField = { name: 'external_id', isUnique: true, normalized: tr
 const MAX_WORD_LENGTH = 100
 
 /** One of a few words: abbreviations as they are, others recognised by their first letters. */
-const word = (abbreviations: Readonly<Record<string, string>>, values: Readonly<Record<string, string>>): Kind => ({
-  ...lineInput,
-  read(typed) {
+function word(
+  expected: string,
+  abbreviations: Readonly<Record<string, string>>,
+  values: Readonly<Record<string, string>>,
+): Kind {
+  function meaningOf(typed: string): string | undefined {
     const key = searchKey(typed.slice(0, MAX_WORD_LENGTH))
-    return ownValue(abbreviations, key) ?? Object.entries(values).find(([begin]) => key.startsWith(begin))?.[1] ?? typed
-  },
-})
+    return ownValue(abbreviations, key) ?? Object.entries(values).find(([begin]) => key.startsWith(begin))?.[1]
+  }
+  return {
+    ...lineInput,
+    read: (typed) => meaningOf(typed) ?? typed,
+    problem: (typed) => (meaningOf(typed) === undefined ? expected : null),
+  }
+}
 
 /** As shops, Bling, Tiny, WooCommerce and Square write them. */
 const ITEM_TYPES: Kind = word(
+  'deve ser produto ou serviço',
   { p: 'product', s: 'service', physical: 'product', 'physical good': 'product', kit: 'product' },
   {
     prod: 'product',
@@ -96,6 +105,7 @@ const ITEM_TYPES: Kind = word(
 )
 
 const PERSON_TYPES: Kind = word(
+  'deve ser pessoa física ou pessoa jurídica',
   { f: 'PF', j: 'PJ' },
   { pf: 'PF', fis: 'PF', 'pessoa f': 'PF', pj: 'PJ', jur: 'PJ', 'pessoa j': 'PJ' },
 )
