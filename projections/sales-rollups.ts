@@ -86,11 +86,12 @@ export const spanOf = (instant: string, minutes: string): string =>
   `to_timestamp(floor(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
 
 /** Columns of `sold` that `sumsOf` reads, besides `span`. */
-export const SOLD = 'status, total_cents, cost_cents, origin, actor, doc'
+export const SOLD = 'status, total_cents, cost_cents, line_discounts, origin, actor, doc'
 
 /**
  * SQL of the sums (all columns except the company) over a subquery `sold`. Change is deducted from the largest cash
- * payment, so that payments sum to the sales. $1: company.
+ * payment, so that payments sum to the sales. A line's share of the discount of its sale is deducted, so that items and
+ * delivery fees do (SALE-30). $1: company.
  */
 export const rollUp = (sold: string, schema = ''): string => `
   with sold as materialized (${sold})
@@ -108,9 +109,10 @@ export const rollUp = (sold: string, schema = ''): string => `
   select 'actor', span, coalesce(actor, ''), count(*), sum(total_cents)::bigint, 0, 0, 0
   from sold where status = 'completed' group by span, coalesce(actor, '')
   union all
-  select 'item', span, coalesce(line ->> 'catalog_item_id', ''), count(*), sum(${cents("line ->> 'total'")})::bigint,
+  select 'item', span, coalesce(line ->> 'catalog_item_id', ''), count(*),
+    sum(${cents("line ->> 'total'")} - coalesce((line_discounts ->> (place - 1)::integer)::bigint, 0))::bigint,
     sum((line ->> 'quantity')::numeric * 1000)::bigint, 0, 0
-  from sold cross join lateral json_array_elements(doc -> 'items') as line
+  from sold cross join lateral json_array_elements(doc -> 'items') with ordinality as lines (line, place)
   where status = 'completed' group by span, coalesce(line ->> 'catalog_item_id', '')
   union all
   select 'payment', span, type, count(*), sum(paid)::bigint, 0, 0, 0

@@ -1,6 +1,7 @@
 import { inZone } from '#domain/instant.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 import { toThousandths } from '#domain/quantity.ts'
+import { shareDiscount } from '#domain/sale-discount.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
@@ -60,6 +61,8 @@ export interface SaleRow extends ChangedFields {
   total_cents: number
   /** Cost of its items at the time of sale; null unless known for all. */
   cost_cents: number | null
+  /** Share of each line in the discount of the whole sale, in cents; null without one. */
+  line_discounts: readonly number[] | null
   /** Actor who recorded it, as `user/3`. */
   actor: string | null
   /** Whether a completed sale has a valid fiscal document, see `fiscalOf`; null if it needs none. */
@@ -92,6 +95,7 @@ export const sales = table<SaleRow>('sales', {
     sold_at: 'timestamptz',
     total_cents: 'bigint',
     cost_cents: 'bigint',
+    line_discounts: 'json',
     actor: 'text',
     fiscal: 'text',
     documented_at: 'timestamptz',
@@ -183,6 +187,14 @@ function costOf(rows: Changes, items: SaleObject['items']): number | null {
   return sum
 }
 
+const lineDiscountsOf = ({ items, discount }: SaleObject): number[] | null =>
+  discount === NOTHING
+    ? null
+    : shareDiscount(
+        items.map(({ total }) => toCents(total)),
+        toCents(discount),
+      )
+
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
   rows.add(sales, {
     company_id: companyRef(rows).company_id,
@@ -194,6 +206,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
+    line_discounts: lineDiscountsOf(doc),
     actor: event.actor,
     fiscal: fiscalOf(doc),
     documented_at: null,

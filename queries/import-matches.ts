@@ -17,10 +17,13 @@ export type MatchRequest = Readonly<Record<string, readonly string[]>>
  */
 const ENOUGH = 2
 
-/** Items by external id, and those in use by barcode and SKU: at most ten for a line that has all three. */
+/**
+ * Items by external id, and those in use by barcode, SKU, SKU and name, and name alone if they have no code: at most
+ * twelve for a line. Names as sort keys.
+ */
 const ITEMS = `
   select id, deleted_at is not null as is_deleted,
-    json_build_object('external_id', external_id, 'barcode', barcode, 'sku', sku) as keys
+    json_build_object('external_id', external_id, 'barcode', barcode, 'sku', sku, 'name', sort_key) as keys
   from catalog_items
   where company_id = $1 and id in (
     select id from catalog_items where company_id = $1 and external_id = any($2::text[])
@@ -30,12 +33,26 @@ const ITEMS = `
     select id from (
       select id, row_number() over (partition by sku, external_id is null, barcode is null order by id) as place
       from catalog_items where company_id = $1 and deleted_at is null and sku = any($4::text[])) alike
+    where place <= ${ENOUGH}
+    union all
+    select id from (
+      select t.id, row_number() over (partition by t.sku, t.sort_key order by t.id) as place
+      from (select distinct sku, sort_key from unnest($4::text[], $5::text[]) as line (sku, sort_key)) asked
+      join catalog_items t on t.company_id = $1 and t.deleted_at is null and t.sku = asked.sku and t.sort_key = asked.sort_key
+    ) named
+    where place <= ${ENOUGH}
+    union all
+    select id from (
+      select id, row_number() over (partition by sort_key order by id) as place
+      from catalog_items
+      where company_id = $1 and deleted_at is null and external_id is null and barcode is null and sku is null
+        and cardinality($6::text[]) > 0 and sort_key = any($6::text[])) uncoded
     where place <= ${ENOUGH})
   order by id`
 
-export async function matchingItems(pool: Pool, companyId: number, request: MatchRequest): Promise<Match[]> {
-  const { external_id = [], barcode = [], sku = [] } = request
-  const { rows } = await pool.query<Match>(ITEMS, [companyId, external_id, barcode, sku])
+export async function matchingItems(pool: Pool, companyId: number, asked: MatchRequest): Promise<Match[]> {
+  const { external_id = [], barcode = [], sku = [], sku_name = [], name = [] } = asked
+  const { rows } = await pool.query<Match>(ITEMS, [companyId, external_id, barcode, sku, sku_name, name])
   return rows
 }
 
@@ -74,4 +91,45 @@ export async function categoriesNamed(
     [companyId, names],
   )
   return new Map(rows.map(({ id, name_key }) => [name_key, id]))
+}
+
+/** A record that may be the one of a line, in another spelling. */
+export interface AlikeRecord {
+  /** As asked. */
+  readonly key: string
+  readonly id: number
+  readonly text: string
+}
+
+/** Items in use with one of the barcodes, which are unique. */
+export async function itemsWithBarcodes(
+  pool: Pool,
+  companyId: number,
+  barcodes: readonly string[],
+): Promise<AlikeRecord[]> {
+  const { rows } = await pool.query<AlikeRecord>(
+    `select barcode as key, id, doc->>'name' as text from catalog_items
+     where company_id = $1 and deleted_at is null and barcode = any($2::text[]) order by id`,
+    [companyId, barcodes],
+  )
+  return rows
+}
+
+/** Persons in lists with names of these search keys: two at most for each. */
+export async function personsNamedLike(
+  pool: Pool,
+  table: 'customers' | 'suppliers',
+  companyId: number,
+  searchKeys: readonly string[],
+): Promise<AlikeRecord[]> {
+  const { rows } = await pool.query<AlikeRecord>(
+    `select asked.key, named.id, named.text from unnest($2::text[]) as asked (key)
+     cross join lateral (
+       select t.id, t.doc->>'name' as text from ${table} t
+       where t.company_id = $1 and t.deleted_at is null
+         and t.sort_key collate "C" >= asked.key || chr(10) and t.sort_key collate "C" < asked.key || chr(11)
+       order by t.sort_key collate "C", t.id limit ${ENOUGH}) named`,
+    [companyId, searchKeys],
+  )
+  return rows
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { gtinKey } from '#domain/barcode.ts'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { searchKey } from '#domain/text.ts'
@@ -299,7 +300,9 @@ export function containing(text: string | undefined): string | undefined {
 
 /** `like all` patterns on the column `search`: every word, in any place. */
 export function wordsOf(text: string | undefined): string[] | undefined {
-  return text === undefined ? undefined : searchKey(text).split(' ').map(patternOf)
+  // A GTIN without its zeros is a part of each of its spellings.
+  const withoutZeros = (word: string) => patternOf(gtinKey(word) ?? word)
+  return text === undefined ? undefined : searchKey(text).split(' ').map(withoutZeros)
 }
 
 /** SQL condition: the record has all words. */

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { sameBarcodes } from '#domain/barcode.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { withReadSet } from './read-set.ts'
 import { wordsOf } from './records.ts'
@@ -70,7 +71,7 @@ const idsByCode = (table: string, column: string, value: string): string =>
 const personsOf = (table: string): string =>
   collectIds([idsByCode(table, 'external_id', '$3'), idsByCode(table, 'document', '$6'), NAMED(table)])
 
-/** $1 company, $2 bound per kind, $3 text, $4 number, $5 cents, $6 code, $7 word patterns. */
+/** $1 company, $2 bound per kind, $3 text, $4 number, $5 cents, $6 code, $7 word patterns, $8 spellings of a barcode. */
 const IDS = {
   name: 'panel_search',
   text: `select ${collectIds([
@@ -82,7 +83,8 @@ const IDS = {
          order by sold_at desc, id desc limit (select ${AMOUNTS_AMONG}::bigint)) newest
      ) l where total_cents = $5::bigint order by at limit $2::bigint`,
   ])} as sales, ${collectIds([
-    idsByCode('catalog_items', 'barcode', '$3'),
+    `select id, 0 as place, 0::bigint as at from catalog_items
+     where company_id = $1 and barcode = any($8::text[]) and deleted_at is null`,
     idsByCode('catalog_items', 'external_id', '$3'),
     NAMED('catalog_items'),
   ])} as items, ${personsOf('customers')} as customers, ${personsOf('suppliers')} as suppliers`,
@@ -115,7 +117,7 @@ export async function searchAll(pool: Pool, companyId: number, typed: string): P
   const found = await pool.query<Record<keyof SearchResults, number[]>>(
     withReadSet({
       ...IDS,
-      values: [companyId, MAX_SEARCH_RESULTS, text, id, cents, code, words],
+      values: [companyId, MAX_SEARCH_RESULTS, text, id, cents, code, words, sameBarcodes(text)],
       readSet: Object.fromEntries(Object.values(TABLES).map((table) => [table, 'columns'] as const)),
     }),
   )

@@ -15,8 +15,9 @@ const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
 export const AddressInput = z.strictObject({
   zip: z
     .string(expects(ZIP))
+    // Not any punctuation: `1310100.0` is a number of a spreadsheet without its first zero.
+    .refine((value) => /^\s*\d{2}[\s.]?\d{3}[\s.-]?\d{3}\s*$/.test(value), ZIP)
     .overwrite((value) => value.replace(/[\s.-]/g, ''))
-    .refine((value) => /^\d{8}$/.test(value), ZIP)
     .nullish(),
   street: boundedText(120).nullish(),
   number: boundedText(20).nullish(),

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { sameBarcodes } from '#domain/barcode.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { type ListOrder, reversed } from '../list-statement.ts'
 import { withReadSet } from '../read-set.ts'
@@ -34,10 +35,14 @@ export interface ItemFilters {
 }
 
 /** Filters in the form that conditions take. */
-type ItemConditions = Omit<ItemFilters, 'q'> & { readonly q?: readonly string[] }
+type ItemConditions = Omit<ItemFilters, 'q' | 'barcode'> & {
+  readonly q?: readonly string[]
+  readonly barcode?: readonly string[]
+}
 
-const conditionsOf = <Q extends { readonly q?: string | undefined; readonly name?: string | undefined }>(query: Q) => ({
+const conditionsOf = <Q extends ItemFilters>(query: Q) => ({
   ...query,
+  barcode: query.barcode === undefined ? undefined : sameBarcodes(query.barcode),
   q: wordsOf(query.q),
   name: containing(query.name),
 })
@@ -59,7 +64,7 @@ const itemListing: Listing<ItemConditions> = {
     type: (value) => `t.type = ${value}::text`,
     category_id: (value) => `t.category_id = ${value}::bigint and g.id is not null`,
     sku: (value) => `t.sku = ${value}::text`,
-    barcode: (value) => `t.barcode = ${value}::text`,
+    barcode: (value) => `t.barcode = any(${value}::text[])`,
     external_id: (value) => `t.external_id = ${value}::text`,
   },
 }

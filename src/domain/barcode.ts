@@ -1,5 +1,23 @@
 import { isGtin } from './fiscal-codes.ts'
 
+/**
+ * A GTIN without leading zeros, or null if the code is none: a UPC-A of 12 digits, the same as an EAN of 13 digits with a zero
+ * before it, and the one that lost its zero in a spreadsheet are one product.
+ */
+export function gtinKey(code: string): string | null {
+  if (!/^\d{11,14}$/.test(code) || !isGtin(code.padStart(14, '0'))) return null
+  return code.replace(/^0+/, '')
+}
+
+/** Spellings of a code that mean the same product; only the code itself if it is no GTIN. */
+export function sameBarcodes(code: string): string[] {
+  const key = gtinKey(code)
+  if (key === null) return [code]
+  return [
+    ...new Set([code, ...[11, 12, 13, 14].flatMap((length) => (key.length > length ? [] : key.padStart(length, '0')))]),
+  ]
+}
+
 /** Possible mistake in a barcode, or null. `not_gtin`: not a GTIN, such as a shop's own code. */
 export function barcodeProblem(barcode: string): 'wrong_check_digit' | 'not_gtin' | null {
   if (isGtin(barcode)) return null

@@ -2,31 +2,37 @@ import { z } from 'zod'
 import { expects } from './portuguese.ts'
 
 const TEXT = 'deve ser um texto'
+const CONTROL = 'não pode conter caracteres de controle ou inválidos'
 
 /**
- * Free text of 1 to `max` code points, counted after trimming; otherwise unchanged. No lone surrogates, and of the C0
- * control characters only tab and line ends: others cannot be stored or hashed.
+ * Free text of 1 to `max` code points, counted after trimming; otherwise unchanged. No lone surrogates, and of the
+ * control characters (C0 and C1) only tab and line ends: U+0080 to U+009F are remains of a wrong decoding.
  */
 export function boundedText(max: number) {
-  return storable(z.string(expects(TEXT)).trim(), max).meta({ minLength: 1, maxLength: max })
+  return withoutC1(trimmedText(max)).meta({ minLength: 1, maxLength: max })
 }
+
+const trimmedText = (max: number) => storable(z.string(expects(TEXT)).trim(), max)
 
 /**
  * Name of a record: a single line of text(max) without invisible characters (zero-width, bidi controls, soft hyphens
  * …), which would let different names look alike. Joiners within emoji are allowed.
  */
 export function nameText(max: number) {
-  return boundedText(max).superRefine((value, context) => {
-    const hidden = INVISIBLE.exec(value.replace(EMOJI_JOINERS, ''))?.[0]
-    if (hidden === undefined) return
-    const code = (hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
-    context.addIssue({ code: 'custom', message: `não pode conter caracteres de controle ou invisíveis (U+${code})` })
-  })
+  return trimmedText(max)
+    .meta({ minLength: 1, maxLength: max })
+    .superRefine((value, context) => {
+      const hidden = INVISIBLE.exec(value.replace(EMOJI_JOINERS, ''))?.[0]
+      if (hidden === undefined) return
+      const code = (hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+      context.addIssue({ code: 'custom', message: `não pode conter caracteres de controle ou invisíveis (U+${code})` })
+    })
 }
 
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
+/** Joiners, keycaps (`2️⃣`) and the tags of regional flags. */
 const EMOJI_JOINERS =
-  /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}])\uFE0F|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\uFE0F)\u200D(?=\p{Extended_Pictographic})/gu
+  /(?<=[0-9#*])\uFE0F(?=\u20E3)|(?<=\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]*)[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]+\u{E007F}|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}])\uFE0F|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\uFE0F)\u200D(?=\p{Extended_Pictographic})/gu
 
 /** Like text(max), but null or absent leaves the field empty. */
 export function optionalText(max: number) {
@@ -37,12 +43,14 @@ export function optionalText(max: number) {
  * Caller's identifier of a record: 1 to 100 characters, compared byte by byte, so surrounding blanks are refused rather
  * than trimmed.
  */
-export const ExternalId = storable(
-  z.string(expects(TEXT)).refine((value) => value === value.trim(), {
-    error: 'não pode começar nem terminar com espaços',
-    abort: true,
-  }),
-  100,
+export const ExternalId = withoutC1(
+  storable(
+    z.string(expects(TEXT)).refine((value) => value === value.trim(), {
+      error: 'não pode começar nem terminar com espaços',
+      abort: true,
+    }),
+    100,
+  ),
 ).meta({ minLength: 1, maxLength: 100 })
 
 /** E-mail, trimmed and lower-cased, at most 254 characters. */
@@ -57,9 +65,16 @@ export const Email = z
 
 const PHONE = 'deve ser um telefone de 6 a 20 dígitos, com ou sem pontuação'
 
-/** Telephone number of 6 to 20 digits, with or without punctuation; parsed to digits. */
+/** One or two zeros after the only point, or any after eight digits in a row: not `3333.0000`. */
+const DECIMAL_PHONE = /^(?:[^.\d]*\d){6,}[^.\d]*\.0{1,2}\s*$|\d{8,}\.0+\s*$/
+
+/**
+ * Telephone number of 6 to 20 digits, with or without punctuation; parsed to digits. A number that a spreadsheet wrote as
+ * a decimal (`11987654321.0`) is refused: its zero is no digit of the number.
+ */
 export const Phone = z
   .string(expects(PHONE))
+  .refine((value) => !DECIMAL_PHONE.test(value), { error: PHONE, abort: true })
   .overwrite((value) => value.replace(/[\s+().-]/g, ''))
   .refine((value) => /^\d{6,20}$/.test(value), PHONE)
 
@@ -85,16 +100,24 @@ export function nameKey(name: string): string {
 const PLAIN_NAME = /^[!-~\xa1-\xff]+(?: [!-~\xa1-\xff]+)*$/
 
 /**
- * Search and sort key of names: nameKey without accents and other marks, with `ª` and `º` as letters. Code point order
+ * Search and sort key of names: nameKey without accents and other marks, with `ª` and `º` as letters and one kind of
+ * apostrophe. Code point order
  * then is Portuguese order: blanks, digits, letters, `á` with `a` and `ç` with `c`.
  */
 export function searchKey(text: string): string {
   const key = nameKey(text)
-  if (ASCII.test(key)) return key
-  return nameKey(key.normalize('NFD').replace(/\p{M}/gu, '').replace(/ª/g, 'a').replace(/º/g, 'o'))
+  if (PLAIN_ASCII.test(key)) return key
+  return nameKey(plainApostrophes(key.normalize('NFD').replace(/\p{M}/gu, '').replace(/ª/g, 'a').replace(/º/g, 'o')))
 }
 
-const ASCII = /^[\x20-\x7e]*$/
+/** ASCII without the grave accent, which some type as an apostrophe. */
+const PLAIN_ASCII = /^[\x20-\x5f\x61-\x7e]*$/
+
+/** Apostrophes, quotes, primes and accents that keyboards and spreadsheets put in the place of `'`. */
+const APOSTROPHES = /[`´ʹʻʼʽˈ‘’‚‛′ꞌ＇]/g
+
+/** The text with one kind of apostrophe: `D’Ávila` and `D'Ávila` become the same. */
+export const plainApostrophes = (text: string): string => text.replace(APOSTROPHES, "'")
 
 /**
  * searchKey, then nameKey: of names that differ only in accents, the one without comes first. Search keys contain no
@@ -110,7 +133,12 @@ function storable(schema: z.ZodString, max: number) {
   return schema
     .refine((value) => value !== '', { error: 'não pode ser vazio', abort: true })
     .refine((value) => !exceeds(value, max), { error: `deve ter no máximo ${max} caracteres`, abort: true })
-    .refine(isStorable, 'não pode conter caracteres de controle ou inválidos')
+    .refine(isStorable, CONTROL)
+}
+
+/** Names refuse U+0080 to U+009F by a message of their own. */
+function withoutC1(schema: z.ZodString) {
+  return schema.refine((value) => !/[\x80-\x9f]/.test(value), CONTROL)
 }
 
 function exceeds(value: string, max: number): boolean {

@@ -8,9 +8,16 @@ export interface CsvLimits {
 /** The limit that a row exceeds; `quotes`: a quote is not closed within it. */
 export type CsvFault = 'columns' | 'cell' | 'row' | 'quotes'
 
+export type QuoteDoubt = 'open' | 'inner'
+
 export interface CsvReader {
   /** Position in the text, in UTF-16 units. */
   readonly position: number
+  /**
+   * Why a cell of the last row is uncertain. `open`: it begins with a quote that does not end in this row. `inner`: it
+   * begins and ends with quotes that may enclose it or belong to it.
+   */
+  readonly quoteDoubt: QuoteDoubt | null
   /** Cells of the next row, a fault, or null at the end. Each call reads at most one row's limits. */
   next(): string[] | CsvFault | null
 }
@@ -21,15 +28,26 @@ const CARRIAGE_RETURN = 0x0d
 const SPACE = 0x20
 const TAB = 0x09
 
+const isLineEnd = (unit: number): boolean => unit === LINE_FEED || unit === CARRIAGE_RETURN
+
+const isEnclosed = (cell: string): boolean => cell.length > 1 && cell.startsWith('"') && cell.endsWith('"')
+
+/** `"TV 42" LED"`: a program put quotes around a text and did not double the one in it. Even numbers do not tell. */
+function withoutOuterQuotes(cell: string): string {
+  const isOdd = cell.split('"').length % 2 === 0
+  return isEnclosed(cell) && isOdd ? cell.slice(1, -1).replaceAll('""', '"') : cell
+}
+
 /**
  * Reads CSV as spreadsheets and cash registers write it (RFC 4180 and its variants): rows end with LF, CRLF or CR,
- * cells are trimmed, and a quote that does not enclose its whole cell is text.
+ * cells are trimmed, and a quote that does not enclose its whole cell is text. Such a quote does not reach beyond its
+ * line.
  */
 export function createCsvReader(text: string, delimiter: string, limits: CsvLimits): CsvReader {
   const separator = delimiter.charCodeAt(0)
   let position = 0
+  let quoteDoubt: QuoteDoubt | null = null
 
-  const isLineEnd = (unit: number): boolean => unit === LINE_FEED || unit === CARRIAGE_RETURN
   const isEnd = (at: number): boolean => at >= text.length || isLineEnd(text.charCodeAt(at))
   const isCellEnd = (at: number): boolean => isEnd(at) || text.charCodeAt(at) === separator
 
@@ -67,20 +85,30 @@ export function createCsvReader(text: string, delimiter: string, limits: CsvLimi
         position = at
         return { content: found.content.trim() }
       }
+      if (/[\r\n]/.test(found.content)) {
+        quoteDoubt = 'open'
+        at = begin
+      }
     }
     while (at < end && !isCellEnd(at)) at += 1
     if (at - begin > limits.cellLength) return 'cell'
     position = at
-    return { content: text.slice(begin, at).trim() }
+    const content = withoutOuterQuotes(text.slice(begin, at).trim())
+    if (isEnclosed(content)) quoteDoubt ??= 'inner'
+    return { content }
   }
 
   return {
     get position() {
       return position
     },
+    get quoteDoubt() {
+      return quoteDoubt
+    },
     next() {
       if (position >= text.length) return null
       const begin = position
+      quoteDoubt = null
       const cells: string[] = []
       for (;;) {
         if (cells.length === limits.columns) return 'columns'

@@ -1,7 +1,7 @@
-import { isUtf8 } from 'node:buffer'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { restoreFormulas } from '#lib/spreadsheet-text.ts'
-import { type CsvFault, type CsvLimits, createCsvReader } from './csv.ts'
+import { type CsvFault, type CsvLimits, createCsvReader, type QuoteDoubt } from './csv.ts'
+import { decodeText, type Pause } from './encoding.ts'
 
 /** Maximum file size; a line has about 400 bytes. */
 export const MAX_FILE_BYTES = 2_000_000
@@ -11,43 +11,88 @@ const LIMITS: CsvLimits = { columns: 60, cellLength: 5_000, rowLength: 65_536 }
 /** Longer column titles are truncated. */
 const MAX_HEAD_LENGTH = 200
 
-/** A table saved as CSV, with column titles in its first line. */
+/** A table saved as CSV, with column titles in its first line, or below a title of its own. */
 export interface Sheet {
   readonly heads: readonly string[]
   readonly lines: readonly SheetLine[]
 }
 
 export interface SheetLine {
-  /** Line number in a spreadsheet: the titles are line 1. */
+  /** Line number in a spreadsheet: the first line of the file is 1. */
   readonly number: number
   readonly cells: readonly string[]
+  /** Why the cells of the line are uncertain. */
+  readonly problem?: string
 }
 
-/** Yields to other requests; awaited after each slice of long work (src/lib/time-slicing.ts). */
-export type Pause = () => Promise<void>
-
-/** Amount decoded or read between two pauses, in bytes or UTF-16 units. */
+/** Amount read between two pauses, in UTF-16 units. */
 const PART = 16_384
 
-/** Decodes a file saved by a spreadsheet: UTF-8, or the Windows ANSI code page. */
-async function decoded(bytes: Buffer, pause: Pause): Promise<string> {
-  const decoder = new TextDecoder(isUtf8(bytes) ? 'utf-8' : 'windows-1252')
-  let text = ''
-  for (let from = 0; from < bytes.length; from += PART) {
-    await pause()
-    text += decoder.decode(bytes.subarray(from, from + PART), { stream: true })
-  }
-  return text + decoder.decode()
+const DELIMITERS = [';', ',', '\t', '|']
+
+/** `sep=;`: a line for Excel, before the titles. */
+const DELIMITER_LINE = /^\s*"?sep=([;,\t|])"?[;,\t|]*(?:\r\n|\r|\n)/i
+
+/** Lines among which the titles are. */
+const [MAX_ROWS_ABOVE, MAX_BLANK_ROWS] = [10, 30]
+
+/** Whether a text is a known column title. */
+export type IsHead = (text: string) => boolean
+
+interface HeadRow {
+  /** Position among the rows of the table. */
+  readonly at: number
+  readonly known: number
+  readonly cells: number
 }
 
-const DELIMITERS = [';', ',', '\t']
+/**
+ * The row with the titles: the first one, unless a later one has more titles that are known and more cells. A row above
+ * it is a title of the whole table.
+ */
+function findHeadRow(text: string, delimiter: string, isHead: IsHead): HeadRow {
+  const reader = createCsvReader(text, delimiter, LIMITS)
+  let best = { at: 0, known: -1, cells: 0, filled: 0 }
+  for (let [at, rows] = [0, 0]; at < MAX_BLANK_ROWS && rows < MAX_ROWS_ABOVE; at++) {
+    const row = reader.next()
+    if (row === 'columns' && best.cells === 0) best.cells = LIMITS.columns + 1
+    if (row === null || typeof row === 'string') break
+    if (at === 0) best.cells = row.length
+    const filled = row.filter((cell) => cell !== '').length
+    if (filled === 0) continue
+    rows += 1
+    const known = row.filter((cell) => isHead(textOf(cell))).length
+    if (best.known < 0 || (known > best.known && filled > best.filled)) best = { at, known, cells: row.length, filled }
+  }
+  return { ...best, known: Math.max(best.known, 0) }
+}
 
-/** The most frequent delimiter in the first line. */
-function delimiterOf(text: string): string {
-  const begin = text.slice(0, LIMITS.rowLength)
-  const heads = begin.slice(0, begin.search(/[\r\n]|$/))
-  const count = (delimiter: string) => heads.split(delimiter).length
-  return DELIMITERS.reduce((best, one) => (count(one) > count(best) ? one : best))
+interface Layout {
+  readonly delimiter: string
+  readonly headRow: HeadRow
+}
+
+/** The delimiter that gives the most known titles, or else the most cells. */
+async function findLayout(text: string, named: string | undefined, isHead: IsHead, pause: Pause): Promise<Layout> {
+  let best: Layout | null = null
+  for (const delimiter of named === undefined ? DELIMITERS : [named]) {
+    await pause()
+    const headRow = findHeadRow(text, delimiter, isHead)
+    const { known = -1, cells = 0 } = best?.headRow ?? {}
+    if (best === null || headRow.known > known || (headRow.known === known && headRow.cells > cells))
+      best = { delimiter, headRow }
+  }
+  return best as Layout
+}
+
+/** `="00017"`: how a text that looks like a number is written for Excel. */
+const TEXT_FORMULA = /^="((?:[^"]|"")*)"$/
+
+/** Content of a cell: formulas that our own files disarm are restored, and formulas of a constant text are that text. */
+function textOf(cell: string): string {
+  const restored = restoreFormulas(cell)
+  const [, constant] = restored === cell ? (TEXT_FORMULA.exec(cell) ?? []) : []
+  return constant === undefined ? restored : constant.replaceAll('""', '"').trim()
 }
 
 const shown = (count: number): string => count.toLocaleString('pt-BR')
@@ -59,17 +104,27 @@ const FAULTS: Readonly<Record<CsvFault, string>> = {
   quotes: `tem aspas que não se fecham em ${shown(LIMITS.cellLength)} caracteres`,
 }
 
+const QUOTE_DOUBTS: Readonly<Record<QuoteDoubt, string>> = {
+  open: 'as aspas de uma célula não se fecham nesta linha',
+  inner: 'há aspas dentro das aspas de uma célula: escreva cada uma delas duas vezes',
+}
+
 /**
  * Reads a table in slices, up to its limits; empty lines are skipped. Refuses a file that is no table or exceeds a
  * limit (PANEL-321).
  */
-export async function readSheet(bytes: Buffer, pause: Pause): Promise<Sheet | Refusal> {
-  if (bytes.includes(0)) return invalid('file', 'não é um arquivo CSV: salve a planilha como CSV')
-  const text = await decoded(bytes, pause)
-  const reader = createCsvReader(text, delimiterOf(text), LIMITS)
+export async function readSheet(bytes: Buffer, pause: Pause, isHead: IsHead = () => false): Promise<Sheet | Refusal> {
+  const isWide = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)
+  const whole = !isWide && bytes.includes(0) ? '\0' : await decodeText(bytes, pause)
+  if (whole.includes('\0')) return invalid('file', 'não é um arquivo CSV: salve a planilha como CSV')
+  const [above = '', named] = DELIMITER_LINE.exec(whole) ?? []
+  const text = whole.slice(above.length)
+  const { delimiter, headRow } = await findLayout(text, named, isHead, pause)
+  const reader = createCsvReader(text, delimiter, LIMITS)
   const lines: SheetLine[] = []
   let heads: readonly string[] | null = null
-  let number = 0
+  let number = above === '' ? 0 : 1
+  const headNumber = number + headRow.at + 1
   for (let read = 0; ; ) {
     if (reader.position - read > PART) {
       read = reader.position
@@ -79,11 +134,16 @@ export async function readSheet(bytes: Buffer, pause: Pause): Promise<Sheet | Re
     if (row === null) break
     number += 1
     if (typeof row === 'string') return invalid('file', `${FAULTS[row]} (linha ${shown(number)})`)
-    if (!heads) heads = row.map((head) => restoreFormulas(head.slice(0, MAX_HEAD_LENGTH)))
+    if (number < headNumber) continue
+    if (!heads) heads = row.map((head) => textOf(head.slice(0, MAX_HEAD_LENGTH)))
     else if (row.some((cell) => cell !== '')) {
       if (lines.length === MAX_LINES)
         return invalid('file', `tem mais de ${shown(MAX_LINES)} linhas: divida-o em partes`)
-      lines.push({ number, cells: row.map(restoreFormulas) })
+      lines.push({
+        number,
+        cells: row.map(textOf),
+        ...(reader.quoteDoubt && { problem: QUOTE_DOUBTS[reader.quoteDoubt] }),
+      })
     }
   }
   if (!heads || lines.length === 0) return invalid('file', 'não tem linhas abaixo dos títulos das colunas')

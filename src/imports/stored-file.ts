@@ -5,7 +5,8 @@ import type { Pool } from 'pg'
 import { contextOf } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
 import type { Transaction } from '#postgres/transaction.ts'
-import type { Pause, Sheet, SheetLine } from './sheet.ts'
+import type { Pause } from './encoding.ts'
+import type { Sheet, SheetLine } from './sheet.ts'
 
 export type ImportedKind = 'items' | 'customers' | 'suppliers'
 
@@ -32,17 +33,17 @@ const sealOf = ({ companyId, userId }: Owner): string => contextOf('imports', [c
 /** JSON text compressed at once, in UTF-16 units. */
 const PART = 16_384
 
-/** Compressed JSON lines: digest and column titles, then number and cells of each line. */
+/** Compressed JSON lines: digest and column titles, then number, problem and cells of each line. */
 function packed({ digest, sheet: { heads, lines } }: ReadFile, pause: Pause): Promise<Buffer> {
   async function* parts() {
     let part = JSON.stringify([digest, ...heads])
-    for (const { number, cells } of lines) {
+    for (const { number, problem, cells } of lines) {
       if (part.length >= PART) {
         yield part
         part = ''
         await pause()
       }
-      part += `\n${JSON.stringify([number, ...cells])}`
+      part += `\n${JSON.stringify([number, problem ?? null, ...cells])}`
     }
     yield part
   }
@@ -57,8 +58,8 @@ function unpacked(bytes: Buffer, pause: Pause): Promise<ReadFile> {
     async function read(line: string): Promise<void> {
       await pause()
       if (first) {
-        const [number, ...cells] = JSON.parse(line) as [number, ...string[]]
-        lines.push({ number, cells })
+        const [number, problem, ...cells] = JSON.parse(line) as [number, string | null, ...string[]]
+        lines.push({ number, cells, ...(problem !== null && { problem }) })
       } else first = JSON.parse(line)
     }
     for await (const chunk of chunks) {

@@ -1,11 +1,11 @@
 /**
  * Texts in spreadsheet files (PANEL-144). A spreadsheet evaluates a cell that begins like a formula. If it splits by
  * another delimiter than the file's, a cell may begin after any comma, semicolon, tab or line end of a text, even
- * within quotes.
+ * within quotes. Apostrophes that are there already get one more, so that the text can be restored.
  */
-const FORMULA = /^(?=[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20])|(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=[,;\t\r\n]"*)/g
+const FORMULA = /^(?='*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20])|(?='*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=[,;\t\r\n]"*)/g
 
-const NEUTRALIZED = /'(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=(?:^|[,;\t\r\n]"*)')|^'(?=[\t\r\n])/g
+const NEUTRALIZED = /'(?='*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=(?:^|[,;\t\r\n]"*)')|^'(?='*[\t\r\n])/g
 
 /** Inserts an apostrophe wherever a formula could begin. */
 export const neutralizeFormulas = (text: string): string => text.replace(FORMULA, "'")

@@ -47,6 +47,9 @@ describe('text', () => {
       'a\u0008b',
       'a\u001fb',
       'a\u0007b',
+      'a\u0080b',
+      'a\u0085b',
+      '\u009f',
       'a\ud800b',
       '\udc00',
       'a\udc00\ud800',
@@ -66,7 +69,16 @@ describe('text', () => {
 
 describe('name text', () => {
   it('is a single line of visible characters, in any script and with emoji [VAL-4]', () => {
-    for (const name of ['José d’Ávila & Cia.', '株式会社', 'Café ☕️', '👩🏽‍🍳 Cozinha', '🏳️‍🌈', 'كتاب']) {
+    for (const name of [
+      'José d’Ávila & Cia.',
+      '株式会社',
+      'Café ☕️',
+      '👩🏽‍🍳 Cozinha',
+      '🏳️‍🌈',
+      '2️⃣ Irmãos #️⃣',
+      '🏴󠁧󠁢󠁥󠁮󠁧󠁿',
+      'كتاب',
+    ]) {
       expect(nameText(30).parse(name)).to.equal(name)
     }
   })
@@ -135,6 +147,7 @@ describe('name key', () => {
 describe('search key', () => {
   it('ignores case, accents and blanks [LIST-11]', () => {
     expect(searchKey('  ÁGUA  Mineral ')).to.equal('agua mineral')
+    for (const apostrophe of "'’‘`´ʼ′＇") expect(searchKey(`D${apostrophe}ÁGUA`)).to.equal("d'agua")
     expect(searchKey('Ac\u0327a\u0303o Nº 1ª')).to.equal('acao no 1a')
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => searchKey(searchKey(text)) === searchKey(text)))
   })

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { lineInput } from '#panel/forms/kinds.ts'
+import { createHeadWords, guessMapping, type ImportMapping } from '#panel/import/heads.ts'
 import { IMPORTED, type ImportableKind } from '#panel/import/kinds.ts'
 import {
   type ColumnMapping,
   createPlanner,
   createRecordIndex,
   type ExistingRecords,
-  guessMapping,
   type KeyField,
   readLine,
 } from '#panel/import/plan.ts'
@@ -25,14 +25,16 @@ const known = (id: number, keys: Partial<ExistingRecords['keys']>, is_deleted = 
   keys: { external_id: null, barcode: null, sku: null, ...keys } as ExistingRecords['keys'],
 })
 
-/** Plan for a line with these values. */
+const columnsOf = (mapping: ImportMapping) => ({ mapping, width: mapping.size, numbers: new Map() })
+
+/** What becomes of a line with such values. */
 function planOf(records: Iterable<ExistingRecords>, values: Readonly<Record<string, string>>) {
   const holders = createRecordIndex(keyFields as readonly KeyField[])
   for (const record of records) holders.add(record)
   const names = Object.keys(values)
   const mapping = new Map(names.map((name, column) => [column, name]))
   const plan = createPlanner(reading, holders, 'America/Sao_Paulo')
-  return plan(readLine({ number: 2, cells: Object.values(values) }, mapping, keyFields))
+  return plan(readLine({ number: 2, cells: Object.values(values) }, columnsOf(mapping), reading))
 }
 
 const NEW = { name: 'Café', price: '1.00' }
@@ -72,7 +74,7 @@ describe('panel: import plan', () => {
     expect(process.cpuUsage().user - before).to.be.below(3_000_000)
     const plan = createPlanner(reading, holders, 'America/Sao_Paulo')
     const mapping = new Map([...['external_id', 'sku', 'name', 'price'].entries()])
-    const found = plan(readLine({ number: 2, cells: ['z', 'S', 'Café', '1.00'] }, mapping, keyFields))
+    const found = plan(readLine({ number: 2, cells: ['z', 'S', 'Café', '1.00'] }, columnsOf(mapping), reading))
     expect(found).to.include({ id: 200_001 })
   })
 
@@ -88,9 +90,10 @@ describe('panel: import plan', () => {
     ]
     const fields = { ...FIELDS, cost: { label: 'Custo', kind: lineInput } }
     const before = process.cpuUsage().user
-    expect([...guessMapping(heads, fields, items.heads)]).to.deep.equal([
+    expect([...guessMapping(heads, createHeadWords(fields, items.heads), [])]).to.deep.equal([
       [0, 'external_id'],
       [1, 'price'],
+      [3, 'cost'],
     ])
     expect(process.cpuUsage().user - before).to.be.below(250_000)
   })

@@ -1,23 +1,14 @@
 import { expect } from 'chai'
 import { erasePerson } from '#privacy/erase-person.ts'
-import { hiddenFields, textIn, usePanelUser } from '../support/panel.ts'
+import { plainText, uploadFile } from '../support/import-file.ts'
+import { hiddenFields, usePanelUser } from '../support/panel.ts'
 import { expectShortTurns } from '../support/turns-taken.ts'
 
 describe('panel: import of files', () => {
   const { api, company, user } = usePanelUser('owner')
 
-  const upload = async (path: string, content: string | Buffer) => {
-    const { _csrf = '', _key = '' } = hiddenFields((await user.get(`/painel${path}`)).html, `/painel${path}`)
-    const form = new FormData()
-    form.set('_csrf', _csrf)
-    form.set('_key', _key)
-    form.set('file', new Blob([content as string]), 'planilha.csv')
-    const init = { method: 'POST', headers: { cookie: user.cookie() }, body: form, redirect: 'manual' } as const
-    const response = await fetch(`${api.url}/painel${path}`, init)
-    return { status: response.status, to: response.headers.get('location'), html: await response.text() }
-  }
-  /** Text of a page. */
-  const told = (html: string) => textIn(html).replace(/\s+/g, ' ')
+  const upload = (path: string, content: string | Buffer) => uploadFile({ api, user }, path, content)
+  const told = plainText
   const imported = async (path: string, content: string) => {
     expect(await upload(path, content)).to.include({ status: 303, to: `/painel${path}/conferir` })
     const check = await user.get(`/painel${path}/conferir`)

@@ -132,7 +132,21 @@ describe('panel: sales', () => {
     expect((await user.get('/painel/vendas.csv?sold_to=nunca')).status).to.equal(422)
   })
 
-  it('shows errors at the invalid filter', async () => {
+  it('has the discounts of items and of whole sales in its file [SALE-30] [PANEL-143]', async () => {
+    await counter.record(
+      counter.sale('pdv-1', {
+        items: [{ product_id: counter.product, quantity: 3, price: 10, total: 28 }],
+        total: 27,
+        amount_received: 27,
+        payments: [{ payment_type_id: counter.cash, amount: 27, status: 'completed' }],
+      }),
+    )
+    const [heads, first] = (await user.get('/painel/vendas.csv')).html.split('\r\n')
+    expect(heads).to.include(';Desconto dos itens;Subtotal;Desconto;Entrega;Total;')
+    expect(first).to.include(';2,00;28,00;1,00;0,00;27,00;')
+  })
+
+  it('tells beside a filter what is wrong with it', async () => {
     await counter.sell()
     const { status, html } = await user.get('/painel/vendas?id=abc&sold_from=2026-02-30&status=lost&cursor=x')
     expect(status).to.equal(200)

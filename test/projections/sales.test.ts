@@ -36,6 +36,7 @@ describe('sales projection', () => {
       sold_at: '2026-03-10T14:00:00.000Z',
       total_cents: 1000,
       cost_cents: null,
+      line_discounts: null,
       actor: null,
       fiscal: 'missing',
       documented_at: null,

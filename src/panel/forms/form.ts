@@ -64,10 +64,15 @@ export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): F
 }
 
 /** Command input from a submitted form. Only `fields` are read. */
-export function inputOf(fields: Fields, body: FormBody, timezone: string): Record<string, unknown> {
+export function inputOf(
+  fields: Fields,
+  body: FormBody,
+  timezone: string,
+  source: TextSource = 'browser',
+): Record<string, unknown> {
   const input: Record<string, unknown> = {}
   for (const [name, { kind, isRequired }] of Object.entries(fields)) {
-    setMember(input, name, typedValue(kind, body, name, timezone, isRequired))
+    setMember(input, name, typedValue(kind, body, name, { timezone, source, isRequired }))
   }
   return input
 }
@@ -91,7 +96,9 @@ export function changedFields(fields: Fields, body: FormBody): Fields {
   )
 }
 
-/** Browsers send CRLF. */
+/** Browsers send CRLF for each line end; a file has what the text has. */
+type TextSource = 'browser' | 'file'
+
 const withPlainLineEnds = (text: string): string => text.replace(/\r\n?/g, '\n')
 
 const shown = z.record(z.string(), z.array(z.string()))
@@ -104,13 +111,19 @@ function beforeIn(body: FormBody): FilledForm['values'] {
   }
 }
 
-function typedValue(kind: Kind, body: FormBody, name: string, timezone: string, isRequired = false): unknown {
+interface Typing {
+  readonly timezone: string
+  readonly source: TextSource
+  readonly isRequired: boolean | undefined
+}
+
+function typedValue(kind: Kind, body: FormBody, name: string, { timezone, source, isRequired }: Typing): unknown {
   if (kind.control.as === 'checkboxes') return textsOf(body, name)
   const typed = formText(body, name)
   if (kind.control.as === 'checkbox') return kind.read(typed, timezone)
   const text = kind.control.as === 'input' && kind.control.type === 'password' ? typed : typed.trim()
   if (text === '') return isRequired ? undefined : null
-  return kind.read(withPlainLineEnds(text), timezone)
+  return kind.read(source === 'browser' ? withPlainLineEnds(text) : text, timezone)
 }
 
 /** Validates a form with the schema of a command. Returns the input, or a refusal. */
@@ -119,8 +132,9 @@ export function checkForm<T>(
   fields: Fields,
   body: FormBody,
   timezone: string,
+  source: TextSource = 'browser',
 ): { readonly input: T } | Refusal {
-  const result = schema.safeParse(inputOf(fields, body, timezone))
+  const result = schema.safeParse(inputOf(fields, body, timezone, source))
   const problems = typedProblems(fields, body)
   if (result.success && Object.keys(problems).length === 0) return { input: result.data }
   return refuse('validation_failed', {

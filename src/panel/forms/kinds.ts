@@ -132,7 +132,7 @@ export const taxNumberInput: Kind = { control: { as: 'input', type: 'text' }, re
 
 export const zipInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'numeric', placeholder: '00000-000' },
-  read: stripSeparators,
+  read: plain.read,
   show: (value) => (typeof value === 'string' ? formatZipCode(value) : ''),
 }
 

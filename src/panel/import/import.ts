@@ -1,24 +1,29 @@
 import { createCategory } from '#commands/catalog/categories.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
-import type { Pause, Sheet } from '#imports/sheet.ts'
+import type { Pause } from '#imports/encoding.ts'
+import type { Sheet } from '#imports/sheet.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import type { CommandResult } from '#ledger/write/answer.ts'
 import { runList } from '#ledger/write/run.ts'
 import { categoriesNamed } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import type { FormSubmission, PageContext } from '../route.ts'
+import { type LineWarning, warningsOf } from './alike.ts'
+import { type ChosenMarks, findNumberColumns, type NumberColumn } from './cells.ts'
+import type { ImportMapping } from './heads.ts'
 import type { ImportableKind } from './kinds.ts'
 import {
   categoriesOf,
+  createMatchRequest,
   createPlanner,
   createRecordIndex,
-  type ImportMapping,
   isWrong,
   type PlannedRow,
   type ReadLine,
   readLine,
   rowMessages,
+  widthOf,
 } from './plan.ts'
 
 /** Planned actions for a file, line by line. */
@@ -29,6 +34,10 @@ export interface Plan {
   readonly categories: ReadonlyMap<string, number>
   /** Categories that would be created. */
   readonly newCategories: readonly string[]
+  /** Columns with numbers that can be read in two ways, by field. */
+  readonly numbers: ReadonlyMap<string, NumberColumn>
+  /** New records that may exist already. */
+  readonly warnings: readonly LineWarning[]
 }
 
 interface PlannedImport {
@@ -36,6 +45,7 @@ interface PlannedImport {
   /** Fields of the imported kind. */
   readonly fields: Fields
   readonly mapping: ImportMapping
+  readonly marks: ChosenMarks
   readonly pause: Pause
 }
 
@@ -43,23 +53,25 @@ interface PlannedImport {
 export async function planImport(
   imported: ImportableKind,
   visit: PageContext,
-  { sheet, fields, mapping, pause }: PlannedImport,
+  { sheet, fields, mapping, marks, pause }: PlannedImport,
 ): Promise<Plan> {
   const { readModel, context } = visit
   const { companyId, timezone } = readModel
   const pool = context.poolOf(companyId)
   const reading = { ...imported.reading, fields }
   const { keyFields } = reading
+  const numbers = await findNumberColumns(sheet, mapping, fields, marks, pause)
+  const columns = { mapping, width: widthOf(sheet.heads), numbers }
   const read: ReadLine[] = []
-  const wantedKeys: Record<string, string[]> = Object.fromEntries(keyFields.map(({ name }) => [name, []]))
+  const asked = createMatchRequest(keyFields)
   for (const line of sheet.lines) {
     await pause()
-    const { keys, ...rest } = readLine(line, mapping, keyFields)
-    read.push({ ...rest, keys })
-    for (const [name, value] of keys) wantedKeys[name]?.push(value)
+    const readOne = readLine(line, columns, reading)
+    read.push(readOne)
+    asked.add(readOne)
   }
   const holders = createRecordIndex(keyFields)
-  for (const record of await imported.matches(pool, companyId, wantedKeys)) {
+  for (const record of await imported.matches(pool, companyId, asked.values)) {
     await pause()
     holders.add(record)
   }
@@ -72,7 +84,8 @@ export async function planImport(
   const named = categoriesOf(lines)
   const categories = await categoriesNamed(pool, companyId, [...named.keys()])
   const newCategories = [...named].flatMap(([key, name]) => (categories.has(key) ? [] : [name]))
-  return { fields, lines, categories, newCategories }
+  const alike = await imported.alike(pool, companyId, lines)
+  return { fields, lines, categories, newCategories, numbers, warnings: warningsOf(lines, alike) }
 }
 
 export interface ImportResult {

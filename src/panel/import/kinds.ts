@@ -3,15 +3,18 @@ import { CreateItemInput, createItem, updateItem } from '#commands/catalog/items
 import { CreateCustomerInput, CustomerChanges, createCustomer, updateCustomer } from '#commands/people/customers.ts'
 import { CreateSupplierInput, createSupplier, SupplierChanges, updateSupplier } from '#commands/people/suppliers.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
-import { nameKey, searchKey } from '#domain/text.ts'
+import { nameKey, searchKey, sortKey } from '#domain/text.ts'
 import type { ImportedKind } from '#imports/stored-file.ts'
+import { ownValue } from '#lib/own-value.ts'
 import { matchingItems, matchingPersons } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import { type Kind, lineInput } from '../forms/kinds.ts'
 import { itemFields } from '../pages/catalog/items.tsx'
 import { personFields } from '../pages/people.tsx'
 import type { PageContext, Section } from '../route.ts'
-import type { ColumnMapping, KeyField } from './plan.ts'
+import { alikeItems, alikePersons, type FindAlike } from './alike.ts'
+import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './heads.ts'
+import type { ColumnMapping, KeyField, PartField } from './plan.ts'
 
 /** A kind of record that can be imported: its page, texts and mapping. */
 export interface ImportableKind {
@@ -23,33 +26,104 @@ export interface ImportableKind {
   /** Fields that a column may contain. */
   fields(visit: PageContext): Fields | Promise<Fields>
   /** Accepted column heads besides labels and names. */
-  readonly heads: Readonly<Record<string, readonly string[]>>
+  readonly heads: Synonyms
   readonly reading: Omit<ColumnMapping, 'fields'>
   readonly matches: typeof matchingItems
+  /** Records that may be those of new lines, in another spelling. */
+  readonly alike: FindAlike
   /** Example line for the template file. */
   readonly example: Readonly<Record<string, string>>
 }
 
 const trimmed = (typed: string): string => typed.trim()
 
+/** Names of the states as other programs write them, by search key. */
+const STATES: Readonly<Record<string, string>> = {
+  acre: 'AC',
+  alagoas: 'AL',
+  amapa: 'AP',
+  amazonas: 'AM',
+  bahia: 'BA',
+  ceara: 'CE',
+  'distrito federal': 'DF',
+  'espirito santo': 'ES',
+  goias: 'GO',
+  maranhao: 'MA',
+  'mato grosso': 'MT',
+  'mato grosso do sul': 'MS',
+  'minas gerais': 'MG',
+  para: 'PA',
+  paraiba: 'PB',
+  parana: 'PR',
+  pernambuco: 'PE',
+  piaui: 'PI',
+  'rio de janeiro': 'RJ',
+  'rio grande do norte': 'RN',
+  'rio grande do sul': 'RS',
+  rondonia: 'RO',
+  roraima: 'RR',
+  'santa catarina': 'SC',
+  'sao paulo': 'SP',
+  sergipe: 'SE',
+  tocantins: 'TO',
+}
+
 const EXTERNAL: KeyField = { name: 'external_id', isUnique: true, normalized: trimmed }
 
 const MAX_WORD_LENGTH = 100
 
-/** One of a few words, recognised by its first letters. */
-const wordInput = (values: Readonly<Record<string, string>>): Kind => ({
+/** One of a few words: abbreviations as they are, others recognised by their first letters. */
+function word(
+  expected: string,
+  abbreviations: Readonly<Record<string, string>>,
+  values: Readonly<Record<string, string>>,
+): Kind {
+  function meaningOf(typed: string): string | undefined {
+    const key = searchKey(typed.slice(0, MAX_WORD_LENGTH))
+    return ownValue(abbreviations, key) ?? Object.entries(values).find(([begin]) => key.startsWith(begin))?.[1]
+  }
+  return {
+    ...lineInput,
+    read: (typed) => meaningOf(typed) ?? typed,
+    problem: (typed) => (meaningOf(typed) === undefined ? expected : null),
+  }
+}
+
+/** As shops, Bling, Tiny, WooCommerce and Square write them. */
+const ITEM_TYPES: Kind = word(
+  'deve ser produto ou serviço',
+  { p: 'product', s: 'service', physical: 'product', 'physical good': 'product', kit: 'product' },
+  {
+    prod: 'product',
+    serv: 'service',
+    'simple, virtual': 'service',
+    simp: 'product',
+    varia: 'product',
+    'com varia': 'product',
+    mercadoria: 'product',
+  },
+)
+
+const PERSON_TYPES: Kind = word(
+  'deve ser pessoa física ou pessoa jurídica',
+  { f: 'PF', j: 'PJ' },
+  { pf: 'PF', fis: 'PF', 'pessoa f': 'PF', pj: 'PJ', jur: 'PJ', 'pessoa j': 'PJ' },
+)
+
+/** A state by its abbreviation or name; WooCommerce writes `BR:SP`. */
+const stateWord: Kind = {
   ...lineInput,
   read(typed) {
-    const key = searchKey(typed.slice(0, MAX_WORD_LENGTH))
-    return Object.entries(values).find(([begin]) => key.startsWith(begin))?.[1] ?? typed
+    const key = searchKey(typed.slice(0, MAX_WORD_LENGTH)).replace(/^br[:-]/, '')
+    return ownValue(STATES, key) ?? key.toUpperCase()
   },
-})
+}
 
 async function fieldsOfItems(visit: PageContext): Promise<Fields> {
   const { category_id: _, type, ...fields } = await itemFields(visit)
   return {
     ...fields,
-    type: { label: type?.label ?? 'Tipo', kind: wordInput({ prod: 'product', serv: 'service' }) },
+    type: { label: type?.label ?? 'Tipo', kind: ITEM_TYPES },
     category: { label: 'Categoria', kind: lineInput },
   }
 }
@@ -58,26 +132,28 @@ const fieldsOfPersons = (afterName?: Fields): Fields => ({
   ...personFields(afterName),
   person_type: {
     label: 'Tipo de pessoa',
-    kind: wordInput({ pf: 'PF', fis: 'PF', 'pessoa f': 'PF', pj: 'PJ', jur: 'PJ', 'pessoa j': 'PJ' }),
+    kind: PERSON_TYPES,
   },
+  'address.state': { label: 'UF', kind: stateWord },
+  last_name: { label: 'Sobrenome', kind: lineInput },
+  area_code: { label: 'DDD', kind: lineInput },
 })
+
+const PERSON_PARTS: readonly PartField[] = [
+  { name: 'last_name', of: 'name', join: (last, first) => `${first} ${last}` },
+  // Local numbers have up to nine digits.
+  {
+    name: 'area_code',
+    of: 'phone',
+    join: (code, phone) => (phone.replace(/\D/g, '').length > 9 ? phone : code + phone),
+  },
+]
 
 const PERSON_KEYS: readonly KeyField[] = [
   EXTERNAL,
   { name: 'document', isUnique: false, normalized: bareTaxNumber },
   { name: 'name', isUnique: true, normalized: nameKey },
 ]
-
-const PERSON_HEADS = {
-  external_id: ['codigo', 'id'],
-  name: ['razao social', 'cliente', 'fornecedor'],
-  document: ['cpf', 'cnpj', 'documento', 'cpf/cnpj'],
-  phone: ['fone', 'celular', 'whatsapp'],
-  email: ['email'],
-  'address.street': ['endereco', 'logradouro'],
-  'address.state': ['estado'],
-  'address.city': ['municipio'],
-}
 
 const PERSON_EXAMPLE = {
   name: 'Maria da Silva',
@@ -93,27 +169,22 @@ export const IMPORTED: readonly ImportableKind[] = [
     section: 'catalog',
     words: { all: 'Catálogo', title: 'Importar produtos e serviços' },
     fields: fieldsOfItems,
-    heads: {
-      external_id: ['codigo', 'id'],
-      name: ['produto', 'descricao', 'item'],
-      price: ['preco', 'valor', 'preco venda'],
-      cost: ['preco de custo', 'custo'],
-      barcode: ['codigo barras', 'ean'],
-      sku: ['referencia'],
-      stock: ['estoque', 'quantidade', 'saldo'],
-      unit: ['un'],
-    },
+    heads: ITEM_HEADS,
     reading: {
       onlyNew: ['stock'],
+      shared: [],
+      parts: [],
       keyFields: [
         EXTERNAL,
         { name: 'barcode', isUnique: true, normalized: trimmed },
         { name: 'sku', isUnique: false, normalized: trimmed },
+        { name: 'name', isUnique: false, isLast: true, normalized: sortKey },
       ],
       create: { schema: CreateItemInput, command: createItem },
       update: { schema: ItemChanges, command: updateItem },
     },
     matches: matchingItems,
+    alike: alikeItems,
     example: {
       name: 'Café torrado 500 g',
       price: '18,90',
@@ -134,11 +205,14 @@ export const IMPORTED: readonly ImportableKind[] = [
     heads: PERSON_HEADS,
     reading: {
       onlyNew: [],
+      shared: ['phone', 'document'],
+      parts: PERSON_PARTS,
       keyFields: PERSON_KEYS,
       create: { schema: CreateCustomerInput, command: createCustomer },
       update: { schema: CustomerChanges, command: updateCustomer },
     },
     matches: matchingPersons('customers'),
+    alike: alikePersons('customers'),
     example: PERSON_EXAMPLE,
   },
   {
@@ -147,14 +221,17 @@ export const IMPORTED: readonly ImportableKind[] = [
     section: 'suppliers',
     words: { all: 'Fornecedores', title: 'Importar fornecedores' },
     fields: () => fieldsOfPersons({ trade_name: { label: 'Nome fantasia', kind: lineInput } }),
-    heads: { ...PERSON_HEADS, trade_name: ['fantasia'] },
+    heads: { ...PERSON_HEADS, trade_name: ['fantasia', 'company name', 'company'] },
     reading: {
       onlyNew: [],
+      shared: ['phone', 'document'],
+      parts: PERSON_PARTS,
       keyFields: PERSON_KEYS,
       create: { schema: CreateSupplierInput, command: createSupplier },
       update: { schema: SupplierChanges, command: updateSupplier },
     },
     matches: matchingPersons('suppliers'),
+    alike: alikePersons('suppliers'),
     example: { ...PERSON_EXAMPLE, name: 'Torrefação Serra Azul Ltda', document: '12.345.678/0001-95' },
   },
 ]

@@ -1,13 +1,16 @@
 import type { z } from 'zod'
 import { CreateCategoryInput } from '#commands/catalog/categories.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { nameKey, searchKey } from '#domain/text.ts'
+import { bareTaxNumber } from '#domain/tax-number.ts'
+import { nameKey } from '#domain/text.ts'
 import type { SheetLine } from '#imports/sheet.ts'
 import type { Command } from '#ledger/command.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { checkForm, type Fields } from '../forms/form.ts'
 import { refusalMessage } from '../words/problems.ts'
+import { cellText, damageOf, isNumberField, type NumberColumn, readNumber } from './cells.ts'
+import type { ImportMapping } from './heads.ts'
 
 /** Keys that identify a record, most specific first. Values are normalized as in the read model. */
 type Keys = readonly (readonly [field: string, value: string])[]
@@ -27,6 +30,10 @@ export interface ColumnMapping {
   readonly fields: Fields
   /** Fields for new records only: the stock in a file is outdated as soon as the shop sells something. */
   readonly onlyNew: readonly string[]
+  /** Fields that several columns may have: phone and mobile, CPF and CNPJ. */
+  readonly shared: readonly string[]
+  /** Fields whose texts are a part of another field. */
+  readonly parts: readonly PartField[]
   readonly keyFields: readonly KeyField[]
   // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that lines need not know
   readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any> }
@@ -38,34 +45,17 @@ export interface KeyField {
   readonly name: string
   /** Unique among live records. */
   readonly isUnique: boolean
+  /** Finds only records without any of the keys before it, and creates none: names of items are not unique. */
+  readonly isLast?: true
   /** Normalizes as the read model does. */
   normalized(typed: string): string
 }
 
-/** Fields by column. */
-export type ImportMapping = ReadonlyMap<number, string>
-
-/** Field names by column heads: labels, API names and synonyms. */
-export function guessMapping(
-  heads: readonly string[],
-  fields: Fields,
-  others: Readonly<Record<string, readonly string[]>>,
-): ImportMapping {
-  const plain = (head: string) => searchKey(head.replace(/\([^()]*\)/g, ' ').replace(/[._-]/g, ' '))
-  const byHead = new Map(
-    Object.entries(fields).flatMap(([name, { label }]) =>
-      [label, name, ...(ownValue(others, name) ?? [])].map((word) => [plain(word), name] as const),
-    ),
-  )
-  const mapping = new Map<number, string>()
-  const taken = new Set<string>()
-  for (const [column, head] of heads.entries()) {
-    const field = byHead.get(plain(head))
-    if (field === undefined || taken.has(field)) continue
-    taken.add(field)
-    mapping.set(column, field)
-  }
-  return mapping
+/** A column with a part of a field: the last name, the area code of a phone. */
+export interface PartField {
+  readonly name: string
+  readonly of: string
+  join(part: string, whole: string): string
 }
 
 /** Values of a line, by field; empty cells are absent. */
@@ -74,21 +64,95 @@ export interface ReadLine {
   readonly number: number
   readonly values: Readonly<Record<string, string>>
   readonly keys: Keys
+  /** Why nothing of the line is certain. */
+  readonly problem: string | null
+  /** Why a cell is uncertain, by field. */
+  readonly problems: Readonly<Record<string, string>>
 }
 
+/** The table's columns, as lines are read by them. */
+export interface TableColumns {
+  readonly mapping: ImportMapping
+  /** Columns up to the last one with a title. */
+  readonly width: number
+  readonly numbers: ReadonlyMap<string, NumberColumn>
+}
+
+export const widthOf = (heads: readonly string[]): number => heads.findLastIndex((head) => head !== '') + 1
+
+/** A cell that has no column: the cells before it may be shifted. */
+function surplusOf(cells: readonly string[], { mapping, width }: TableColumns): string | null {
+  const cell = cells.find((text, column) => column >= width && text !== '' && !mapping.has(column))
+  if (cell === undefined) return null
+  const count = cells.findLastIndex((text) => text !== '') + 1
+  return `há ${count} células, e só ${width} colunas com título: sobra ${quoted(cell)}. Ponha entre aspas os valores com o separador do arquivo`
+}
+
+const MAX_QUOTED = 40
+
+const quoted = (cell: string): string => `"${cell.length > MAX_QUOTED ? `${cell.slice(0, MAX_QUOTED)}…` : cell}"`
+
 export function readLine(
-  { number, cells }: SheetLine,
-  mapping: ImportMapping,
-  keyFields: readonly KeyField[],
+  line: SheetLine,
+  columns: TableColumns,
+  { fields, keyFields, parts }: ColumnMapping,
 ): ReadLine {
-  const values = Object.fromEntries(
-    [...mapping].flatMap(([column, field]) => (cells[column] ? [[field, cells[column]]] : [])),
-  )
+  const { number, cells } = line
+  const values: Record<string, string> = {}
+  const problems: Record<string, string> = {}
+  for (const [column, field] of columns.mapping) {
+    const cell = cells[column]
+    if (!cell) continue
+    const text = cellText(fields, field, cell)
+    const damage = damageOf(fields, field, text)
+    const read = isNumberField(fields, field) ? readNumber(fields, field, text, columns.numbers.get(field)) : { text }
+    if (damage !== null) problems[field] ??= `${quoted(cell)} ${damage}`
+    else if ('problem' in read) problems[field] ??= `${quoted(cell)} ${read.problem}`
+    // Two columns with phones: the first that is filled counts. Two documents are two persons.
+    else if (values[field] === undefined) values[field] = read.text
+    else if (field === DOCUMENT && bareTaxNumber(values[field]) !== bareTaxNumber(text))
+      problems[field] ??= `há dois documentos, ${quoted(values[field])} e ${quoted(cell)}`
+  }
+  for (const { name, of, join } of parts) {
+    const { [name]: part, [of]: whole } = values
+    if (part !== undefined && whole !== undefined) values[of] = join(part, whole)
+    delete values[name]
+  }
   const keys = keyFields.flatMap(({ name, normalized }) => {
     const typed = values[name]
     return typed === undefined ? [] : [[name, normalized(typed)] as const]
   })
-  return { number, values, keys }
+  return { number, values, keys, problem: line.problem ?? surplusOf(cells, columns), problems }
+}
+
+/**
+ * Values by field, to find the records of all lines. Of a key that is not unique, the names of its lines too: records
+ * that share it are told apart by them.
+ */
+export function createMatchRequest(keyFields: readonly KeyField[]) {
+  const values: Record<string, string[]> = Object.fromEntries(
+    keyFields.flatMap(({ name, isUnique }) =>
+      isUnique
+        ? [[name, []]]
+        : [
+            [name, []],
+            [`${name}_name`, []],
+          ],
+    ),
+  )
+  const nameField = keyFields.at(-1)?.name
+  return {
+    values: values as Readonly<Record<string, readonly string[]>>,
+    add({ keys }: ReadLine): void {
+      const ownName = keys.find(([field]) => field === nameField)?.[1] ?? ''
+      for (const [name, value] of keys) {
+        const field = keyFields.find((one) => one.name === name)
+        if (field?.isLast && keys.length > 1) continue
+        values[name]?.push(value)
+        values[`${name}_name`]?.push(ownName)
+      }
+    },
+  }
 }
 
 /** Planned action for a line, or the reason for none. */
@@ -108,8 +172,11 @@ export const isWrong = (planned: PlannedRow): planned is Extract<PlannedRow, { e
 /** Index of records by key. */
 export interface RecordIndex {
   add(record: ExistingRecords): void
-  /** Some records with a key: at most two for each combination of the more specific keys that they have. */
-  of(key: Keys[number]): readonly ExistingRecords[]
+  /**
+   * Some records with a key: at most two for each combination of the more specific keys that they have. `name`: of these,
+   * the ones with this last key.
+   */
+  of(key: Keys[number], name?: string): readonly ExistingRecords[]
 }
 
 /** Records kept per combination: two are enough to detect an ambiguous key. */
@@ -117,6 +184,7 @@ const ENOUGH = 2
 
 export function createRecordIndex(keyFields: readonly KeyField[]): RecordIndex {
   const holders = new Map<string, ExistingRecords[]>()
+  const nameField = keyFields.at(-1)
   const has = ({ keys }: ExistingRecords, { name }: KeyField): boolean => (keys[name] ?? null) !== null
 
   function addTo(key: string, record: ExistingRecords, moreTelling: readonly KeyField[]): void {
@@ -128,13 +196,15 @@ export function createRecordIndex(keyFields: readonly KeyField[]): RecordIndex {
 
   return {
     add(record) {
-      for (const [at, { name }] of keyFields.entries()) {
+      const ownName = nameField && record.keys[nameField.name]
+      for (const [at, { name, isUnique }] of keyFields.entries()) {
         const value = record.keys[name] ?? null
         if (value === null || (record.is_deleted && name !== EXTERNAL)) continue
-        addTo(joinKey(name, value), record, keyFields.slice(0, at))
+        addTo(join(name, value), record, keyFields.slice(0, at))
+        if (!isUnique && ownName) addTo(join(name, value, ownName), record, [])
       }
     },
-    of: ([field, value]) => holders.get(joinKey(field, value)) ?? [],
+    of: ([field, value], name) => holders.get(join(field, value, ...(name === undefined ? [] : [name]))) ?? [],
   }
 }
 
@@ -151,14 +221,23 @@ export function createPlanner(
   const labelOf = (field: string) => fields[field]?.label ?? field
   const unique = new Set(keyFields.filter(({ isUnique }) => isUnique).map(({ name }) => name))
   const seen = new Map<string, number>()
+  const nameField = keyFields.at(-1)?.name
+  const codes = keyFields.flatMap(({ name, isLast }) => (isLast ? [] : [name]))
+  const isLast = ([field]: Keys[number]) => keyFields.some((one) => one.name === field && one.isLast)
 
-  /** Records that match the first key with any match, without those that have a different value in an earlier key. */
-  function find(keys: Keys): readonly ExistingRecords[] {
+  /**
+   * Records that match the first key with any match, without those that have a different value in an earlier key. Of
+   * several, the one with the line's name, if it is the only one.
+   */
+  function find(keys: Keys, name: string | undefined): readonly ExistingRecords[] {
     for (const [at, key] of keys.entries()) {
-      const before = keys.slice(0, at)
-      const isOther = ({ keys: own }: ExistingRecords) => before.some(([field]) => (own[field] ?? null) !== null)
+      const before = isLast(key) ? codes : keys.slice(0, at).map(([field]) => field)
+      const isOther = ({ keys: own }: ExistingRecords) => before.some((field) => (own[field] ?? null) !== null)
       const found = holders.of(key).filter((record) => !isOther(record))
-      if (found.length > 0) return found
+      if (found.length === 0) continue
+      const named =
+        found.length > 1 && name !== undefined ? holders.of(key, name).filter((record) => !isOther(record)) : []
+      return named.length === 1 ? named : found
     }
     return []
   }
@@ -174,30 +253,35 @@ export function createPlanner(
   }
 
   return (line) => {
-    const { number, keys } = line
+    const { number, problem, problems } = line
+    const own = line.keys.filter((key) => !isLast(key))
+    const keys = own.length > 0 ? own : line.keys
+    const wrongKeys = keyFields.flatMap(({ name }) => (problems[name] ? [`${labelOf(name)}: ${problems[name]}`] : []))
+    if (problem !== null) return { number, errors: [problem] }
+    if (wrongKeys.length > 0) return { number, errors: wrongKeys }
+    const found = find(keys, line.keys.find(([field]) => field === nameField)?.[1])
     const [first] = keys
-    if (!first) return { number, errors: [`falta ${keyFields.map(({ name }) => labelOf(name)).join(' ou ')}`] }
-    const before = seen.get(joinKey(...first))
+    if (!first || (isLast(first) && found.length === 0))
+      return { number, errors: [`falta ${codes.map(labelOf).join(' ou ')}`] }
+    const same = found.length === 1 ? join('id', `${found[0]?.id}`) : join(...first)
+    const before = seen.get(same)
     if (before !== undefined) return { number, errors: [`${labelOf(first[0])}: repete a linha ${before}`] }
-    seen.set(joinKey(...first), number)
-    const found = find(keys)
-    const problem = problemOf(keys, found)
-    return problem === null ? planRow(reading, line, found[0]?.id ?? null, timezone) : { number, errors: [problem] }
+    seen.set(same, number)
+    const ambiguous = problemOf(keys, found)
+    return ambiguous === null ? read(reading, line, found[0]?.id ?? null, timezone) : { number, errors: [ambiguous] }
   }
 }
 
 const EXTERNAL = 'external_id'
 const CATEGORY = 'category'
 
-const joinKey = (field: string, value: string): string => `${field} ${value}`
+const DOCUMENT = 'document'
+
+const join = (...parts: readonly string[]): string => parts.join('\0')
 
 /** Command input of a line. */
-function planRow(
-  reading: ColumnMapping,
-  { number, values }: ReadLine,
-  id: number | null,
-  timezone: string,
-): PlannedRow {
+function read(reading: ColumnMapping, line: ReadLine, id: number | null, timezone: string): PlannedRow {
+  const { number, values, problems } = line
   const isNew = id === null
   const fields = Object.fromEntries(
     Object.entries(reading.fields).filter(
@@ -207,7 +291,10 @@ function planRow(
     ),
   )
   const { schema } = isNew ? reading.create : reading.update
-  const typed = checkForm<Record<string, unknown>>(schema, fields, values, timezone)
+  const wrong = Object.entries(problems).filter(([name]) => isNew || !reading.onlyNew.includes(name))
+  if (wrong.length > 0)
+    return { number, errors: wrong.map(([name, problem]) => `${reading.fields[name]?.label ?? name}: ${problem}`) }
+  const typed = checkForm<Record<string, unknown>>(schema, fields, values, timezone, 'file')
   const category = values[CATEGORY] ?? null
   const misnamed = category !== null && !CreateCategoryInput.safeParse({ name: category }).success
   if (isRefusal(typed)) return { number, errors: rowMessages(typed, reading.fields) }

@@ -5,12 +5,16 @@ import { MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
 import { deleteStoredFile, type KeptFile, loadStoredFile, storeFile } from '#imports/stored-file.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { ownValue } from '#lib/own-value.ts'
 import { csvRow } from '#lib/spreadsheet-text.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { type Fields, formText } from '../forms/form.ts'
+import { bothReadings, type ChosenMarks, type DecimalMark, type NumberColumn } from '../import/cells.ts'
+import { unmappedDocuments } from '../import/document-columns.ts'
+import { candidatesOf, createHeadWords, guessMapping, type ImportMapping } from '../import/heads.ts'
 import { type ImportResult, type Plan, planImport, runImport } from '../import/import.ts'
 import { IMPORTED, type ImportableKind } from '../import/kinds.ts'
-import { guessMapping, type ImportMapping, isWrong, rowMessages } from '../import/plan.ts'
+import { isWrong, rowMessages } from '../import/plan.ts'
 import { link } from '../link.ts'
 import type { FormRoute, FormSubmission, PageContext, PageRoute, PanelPage, PanelRoute } from '../route.ts'
 import { ListTable } from '../ui/list.tsx'
@@ -31,7 +35,7 @@ const parentOf = ({ path, words }: ImportableKind) => ({ label: words.all, to: p
 
 async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?: Refusal): Promise<PanelPage> {
   const fields = await imported.fields(visit)
-  const keys = imported.reading.keyFields.map(({ name }) => fields[name]?.label)
+  const keys = imported.reading.keyFields.flatMap(({ name, isLast }) => (isLast ? [] : [fields[name]?.label]))
   const body = (
     <>
       {refusal && (
@@ -46,7 +50,7 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
           <label for="campo-file">Arquivo CSV</label>
           <input id="campo-file" name="file" type="file" accept=".csv,text/csv" required aria-describedby="dica-file" />
           <p class="hint" id="dica-file">
-            {`Até ${MAX_LINES.toLocaleString('pt-BR')} linhas, com os títulos das colunas na primeira. No Excel: Salvar como, CSV.`}
+            {`Até ${MAX_LINES.toLocaleString('pt-BR')} linhas, com os títulos das colunas na primeira. No Excel: Salvar como, CSV UTF-8.`}
           </p>
         </div>
         <div class="actions">
@@ -88,11 +92,25 @@ function mappingOf(
   chosen: Readonly<Record<string, unknown>>,
 ): ImportMapping {
   const columns = heads.map((_, column) => chosen[`coluna-${column}`])
-  if (columns.every((one) => one === undefined)) return guessMapping(heads, fields, imported.heads)
+  if (columns.every((one) => one === undefined))
+    return guessMapping(heads, createHeadWords(fields, imported.heads), imported.reading.shared)
   return new Map(
     columns.flatMap((field, column) =>
       typeof field === 'string' && Object.hasOwn(fields, field) ? [[column, field] as const] : [],
     ),
+  )
+}
+
+const MARKS: Readonly<Record<string, DecimalMark>> = { virgula: 'comma', ponto: 'dot' }
+
+/** How the numbers of columns are written, as chosen on the page. */
+function marksOf({ heads }: Sheet, chosen: Readonly<Record<string, unknown>>): ChosenMarks {
+  return new Map(
+    heads.flatMap((_, column) => {
+      const word = chosen[`numeros-${column}`]
+      const mark = typeof word === 'string' ? ownValue(MARKS, word) : undefined
+      return mark === undefined ? [] : [[column, mark] as const]
+    }),
   )
 }
 
@@ -102,9 +120,9 @@ const fileStoreOf = ({ context: { poolOf, vault }, session: { companyId } }: Pag
   pause: createTimeSlicer(companyId),
 })
 
-/** Refuses two columns for one field: the file does not say which one counts. */
-function findDoubleColumn(mapping: ImportMapping, fields: Fields): string | null {
-  const names = [...mapping.values()]
+/** Two columns for one field: none of them is the right one for certain. */
+function twice({ reading }: ImportableKind, mapping: ImportMapping, fields: Fields): string | null {
+  const names = [...mapping.values()].filter((name) => !reading.shared.includes(name))
   const name = names.find((one, at) => names.indexOf(one) !== at)
   return name === undefined ? null : `Há duas colunas para "${fields[name]?.label}".`
 }
@@ -132,8 +150,9 @@ const check = (
     const { sheet } = file
     const fields = await imported.fields(visit)
     const mapping = mappingOf(imported, sheet, fields, chosen)
-    const problem = findDoubleColumn(mapping, fields)
-    const read = { sheet, fields, mapping: problem === null ? mapping : new Map(), pause: keeping.pause }
+    const problem = twice(imported, mapping, fields)
+    const marks = marksOf(sheet, chosen)
+    const read = { sheet, fields, mapping: problem === null ? mapping : new Map(), marks, pause: keeping.pause }
     return { file, mapping, fields, problem, plan: await planImport(imported, visit, read) }
   })
 
@@ -151,6 +170,7 @@ function checkPage(imported: ImportableKind, visit: PageContext, checked: Checke
   const { problem } = checked
   const body = (
     <>
+      <Doubts imported={imported} checked={checked} />
       {problem === null ? (
         <ImportPreview imported={imported} visit={visit} checked={checked} />
       ) : (
@@ -166,6 +186,36 @@ function checkPage(imported: ImportableKind, visit: PageContext, checked: Checke
 async function showCheck(imported: ImportableKind, visit: PageContext): Promise<PanelPage> {
   const checked = await check(imported, visit, visit.query)
   return checked ? checkPage(imported, visit, checked) : noFilePage(imported)
+}
+
+/** What the columns as a whole leave open. */
+function Doubts({ imported, checked: { file, mapping, fields, plan } }: ColumnsProps) {
+  const asked = [...plan.numbers].filter(([, { mark }]) => mark === null)
+  const documents = Object.hasOwn(fields, 'document') ? unmappedDocuments(file.sheet, mapping) : []
+  const shared = imported.reading.shared.filter(
+    (field) => field === 'phone' && [...mapping.values()].filter((one) => one === field).length > 1,
+  )
+  return (
+    <>
+      {mapping.size === 0 && (
+        <Alert>
+          Não encontramos os títulos das colunas. Confira se eles estão na primeira linha do arquivo ou escolha abaixo o
+          que cada coluna contém.
+        </Alert>
+      )}
+      {asked.map(([field, { example }]) => (
+        <Alert key={field}>
+          {`${fields[field]?.label}: ${example} pode ser ${bothReadings(example).comma} ou ${bothReadings(example).dot}. Escolha em Colunas do arquivo como os números estão escritos.`}
+        </Alert>
+      ))}
+      {documents.map((head) => (
+        <Alert key={head}>{`A coluna "${head}" parece conter CPF ou CNPJ e não será importada.`}</Alert>
+      ))}
+      {shared.map((field) => (
+        <p key={field} class="hint">{`${fields[field]?.label}: vale a primeira coluna preenchida de cada linha.`}</p>
+      ))}
+    </>
+  )
 }
 
 interface ImportPreviewProps {
@@ -194,6 +244,11 @@ const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: Im
           {[...mapping].map(([column, field]) => (
             <input key={column} type="hidden" name={`coluna-${column}`} value={field} />
           ))}
+          {[...plan.numbers.values()].map(
+            ({ column, mark, isAsked }) =>
+              isAsked &&
+              mark !== null && <input key={column} type="hidden" name={`numeros-${column}`} value={wordOf(mark)} />,
+          )}
           <div class="actions">
             <button type="submit" class="main">
               {right.length === 1 ? 'Importar 1 linha' : `Importar ${right.length.toLocaleString('pt-BR')} linhas`}
@@ -202,9 +257,29 @@ const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: Im
         </form>
       )}
       <Errors errors={errors} />
+      <Warnings warnings={plan.warnings} />
     </>
   )
 }
+
+const wordOf = (mark: DecimalMark): string => (mark === 'comma' ? 'virgula' : 'ponto')
+
+const Warnings = ({ warnings }: { readonly warnings: Plan['warnings'] }) =>
+  warnings.length === 0 ? null : (
+    <Card title="Possíveis duplicidades">
+      <p>Estas linhas serão importadas. Confira antes se não são cadastros que você já tem.</p>
+      <ListTable
+        caption="Possíveis duplicidades"
+        rows={warnings.slice(0, SHOWN_ERRORS)}
+        empty=""
+        columns={[
+          { head: 'Linha', cell: ({ number }) => number },
+          { head: 'O que conferir', cell: ({ text }) => text },
+        ]}
+      />
+      {warnings.length > SHOWN_ERRORS && <p class="hint">{`E mais ${warnings.length - SHOWN_ERRORS}.`}</p>}
+    </Card>
+  )
 
 const Errors = ({ errors }: { readonly errors: ImportResult['errors'] }) =>
   errors.length === 0 ? null : (
@@ -227,8 +302,25 @@ interface ColumnsProps {
   readonly checked: CheckedFile
 }
 
+interface MarkChoiceProps {
+  readonly number: NumberColumn
+  readonly head: string
+}
+
+/** Asks how the numbers of a column are written; nothing is chosen for the user. */
+const MarkChoice = ({ number: { column, example, mark }, head }: MarkChoiceProps) => (
+  <select name={`numeros-${column}`} aria-label={`Como os números da coluna ${head || column + 1} estão escritos`}>
+    <option value="">Como ler {example}?</option>
+    {Object.entries(MARKS).map(([word, one]) => (
+      <option key={word} value={word} selected={one === mark}>
+        {`${example} é ${bothReadings(example)[one]}`}
+      </option>
+    ))}
+  </select>
+)
+
 /** What each column holds, to be put right. */
-const Columns = ({ imported, checked: { file, mapping, fields } }: ColumnsProps) => (
+const Columns = ({ imported, checked: { file, mapping, fields, plan } }: ColumnsProps) => (
   <Card title="Colunas do arquivo">
     <form method="get" action={link(checkPathOf(imported))} class="form">
       <ListTable
@@ -240,14 +332,21 @@ const Columns = ({ imported, checked: { file, mapping, fields } }: ColumnsProps)
           {
             head: 'É',
             cell: ({ head, column }) => (
-              <select name={`coluna-${column}`} aria-label={`O que é a coluna ${head || column + 1}`}>
-                <option value="">Não importar</option>
-                {Object.entries(fields).map(([name, { label }]) => (
-                  <option key={name} value={name} selected={mapping.get(column) === name}>
-                    {label}
-                  </option>
-                ))}
-              </select>
+              <>
+                <select name={`coluna-${column}`} aria-label={`O que é a coluna ${head || column + 1}`}>
+                  <option value="">Não importar</option>
+                  {Object.entries(fields).map(([name, { label }]) => (
+                    <option key={name} value={name} selected={mapping.get(column) === name}>
+                      {label}
+                    </option>
+                  ))}
+                </select>
+                {[...plan.numbers.values()].map(
+                  (number) =>
+                    number.isAsked &&
+                    number.column === column && <MarkChoice key={column} number={number} head={head} />,
+                )}
+              </>
             ),
           },
           {
@@ -274,9 +373,10 @@ async function upload(imported: ImportableKind, submission: FormSubmission) {
   const { session, file } = submission
   if (!file || file.length === 0)
     return uploadPage(imported, submission, invalid('file', 'não foi escolhido, ou está vazio'))
+  const words = createHeadWords(await imported.fields(submission), imported.heads)
   return semaphore.run(session.companyId, async () => {
     const keeping = fileStoreOf(submission)
-    const sheet = await readSheet(file, keeping.pause)
+    const sheet = await readSheet(file, keeping.pause, (cell) => candidatesOf(words, cell).length > 0)
     if (isRefusal(sheet)) return uploadPage(imported, submission, sheet)
     const digest = createHash('sha256').update(file).digest('hex')
     await storeFile(keeping, session, imported.kind, { digest, sheet })

@@ -6,7 +6,7 @@ import { event } from '#events/catalogue.ts'
 import { refreshAllSalesRollups, refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
 import { salesSums } from '#queries/sales/rollups.ts'
 import { useDatabase } from '../../support/database.ts'
-import { itemCreated, paymentTypeCreated, saleCompleted } from '../../support/facts.ts'
+import { itemCreated, offlineSaleCompleted, paymentTypeCreated, saleCompleted } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
 import { explore } from '../../support/random.ts'
 import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
@@ -112,6 +112,52 @@ describe('sums of sales on the start page', () => {
       is_complete: true,
     })
   })
+
+  for (const [what, lines, discount, cents] of [
+    ['three equal lines', [[10, '30.00']], '3.00', { '10': 2700 }],
+    [
+      'a rest of one cent',
+      [
+        [10, '10.00'],
+        [11, '10.00'],
+        [null, '10.00'],
+      ],
+      '1.00',
+      { '10': 966, '11': 967 },
+    ],
+    [
+      'uneven lines',
+      [
+        [10, '10.00'],
+        [11, '9.99'],
+        [10, '0.01'],
+      ],
+      '1.01',
+      { '10': 950, '11': 949 },
+    ],
+  ] as const)
+    it(`deduct the discount of a whole sale from its items, to the cent: ${what} [SALE-30] [PANEL-123]`, async () => {
+      const sum = lines.reduce((cents, [, total]) => cents + Math.round(Number(total) * 100), 0)
+      const total = fromCents(sum - Math.round(Number(discount) * 100))
+      const payment = { ...paid(1, total), status: 'completed' as const }
+      const items = lines.map(([item, amount]) => ({ ...line(item, '1.000', amount), discount: '0.00' }))
+      const sold_at = '2026-03-10T14:10:00.000Z'
+      const offline_id = `pdv-${++id}`
+      await shop.record([
+        offlineSaleCompleted({ id, offline_id, sold_at, items, discount, total, payments: [payment] }),
+      ])
+      await sell(sold_at, '12.00', { items: [line(11, '1.000', '7.00')], subtotal: '7.00', delivery_fee: '5.00' })
+      await grow()
+      const { bars, items: found } = await byDay('2026-03-10', 1)
+      const adHoc = lines.some(([item]) => item === null) ? 967 : 0
+      expect(Object.fromEntries(found.map(({ key, cents }) => [key, cents]))).to.deep.equal({
+        ...cents,
+        '11': ('11' in cents ? cents['11'] : 0) + 700,
+      })
+      const products = found.reduce((before, { cents }) => before + cents, adHoc)
+      expect(products + 500).to.equal(bars[0]?.cents)
+      expect(await differences()).to.deep.equal([])
+    })
 
   it('cover past sales, cancellations and changes; the comparison period ends at any time of day [PANEL-121]', async () => {
     const [first] = [await sell('2026-03-10T14:59:59.999Z', '1.00'), await sell('2026-03-10T15:00:00.000Z', '2.00')]

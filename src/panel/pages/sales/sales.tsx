@@ -206,6 +206,7 @@ const file = listFile<SaleObject>({
     ['Cliente', ({ customer }) => customer && formatPersonName(customer.name)],
     ['Itens', ({ items }) => items.length],
     ['Formas de pagamento', paidWith],
+    ['Desconto dos itens', ({ items }) => amountCell(sumOf(items.map(({ discount }) => discount)))],
     ['Subtotal', ({ subtotal }) => amountCell(subtotal)],
     ['Desconto', ({ discount }) => amountCell(discount)],
     ['Entrega', ({ delivery_fee }) => amountCell(delivery_fee)],

@@ -1,0 +1,22 @@
+/**
+ * Shares the discount of a whole sale over its lines, in cents, in proportion to their totals and by largest remainder:
+ * the shares sum to the discount exactly, and none exceeds its line if the discount does not exceed the sale. Of equal
+ * remainders the earlier line gets the cent. Every sum by line uses these shares, so that products and delivery sum to
+ * the sales. Throws RangeError for negative or fractional input.
+ */
+export function shareDiscount(lineCents: readonly number[], discountCents: number): number[] {
+  const [weights, discount] = [lineCents.map(natural), natural(discountCents)]
+  const sum = weights.reduce((before, weight) => before + weight, 0n)
+  if (sum === 0n || discount === 0n) return lineCents.map(() => 0)
+  const shares = weights.map((weight) => (weight * discount) / sum)
+  const remainders = weights.map((weight, line) => ({ line, remainder: (weight * discount) % sum }))
+  const rest = Number(shares.reduce((left, share) => left - share, discount))
+  remainders.sort((a, b) => (a.remainder === b.remainder ? a.line - b.line : a.remainder > b.remainder ? -1 : 1))
+  for (const { line } of remainders.slice(0, rest)) shares[line] = (shares[line] ?? 0n) + 1n
+  return shares.map(Number)
+}
+
+function natural(cents: number): bigint {
+  if (!Number.isSafeInteger(cents) || cents < 0) throw new RangeError(`not a non-negative amount of cents: ${cents}`)
+  return BigInt(cents)
+}

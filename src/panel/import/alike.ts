@@ -1,0 +1,66 @@
+import type { Pool } from 'pg'
+import { gtinKey, sameBarcodes } from '#domain/barcode.ts'
+import { plainApostrophes, searchKey } from '#domain/text.ts'
+import { type AlikeRecord, itemsWithBarcodes, personsNamedLike } from '#queries/import-matches.ts'
+import { isWrong, type PlannedRow } from './plan.ts'
+
+/** Keys under which two spellings of a value are the same, and the records that have them. */
+export interface AlikeRecords {
+  /** Null: the line has nothing that is spelled in several ways. */
+  keyOf(line: PlannedRow): string | null
+  readonly records: ReadonlyMap<string, AlikeRecord>
+}
+
+export type FindAlike = (pool: Pool, companyId: number, lines: readonly PlannedRow[]) => Promise<AlikeRecords>
+
+export interface LineWarning {
+  readonly number: number
+  readonly text: string
+}
+
+const textOf = (line: PlannedRow, field: 'name' | 'barcode'): string => {
+  const value = isWrong(line) || line.id !== null ? null : line.input[field]
+  return typeof value === 'string' ? value : ''
+}
+
+/** The search key of names with an apostrophe. */
+const nameKeyOf = (line: PlannedRow): string | null => {
+  const name = textOf(line, 'name')
+  return plainApostrophes(name).includes("'") ? searchKey(name) : null
+}
+
+const barcodeKeyOf = (line: PlannedRow): string | null => gtinKey(textOf(line, 'barcode'))
+
+const keysOf = (lines: readonly PlannedRow[], keyOf: AlikeRecords['keyOf']): string[] => [
+  ...new Set(lines.flatMap((line) => keyOf(line) ?? [])),
+]
+
+/** Items with the same GTIN, with other zeros before it. */
+export const alikeItems: FindAlike = async (pool, companyId, lines) => {
+  const found = await itemsWithBarcodes(pool, companyId, keysOf(lines, barcodeKeyOf).flatMap(sameBarcodesOf))
+  return { keyOf: barcodeKeyOf, records: new Map(found.map((record) => [gtinKey(record.key) ?? record.key, record])) }
+}
+
+/** A key has no zeros before it, and may be too short for a GTIN. */
+const sameBarcodesOf = (key: string): string[] => sameBarcodes(key.padStart(11, '0'))
+
+/** Persons with the same name, with another kind of apostrophe. */
+export const alikePersons =
+  (table: 'customers' | 'suppliers'): FindAlike =>
+  async (pool, companyId, lines) => {
+    const found = await personsNamedLike(pool, table, companyId, keysOf(lines, nameKeyOf))
+    return { keyOf: nameKeyOf, records: new Map(found.map((record) => [record.key, record])) }
+  }
+
+/** Warnings about new records that have a key of a known record, or of a line before. They are imported all the same. */
+export function warningsOf(lines: readonly PlannedRow[], { keyOf, records }: AlikeRecords): LineWarning[] {
+  const numbers = new Map<string, number>()
+  return lines.flatMap((line) => {
+    const key = keyOf(line)
+    if (key === null) return []
+    const [record, before] = [records.get(key), numbers.get(key)]
+    numbers.set(key, before ?? line.number)
+    if (record) return [{ number: line.number, text: `parece repetir o cadastro ${record.text} (${record.id})` }]
+    return before === undefined ? [] : [{ number: line.number, text: `parece repetir a linha ${before}` }]
+  })
+}

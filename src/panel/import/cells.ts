@@ -1,0 +1,163 @@
+import { type Pause, UNREADABLE } from '#imports/encoding.ts'
+import type { Sheet } from '#imports/sheet.ts'
+import type { Fields } from '../forms/form.ts'
+import { amountInput, type Kind, quantityInput } from '../forms/kinds.ts'
+import type { ImportMapping } from './heads.ts'
+
+/** Character before the decimals of a column. */
+export type DecimalMark = 'comma' | 'dot'
+
+/** Fields whose texts are codes: digits that a spreadsheet must not take for numbers. */
+const CODES: ReadonlySet<string> = new Set([
+  'external_id',
+  'barcode',
+  'sku',
+  'gtin',
+  'ncm',
+  'cest',
+  'phone',
+  'area_code',
+  'document',
+  'address.zip',
+  'address.number',
+])
+
+export const isNumberField = (fields: Fields, field: string): boolean => {
+  const kind = fields[field]?.kind
+  return kind === amountInput || kind === quantityInput
+}
+
+/** What Excel and LibreOffice, in Portuguese and English, write for a formula without a value. */
+const FORMULA_ERROR = /^(?:#+|#N\/(?:[DA]|DISP)|#\p{L}[\p{L}\d/_ ]*[!?]|Erro?:\d{3})$/iu
+/** `8,81795E+14`: digits are lost. */
+const SCIENTIFIC = /^[-+]?\d+(?:[.,]\d+)?E\+\d+$|^[-+]?\d+[.,]\d+E-?\d+$/i
+const EXPONENT = /\d[.,]?E\+\d/i
+/** `7891234567895.0`, `7.891.234,00` */
+const DECIMAL_CODE = /^\+?\d+[.,]0+$|^\d{1,3}(?:\.\d{3})+,0+$|^\d{1,3}(?:,\d{3})+\.0+$/
+const GROUPED_BARCODE = /^\d{1,3}(?:([.,])\d{3})(?:\1\d{3}){2,}$/
+
+/** The text of a cell, without the apostrophe that marks digits as a text in a spreadsheet. */
+export const cellText = (fields: Fields, field: string, cell: string): string =>
+  CODES.has(field) || isNumberField(fields, field) ? cell.replace(/^'(?=[\d(])/, '') : cell
+
+/** Why a cell does not have what it had in the program that wrote the file; null if nothing tells against it. */
+export function damageOf(fields: Fields, field: string, text: string): string | null {
+  if (text.includes(UNREADABLE)) return 'tem caracteres que não puderam ser lidos: salve o arquivo como CSV UTF-8'
+  if (FORMULA_ERROR.test(text)) return 'é um erro da planilha'
+  if (isNumberField(fields, field)) return null
+  const isCode = CODES.has(field)
+  if (SCIENTIFIC.test(text) || (isCode && EXPONENT.test(text)))
+    return 'perdeu algarismos na planilha: formate a coluna como texto e preencha de novo'
+  if (!isCode) return null
+  if (DECIMAL_CODE.test(text) || ((field === 'barcode' || field === 'gtin') && GROUPED_BARCODE.test(text)))
+    return 'virou um número na planilha: formate a coluna como texto'
+  return null
+}
+
+type Reading = DecimalMark | 'whole' | 'either' | 'wrong'
+
+const bareNumber = (cell: string): string => cell.replace(/^'/, '').replace(/^R\$/, '').replace(/\s/g, '')
+
+/** What a number itself tells of its decimal mark. `either`: `1.250` is 1250 or 1.25. */
+function readingOf(number: string): Reading {
+  if (/^-?\d+$/.test(number)) return 'whole'
+  if (/^-?[1-9]\d{0,2}[.,]\d{3}$/.test(number)) return 'either'
+  if (/^-?(?:\d+|\d{1,3}(?:\.\d{3})+|),\d+$/.test(number) || /^-?\d{1,3}(?:\.\d{3}){2,}$/.test(number)) return 'comma'
+  if (/^-?(?:\d+|\d{1,3}(?:,\d{3})+|)\.\d+$/.test(number) || /^-?\d{1,3}(?:,\d{3}){2,}$/.test(number)) return 'dot'
+  return 'wrong'
+}
+
+/** A column of numbers of which some can be read in two ways. */
+export interface NumberColumn {
+  readonly column: number
+  /** Null if neither the column nor the user tells. */
+  readonly mark: DecimalMark | null
+  /** Whether the user must tell, or has told. */
+  readonly isAsked: boolean
+  /** The first number that can be read in two ways. */
+  readonly example: string
+}
+
+/** Marks by column, as users chose them. */
+export type ChosenMarks = ReadonlyMap<number, DecimalMark>
+
+/** Mark that all numbers of a column share, if they tell one. */
+function markOf(readings: ReadonlySet<Reading>): DecimalMark | null {
+  if (readings.has('comma') === readings.has('dot')) return null
+  return readings.has('comma') ? 'comma' : 'dot'
+}
+
+interface Seen {
+  readonly readings: Set<Reading>
+  example: string | null
+}
+
+/**
+ * Decimal marks of the columns with numbers that can be read in two ways. The other numbers of the column tell; those
+ * of quantities, which have three decimals, also by the amounts of the file. Where they do not, the user does.
+ */
+export async function findNumberColumns(
+  { lines }: Sheet,
+  mapping: ImportMapping,
+  fields: Fields,
+  chosen: ChosenMarks,
+  pause: Pause,
+): Promise<ReadonlyMap<string, NumberColumn>> {
+  const columns = [...mapping].filter(([, field]) => isNumberField(fields, field))
+  const seen = new Map<number, Seen>(columns.map(([column]) => [column, { readings: new Set(), example: null }]))
+  for (const { cells } of lines) {
+    await pause()
+    for (const [column, { readings }] of seen) {
+      const number = bareNumber(cells[column] ?? '')
+      const reading = readingOf(number)
+      readings.add(reading)
+      if (reading === 'either') (seen.get(column) as Seen).example ??= number
+    }
+  }
+  const isOf = (kind: Kind, field: string) => fields[field]?.kind === kind
+  const amounts = columns.flatMap(([column, field]) => (isOf(amountInput, field) ? [column] : []))
+  const ofAmounts = markOf(new Set(amounts.flatMap((column) => [...(seen.get(column)?.readings ?? [])])))
+  return new Map(
+    columns.flatMap(([column, field]) => {
+      const { readings, example } = seen.get(column) as Seen
+      if (example === null) return []
+      const told = markOf(readings) ?? (isOf(quantityInput, field) ? ofAmounts : null)
+      return [[field, { column, example, isAsked: told === null, mark: told ?? chosen.get(column) ?? null }]] as const
+    }),
+  )
+}
+
+/** A number with a decimal comma, no grouping, and no zeros beyond the decimals that a field has. */
+function withComma(number: string, mark: DecimalMark, decimals: number): string {
+  const [whole = '', fraction = ''] = number
+    .replaceAll(mark === 'comma' ? '.' : ',', '')
+    .split(mark === 'comma' ? ',' : '.')
+  const kept = `${fraction.slice(0, decimals)}${fraction.slice(decimals).replace(/0+$/, '')}`
+  return `${whole === '' || whole === '-' ? `${whole}0` : whole}${kept === '' ? '' : `,${kept}`}`
+}
+
+/** Both readings of a number that can be read in two ways, for people. */
+export function bothReadings(number: string): Readonly<Record<DecimalMark, string>> {
+  const [before = '', after = ''] = number.split(/[.,]/)
+  const [whole, fraction] = [`${before}${after},00`, `${before},${after.replace(/0$/, '')}`]
+  return number.includes('.') ? { comma: whole, dot: fraction } : { comma: fraction, dot: whole }
+}
+
+/** A number as the panel's forms take it, or what is wrong with it. */
+export function readNumber(
+  fields: Fields,
+  field: string,
+  cell: string,
+  column: NumberColumn | undefined,
+): { readonly text: string } | { readonly problem: string } {
+  const number = bareNumber(cell)
+  const reading = readingOf(number)
+  const kind = fields[field]?.kind
+  const decimals = kind === amountInput ? 2 : 3
+  if (reading === 'whole') return { text: number }
+  if (reading === 'wrong') return { problem: kind?.problem?.('?') ?? 'deve ser um número' }
+  const mark = reading === 'either' ? (column?.mark ?? null) : reading
+  if (mark !== null) return { text: withComma(number, mark, decimals) }
+  const { comma, dot } = bothReadings(number)
+  return { problem: `pode ser ${comma} ou ${dot}: escolha em Colunas do arquivo como os números estão escritos` }
+}

@@ -1,0 +1,264 @@
+import { searchKey } from '#domain/text.ts'
+import { ownValue } from '#lib/own-value.ts'
+import type { Fields } from '../forms/form.ts'
+
+/** Fields by column. */
+export type ImportMapping = ReadonlyMap<number, string>
+
+/** Column titles of other programs, by field, the most telling first. */
+export type Synonyms = Readonly<Record<string, readonly string[]>>
+
+/** A title without marks, punctuation and the name of a store behind it: `Price [Loja 1]`, `Nome*`. */
+const plainHead = (head: string): string =>
+  searchKey(
+    head
+      .replace(/\[[^[\]]*\]/g, ' ')
+      .replace(/[._*:-]/g, ' ')
+      .replace(/\s*\/\s*/g, '/'),
+  )
+
+/** The same without remarks in parentheses: `Preço (R$)`. */
+const withoutRemarks = (head: string): string => plainHead(head.replace(/\([^()]*\)/g, ' '))
+
+interface Candidate {
+  readonly field: string
+  /** Lower is more telling. */
+  readonly rank: number
+}
+
+export type HeadWords = ReadonlyMap<string, readonly Candidate[]>
+
+/** Fields by known title: labels, API names and synonyms. */
+export function createHeadWords(fields: Fields, synonyms: Synonyms): HeadWords {
+  const words = new Map<string, Candidate[]>()
+  for (const [field, { label }] of Object.entries(fields)) {
+    const known = [label, withoutRemarks(label), field, ...(ownValue(synonyms, field) ?? [])]
+    for (const [rank, word] of known.entries()) {
+      const key = plainHead(word)
+      const before = words.get(key) ?? []
+      if (!before.some((one) => one.field === field)) words.set(key, [...before, { field, rank }])
+    }
+  }
+  return words
+}
+
+export const candidatesOf = (words: HeadWords, head: string): readonly Candidate[] =>
+  words.get(plainHead(head)) ?? words.get(withoutRemarks(head)) ?? []
+
+/**
+ * Fields of columns by their titles. A field has the column with its most telling title; the fields of `shared` have
+ * each column with one of theirs.
+ */
+export function guessMapping(heads: readonly string[], words: HeadWords, shared: readonly string[]): ImportMapping {
+  const mapping = new Map<number, string>()
+  const taken = new Set<string>()
+  const candidates = heads.flatMap((head, column) =>
+    candidatesOf(words, head).map((candidate) => ({ ...candidate, column })),
+  )
+  for (const { field, column } of candidates.sort((a, b) => a.rank - b.rank)) {
+    if (mapping.has(column) || (taken.has(field) && !shared.includes(field))) continue
+    taken.add(field)
+    mapping.set(column, field)
+  }
+  return new Map([...mapping].sort(([a], [b]) => a - b))
+}
+
+export const ITEM_HEADS: Synonyms = {
+  external_id: [
+    'id',
+    'codigo',
+    'codigo do produto',
+    'codigo produto',
+    'cod produto',
+    'cod',
+    'codigo interno',
+    'codigo de integracao',
+    'token',
+  ],
+  name: [
+    'nome do produto',
+    'nome produto',
+    'produto',
+    'item name',
+    'product name',
+    'name',
+    'descricao',
+    'descricao do produto',
+    'descricao produto',
+    'item',
+    'mercadoria',
+    'product',
+    'titulo',
+  ],
+  type: ['tipo do produto', 'tipo de produto', 'item type', 'product type', 'type'],
+  price: [
+    'preco',
+    'preco de venda',
+    'preco venda',
+    'valor de venda',
+    'valor venda',
+    'preco unitario de venda',
+    'preco unitario',
+    'valor unitario',
+    'regular price',
+    'preco normal',
+    'preco regular',
+    'default price',
+    'preco padrao',
+    'price',
+    'valor',
+  ],
+  cost: [
+    'custo',
+    'preco de custo',
+    'preco custo',
+    'valor de custo',
+    'custo unitario',
+    'cost',
+    'default unit cost',
+    'unit cost',
+    'purchase cost',
+    'cost price',
+    'preco de compra',
+  ],
+  unit: ['un', 'unid', 'und', 'unidade de medida', 'unidade comercial', 'unit'],
+  barcode: [
+    'codigo barras',
+    'cod barras',
+    'cod de barras',
+    'barcode',
+    'ean',
+    'ean13',
+    'gtin/ean',
+    'ean/gtin',
+    'codigo ean',
+    'codigo ean (gtin)',
+    'codigo de barras (ean)',
+    'gtin, upc, ean, or isbn',
+    'gtin, upc, ean ou isbn',
+    'upc',
+  ],
+  sku: ['codigo (sku)', 'codigo sku', 'sku (codigo)', 'referencia', 'ref', 'codigo'],
+  gtin: ['cean'],
+  ncm: ['codigo ncm', 'ncm/sh', 'classificacao fiscal'],
+  cest: ['codigo cest'],
+  stock: [
+    'estoque',
+    'estoque atual',
+    'saldo em estoque',
+    'quantidade em estoque',
+    'qtd em estoque',
+    'estoque disponivel',
+    'saldo',
+    'saldo atual',
+    'stock',
+    'in stock',
+    'em estoque',
+    'current quantity',
+    'quantidade',
+    'quantity',
+    'qtde',
+    'qtd',
+  ],
+  category: [
+    'categoria do produto',
+    'categorias',
+    'category',
+    'categories',
+    'familia de produto',
+    'familia',
+    'grupo de produtos',
+    'grupo',
+  ],
+}
+
+export const PERSON_HEADS: Synonyms = {
+  external_id: [
+    'id',
+    'codigo',
+    'codigo do cliente',
+    'codigo cliente',
+    'codigo do fornecedor',
+    'codigo fornecedor',
+    'cod',
+    'codigo de integracao',
+    'customer code',
+    'customer id',
+    'square customer id',
+    'reference id',
+  ],
+  name: [
+    'nome/razao social',
+    'razao social/nome',
+    'nome ou razao social',
+    'razao social',
+    'nome completo',
+    'nome do cliente',
+    'nome cliente',
+    'nome do fornecedor',
+    'customer name',
+    'full name',
+    'name',
+    'cliente',
+    'fornecedor',
+    'first name',
+    'primeiro nome',
+    'billing first name',
+  ],
+  person_type: ['tipo pessoa', 'pessoa', 'tipo'],
+  document: [
+    'cpf/cnpj',
+    'cnpj/cpf',
+    'cnpj ou cpf',
+    'cpf cnpj',
+    'cnpj cpf',
+    'cpf e cnpj',
+    'cpf',
+    'cnpj',
+    'documento',
+    'numero do documento',
+    'tax id',
+    'document',
+  ],
+  phone: [
+    'telefone 1',
+    'telefone principal',
+    'telefone comercial',
+    'telefone fixo',
+    'telefone celular',
+    'telefone/celular',
+    'fone',
+    'fone/celular',
+    'tel',
+    'celular',
+    'celular/whatsapp',
+    'cel',
+    'whatsapp',
+    'phone',
+    'phone number',
+    'billing phone',
+    'mobile',
+    'mobile phone',
+  ],
+  email: ['email', 'email address', 'billing email', 'e mail principal', 'endereco de email', 'endereco de e mail'],
+  notes: ['observacao', 'obs', 'observacoes do contato', 'anotacoes', 'notes', 'note', 'memo'],
+  last_name: ['last name', 'surname', 'ultimo nome', 'billing last name'],
+  area_code: ['area code'],
+  'address.zip': ['codigo postal', 'postal code', 'zip', 'zip code', 'postcode', 'billing postcode'],
+  'address.street': [
+    'logradouro',
+    'endereco',
+    'street',
+    'street address',
+    'street address 1',
+    'address',
+    'address 1',
+    'address line 1',
+    'billing address 1',
+  ],
+  'address.number': ['num', 'no', 'n°', 'numero do endereco', 'number'],
+  'address.complement': ['complement', 'address 2', 'address line 2', 'street address 2', 'billing address 2'],
+  'address.district': ['district', 'neighborhood'],
+  'address.city': ['municipio', 'localidade', 'city', 'billing city'],
+  'address.state': ['estado', 'state', 'province', 'billing state'],
+}
