@@ -62,7 +62,7 @@ describe('listener and triggers', () => {
   const namesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).data.name)
 
   /** Listens from the first event on. */
-  function start(key: string, more: { url?: string; events?: string[] } = {}) {
+  function start(key: string, more: { url?: string; events?: string[]; pausesMs?: number[] } = {}) {
     const stop = new AbortController()
     const tried: ListenerAttempt[] = []
     const away: string[] = []
@@ -75,7 +75,7 @@ describe('listener and triggers', () => {
       events: more.events ?? null,
       sender,
       signal: stop.signal,
-      pausesMs: [1, 1],
+      pausesMs: more.pausesMs ?? [1, 1],
       onAway: (reason) => away.push(reason),
       onTried: (one) => tried.push(one),
     }).catch((error: unknown) => error)
@@ -163,6 +163,24 @@ describe('listener and triggers', () => {
     start(company.key, { events: ['category.created'] })
     await arrived(3)
     expect(receiver.received.map(({ headers }) => headers['webhook-id'])).to.deep.equal([...new Set(ids)])
+  })
+
+  it('a listener passes over interim answers, and waits as long as the receiver asks, at most the next pause [HOOK-83, KIT-13]', async () => {
+    const company = await api.company()
+    const statuses = [503, 429, 204]
+    receiver.answer = (_received, response) => {
+      response.writeContinue()
+      response.writeHead(statuses.shift() ?? 204, { 'retry-after': '3600' }).end()
+    }
+    const { tried } = start(company.key, { events: ['category.created'], pausesMs: [1, 30, 5] })
+    await sell(company, 'Pães')
+    await until(() => tried.length === 3)
+    expect(tried.map(({ attempt, status, again_in_ms }) => [attempt, status, again_in_ms])).to.deep.equal([
+      [1, 503, 30],
+      [2, 429, 30],
+      [3, 204, null],
+    ])
+    expect(receiver.received).to.have.length(3)
   })
 
   it('a listener misses nothing and doubles nothing when it is cut off, and tells of it [KIT-14]', async () => {
