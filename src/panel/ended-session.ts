@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { FORM_TYPE } from '#http/content-type.ts'
 import { sendRedirect } from './answer.tsx'
 import { noteDone } from './cookies.ts'
 import { link } from './link.ts'
@@ -50,7 +51,7 @@ const readBy = (read: RequestHandler, request: Request, response: Response): Pro
   })
 
 const isSmallForm = (request: Request, mostBytes: number): boolean =>
-  Boolean(request.is('application/x-www-form-urlencoded')) &&
+  Boolean(request.is(FORM_TYPE)) &&
   request.headers['content-encoding'] === undefined &&
   Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= mostBytes
 
