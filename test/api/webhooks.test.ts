@@ -204,6 +204,19 @@ describe('webhook endpoints', () => {
     expect(second.body.data.overlap_ends_at).to.equal(first.body.data.overlap_ends_at)
   })
 
+  it('get the largest sale within the documented bound of a body [HOOK-85]', async () => {
+    const cash = await company.paymentType('cash')
+    const items = Array.from({ length: 500 }, () => ({
+      description: '😀'.repeat(200),
+      quantity: '1',
+      unit_price: '1.00',
+    }))
+    const sale = { external_id: '"'.repeat(100), items }
+    const sold = await company.post('/sales', { ...sale, payments: [{ payment_type_id: cash, amount: '500.00' }] })
+    expect(sold.status, sold.text.slice(0, 500)).to.equal(201)
+    expect(Buffer.byteLength(sold.text)).to.be.within(400_000, 5_000_000)
+  })
+
   it('of another company look like missing ones [HOOK-5]', async () => {
     const { id } = await register()
     const other = await api.company()
