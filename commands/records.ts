@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { ExternalId, Id } from '#domain/text.ts'
+import { Id, NewExternalId } from '#domain/text.ts'
 
 /** Input of commands that need only the record's id. */
 export const RecordId = z.strictObject({ id: Id })
@@ -45,7 +45,7 @@ export function atExternalId<B extends { external_id?: string | null }>(
   externalId: string,
   body: B,
 ): (Omit<B, 'external_id'> & { external_id: string }) | Refusal {
-  const parsed = ExternalId.safeParse(externalId)
+  const parsed = NewExternalId.safeParse(externalId)
   if (!parsed.success) return invalid('external_id', parsed.error.issues[0]?.message ?? 'tem um valor inválido')
   if (typeof body.external_id === 'string' && body.external_id !== parsed.data) {
     return invalid('external_id', 'deve ser igual ao do endereço')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { inZone } from '#domain/instant.ts'
 import { orDefault } from '#domain/optional.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, optionalText } from '#domain/text.ts'
@@ -14,7 +15,7 @@ import {
 } from '#events/webhooks.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { apiKeyIdOf, companyRef, ownCompany, scopesOfKey } from '#projections/companies.ts'
+import { apiKeyIdOf, companyRef, ownCompany, scopesOfKey, timezoneOf } from '#projections/companies.ts'
 import { type WebhookSecrets, webhookById, webhookSecrets, webhookSecretsById } from '#projections/webhooks.ts'
 import { changedRecordFields, isEmpty, type RecordId } from './records.ts'
 
@@ -179,7 +180,8 @@ type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly 
 
 /**
  * Rotates an endpoint's secret. During the overlap both secrets sign, so that a receiver can switch without losing a
- * delivery.
+ * delivery; another rotation waits for its end, since it would end the secret of the first (HOOK-84). Without an overlap
+ * it ends all other secrets at once.
  */
 export const rotateSecret = command<RotateSecretInput>({
   needs: ({ id }) => [webhookById(id), webhookSecretsById(id), ownCompany],
@@ -194,6 +196,8 @@ export const rotateSecret = command<RotateSecretInput>({
     const before = known?.secrets
       ? secretsAt({ ...known.secrets, switch_at: known.switch_at }, Date.parse(now)).secret
       : null
+    if (overlap_hours > 0 && known?.secrets?.next_secret && known.switch_at !== null && known.switch_at > now)
+      return refuse('rotation_running', { until: inZone(known.switch_at, timezoneOf(rows)) })
     const overlap_ends_at =
       before === null || overlap_hours === 0 ? null : new Date(Date.parse(now) + overlap_hours * HOUR_MS).toISOString()
     const keys = { company_id: companyId, webhook_id: id }

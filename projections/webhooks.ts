@@ -8,7 +8,12 @@ import { apiKeyIdOf, companyRef, ownCompany, timezoneOf } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 
 /** Webhook endpoint as recorded; its health is added when it is shown. */
-export type WebhookObject = DataOf<'WebhookRegistered'> & { created_at: string; updated_at: string }
+export type WebhookObject = DataOf<'WebhookRegistered'> & {
+  created_at: string
+  updated_at: string
+  /** Of the last rotation: UTC, perhaps past. Null if it had no overlap. */
+  overlap_ends_at: string | null
+}
 
 export interface WebhookRow extends ChangedFields {
   company_id: number
@@ -120,7 +125,7 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
         api_key_id: apiKeyIdOf(event.actor),
         deleted_at: null,
         ...stamp(event),
-        doc: { id, url, events, description, created_at: at, updated_at: at },
+        doc: { id, url, events, description, created_at: at, updated_at: at, overlap_ends_at: null },
       })
     },
   },
@@ -136,7 +141,9 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
   })),
   WebhookEnabled: changing((_row, { recorded_at }) => ({ enabled: true, watched_since: recorded_at })),
   WebhookSwitchedOff: changing(() => ({ enabled: false })),
-  WebhookSecretRotated: changing(() => ({})),
+  WebhookSecretRotated: changing<DataOf<'WebhookSecretRotated'>>((row, { data: { overlap_ends_at } }) => ({
+    doc: { ...row.doc, overlap_ends_at },
+  })),
   WebhookDeleted: changing((_row, { recorded_at }) => ({ enabled: false, deleted_at: recorded_at })),
 })
 
@@ -158,7 +165,7 @@ function pauseReason(api_key_id: number | null, { plan, key, now }: PauseConditi
 
 /** Displayed state of an endpoint, with times in the company's zone. */
 export function webhookState(
-  { enabled, watched_since, api_key_id }: Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id'>,
+  { enabled, watched_since, api_key_id, doc }: Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id' | 'doc'>,
   health: Omit<WebhookHealth, 'company_id' | 'webhook_id'> | null,
   pausedBy: PauseConditions,
   zone: string,
@@ -173,6 +180,8 @@ export function webhookState(
     pause_reason,
     last_success_at: health?.last_success_at ? inZone(health.last_success_at, zone) : null,
     failing_since: failing && inZone(failing, zone),
+    overlap_ends_at:
+      doc.overlap_ends_at !== null && doc.overlap_ends_at > pausedBy.now ? inZone(doc.overlap_ends_at, zone) : null,
   } as const
 }
 

@@ -41,7 +41,7 @@ const webhookListing: Listing<object> = {
   present(record, timezone) {
     const { doc, enabled, watched_since, api_key_id, health, plan, key, now } = record as Stored
     const state = webhookState(
-      { enabled, watched_since: utc(watched_since) ?? '', api_key_id },
+      { enabled, watched_since: utc(watched_since) ?? '', api_key_id, doc },
       {
         last_success_at: utc(health.last_success_at),
         failing_since: utc(health.failing_since),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { ExternalId, Id, nameText } from '#domain/text.ts'
+import { Id, NewExternalId, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
@@ -11,7 +11,7 @@ import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../rec
 const Name = nameText(80)
 
 /** Body of POST /catalog/categories and of PUT by-external (its external id comes from the path). */
-export const CreateCategoryInput = z.strictObject({ external_id: ExternalId.nullish(), name: Name })
+export const CreateCategoryInput = z.strictObject({ external_id: NewExternalId.nullish(), name: Name })
 export type CreateCategoryInput = z.infer<typeof CreateCategoryInput>
 
 /** Creates a category with a unique name and external id. */
@@ -26,7 +26,7 @@ export const createCategory = command<CreateCategoryInput>({
 })
 
 /** Body of PUT /catalog/categories/by-external/{external_id}, and each item of a batch. */
-export const ReplaceCategoryInput = z.strictObject({ external_id: ExternalId, name: Name })
+export const ReplaceCategoryInput = z.strictObject({ external_id: NewExternalId, name: Name })
 export type ReplaceCategoryInput = z.infer<typeof ReplaceCategoryInput>
 
 /** Creates, replaces or revives the category with this external id. */
@@ -47,7 +47,7 @@ export const replaceCategory = command<ReplaceCategoryInput>({
 })
 
 /** Body of PATCH /catalog/categories/{id}; absent fields stay unchanged. */
-export const CategoryChanges = z.strictObject({ external_id: ExternalId.nullish(), name: Name.optional() })
+export const CategoryChanges = z.strictObject({ external_id: NewExternalId.nullish(), name: Name.optional() })
 
 export const UpdateCategoryInput = z.strictObject({ id: Id, changes: CategoryChanges })
 export type UpdateCategoryInput = z.infer<typeof UpdateCategoryInput>

@@ -4,7 +4,7 @@ import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { Money } from '#domain/money.ts'
 import { orDefault } from '#domain/optional.ts'
 import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
-import { boundedText, ExternalId, Id, nameText } from '#domain/text.ts'
+import { boundedText, Id, NewExternalId, nameText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 
 /** Type of an item without one. */
@@ -34,7 +34,7 @@ export const itemShape = {
 /** Body of PATCH /catalog/items/{id}. Absent fields stay unchanged; null clears optional ones. */
 export const ItemChanges = z
   .strictObject({
-    external_id: ExternalId.nullish(),
+    external_id: NewExternalId.nullish(),
     type: z.enum(ITEM_TYPES).nullish(),
     name: nameText(120).optional(),
     price: Money.optional(),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { ExternalId, Id } from '#domain/text.ts'
+import { Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
@@ -12,7 +12,7 @@ import { countStock, moveStock, normalizeQuantity } from './stock.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
 export const CreateItemInput = z
-  .strictObject({ external_id: ExternalId.nullish(), ...itemShape })
+  .strictObject({ external_id: NewExternalId.nullish(), ...itemShape })
   .superRefine(checkStock)
 export type CreateItemInput = z.infer<typeof CreateItemInput>
 
@@ -32,7 +32,7 @@ export const createItem = command<CreateItemInput>({
 })
 
 /** Body of PUT /catalog/items/by-external/{external_id}, and each item of a batch. */
-export const ReplaceItemInput = z.strictObject({ external_id: ExternalId, ...itemShape }).superRefine(checkStock)
+export const ReplaceItemInput = z.strictObject({ external_id: NewExternalId, ...itemShape }).superRefine(checkStock)
 export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 
 /** Creates, replaces or revives the item with this external id. Absent stock stays unchanged. */

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
-import { boundedText, ExternalId, Id } from '#domain/text.ts'
+import { boundedText, Id, NewExternalId } from '#domain/text.ts'
 
 /** Greater than zero. */
 const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
 
-const externalId = { external_id: ExternalId.nullish() }
+const externalId = { external_id: NewExternalId.nullish() }
 
 /** Fields of a whole account except external id and counterparty: POST, PUT and batch items. */
 export const accountShape = { description: boundedText(200), amount: Amount, due_date: CalendarDate }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ExternalId, Id } from '#domain/text.ts'
+import { ExternalId, Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { payableByExternalId, payableById, type SupplierOfPayable } from '#projections/finance.ts'
 import { supplierByExternalId, supplierById } from '#projections/people.ts'
@@ -26,13 +26,13 @@ const named = ({ supplier_id, supplier_external_id }: SupplierName) => ({
 
 /** Body of POST /finance/payables and of PUT by-external (its external id comes from the path). */
 export const CreatePayableInput = z
-  .strictObject({ external_id: ExternalId.nullish(), ...accountShape, ...supplierShape })
+  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...supplierShape })
   .superRefine(checkParty('supplier', named))
 export type CreatePayableInput = z.infer<typeof CreatePayableInput>
 
 /** Body of PUT /finance/payables/by-external/{external_id}, and each item of a batch. */
 export const ReplacePayableInput = z
-  .strictObject({ external_id: ExternalId, ...accountShape, ...supplierShape })
+  .strictObject({ external_id: NewExternalId, ...accountShape, ...supplierShape })
   .superRefine(checkParty('supplier', named))
 export type ReplacePayableInput = z.infer<typeof ReplacePayableInput>
 

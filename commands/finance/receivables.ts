@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ExternalId } from '#domain/text.ts'
+import { NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { type CustomerOfReceivable, receivableByExternalId, receivableById } from '#projections/finance.ts'
 import { customerByExternalId, customerById } from '#projections/people.ts'
@@ -22,13 +22,13 @@ const named = ({ customer_id, customer_external_id }: CustomerName) => ({
 
 /** Body of POST /finance/receivables and of PUT by-external (its external id comes from the path). */
 export const CreateReceivableInput = z
-  .strictObject({ external_id: ExternalId.nullish(), ...accountShape, ...customerShape })
+  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...customerShape })
   .superRefine(checkParty('customer', named))
 export type CreateReceivableInput = z.infer<typeof CreateReceivableInput>
 
 /** Body of PUT /finance/receivables/by-external/{external_id}, and each item of a batch. */
 export const ReplaceReceivableInput = z
-  .strictObject({ external_id: ExternalId, ...accountShape, ...customerShape })
+  .strictObject({ external_id: NewExternalId, ...accountShape, ...customerShape })
   .superRefine(checkParty('customer', named))
 export type ReplaceReceivableInput = z.infer<typeof ReplaceReceivableInput>
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Money, toCents } from '#domain/money.ts'
 import { invalid } from '#domain/refusal.ts'
-import { boundedText, Email, ExternalId, nameText } from '#domain/text.ts'
+import { boundedText, Email, NewExternalId, nameText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import { orderByExternalId } from '#projections/orders.ts'
@@ -23,7 +23,7 @@ const Buyer = z.strictObject({ name: nameText(120), email: Email.nullish(), docu
 export const OrderInput = z
   .strictObject({
     store_alias: boundedText(60),
-    external_id: ExternalId.nullish(),
+    external_id: NewExternalId.nullish(),
     ...customerShape,
     customer: Buyer.nullish(),
     items: LinesInput,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ExternalId, Id } from '#domain/text.ts'
+import { Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { customerByExternalId, customerById, customerByName, type PersonFields } from '#projections/people.ts'
 import { createPerson, deletePerson, type PersonCommandKind, replacePerson, updatePerson } from './person-commands.ts'
@@ -18,7 +18,7 @@ const customerKind: PersonCommandKind<PersonFields> = {
 
 /** Body of POST /customers and of PUT by-external (its external id comes from the path). */
 export const CreateCustomerInput = z
-  .strictObject({ external_id: ExternalId.nullish(), ...personShape })
+  .strictObject({ external_id: NewExternalId.nullish(), ...personShape })
   .superRefine(checkDocument)
 export type CreateCustomerInput = z.infer<typeof CreateCustomerInput>
 
@@ -26,14 +26,14 @@ export const createCustomer = createPerson<PersonFields, CreateCustomerInput>(cu
 
 /** Body of PUT /customers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceCustomerInput = z
-  .strictObject({ external_id: ExternalId, ...personShape })
+  .strictObject({ external_id: NewExternalId, ...personShape })
   .superRefine(checkDocument)
 export type ReplaceCustomerInput = z.infer<typeof ReplaceCustomerInput>
 
 export const replaceCustomer = replacePerson<PersonFields, ReplaceCustomerInput>(customerKind, personOf)
 
 /** Body of PATCH /customers/{id}. */
-export const CustomerChanges = z.strictObject({ external_id: ExternalId.nullish(), ...personChangesShape })
+export const CustomerChanges = z.strictObject({ external_id: NewExternalId.nullish(), ...personChangesShape })
 
 export const UpdateCustomerInput = z.strictObject({ id: Id, changes: CustomerChanges })
 export type UpdateCustomerInput = z.infer<typeof UpdateCustomerInput>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ExternalId, Id, nameText } from '#domain/text.ts'
+import { Id, NewExternalId, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { type SupplierFields, supplierByExternalId, supplierById, supplierByName } from '#projections/people.ts'
 import { createPerson, deletePerson, type PersonCommandKind, replacePerson, updatePerson } from './person-commands.ts'
@@ -29,7 +29,7 @@ const supplierOf = (input: SupplierInput): SupplierFields => ({
 
 /** Body of POST /suppliers and of PUT by-external (its external id comes from the path). */
 export const CreateSupplierInput = z
-  .strictObject({ external_id: ExternalId.nullish(), ...personShape, ...supplierShape })
+  .strictObject({ external_id: NewExternalId.nullish(), ...personShape, ...supplierShape })
   .superRefine(checkDocument)
 export type CreateSupplierInput = z.infer<typeof CreateSupplierInput>
 
@@ -37,7 +37,7 @@ export const createSupplier = createPerson<SupplierFields, CreateSupplierInput>(
 
 /** Body of PUT /suppliers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceSupplierInput = z
-  .strictObject({ external_id: ExternalId, ...personShape, ...supplierShape })
+  .strictObject({ external_id: NewExternalId, ...personShape, ...supplierShape })
   .superRefine(checkDocument)
 export type ReplaceSupplierInput = z.infer<typeof ReplaceSupplierInput>
 
@@ -45,7 +45,7 @@ export const replaceSupplier = replacePerson<SupplierFields, ReplaceSupplierInpu
 
 /** Body of PATCH /suppliers/{id}. */
 export const SupplierChanges = z.strictObject({
-  external_id: ExternalId.nullish(),
+  external_id: NewExternalId.nullish(),
   ...personChangesShape,
   ...supplierShape,
 })

@@ -3,7 +3,7 @@ import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { ExternalId, Id } from '#domain/text.ts'
+import { Id, NewExternalId } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -19,7 +19,7 @@ type Completed = DataOf<'SaleCompleted'>
 
 /** Body of POST /sales. */
 export const SaleInput = z.strictObject({
-  external_id: ExternalId.nullish(),
+  external_id: NewExternalId.nullish(),
   ...customerShape,
   sold_at: Instant.nullish(),
   delivery_fee: Money.nullish(),

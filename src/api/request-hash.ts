@@ -16,7 +16,8 @@ interface ReceivedWrite {
 /**
  * Hash of method, path and body that distinguishes requests under the same Idempotency-Key (IDEM-2). Bodies are
  * compared in canonical form (RFC 8785), so order of members, whitespace and notation of numbers and texts do not
- * matter; the last of duplicate members counts, as in parsing. Hashes stay in the ledger forever and bodies contain
+ * matter; the last of duplicate members counts, as in parsing. A null member is an absent one, except in a PATCH, where
+ * it clears a field. Hashes stay in the ledger forever and bodies contain
  * personal data: the key `secret` prevents guessing the body by trial (IDEM-8). A large body is hashed in pieces, with
  * `pause` awaited after each.
  */
@@ -37,22 +38,37 @@ type Digest = ReturnType<typeof createHmac>
 
 /** A body without canonical form, such as one with an out-of-range number, is compared by its bytes. */
 async function meaningOf(
-  { body, rawBody = Buffer.alloc(0) }: ReceivedWrite,
+  { method, body, rawBody = Buffer.alloc(0) }: ReceivedWrite,
   begin: () => Digest,
   pause: () => Promise<void>,
 ): Promise<string> {
   const digest = begin()
   try {
-    if (rawBody.length <= PIECE) digest.update(canonicalJson(body))
-    else await updateCanonical(digest, body, pause)
+    const keepsNull = method === 'PATCH'
+    if (rawBody.length <= PIECE) digest.update(canonicalJson(keepsNull ? body : withoutNull(body)))
+    else await updateCanonical(digest, body, keepsNull, pause)
     return digest.digest('hex')
   } catch {
     return begin().update(rawBody).digest('hex')
   }
 }
 
-/** Updates a digest with the canonical JSON of a value. */
-async function updateCanonical(digest: Digest, value: unknown, pause: () => Promise<void>): Promise<void> {
+/** The value without members that are null, at every depth. Elements of lists stay: their position has a meaning. */
+function withoutNull(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNull)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, each]) => (each === null ? [] : [[name, withoutNull(each)]])),
+  )
+}
+
+/** Updates a digest with the canonical JSON of a value; `keepsNull` as for null members. */
+async function updateCanonical(
+  digest: Digest,
+  value: unknown,
+  keepsNull: boolean,
+  pause: () => Promise<void>,
+): Promise<void> {
   let text = ''
   async function visit(each: unknown): Promise<void> {
     if (typeof each !== 'object' || each === null) text += canonicalJson(each)
@@ -62,8 +78,10 @@ async function updateCanonical(digest: Digest, value: unknown, pause: () => Prom
       text += ']'
     } else {
       text += '{'
-      for (const [position, name] of Object.keys(each).sort().entries())
-        await member(position, `${JSON.stringify(name)}:`, (each as Record<string, unknown>)[name])
+      const members = each as Record<string, unknown>
+      const names = Object.keys(members).filter((name) => keepsNull || members[name] !== null)
+      for (const [position, name] of names.sort().entries())
+        await member(position, `${JSON.stringify(name)}:`, members[name])
       text += '}'
     }
   }

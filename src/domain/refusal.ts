@@ -19,6 +19,7 @@ export type RefusalCode =
   | 'webhook_limit_reached'
   | 'webhook_disabled'
   | 'replay_running'
+  | 'rotation_running'
   | 'webhook_paused'
   | 'invitation_limit_reached'
   | 'insufficient_scope'

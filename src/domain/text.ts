@@ -53,6 +53,12 @@ export const ExternalId = withoutC1(
   ),
 ).meta({ minLength: 1, maxLength: 100 })
 
+/** ExternalId of a record that is written: URLs cannot contain a segment `.` or `..`, so GET by-external would not find it. */
+export const NewExternalId = ExternalId.refine(
+  (value) => value !== '.' && value !== '..',
+  'não pode ser "." nem "..", que não cabem em um endereço',
+)
+
 /** E-mail, trimmed and lower-cased, at most 254 characters. */
 export const Email = z
   .string(expects('deve ser um endereço de e-mail'))

@@ -31,6 +31,10 @@ const PROBLEMS = {
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
   webhook_disabled: [409, 'O endereço de webhook está desligado: ligue-o antes.'],
   replay_running: [409, 'Um reenvio deste endereço está em andamento: acompanhe-o e repita quando terminar.'],
+  rotation_running: [
+    409,
+    'O segredo deste endereço já está em troca: espere o fim dela, ou troque com 0 horas, o que encerra já os outros segredos.',
+  ],
   webhook_paused: [
     409,
     'O endereço de webhook está pausado: a chave dele foi revogada ou venceu, ou falta o adicional de API.',

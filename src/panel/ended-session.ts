@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { FORM_TYPE } from '#http/content-type.ts'
 import { sendRedirect } from './answer.tsx'
 import { noteDone } from './cookies.ts'
 import { link } from './link.ts'
@@ -54,7 +55,7 @@ const readForm = (read: RequestHandler, request: Request, response: Response): P
   })
 
 const isSmallForm = (request: Request, mostBytes: number): boolean =>
-  Boolean(request.is('application/x-www-form-urlencoded')) &&
+  Boolean(request.is(FORM_TYPE)) &&
   request.headers['content-encoding'] === undefined &&
   Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= mostBytes
 

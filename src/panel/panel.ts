@@ -1,5 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
+import { dropFormCharset, FORM_TYPE } from '#http/content-type.ts'
 import {
   type BodyBudget,
   bodyProblem,
@@ -54,8 +55,6 @@ const LOGIN_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 20 }
 /** For forms whose session has ended; the login page carries them. */
 const ENDED_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 300 }
 
-const FORM_TYPE = 'application/x-www-form-urlencoded'
-
 /** Reads the form of a request. */
 function formParser(room: BodyBudget, limits: FormLimits): RequestHandler {
   const parseForm = express.urlencoded({ extended: false, ...limits })
@@ -64,6 +63,7 @@ function formParser(room: BodyBudget, limits: FormLimits): RequestHandler {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     const isSent = encoding !== undefined || Number(length ?? 0) > 0
     if (isSent && !request.is(FORM_TYPE)) throw new Problem('unsupported_media_type')
+    dropFormCharset(request)
     holdBody(room, limits.limit, request, response)
     parseForm(request, response, (error?: unknown) =>
       next(error === undefined ? undefined : bodyProblem(error, limits.limit, request)),

@@ -1,8 +1,9 @@
 import { buildError, MercadoPagoConfig, Payment, PaymentMethod, PaymentRefund } from 'mercadopago'
-import { Agent, type Dispatcher, fetch } from 'undici'
+import { Agent, buildConnector, type Dispatcher, fetch } from 'undici'
 import { fromCents } from '#domain/money.ts'
 import { isCpf } from '#domain/tax-number.ts'
 import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
+import { passingInterimAnswers } from '#lib/outbound-connections.ts'
 import {
   providerError,
   providerStatusOf,
@@ -230,6 +231,9 @@ const addressOf = ({ zip_code, street, number, neighborhood, city, state }: NonN
   federal_unit: state,
 })
 
+/** Of a connection, which other calls may use; the deadline of a call is shorter. */
+const CONNECT_TIMEOUT_MS = 10_000
+
 /** Limit of a response; a page of a hundred payments takes half of it. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
@@ -247,7 +251,8 @@ interface ProviderTransport {
 function createTransport(baseUrl: string): ProviderTransport {
   const { origin, pathname } = new URL(baseUrl)
   const prefix = pathname.replace(/\/$/, '')
-  const agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES })
+  const connect = passingInterimAnswers(buildConnector({ timeout: CONNECT_TIMEOUT_MS }))
+  const agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES, connect })
   return {
     until: (signal) =>
       agent.compose(

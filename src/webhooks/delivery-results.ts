@@ -3,18 +3,25 @@ import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
 import { DURATION_BOUNDS_MS } from '#queries/webhook-health.ts'
 import { endpointOf, type LeasedDelivery } from './delivery-leases.ts'
-import type { AttemptResult } from './sender.ts'
+import type { AttemptResult, SentAttempt } from './sender.ts'
 
 /** Retries are delayed by up to this share, so that deliveries that failed together are spread. */
 const JITTER = 0.1
 
 /**
- * Milliseconds until the next attempt after `tries` failures; null when the retries are exhausted (HOOK-18). `random`
- * is in [0, 1).
+ * Milliseconds until the next attempt after `tries` failures; null when the retries are exhausted (HOOK-18). A receiver
+ * may ask for a longer pause, at most the following one. `random` is in [0, 1).
  */
-export function retryDelay_ms(retrySeconds: readonly number[], tries: number, random: number): number | null {
+export function retryDelay_ms(
+  retrySeconds: readonly number[],
+  tries: number,
+  random: number,
+  retryAfter_ms = 0,
+): number | null {
   const seconds = retrySeconds[tries - 1]
-  return seconds === undefined ? null : Math.round(seconds * 1000 + seconds * 1000 * JITTER * random)
+  if (seconds === undefined) return null
+  const ms = Math.max(seconds, Math.min(retryAfter_ms / 1000, retrySeconds[tries] ?? seconds)) * 1000
+  return Math.round(ms + ms * JITTER * random)
 }
 
 /** An attempt and its consequences. */
@@ -29,7 +36,7 @@ export interface DeliveryResult {
 /** Decides what an attempt means for its delivery. `random` is in [0, 1). */
 export function deliveryResultOf(
   claim: LeasedDelivery,
-  attempt: AttemptResult,
+  { retry_after_ms, ...attempt }: SentAttempt,
   retrySeconds: readonly number[],
   random: number,
 ): DeliveryResult {
@@ -37,7 +44,7 @@ export function deliveryResultOf(
   if (attempt.error === 'insufficient_scope') return { claim, attempt, status: 'cancelled', retry_ms: null }
   // A test is sent once; an endpoint that is gone gets no retries.
   const isLast = claim.sequence === null || attempt.error === 'gone'
-  const retry_ms = isLast ? null : retryDelay_ms(retrySeconds, claim.tries + 1, random)
+  const retry_ms = isLast ? null : retryDelay_ms(retrySeconds, claim.tries + 1, random, retry_after_ms)
   return { claim, attempt, status: retry_ms === null ? 'failed' : 'pending', retry_ms }
 }
 

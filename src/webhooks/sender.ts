@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream'
 import { Agent, Client, type Dispatcher, errors } from 'undici'
 import type { SigningSecrets } from '#domain/webhook-secret.ts'
+import { isStaleConnection, ProtocolSwitched, passingInterimAnswers } from '#lib/outbound-connections.ts'
+import { parseRetryAfter_ms } from '#lib/retry-after.ts'
 import { deliveryHeaders, type SignedDelivery } from './signature.ts'
 import { createConnector, createPublicConnector, PrivateAddress, type Resolve } from './target.ts'
 
@@ -16,6 +18,11 @@ export interface AttemptResult {
   readonly response: string | null
 }
 
+/** An attempt with the pause that the receiver asks for in Retry-After (429, 503); absent if it does not. */
+export interface SentAttempt extends AttemptResult {
+  readonly retry_after_ms?: number
+}
+
 /** A delivery with its URL and secrets. */
 export interface Sendable extends SignedDelivery, SigningSecrets {
   readonly url: string
@@ -23,7 +30,7 @@ export interface Sendable extends SignedDelivery, SigningSecrets {
 
 export interface Sender {
   /** Makes one attempt; never rejects. Takes at most the time-out plus one second. */
-  send(delivery: Sendable): Promise<AttemptResult>
+  send(delivery: Sendable): Promise<SentAttempt>
   /** Closes idle connections, then, at the latest, the others. */
   close(): Promise<void>
 }
@@ -48,7 +55,9 @@ const KEEP_ALIVE_MS = 4_000
 
 /** HTTP client for deliveries: no proxies, cookies, redirects or compression; one request at a time per connection. */
 export function createSender({ timeout_ms, allowPrivate, clock, resolve }: SenderOptions): Sender {
-  const connect = allowPrivate ? createConnector(timeout_ms) : createPublicConnector(timeout_ms, resolve)
+  const connect = passingInterimAnswers(
+    allowPrivate ? createConnector(timeout_ms) : createPublicConnector(timeout_ms, resolve),
+  )
   let open = 0
   const settings = {
     connect,
@@ -77,7 +86,8 @@ export function createSender({ timeout_ms, allowPrivate, clock, resolve }: Sende
     try {
       return await agent.request(request)
     } catch (error) {
-      if (!wasStale(error)) throw error
+      // No failure of the server, and the delivery may be sent again at once: receivers deduplicate by id.
+      if (!isStaleConnection(error)) throw error
       const fresh = new Client(origin, settings)
       const response = fresh.request(request)
       // Closes once the answer has been read.
@@ -106,11 +116,14 @@ export function createSender({ timeout_ms, allowPrivate, clock, resolve }: Sende
       const giveUp = new AbortController()
       const timer = setTimeout(() => giveUp.abort(new TimedOut()), timeout_ms)
       try {
-        const { statusCode, body } = await post(delivery, now, giveUp.signal)
+        const { statusCode, headers, body } = await post(delivery, now, giveUp.signal)
         clearTimeout(timer)
         const duration_ms = elapsed_ms()
-        return outcome(statusCode, failureOfStatus(statusCode), duration_ms, await readSnippet(body, BODY_WAIT_MS))
+        const snippet = await readSnippet(body, BODY_WAIT_MS)
+        const made = outcome(statusCode, failureOfStatus(statusCode), duration_ms, snippet)
+        return { ...made, ...pauseOf(statusCode, headers, clock()) }
       } catch (error) {
+        if (error instanceof ProtocolSwitched) return outcome(101, failureOfStatus(101), elapsed_ms(), null)
         return outcome(null, failureOf(error), elapsed_ms(), null)
       } finally {
         clearTimeout(timer)
@@ -120,12 +133,16 @@ export function createSender({ timeout_ms, allowPrivate, clock, resolve }: Sende
   }
 }
 
-/**
- * The server closed an idle connection just when it was reused. That is no failure of the server, and the delivery may
- * be sent again at once: receivers deduplicate by id.
- */
-function wasStale(error: unknown): boolean {
-  return error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0
+/** Statuses with which a receiver may say when to come again. */
+const BUSY: readonly number[] = [429, 503]
+
+function pauseOf(
+  status: number,
+  headers: Dispatcher.ResponseData['headers'],
+  now: number,
+): Pick<SentAttempt, 'retry_after_ms'> {
+  const retry_after_ms = BUSY.includes(status) ? parseRetryAfter_ms(headers['retry-after'], now) : null
+  return retry_after_ms === null ? {} : { retry_after_ms }
 }
 
 /** The attempt timed out before an answer. */

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
+import { createCustomer } from '#commands/people/customers.ts'
 import { createStore } from '#commands/stores.ts'
-import { expectProblem } from '../support/answers.ts'
+import { expectInvalid, expectProblem } from '../support/answers.ts'
+import { rawRequest } from '../support/raw-request.ts'
 import { useCompany } from '../support/use-api.ts'
 
 const account = { description: 'Aluguel', amount: '100.00', due_date: '2020-01-31' }
@@ -12,6 +14,9 @@ const RESOURCES = [
   ['/finance/receivables', account],
   ['/finance/payables', account],
 ] as const
+
+/** Names are unique. */
+const renamed = (body: object): object => ('name' in body ? { name: `${body.name} com pontos` } : {})
 
 describe('GET …/by-external/{external_id}', () => {
   const { api, company } = useCompany()
@@ -30,6 +35,45 @@ describe('GET …/by-external/{external_id}', () => {
       await company.call('DELETE', `${path}/${id}`)
       expectProblem(await company.get(at), 404, 'not_found')
     })
+
+  for (const [path, body] of RESOURCES)
+    it(`of ${path} would not find "." and "..": writes refuse them, records that have them stay readable [REC-10]`, async () => {
+      for (const external_id of ['.', '..']) {
+        expectInvalid(await company.post(path, { ...body, external_id }), ['external_id'])
+        const at = `${path}/by-external/${external_id.replaceAll('.', '%2E')}`
+        const replaced = await rawRequest(api.url, {
+          method: 'PUT',
+          path: `/api/v1${at}`,
+          headers: { authorization: `Bearer ${company.key}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+        expectInvalid(replaced, ['external_id'])
+      }
+      const { id } = (await company.post(path, { ...body, ...renamed(body), external_id: '...' })).body.data
+      expectInvalid(await company.call('PATCH', `${path}/${id}`, { external_id: '..' }), ['external_id'])
+      expect((await company.get(`${path}/by-external/...`)).body.data.id).to.equal(id)
+      expect((await company.get(`${path}?external_id=..`)).body.data).to.deep.equal([])
+      await company.call('DELETE', `${path}/${id}`)
+    })
+
+  it('records that have "." stay readable and changeable by id [REC-10]', async () => {
+    const { id } = await company.run(createCustomer, { name: 'Ponto', person_type: 'PF', external_id: '.' }, 'pdv')
+    expect((await company.get(`/customers/${id}`)).body.data.external_id).to.equal('.')
+    expect((await company.get('/customers?external_id=.')).body.data).to.have.length(1)
+    const changed = await company.call('PATCH', `/customers/${id}`, { name: 'Ponto final' })
+    expect(changed.body.data).to.include({ external_id: '.', name: 'Ponto final' })
+    const account = { ...RESOURCES[4][1], customer_external_id: '.' }
+    expect((await company.post('/finance/receivables', account)).body.data.customer_id).to.equal(id)
+  })
+
+  it('items of a batch refuse "." and ".." alone [REC-10]', async () => {
+    const items = ['.', '..', '.a', '..b'].map((external_id) => ({ external_id, name: `Lote ${external_id}` }))
+    const { body } = await company.post('/customers/batch', { items })
+    expect(body.meta.errors.map(({ index, code }: { index: number; code: string }) => [index, code])).to.deep.equal([
+      [0, 'validation_failed'],
+      [1, 'validation_failed'],
+    ])
+  })
 
   it('of /orders equals GET by id [REC-9]', async () => {
     const store_alias = 'loja-externa'

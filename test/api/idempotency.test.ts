@@ -82,7 +82,55 @@ describe('Idempotency-Key', () => {
     expectReplay(empty, await post(`/sales/${first.body.data.id}/cancel`, {}, 'vazio'))
   })
 
-  it('compares bodies without a canonical form by their bytes, and never fails [IDEM-2, HTTP-12]', async () => {
+  describe('null and absent members', () => {
+    const base = { name: 'Nula' }
+    for (const [path, one, other] of [
+      ['/customers', { ...base, phone: null }, base],
+      ['/customers', base, { ...base, phone: null, email: null, address: null }],
+      [
+        '/customers',
+        { ...base, address: { city: 'São Paulo', number: null } },
+        { ...base, address: { city: 'São Paulo' } },
+      ],
+      [
+        '/customers/batch',
+        { items: [{ external_id: 'n', ...base, notes: null }] },
+        { items: [{ external_id: 'n', ...base }] },
+      ],
+    ] as const)
+      it(`are the same body: ${JSON.stringify(one)} [IDEM-2]`, async () => {
+        const first = await post(path, one, 'nulo')
+        expect(first.status, first.text).to.be.oneOf([200, 201])
+        expectReplay(first, await post(path, other, 'nulo'))
+      })
+
+    it('are the same in a large body [IDEM-2]', async () => {
+      const items = Array.from({ length: 300 }, (_, n) => ({
+        external_id: `c-${n}`,
+        name: `Nula ${n}`,
+        notes: 'x'.repeat(60),
+      }))
+      const first = await post('/customers/batch', { items }, 'nulo')
+      expect(first.status, first.text).to.equal(200)
+      const withNull = items.map((item) => ({ phone: null, ...item, address: null }))
+      expectReplay(first, await post('/customers/batch', { items: withNull }, 'nulo'))
+    })
+
+    it('are two bodies of a PATCH, where null clears [IDEM-2, IDEM-3]', async () => {
+      const { id } = (await company.post('/customers', { ...base, phone: '11987654321' })).body.data
+      const patch = (body: object) => company.call('PATCH', `/customers/${id}`, body, { 'idempotency-key': 'nulo' })
+      expect((await patch({ notes: 'a' })).status).to.equal(200)
+      expectProblem(await patch({ notes: 'a', phone: null }), 409, 'idempotency_key_reuse')
+    })
+
+    it('are two bodies where an element of a list is null [IDEM-2, IDEM-3]', async () => {
+      const items = [{ external_id: 'n', ...base }]
+      expect((await post('/customers/batch', { items }, 'nulo')).status).to.equal(200)
+      expectProblem(await post('/customers/batch', { items: [...items, null] }, 'nulo'), 409, 'idempotency_key_reuse')
+    })
+  })
+
+  it('compares what has no canonical form by its bytes, and never fails [IDEM-2, HTTP-12]', async () => {
     const body = '{"items": [{"external_id": "a", "name": "Ana"}, 1e999]}'
     const long = `{"items": [{"external_id": "b", "name": "Bia"}, [${'1,'.repeat(20_000)}1e999]]}`
     for (const odd of [body, long]) {

@@ -165,6 +165,58 @@ describe('webhook endpoints', () => {
     }
   })
 
+  it('rotate their secret once at a time, and show until when the old one is valid [HOOK-84]', async () => {
+    const { id } = await register()
+    const show = async () => (await company.get(`/webhooks/${id}`)).body.data
+    const rotate = (body = {}) => company.post(`/webhooks/${id}/rotate-secret`, body)
+    expect((await show()).overlap_ends_at).to.equal(null)
+    const first = (await rotate({ overlap_hours: 168 })).body.data
+    const until = first.overlap_ends_at
+    expect(until).to.match(/-03:00$/)
+    expect((await show()).overlap_ends_at).to.equal(until)
+    expect((await company.get('/webhooks')).body.data[0].overlap_ends_at).to.equal(until)
+    for (const body of [{}, { overlap_hours: 1 }, { overlap_hours: 168 }])
+      expect(expectProblem(await rotate(body), 409, 'rotation_running')).to.deep.equal({ until })
+    expect((await show()).overlap_ends_at).to.equal(until)
+    expect((await rotate({ overlap_hours: 0 })).body.data.overlap_ends_at).to.equal(null)
+    expect((await show()).overlap_ends_at).to.equal(null)
+    expect((await rotate()).status).to.equal(200)
+  })
+
+  it('rotate their secret once under five concurrent requests [HOOK-84]', async () => {
+    const { id, secret } = await register()
+    const replies = await Promise.all(
+      Array.from({ length: 5 }, () => company.post(`/webhooks/${id}/rotate-secret`, { overlap_hours: 24 })),
+    )
+    const [rotated, ...others] = [...replies].sort((one, other) => one.status - other.status)
+    expect(rotated?.status).to.equal(200)
+    for (const reply of others) expectProblem(reply, 409, 'rotation_running')
+    const rows = await openedRows(api.core.pool, 'webhook_secrets')
+    const stored = rows.find(({ company_id, webhook_id }) => company_id === company.id && webhook_id === id)
+    expect(stored?.secrets).to.deep.equal({ secret, next_secret: rotated?.body.data.secret })
+  })
+
+  it('replay the answer of a rotation under its Idempotency-Key during the overlap [HOOK-84]', async () => {
+    const { id } = await register()
+    const rotate = () => company.post(`/webhooks/${id}/rotate-secret`, {}, { 'idempotency-key': 'troca' })
+    const [first, second] = [await rotate(), await rotate()]
+    expect([first.status, second.status]).to.deep.equal([200, 200])
+    expect(second.body.data.overlap_ends_at).to.equal(first.body.data.overlap_ends_at)
+  })
+
+  it('get the largest sale within the documented bound of a body [HOOK-85]', async () => {
+    const cash = await company.paymentType('cash')
+    const items = Array.from({ length: 500 }, () => ({
+      description: '😀'.repeat(200),
+      quantity: '1',
+      unit_price: '1.00',
+    }))
+    const sale = { external_id: '"'.repeat(100), items }
+    const sold = await company.post('/sales', { ...sale, payments: [{ payment_type_id: cash, amount: '500.00' }] })
+    expect(sold.status, sold.text.slice(0, 500)).to.equal(201)
+    expect(Buffer.byteLength(sold.text)).to.be.within(400_000, 5_000_000)
+  })
+
   it('of another company look like missing ones [HOOK-5]', async () => {
     const { id } = await register()
     const other = await api.company()

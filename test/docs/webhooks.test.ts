@@ -104,7 +104,7 @@ describe('webhook guide', () => {
     expect(JSON.parse(await script(4))).to.include({ status: 'running', after: 0 })
   })
 
-  it('verifies with either secret during a rotation', async () => {
+  it('verifies with either secret during a rotation, by headers of any class and case [HOOK-15]', async () => {
     expect(await script(5)).to.equal('whsec_\n')
     const next = (await guide.readJson<Shown>('rotated.json')).data.secret
     const { isAuthentic } = await import(pathToFileURL(join(guide.directory, 'verify.ts')).href)
@@ -115,7 +115,18 @@ describe('webhook guide', () => {
       name.toLowerCase(),
       value,
     ])
-    const verify = (own: string) => isAuthentic(Object.fromEntries(signed), Buffer.from(delivery.body), own)
+    const body = Buffer.from(delivery.body)
+    const verify = (own: string) => isAuthentic(Object.fromEntries(signed), body, own)
+    const sent = deliveryHeaders(delivery, secrets, now)
+    const signatures = sent['webhook-signature']?.split(' ')
+    for (const headers of [
+      sent,
+      new Headers(sent),
+      new Map(Object.entries(sent)),
+      Object.fromEntries(Object.entries(sent).map(([name, value]) => [name.toUpperCase(), value])),
+      { ...sent, 'webhook-signature': signatures },
+    ])
+      expect([secret, `${next}\n`].map((own) => isAuthentic(headers, body, own))).to.deep.equal([true, true])
     expect([secret, next, `whsec_${Buffer.alloc(32).toString('base64')}`].map(verify)).to.deep.equal([
       true,
       true,

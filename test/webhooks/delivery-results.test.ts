@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { LeasedDelivery } from '#webhooks/delivery-leases.ts'
 import { deliveryResultOf, endpointHealthOf, retryDelay_ms } from '#webhooks/delivery-results.ts'
-import type { AttemptResult } from '#webhooks/sender.ts'
+import type { AttemptResult, SentAttempt } from '#webhooks/sender.ts'
 
 const RETRIES = [60, 300, 1800, 7200, 21_600]
 const claim = (given: Partial<LeasedDelivery> = {}) =>
@@ -16,8 +16,7 @@ const attempt = (error: AttemptResult['error']): AttemptResult => ({
 })
 const succeeded = attempt(null)
 const failed = attempt('timeout')
-const result = (of: AttemptResult, given: Partial<LeasedDelivery> = {}) =>
-  deliveryResultOf(claim(given), of, RETRIES, 0)
+const result = (of: SentAttempt, given: Partial<LeasedDelivery> = {}) => deliveryResultOf(claim(given), of, RETRIES, 0)
 
 describe('result of an attempt', () => {
   it('schedules a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then gives up [HOOK-18]', () => {
@@ -54,6 +53,31 @@ describe('result of an attempt', () => {
         },
       ),
     )
+  })
+})
+
+describe('a pause that the receiver asks for', () => {
+  const pauseAfter = (retry_after_ms: number, tries = 0) =>
+    result({ ...attempt('http_status'), status: 429, retry_after_ms }, { tries })
+
+  for (const [asked, tries, waits] of [
+    [0, 0, 60_000],
+    [59_000, 0, 60_000],
+    [120_000, 0, 120_000],
+    [300_000, 0, 300_000],
+    [86_400_000, 0, 300_000],
+    [Number.POSITIVE_INFINITY, 1, 1_800_000],
+    [600_000, 2, 1_800_000],
+    [Number.POSITIVE_INFINITY, 4, 21_600_000],
+  ] as const) {
+    it(`of ${asked / 1000} s after attempt ${tries + 1} gives ${waits / 1000} s [HOOK-18]`, () => {
+      expect(pauseAfter(asked, tries).retry_ms).to.equal(waits)
+    })
+  }
+
+  it('adds no attempt, and is not stored [HOOK-18]', () => {
+    expect(pauseAfter(1_000, 5)).to.include({ status: 'failed', retry_ms: null })
+    expect(pauseAfter(1_000).attempt).to.deep.equal({ ...attempt('http_status'), status: 429 })
   })
 })
 

@@ -76,6 +76,24 @@ describe('one attempt', () => {
     })
   }
 
+  for (const [status, header, asked] of [
+    [429, '120', 120_000],
+    [503, 'Sat, 21 Nov 2026 12:05:00 GMT', 300_000],
+    [429, 'Sat, 21 Nov 2026 11:00:00 GMT', 0],
+    [503, '9'.repeat(60), Number('9'.repeat(60)) * 1000],
+    [503, 'tomorrow', undefined],
+    [500, '120', undefined],
+    [302, '120', undefined],
+    [200, '120', undefined],
+  ] as const) {
+    it(`has the pause of Retry-After: ${header.slice(0, 30)} with ${status}: ${asked} ms [HOOK-18]`, async () => {
+      const receiver = await receiverOf()
+      receiver.answer = (_received, response) => response.writeHead(status, { 'retry-after': header }).end()
+      const sender = senderOf({ clock: () => Date.parse('2026-11-21T12:00:00Z') })
+      expect((await sender.send(to(receiver.url))).retry_after_ms).to.equal(asked)
+    })
+  }
+
   it('times out if no answer comes [HOOK-17]', async () => {
     const receiver = await receiverOf()
     receiver.answer = () => {}
@@ -190,6 +208,130 @@ describe('one attempt', () => {
     })
     const sender = senderOf()
     while (!cut) expect(await sender.send(to(url))).to.include({ status: 200, error: null })
+  })
+
+  describe('with interim answers', () => {
+    const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+    const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'
+    const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+
+    /** Server that sends these parts after each request, one after the other; returns its URL and the requests so far. */
+    const answering = async (...parts: string[]) => {
+      const seen = { requests: 0, connections: new Set<Socket>() }
+      const url = await tcpServer((socket) => {
+        seen.requests += 1
+        seen.connections.add(socket.setNoDelay())
+        const sendFrom = (index: number): void => {
+          const part = parts[index]
+          if (part === '(end)') socket.end()
+          else if (part !== undefined) socket.write(part, () => setImmediate(sendFrom, index + 1))
+        }
+        sendFrom(0)
+      })
+      return { url, seen }
+    }
+
+    for (const [name, parts] of [
+      ['100 Continue', [CONTINUE + OK]],
+      ['100 Continue in a packet of its own', [CONTINUE, OK]],
+      ['100 twice', [CONTINUE + CONTINUE, OK]],
+      ['100 byte by byte', [...CONTINUE, ...OK]],
+      ['100 of HTTP/1.0 without a reason', ['HTTP/1.0 100\r\n\r\n', OK]],
+      [
+        '102 and 103 with headers',
+        ['HTTP/1.1 102 Processing\r\nX-A: b\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', OK],
+      ],
+      [
+        '100 with headers of a final answer',
+        ['HTTP/1.1 100 Continue\r\nContent-Length: 0\r\nConnection: close\r\n\r\n', OK],
+      ],
+      ['a status without a name', ['HTTP/1.1 199 \r\n\r\n', OK]],
+      ['100 before chunks', [CONTINUE, CHUNKED]],
+    ] as const) {
+      it(`passes over ${name}: one POST, recorded as delivered [HOOK-83]`, async () => {
+        const { url, seen } = await answering(...parts)
+        const sender = senderOf()
+        for (let n = 1; n <= 3; n++) {
+          expect(await sender.send(to(url))).to.include({ status: 200, error: null, response: 'ok' })
+          expect(seen.requests).to.equal(n)
+        }
+      })
+    }
+
+    it('keeps the connection for further deliveries [HOOK-83]', async () => {
+      const { url, seen } = await answering(CONTINUE, CHUNKED)
+      const sender = senderOf()
+      for (let n = 0; n < 10; n++) await sender.send(to(url))
+      expect(seen.connections.size).to.be.below(4)
+    })
+
+    it('passes over 100 Continue of Node’s own server [HOOK-83]', async () => {
+      const receiver = await receiverOf()
+      receiver.answer = (_received, response) => {
+        response.writeContinue()
+        response.writeEarlyHints({ link: '</a>; rel=preload' })
+        response.writeHead(503).end('depois')
+      }
+      expect(await senderOf().send(to(receiver.url))).to.include({
+        status: 503,
+        error: 'http_status',
+        response: 'depois',
+      })
+      expect(receiver.received).to.have.length(1)
+    })
+
+    for (const [name, head] of [
+      ['101', 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
+      ['101 without headers', 'HTTP/1.1 101\r\n\r\n'],
+      ['101 after 100', `${CONTINUE}HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n`],
+    ] as const) {
+      it(`fails at once on ${name}: one POST [HOOK-83]`, async () => {
+        const { url, seen } = await answering(head + OK)
+        expect(await senderOf().send(to(url))).to.include({ status: 101, error: 'http_status' })
+        expect(seen.requests).to.equal(1)
+      })
+    }
+
+    for (const [name, parts, error] of [
+      ['100 and the end', [CONTINUE, '(end)'], 'connection_lost'],
+      ['half a status line and the end', ['HTTP/1.1 20', '(end)'], 'connection_lost'],
+      ['half a head and the end', ['HTTP/1.1 200 OK\r\nContent-Le', '(end)'], 'connection_lost'],
+      ['no HTTP', ['+OK POP3 ready\r\n', '(end)'], 'invalid_response'],
+      ['nothing but the end', ['(end)'], 'connection_lost'],
+    ] as const) {
+      it(`makes one POST on a fresh connection that answers with ${name} [HOOK-83]`, async () => {
+        const { url, seen } = await answering(...parts)
+        expect(await senderOf().send(to(url))).to.include({ status: null, error })
+        expect(seen.requests).to.equal(1)
+      })
+    }
+
+    it('times out after endless interim answers, or gives up at their bound: one POST [HOOK-83]', async () => {
+      const silent = await answering(CONTINUE)
+      expect(await senderOf({ timeout_ms: 100 }).send(to(silent.url))).to.include({ status: null, error: 'timeout' })
+      const endless = await answering(CONTINUE.repeat(1_000))
+      expect(await senderOf().send(to(endless.url))).to.include({ status: null })
+      expect([silent.seen.requests, endless.seen.requests]).to.deep.equal([1, 1])
+    })
+
+    it('sends nothing again once a reused connection has begun an answer [HOOK-83]', async () => {
+      let requests = 0
+      let isReused = false
+      const seen = new Set<Socket>()
+      const url = await tcpServer((socket) => {
+        requests += 1
+        isReused = seen.has(socket)
+        seen.add(socket)
+        if (isReused) socket.end(CONTINUE)
+        else socket.write(OK)
+      })
+      const sender = senderOf()
+      for (let n = 1; !isReused; n++) {
+        const { status, error } = await sender.send(to(url))
+        expect([status, error]).to.deep.equal(isReused ? [null, 'connection_lost'] : [200, null])
+        expect(requests).to.equal(n)
+      }
+    })
   })
 
   describe('without private targets', () => {

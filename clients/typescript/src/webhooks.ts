@@ -21,7 +21,7 @@ export interface Delivery {
 }
 
 export interface VerifyOptions {
-  /** The whole `whsec_…`. */
+  /** The whole `whsec_…`; blanks and line ends around it do not count. */
   readonly secret: string
   /** Maximum difference between the time of a delivery and the local clock, in seconds. */
   readonly toleranceSeconds?: number
@@ -29,12 +29,49 @@ export interface VerifyOptions {
   readonly now?: number
 }
 
-type HeadersLike = Headers | Readonly<Record<string, string | string[] | undefined>>
+type HeaderValue = string | number | readonly string[] | null | undefined
+
+/** Headers of any library: a `Headers` of any class, a Map, pairs, Node's `rawHeaders`, or a plain object; names in any case. */
+export type HeadersLike =
+  | readonly string[]
+  | Iterable<readonly [string, HeaderValue]>
+  | { get(name: string): string | null | undefined }
+  | Readonly<Record<string, HeaderValue>>
 
 const TOLERANCE_SECONDS = 300
 
-const headerOf = (headers: HeadersLike, name: string): string | null =>
-  headers instanceof Headers ? headers.get(name) : (headers[name]?.toString() ?? null)
+/** Bounds the work for forged headers. */
+const MOST_HEADERS = 1_000
+
+const isRaw = (headers: HeadersLike): headers is readonly string[] =>
+  Array.isArray(headers) && typeof headers[0] === 'string'
+
+const isIterable = (headers: object): headers is Iterable<readonly [string, HeaderValue]> => Symbol.iterator in headers
+
+/** Values by lower-case name; the first of several spellings counts. */
+function headersByName(headers: HeadersLike): ReadonlyMap<string, string> {
+  const byName = new Map<string, string>()
+  const add = (name: string, value: HeaderValue) => {
+    const text = typeof value === 'object' ? value?.join(' ') : value?.toString()
+    if (text !== undefined && !byName.has(name.toLowerCase())) byName.set(name.toLowerCase(), text.trim())
+  }
+  if (isRaw(headers))
+    for (let at = 0; at < Math.min(headers.length, 2 * MOST_HEADERS); at += 2) add(headers[at] ?? '', headers[at + 1])
+  else if (isIterable(headers)) {
+    let count = 0
+    for (const [name, value] of headers) if (count++ < MOST_HEADERS) add(name, value)
+  } else if (typeof headers.get === 'function') for (const name of READ_HEADERS) add(name, headers.get(name))
+  else for (const [name, value] of Object.entries(headers).slice(0, MOST_HEADERS)) add(name, value as HeaderValue)
+  return byName
+}
+
+const READ_HEADERS = [
+  'webhook-id',
+  'webhook-timestamp',
+  'webhook-signature',
+  'x-service-sequence',
+  'x-service-revision',
+]
 
 /**
  * Parses the delivery of a request from the raw bytes of its body; null if it is not from the service, or too old.
@@ -46,7 +83,8 @@ export async function verifyWebhook(
   body: Uint8Array,
   { secret, toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions,
 ): Promise<Delivery | null> {
-  const [id, timestamp] = [headerOf(headers, 'webhook-id') ?? '', headerOf(headers, 'webhook-timestamp') ?? '']
+  const received = headersByName(headers)
+  const [id, timestamp] = [received.get('webhook-id') ?? '', received.get('webhook-timestamp') ?? '']
   if (id === '' || !/^\d+$/.test(timestamp)) return null
   if (Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds) return null
   const key = await crypto.subtle.importKey('raw', keyOf(secret), HMAC, false, ['verify'])
@@ -54,19 +92,20 @@ export async function verifyWebhook(
   const signed = new Uint8Array(head.length + body.length)
   signed.set(head)
   signed.set(body, head.length)
-  const given = (headerOf(headers, 'webhook-signature') ?? '').split(' ').slice(0, MOST_SIGNATURES)
-  for (const each of given) {
-    const signature = /^v1,([A-Za-z0-9+/]{43}=)$/.exec(each)?.[1]
-    // The platform compares in constant time.
-    if (signature && (await crypto.subtle.verify('HMAC', key, bytesOf(signature), signed)))
-      return deliveryOf(id, headers, body)
+  const given = [...(received.get('webhook-signature') ?? '').matchAll(SIGNATURES)].slice(0, MOST_SIGNATURES)
+  for (const [, signature = ''] of given) {
+    // Compared by the platform, in constant time.
+    if (await crypto.subtle.verify('HMAC', key, bytesOf(signature), signed)) return deliveryOf(id, received, body)
   }
   return null
 }
 
 const HMAC = { name: 'HMAC', hash: 'SHA-256' }
 
-/** The service sends one signature, and two during a rotation. Limits the work for forged headers. */
+/** Separated by a space, or by a comma where a library has joined two headers. */
+const SIGNATURES = /(?<![^\s,])v1,([A-Za-z0-9+/]{43}=)(?![^\s,])/g
+
+/** The service sends one signature, and two during a rotation. Bounds the work for forged headers. */
 const MOST_SIGNATURES = 4
 
 const bytesOf = (base64: string): Uint8Array<ArrayBuffer> =>
@@ -74,15 +113,15 @@ const bytesOf = (base64: string): Uint8Array<ArrayBuffer> =>
 
 /** Decodes a secret. @throws if the text is no secret */
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {
-  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.trim())?.[1]
   if (encoded === undefined) throw new Error('secret must be the whole whsec_… of the webhook')
   return bytesOf(encoded)
 }
 
-function deliveryOf(id: string, headers: HeadersLike, body: Uint8Array): Delivery {
+function deliveryOf(id: string, headers: ReadonlyMap<string, string>, body: Uint8Array): Delivery {
   const numberOf = (name: string) => {
-    const text = headerOf(headers, name)
-    return text === null ? null : Number(text)
+    const text = headers.get(name)
+    return text === undefined ? null : Number(text)
   }
   return {
     id,
@@ -95,30 +134,46 @@ function deliveryOf(id: string, headers: HeadersLike, body: Uint8Array): Deliver
 /** Stores a delivery before it is acknowledged. If it throws, the service delivers again. */
 export type Receive = (delivery: Delivery) => Promise<void> | void
 
-/** Larger bodies are not from the service. */
+export interface HandlerOptions extends VerifyOptions {
+  /** Gets what `receive` throws, and why a request could not be verified; the answer is 500. `console.error` if absent. */
+  readonly onError?: (error: unknown) => unknown
+}
+
+/** Largest body of a delivery, in bytes. Larger ones are none of the service's. */
 const MAX_BYTES = 5_000_000
 
+/** The status of the answer; never throws. */
 async function answerTo(
   headers: HeadersLike,
-  body: Uint8Array | null,
-  options: VerifyOptions,
+  readBody: () => Promise<Uint8Array | null>,
+  { onError = console.error, ...options }: HandlerOptions,
   receive: Receive,
 ): Promise<number> {
-  const delivery = body && (await verifyWebhook(headers, body, options))
-  if (!delivery) return 401
-  await receive(delivery)
-  return 204
+  try {
+    const body = await readBody()
+    const delivery = body && (await verifyWebhook(headers, body, options))
+    if (!delivery) return 401
+    await receive(delivery)
+    return 204
+  } catch (error) {
+    try {
+      await onError(error)
+    } catch (failure) {
+      console.error(failure)
+    }
+    return 500
+  }
 }
 
 /** Handler for Fetch requests, as in Deno, Bun, workers, Hono, Next. */
 export const fetchHandler =
-  (options: VerifyOptions, receive: Receive) =>
+  (options: HandlerOptions, receive: Receive) =>
   async (request: Request): Promise<Response> => {
-    const body = new Uint8Array(await request.arrayBuffer())
-    const status = await answerTo(request.headers, body.length > MAX_BYTES ? null : body, options, receive).catch(
-      () => 500,
-    )
-    return new Response(null, { status })
+    const read = async () => {
+      const body = new Uint8Array(await request.arrayBuffer())
+      return body.length > MAX_BYTES ? null : body
+    }
+    return new Response(null, { status: await answerTo(request.headers, read, options, receive) })
   }
 
 /** Common part of Node's and Express's requests. */
@@ -132,17 +187,11 @@ interface NodeResponse {
   writeHead(status: number): { end(): unknown }
 }
 
-/**
- * Handler for Express or `node:http`: place it before any JSON parser, or behind `express.raw({ type:
- * 'application/json' })`.
- */
+/** A handler of Express, or of `node:http`: before any parser of JSON, or behind `express.raw({ type: 'application/json', limit: '5mb' })`; its own limit refuses larger sales. */
 export const expressHandler =
-  (options: VerifyOptions, receive: Receive) =>
+  (options: HandlerOptions, receive: Receive) =>
   async (request: NodeRequest, response: NodeResponse): Promise<void> => {
-    const status = await bytesOfRequest(request)
-      .then((body) => answerTo(request.headers, body, options, receive))
-      .catch(() => 500)
-    response.writeHead(status).end()
+    response.writeHead(await answerTo(request.headers, () => bytesOfRequest(request), options, receive)).end()
   }
 
 /** Parts of Fastify's request and reply; the body is raw with a parser for `application/json` that keeps the buffer. */
@@ -153,10 +202,10 @@ interface FastifyRequest {
 
 /** Handler for Fastify with a content type parser with `parseAs: 'buffer'`. */
 export const fastifyHandler =
-  (options: VerifyOptions, receive: Receive) =>
+  (options: HandlerOptions, receive: Receive) =>
   async ({ headers, body }: FastifyRequest, reply: { code(status: number): { send(): unknown } }): Promise<unknown> => {
-    const status = await answerTo(headers, body instanceof Uint8Array ? body : null, options, receive).catch(() => 500)
-    return reply.code(status).send()
+    const read = async () => (body instanceof Uint8Array ? body : null)
+    return reply.code(await answerTo(headers, read, options, receive)).send()
   }
 
 /** Null if the body is too large. @throws if a parser has read the bytes and kept none */

@@ -3,11 +3,19 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express from 'express'
-import { secretOf } from '../../../src/domain/webhook-secret.ts'
+import { Headers as UndiciHeaders } from 'undici'
+import { webhookSecretOf } from '../../../src/domain/webhook-secret.ts'
 import { deliveryHeaders } from '../../../src/webhooks/signature.ts'
-import { type Delivery, expressHandler, fastifyHandler, fetchHandler, verifyWebhook } from '../src/webhooks.ts'
+import {
+  type Delivery,
+  expressHandler,
+  fastifyHandler,
+  fetchHandler,
+  type HeadersLike,
+  verifyWebhook,
+} from '../src/webhooks.ts'
 
-const [SECRET, NEXT] = [1, 2].map((byte) => secretOf(Buffer.alloc(32, byte))) as [string, string]
+const [SECRET, NEXT] = [1, 2].map((byte) => webhookSecretOf(Buffer.alloc(32, byte))) as [string, string]
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 const BODY = JSON.stringify({
   event: 'sale.completed',
@@ -71,29 +79,91 @@ describe('verification of a delivery', () => {
     expect(await verify({ ...older, 'webhook-signature': older['x-service-signature'] ?? '' })).to.equal(null)
   })
 
-  it('throws for an invalid secret', async () => {
-    for (const secret of ['', 'whsec_', SECRET.slice(6), `${SECRET} `]) {
+  /** As the service sends it: `X-Service-Sequence`, `webhook-id`. */
+  const sent = () =>
+    deliveryHeaders(
+      { id: ID, event: 'sale.completed', revision: 41, sequence: 9, body: BODY },
+      { secret: SECRET, next_secret: NEXT, switch_at: new Date(NOW + 60_000).toISOString() },
+      NOW,
+    )
+  const renamed = (change: (name: string) => string) =>
+    Object.fromEntries(Object.entries(sent()).map(([name, value]) => [change(name), value]))
+
+  for (const [name, headers] of [
+    ['a plain object as sent', () => sent()],
+    ['a plain object in capitals', () => renamed((each) => each.toUpperCase())],
+    [
+      'a plain object in capital initials',
+      () => renamed((each) => each.replace(/\b\w/g, (letter) => letter.toUpperCase())),
+    ],
+    [
+      'an object without prototype, with lists',
+      () =>
+        Object.assign(
+          Object.create(null),
+          Object.fromEntries(Object.entries(sent()).map(([each, value]) => [each, [value]])),
+        ),
+    ],
+    ['signatures in a list', () => ({ ...sent(), 'webhook-signature': sent()['webhook-signature']?.split(' ') })],
+    ['the platform’s Headers', () => new Headers(sent())],
+    ['undici’s Headers', () => new UndiciHeaders(sent())],
+    ['a Map', () => new Map(Object.entries(sent()))],
+    ['a Map in capitals', () => new Map(Object.entries(renamed((each) => each.toUpperCase())))],
+    ['pairs', () => Object.entries(sent())],
+    ['Node’s rawHeaders', () => Object.entries(sent()).flat()],
+    ['an object with get()', () => ({ get: (each: string) => new Headers(sent()).get(each) })],
+    [
+      'two headers of signatures, joined by a comma',
+      () => ({ ...sent(), 'webhook-signature': sent()['webhook-signature']?.replace(' ', ', ') }),
+    ],
+    [
+      'a signature of another version before',
+      () => ({ ...sent(), 'webhook-signature': `v2,AAAA ${sent()['webhook-signature']} v1a,BBBB` }),
+    ],
+  ] as const satisfies [string, () => HeadersLike][])
+    it(`is verified by ${name}, with either secret [KIT-63]`, async () => {
+      for (const secret of [SECRET, NEXT]) {
+        const delivery = await verifyWebhook(headers(), bytes(BODY), { secret, now: NOW })
+        expect(delivery).to.include({ id: ID, sequence: 9, revision: 41 })
+        expect(await verifyWebhook(headers(), bytes(`${BODY} `), { secret, now: NOW })).to.equal(null)
+      }
+    })
+
+  for (const [name, around] of [
+    ['a line end', (secret: string) => `${secret}\n`],
+    ['a line end of Windows', (secret: string) => `${secret}\r\n`],
+    ['blanks', (secret: string) => ` \t${secret}  `],
+  ] as const)
+    it(`is verified by a secret with ${name} around it [KIT-63]`, async () => {
+      expect(await verify(headersOf(), BODY, around(SECRET))).to.not.equal(null)
+      expect(await verify(headersOf(), BODY, around(NEXT))).to.equal(null)
+    })
+
+  it('cannot be verified with what is no secret, which is said', async () => {
+    for (const secret of ['', 'whsec_', SECRET.slice(6), `"${SECRET}"`]) {
       const error = await verify(headersOf(), BODY, secret).catch((thrown: unknown) => thrown)
       expect((error as Error).message).to.equal('secret must be the whole whsec_… of the webhook')
     }
   })
 })
 
-describe('delivery handlers', () => {
-  const options = { secret: SECRET, now: NOW }
+describe('handlers of deliveries', () => {
   let received: Delivery[]
+  let errors: string[]
+  const options = { secret: SECRET, now: NOW, onError: (error: unknown) => void errors.push((error as Error).message) }
   beforeEach(() => {
     received = []
+    errors = []
   })
   const receive = (delivery: Delivery) => void received.push(delivery)
   const fail = () => Promise.reject(new Error('the database is away'))
 
-  async function statusOf(listener: RequestListener, body = BODY): Promise<number> {
+  async function statusOf(listener: RequestListener, body = BODY, signed = BODY): Promise<number> {
     const server = createServer(listener).listen(0)
     await once(server, 'listening')
     try {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
-      const headers = { ...headersOf(), 'content-type': 'application/json' }
+      const headers = { ...headersOf(signed), 'content-type': 'application/json' }
       return (await fetch(url, { method: 'POST', headers, body })).status
     } finally {
       server.close()
@@ -121,7 +191,54 @@ describe('delivery handlers', () => {
     expect(received).to.deep.equal([])
   })
 
-  it('for Fetch and Fastify do the same', async () => {
+  it('tell onError what receive has thrown, and answer 500 [KIT-64]', async () => {
+    const reply = { code: (status: number) => ({ send: () => status }) }
+    const thrower = () => {
+      throw new Error('synchronous')
+    }
+    const request = () => new Request('http://localhost/hook', { method: 'POST', headers: headersOf(), body: BODY })
+    expect(await statusOf(expressHandler(options, fail))).to.equal(500)
+    expect((await fetchHandler(options, thrower)(request())).status).to.equal(500)
+    expect(await fastifyHandler(options, fail)({ headers: headersOf(), body: Buffer.from(BODY) }, reply)).to.equal(500)
+    expect((await fetchHandler({ ...options, secret: 'wrong' }, receive)(request())).status).to.equal(500)
+    expect(errors).to.deep.equal([
+      'the database is away',
+      'synchronous',
+      'the database is away',
+      'secret must be the whole whsec_… of the webhook',
+    ])
+  })
+
+  it('answer 500 whatever onError does, and tell console.error without one [KIT-64]', async () => {
+    const request = () => new Request('http://localhost/hook', { method: 'POST', headers: headersOf(), body: BODY })
+    const told: unknown[] = []
+    const original = console.error
+    console.error = (error: unknown) => void told.push((error as Error).message)
+    try {
+      const { onError: _, ...silent } = options
+      expect((await fetchHandler(silent, fail)(request())).status).to.equal(500)
+      for (const onError of [
+        () => {
+          throw new Error('no log')
+        },
+        () => Promise.reject(new Error('no log, later')),
+      ])
+        expect((await fetchHandler({ ...options, onError }, fail)(request())).status).to.equal(500)
+    } finally {
+      console.error = original
+    }
+    expect(told).to.deep.equal(['the database is away', 'no log', 'no log, later'])
+  })
+
+  it('take a sale of 500 lines behind express.raw() with the documented limit [KIT-64]', async () => {
+    const items = Array.from({ length: 500 }, (_, n) => ({ id: n, description: 'Pão de queijo '.repeat(17) }))
+    const sale = JSON.stringify({ ...JSON.parse(BODY), data: { id: 7, items } })
+    expect(sale.length).to.be.above(123_000)
+    expect(await statusOf(behind(express.raw({ type: 'application/json', limit: '5mb' })), sale, sale)).to.equal(204)
+    expect(await statusOf(behind(null), sale, sale)).to.equal(204)
+  })
+
+  it('of Fetch and Fastify do the same', async () => {
     const request = (body: string) =>
       new Request('http://localhost/hook', { method: 'POST', headers: headersOf(), body })
     expect((await fetchHandler(options, receive)(request(BODY))).status).to.equal(204)

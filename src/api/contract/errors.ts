@@ -31,6 +31,7 @@ export const DETAILS = {
     deleted: z.literal(true).optional(),
   }),
   person_forgotten: z.strictObject({ subject: z.string() }),
+  rotation_running: z.strictObject({ until: Timestamp }),
   retention_required: z.strictObject({
     until: z.iso.date().nullable(),
     needed_by: z.array(Need).min(1),

@@ -22,7 +22,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   ground:
     'Por que se esquece: `holder_request` (a pessoa pediu), `consent_withdrawn` (retirou o consentimento), `purpose_ended` (não são mais necessários) ou `unlawful` (não deviam ter sido guardados).',
   queue: 'Se o que ainda é necessário pode esperar até o dia em que não for mais.',
-  'details.until': 'Primeiro dia em que nenhum documento precisa mais da pessoa; `null` se nenhum precisa.',
+  'details.until':
+    'Primeiro dia em que nenhum documento precisa mais da pessoa (`null` se nenhum precisa), ou fim da troca do segredo.',
   'needed_by.until': 'Até quando precisa da pessoa; `null` enquanto estiver em aberto.',
   'needed_by.kind': 'O que precisa da pessoa: venda, conta a receber, conta a pagar ou pedido.',
   needed_by: 'Registros que ainda precisam da pessoa, os primeiros de cada tipo.',
@@ -73,7 +74,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
 
   // All records
   id: 'Identificador do registro no serviço.',
-  external_id: 'Identificador do registro no seu sistema, único por recurso.',
+  external_id:
+    'Identificador do registro no seu sistema, único por recurso. `.` e `..` são recusados ao gravar: não cabem em um endereço.',
   name: 'Nome.',
   created_at: 'Quando foi criado.',
   updated_at: 'Última alteração.',
@@ -363,6 +365,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   pause_reason:
     'Por que as entregas esperam: falta o adicional de API, ou a chave do endereço foi revogada ou venceu; `null` se não esperam.',
   last_success_at: 'Última entrega respondida com 2xx.',
+  overlap_ends_at: 'Até quando o segredo antigo ainda assina, durante uma troca; `null` se não há.',
   failing_since: 'Primeira falha depois do último sucesso; `null` se não há.',
   webhook_id: 'O endereço.',
   'path.delivery_id': 'O id da entrega, o mesmo do cabeçalho X-Service-Delivery.',

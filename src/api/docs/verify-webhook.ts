@@ -3,17 +3,20 @@ export const VERIFY = `import { createHmac, timingSafeEqual } from 'node:crypto'
 
 const TOLERANCE_SECONDS = 300
 
-export type Headers = Readonly<Record<string, string | string[] | undefined>>
+/** A plain object, a Map or \`Headers\`, with names in any case. */
+export type Headers = Iterable<readonly [string, unknown]> | Readonly<Record<string, unknown>>
 
 /** Whether a request comes from the service: \`body\` is what arrived, byte for byte, \`secret\` the whole \`whsec_…\`. */
 export function isAuthentic(headers: Headers, body: Buffer, secret: string, now = Date.now()): boolean {
-  const id = String(headers['webhook-id'])
-  const timestamp = String(headers['webhook-timestamp'])
+  const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers)
+  const header = new Map(pairs.map(([name, value]) => [name.toLowerCase(), [value].flat().join(' ')]))
+  const id = header.get('webhook-id') ?? ''
+  const timestamp = header.get('webhook-timestamp') ?? ''
   if (!/^\\d+$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > TOLERANCE_SECONDS) return false
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const key = Buffer.from(secret.trim().replace(/^whsec_/, ''), 'base64')
   const signature = createHmac('sha256', key).update(\`\${id}.\${timestamp}.\`).update(body).digest('base64')
   const expected = Buffer.from(\`v1,\${signature}\`)
-  return String(headers['webhook-signature']).split(' ').some((each) => {
+  return (header.get('webhook-signature') ?? '').split(' ').some((each) => {
     const given = Buffer.from(each)
     return given.length === expected.length && timingSafeEqual(given, expected)
   })

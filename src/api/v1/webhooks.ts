@@ -35,6 +35,7 @@ const webhookExample = {
   pause_reason: null,
   last_success_at: '2026-11-21T08:17:15.123-03:00',
   failing_since: null,
+  overlap_ends_at: null,
 }
 
 const webhookShape = {
@@ -49,6 +50,7 @@ const webhookShape = {
   pause_reason: z.enum(['plan_required', 'key_revoked', 'key_expired']).nullable(),
   last_success_at: Timestamp.nullable(),
   failing_since: Timestamp.nullable(),
+  overlap_ends_at: Timestamp.nullable(),
 }
 
 /** An address that receives events (projections/webhooks.ts). */
@@ -229,11 +231,12 @@ export const webhookRoutes: readonly Route[] = [
     operation: 'rotateWebhookSecret',
     summary: 'Troca o segredo de um endereço de webhook',
     description:
-      'O novo `secret` aparece somente nesta resposta. Durante `overlap_hours` (24 por padrão) o antigo ainda assina `X-Service-Signature`, e o novo assina `X-Service-Signature-Next`; depois o novo toma o lugar.',
+      'O novo `secret` aparece somente nesta resposta. Durante `overlap_hours` (24 por padrão) o antigo ainda assina `X-Service-Signature`, e o novo assina `X-Service-Signature-Next`; depois o novo toma o lugar. Enquanto isso outra troca é 409 `rotation_running`, com `details.until`; `overlap_hours` 0 é sempre aceito e encerra já todos os outros segredos, como quando um vazou.',
     body: RotationFields,
     example: { overlap_hours: 24 },
     reply: singleOf(WebhookWithSecret),
     status: 200,
+    refusals: ['rotation_running'],
     command: rotateSecret,
     input(params, body, { newSecret }) {
       const id = pathId(params.id)

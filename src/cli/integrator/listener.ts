@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { v5 as uuidv5 } from 'uuid'
 import { isSubscribed, type WebhookEvent } from '#events/webhooks.ts'
+import { retryDelay_ms } from '#webhooks/delivery-results.ts'
 import type { AttemptResult, Sender } from '#webhooks/sender.ts'
 import { type EventStreamOptions, followEventStream } from './event-stream-client.ts'
 import { RequestRefused } from './service-client.ts'
@@ -61,11 +62,12 @@ type Delivery = Omit<Parameters<Sender['send']>[0], 'url' | 'secret' | 'next_sec
 /** Returns whether the address answered 410. */
 async function deliver(delivery: Delivery, listening: ListenerRun, onTried: ListenerRun['onTried']): Promise<boolean> {
   const { forwardTo: url, secret, sender, signal, pausesMs = PAUSES_MS } = listening
+  const retrySeconds = pausesMs.map((ms) => ms / 1000)
   for (let attempt = 1; ; attempt++) {
     const made = await sender.send({ ...delivery, url, secret, next_secret: null, switch_at: null })
-    const { status, duration_ms, error } = made
+    const { status, duration_ms, error, retry_after_ms } = made
     const isGone = error === 'gone'
-    const again_in_ms = error === null || isGone ? null : (pausesMs[attempt - 1] ?? null)
+    const again_in_ms = error === null || isGone ? null : retryDelay_ms(retrySeconds, attempt, 0, retry_after_ms)
     const { id, event, revision, sequence } = delivery as Delivery & { revision: number; sequence: number }
     onTried({ delivery: id, event, revision, sequence, attempt, status, duration_ms, error, again_in_ms })
     if (again_in_ms === null) return isGone

@@ -4,6 +4,7 @@ import { networkOf } from '#access/minute-limit.ts'
 import { JsonLimitExceeded, type JsonLimits, parseBoundedJson } from '#lib/bounded-json.ts'
 import type { MemoryBudget, MemoryUse } from '#lib/memory-budget.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
+import { isJsonType } from '../content-type.ts'
 import { Problem } from '../problems.ts'
 import { shareOf } from '../share-of.ts'
 
@@ -65,7 +66,7 @@ function readBytes(limit: number, room: BodyBudget): RequestHandler {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
     const isSent = encoding !== undefined || Number(length ?? 0) > 0
     if (!isSent || METHODS_WITHOUT_BODY.includes(request.method)) return next()
-    if (type === undefined || !/^application\/json\s*(;\s*charset="?utf-?8"?\s*)?$/i.test(type)) {
+    if (type === undefined || !isJsonType(type)) {
       next(new Problem('unsupported_media_type'))
       return
     }

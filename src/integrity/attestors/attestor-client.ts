@@ -1,4 +1,5 @@
-import { request } from 'undici'
+import { Agent, buildConnector, request } from 'undici'
+import { passingInterimAnswers } from '#lib/outbound-connections.ts'
 import { AttestorFailed } from './attestor.ts'
 
 /** Limit from the request to the last byte of the response. */
@@ -7,6 +8,9 @@ const TIMEOUT_MS = 15_000
 const MAX_BYTES = 65_536
 /** Length of an error body quoted to the operator. */
 const QUOTED_CHARS = 200
+
+/** Its connections end with their request. */
+const agent = new Agent({ connect: passingInterimAnswers(buildConnector({ timeout: TIMEOUT_MS })) })
 
 interface Call {
   readonly method: 'POST' | 'PUT'
@@ -35,7 +39,7 @@ export async function callAttestor({
 }: Call): Promise<AttestorAnswer> {
   try {
     const ends = AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)])
-    const { statusCode, body } = await request(url, { ...options, signal: ends, reset: true })
+    const { statusCode, body } = await request(url, { ...options, signal: ends, reset: true, dispatcher: agent })
     return { status: statusCode, body: await bounded(body) }
   } catch (error) {
     if (error instanceof AttestorFailed) throw error

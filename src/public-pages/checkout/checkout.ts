@@ -4,6 +4,7 @@ import { Alias } from '#commands/stores.ts'
 import { canBePaid } from '#domain/orders.ts'
 import { CHECKOUT, formCodeOf, isFormCode, isTokenOf, orderIdOf, type PaymentLinks } from '#domain/payment-link.ts'
 import { Email } from '#domain/text.ts'
+import { dropFormCharset, FORM_TYPE } from '#http/content-type.ts'
 import {
   bodyProblem,
   holdBody,
@@ -204,7 +205,8 @@ const parseForm = express.urlencoded({ extended: false, limit: FORM_BYTES, param
 async function requireForm(desk: CheckoutContext, request: Request, response: Response): Promise<void> {
   const site = request.get('sec-fetch-site')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw new Problem('cross_site_form')
-  if (!request.is('application/x-www-form-urlencoded')) throw new Problem('unsupported_media_type')
+  dropFormCharset(request)
+  if (!request.is(FORM_TYPE)) throw new Problem('unsupported_media_type')
   holdBody(unauthenticatedBodyBudget(desk.unauthenticatedBodies.checkouts), FORM_BYTES, request, response)
   await new Promise<void>((resolve, reject) => {
     parseForm(request, response, (error?: unknown) =>

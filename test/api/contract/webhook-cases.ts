@@ -71,7 +71,14 @@ export const webhookCases: Cases = {
   deleteWebhook: { 204: about() },
   enableWebhook: { 200: off },
   disableWebhook: { 200: about() },
-  rotateWebhookSecret: { 200: about({ overlap_hours: 2 }) },
+  rotateWebhookSecret: {
+    200: about({ overlap_hours: 2 }),
+    async rotation_running(world) {
+      const id = await registered(world)
+      await world.company.post(`/webhooks/${id}/rotate-secret`)
+      return { params: { id }, body: { overlap_hours: 2 } }
+    },
+  },
   listWebhookDeliveries: {
     200: async (world) => ({ ...(await delivered(world)), query: { status: 'pending', event: 'webhook.test' } }),
   },

@@ -93,6 +93,9 @@ describe('errors of API v1: body', () => {
       'application/jsonp',
       'application/json; charset=iso-8859-1',
       'application/json; charset=utf-16',
+      'application/json; charset=',
+      'application/json; charset=utf-7; charset=utf-8',
+      'application/json, application/json',
       'xapplication/json',
     ]) {
       expectProblem(await ask(type), 415, 'unsupported_media_type')
@@ -103,6 +106,14 @@ describe('errors of API v1: body', () => {
       'application/json;charset=utf-8',
       'application/json; charset=UTF-8',
       'application/json; charset="utf-8"',
+      'application/json; charset=utf8',
+      'application/json;charset=UTF8',
+      'application/json; charset="Utf8"',
+      "application/json; charset='utf-8'",
+      'application/json; charset=utf_8',
+      'application/json ; charset = utf8 ;',
+      'application/json;',
+      'application/json; odata.metadata=minimal; charset=utf8',
     ]) {
       expectInvalid(await ask(type), ['name'])
     }

@@ -61,8 +61,8 @@ describe('tillbook listen and trigger', () => {
   const sell = (company: TestCompany, name: string) => company.post('/catalog/categories', { name })
   const namesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).data.name)
 
-  /** Starts a listener at the first event. */
-  function start(key: string, more: { url?: string; events?: string[] } = {}) {
+  /** Listens from the first event on. */
+  function start(key: string, more: { url?: string; events?: string[]; pausesMs?: number[] } = {}) {
     const stop = new AbortController()
     const tried: ListenerAttempt[] = []
     const away: string[] = []
@@ -75,7 +75,7 @@ describe('tillbook listen and trigger', () => {
       events: more.events ?? null,
       sender,
       signal: stop.signal,
-      pausesMs: [1, 1],
+      pausesMs: more.pausesMs ?? [1, 1],
       onAway: (reason) => away.push(reason),
       onTried: (one) => tried.push(one),
     }).catch((error: unknown) => error)
@@ -165,7 +165,25 @@ describe('tillbook listen and trigger', () => {
     expect(receiver.received.map(({ headers }) => headers['webhook-id'])).to.deep.equal([...new Set(ids)])
   })
 
-  it('listen misses and duplicates nothing after a disconnect, and reports it [KIT-14]', async () => {
+  it('a listener passes over interim answers, and waits as long as the receiver asks, at most the next pause [HOOK-83, KIT-13]', async () => {
+    const company = await api.company()
+    const statuses = [503, 429, 204]
+    receiver.answer = (_received, response) => {
+      response.writeContinue()
+      response.writeHead(statuses.shift() ?? 204, { 'retry-after': '3600' }).end()
+    }
+    const { tried } = start(company.key, { events: ['category.created'], pausesMs: [1, 30, 5] })
+    await sell(company, 'Pães')
+    await until(() => tried.length === 3)
+    expect(tried.map(({ attempt, status, again_in_ms }) => [attempt, status, again_in_ms])).to.deep.equal([
+      [1, 503, 30],
+      [2, 429, 30],
+      [3, 204, null],
+    ])
+    expect(receiver.received).to.have.length(3)
+  })
+
+  it('a listener misses nothing and doubles nothing when it is cut off, and tells of it [KIT-14]', async () => {
     const company = await api.company()
     const proxy = await startCutProxy('127.0.0.1', Number(new URL(api.url).port))
     closing.push(() => proxy.close())

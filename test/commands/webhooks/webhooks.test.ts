@@ -9,6 +9,7 @@ import {
   updateWebhook,
   WebhookFields,
 } from '#commands/webhooks.ts'
+import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
@@ -169,10 +170,19 @@ describe('rotate secret', () => {
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_new', next_secret: null, switch_at: null })
   })
 
-  it('replaces the next secret if rotated again within the overlap', async () => {
-    const scenario = await withSecret('whsec_lost', minute(60))
-    const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 1, secret: 'whsec_new' })
-    expect(secretLeftBy(decided)).to.include({ secret: 'whsec_old', next_secret: 'whsec_new' })
+  it('is refused during the overlap of another rotation [HOOK-84]', async () => {
+    for (const overlap_hours of [1, 24, 168]) {
+      const scenario = await withSecret('whsec_next', minute(60))
+      const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours, secret: 'whsec_new' })
+      decided.refuses('rotation_running', { until: inZone(minute(60), 'America/Sao_Paulo') })
+    }
+  })
+
+  it('ends all other secrets at once without an overlap, also during one [HOOK-84]', async () => {
+    const scenario = await withSecret('whsec_leaked', minute(60))
+    const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 0, secret: 'whsec_new' })
+    decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }))
+    expect(secretLeftBy(decided)).to.include({ secret: 'whsec_new', next_secret: null, switch_at: null })
   })
 
   it('keeps the secret that is current after the overlap as the signing one', async () => {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { ProviderUnavailable } from '#payments/provider-port.ts'
 import { ACCESS_TOKEN, account, failure, json, newPayment, shown, useProvider } from './provider.ts'
@@ -31,6 +32,37 @@ describe('payment provider client: responses', () => {
       expect(await provider.clientOf().getPayment(account, '1')).to.include({ amountCents: cents })
     })
   }
+
+  for (const [name, begin] of [
+    ['100 Continue', (response) => response.writeContinue()],
+    [
+      '100 twice and 102',
+      (response) => {
+        response.writeContinue()
+        response.writeContinue()
+        response.writeProcessing()
+      },
+    ],
+    ['103 Early Hints', (response) => response.writeEarlyHints({ link: '</a>; rel=preload' })],
+  ] as const satisfies [string, (response: ServerResponse) => void][]) {
+    it(`passes over ${name} before an answer: one call [PAY-7]`, async () => {
+      provider.answer = (request, response) => {
+        begin(response)
+        json(201, shown())(request, response)
+      }
+      expect(await provider.clientOf().createPayment(account, newPayment())).to.include({ id: '1300555' })
+      expect(provider.calls).to.have.length(1)
+    })
+  }
+
+  it('counts 101 as unavailable [PAY-7]', async () => {
+    provider.answer = (request) =>
+      request.socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n')
+    expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(
+      ProviderUnavailable,
+    )
+    expect(provider.calls).to.have.length(1)
+  })
 
   it('parses ids and references from numbers or texts', async () => {
     provider.answer = json(200, shown({ id: '1300555', external_reference: 17, metadata: null, status_detail: null }))

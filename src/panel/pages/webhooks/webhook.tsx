@@ -71,6 +71,7 @@ async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
             ['Avisos', eventNames(webhook.events)],
             ['Último sucesso', time(webhook.last_success_at) ?? 'Nunca'],
             ['Falhando desde', time(webhook.failing_since)],
+            ['Segredo anterior vale até', time(webhook.overlap_ends_at)],
           ]}
         />
       </Card>
@@ -157,7 +158,7 @@ const ROTATION: Fields = {
     label: 'Horas em que o segredo antigo ainda vale',
     kind: integerInput,
     isRequired: true,
-    hint: 'De 0 a 168. Durante elas as entregas levam as duas assinaturas.',
+    hint: 'De 0 a 168. Durante elas as entregas levam as duas assinaturas. 0 encerra já o segredo antigo.',
   },
 }
 
