@@ -19,6 +19,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import { type PaymentObject, paymentRecorded } from '#projections/order-payments.ts'
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
+import { ListedRefunds, restockedItems, settledRefunds } from './settle-refunds.ts'
 
 /** Payment as reported by the provider. The caller has checked its order and amount. */
 export const RecordPaymentInput = z.strictObject({
@@ -36,6 +37,8 @@ export const RecordPaymentInput = z.strictObject({
     refunded: true,
     changed_at: true,
   }).shape,
+  /** All refunds of the payment; absent if not reported. */
+  refunds: ListedRefunds.optional(),
 })
 export type RecordPaymentInput = z.infer<typeof RecordPaymentInput>
 
@@ -50,7 +53,7 @@ export const recordPayment = command<RecordPaymentInput>({
   needs: ({ id }) => [orderById(id)],
   needsMore: (rows, { id }) => {
     const order = rows.get(orderById(id))
-    return order ? [storeById(order.store_id)] : []
+    return order ? [storeById(order.store_id), ...restockedItems(order.doc.refunds)] : []
   },
   decide(rows, input, { now }) {
     const { id, provider_payment_id, attempt_id } = input
@@ -64,7 +67,9 @@ export const recordPayment = command<RecordPaymentInput>({
     const isMove = told !== null && judge(before, told) === 'applied'
     // A newly found attempt is recorded even if the status is not new.
     const isFound = known !== null && attempt !== null && attempt !== known
-    if (!isMove && !isFound) return accept('unchanged', `order/${id}`)
+    const isWhollyRefunded = input.provider_status === 'refunded'
+    const settled = settledRefunds(rows, order, provider_payment_id, input.refunds ?? [], isWhollyRefunded)
+    if (!isMove && !isFound) return accept(settled.length > 0 ? 'updated' : 'unchanged', `order/${id}`, settled)
     const store = rows.get(storeById(order.store_id))
     if (!store) throw new Error(`order ${id}: store ${order.store_id} not found`)
     const recorded: Recorded = {
@@ -77,6 +82,8 @@ export const recordPayment = command<RecordPaymentInput>({
     }
     const after = paymentRecorded(payments, recorded, total, { at: now, timezone: 'UTC' })
     return accept('updated', `order/${id}`, [
+      // Before the payment's own events: their webhooks show refunds as they are now.
+      ...settled,
       event('PaymentRecorded', recorded),
       ...orderFollows(order, after, recorded, now),
     ])

@@ -8,10 +8,10 @@ import { asSystem, runCommand } from '#ledger/write/run.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import type { ProviderPayment } from './provider-port.ts'
+import type { ProviderPayment, ProviderRefund } from './provider-port.ts'
 
 /** Required properties of an order's payment. */
-interface ExpectedPayment {
+export interface ExpectedPayment {
   readonly reference: string
   readonly totalCents: number
   /** Whether its store takes test payments only. */
@@ -30,6 +30,13 @@ export const CHANGED = 201
 const UNCHANGED = 200
 export const TELLING: Reply = { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) }
 
+/** Refund of a payment as commands take it. */
+export const listedRefund = ({ id, amountCents, status }: ProviderRefund) => ({
+  id,
+  amount: fromCents(amountCents),
+  status,
+})
+
 /** Input of `recordPayment` for a fetched payment. */
 export const paymentRecordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
   RecordPaymentInput.parse({
@@ -42,6 +49,7 @@ export const paymentRecordOf = (orderId: number, payment: ProviderPayment): Reco
     ...payment.details,
     refunded: fromCents(payment.refundedCents),
     changed_at: payment.changedAt ?? undefined,
+    refunds: payment.refunds?.map(listedRefund),
   })
 
 /**

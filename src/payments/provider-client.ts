@@ -73,7 +73,7 @@ export function createProviderClient({
         // The SDK passes unknown options to `fetch`.
         redirect: 'error',
         dispatcher,
-        headers: { Authorization: `Bearer ${accessToken}`, 'Accept-Encoding': 'identity' },
+        headers: headersFor(accessToken),
       }
       // One configuration per call: the SDK reuses the options of a call for later ones.
       return read(await call(new MercadoPagoConfig({ accessToken, options }), dispatcher))
@@ -141,9 +141,16 @@ export function createProviderClient({
   }
 }
 
+const headersFor = (accessToken: string) => ({
+  Authorization: `Bearer ${accessToken}`,
+  'Accept-Encoding': 'identity',
+  // Without it a refund in process is answered 400, and may still be made.
+  'X-Render-In-Process-Refunds': 'true',
+})
+
 /** For endpoints without an SDK call; the dispatcher redirects it like the SDK's calls. */
 async function getJson(path: string, { accessToken }: ProviderAccount, dispatcher: Dispatcher): Promise<unknown> {
-  const headers = { Authorization: `Bearer ${accessToken}`, 'Accept-Encoding': 'identity' }
+  const headers = headersFor(accessToken)
   const response = await fetch(`https://api.mercadopago.com${path}`, { dispatcher, headers, redirect: 'error' })
   const body = await response.json().catch(() => ({}))
   if (!response.ok) throw buildError(response.status, body as Record<string, unknown>)

@@ -1,4 +1,5 @@
 import type { DataOf } from '#events/catalogue.ts'
+import type { RefundStatus } from '#projections/order-refunds.ts'
 
 /** Account of a store at the payment provider. */
 export interface ProviderAccount {
@@ -64,9 +65,18 @@ export interface ProviderPayment {
   readonly liveMode: boolean
   /** Refunded so far. */
   readonly refundedCents: number
+  /** Requested here or on the provider's own site; null if the provider's list is unreadable. */
+  readonly refunds: readonly ProviderRefund[] | null
   /** Last change at the provider, in UTC; null if not reported. */
   readonly changedAt: string | null
   readonly details: PaymentDetails
+}
+
+/** Refund as reported by the provider: `pending` while in process there. */
+export interface ProviderRefund {
+  readonly id: string
+  readonly amountCents: number
+  readonly status: RefundStatus
 }
 
 type Recorded = DataOf<'PaymentRecorded'>
@@ -108,10 +118,10 @@ export interface PaymentProvider {
    */
   cancelPayment(account: ProviderAccount, id: string): Promise<ProviderPayment>
   /**
-   * Returns the refund's id. @throws ProviderRefused, ProviderMisconfigured (this call refunded nothing),
-   * ProviderUnavailable (unknown)
+   * Returns the refund, completed or pending. @throws ProviderRefused, ProviderMisconfigured, ProviderUnavailable: the
+   * payment must be read before anything is concluded, because a refund in process may be answered like a refusal
    */
-  createRefund(account: ProviderAccount, refund: NewRefund): Promise<string>
+  createRefund(account: ProviderAccount, refund: NewRefund): Promise<ProviderRefund>
   /** Null if the provider does not know the payment. @throws ProviderUnavailable, ProviderMisconfigured */
   getPayment(account: ProviderAccount, id: string): Promise<ProviderPayment | null>
   /** The provider's names of the account's payment methods. @throws ProviderUnavailable, ProviderMisconfigured */

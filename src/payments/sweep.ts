@@ -160,16 +160,17 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   if (!store) throw new Error(`order ${orderId}: store ${storeAlias} not found`)
   const { sandbox } = store
   const account = accountAt(store)
+  const expected = { reference, totalCents, sandbox }
   for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
     await refundAtProvider(
       { writer, provider },
-      { acting: asSystem(companyId), orderId, account, isFirst: false },
+      { acting: asSystem(companyId), orderId, account, expected, isFirst: false },
       refund,
     )
   let applied = 0
   const heard = new Set<string | null>()
   for await (const found of paymentsOf(provider, account, claim)) {
-    if (!matchesOrder(found, { reference, totalCents, sandbox })) continue
+    if (!matchesOrder(found, expected)) continue
     heard.add(found.attemptId)
     const payment = isOver(claim, found) ? await provider.cancelPayment(account, found.id) : found
     const result = await applyPayment(writer, { companyId, orderId, requestId: null }, payment)

@@ -157,6 +157,7 @@ export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> 
   amountCents: 4630,
   liveMode: false,
   refundedCents: 0,
+  refunds: [],
   changedAt: null,
   details: {},
   ...changes,

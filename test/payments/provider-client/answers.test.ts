@@ -61,6 +61,7 @@ describe('payment provider client: responses', () => {
       amountCents: 4630,
       liveMode: false,
       refundedCents: 0,
+      refunds: [],
       changedAt: null,
       details: {},
     })

@@ -76,7 +76,7 @@ describe('payment provider client: failures', () => {
     expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderConflict)
   })
 
-  it('treats a rejected or cancelled refund as a refusal, and any other as made [PAY-26]', async () => {
+  it('treats a rejected or cancelled refund as a refusal, and an undecided one as pending [PAY-26, PAY-27]', async () => {
     const refund = () => provider.clientOf().createRefund(account, { refundId: '1', paymentId: '2', amountCents: 100 })
     for (const status of ['rejected', 'cancelled']) {
       provider.answer = json(201, { id: 7, payment_id: 2, amount: 1, status })
@@ -84,9 +84,15 @@ describe('payment provider client: failures', () => {
         { code: status, description: 'refund' },
       ])
     }
-    for (const status of ['approved', 'in_process', undefined]) {
+    for (const [status, own] of [
+      ['approved', 'completed'],
+      [undefined, 'completed'],
+      ['in_process', 'pending'],
+      ['pending', 'pending'],
+      ['unheard_of', 'pending'],
+    ] as const) {
       provider.answer = json(201, { id: 7, payment_id: 2, amount: 1, status })
-      expect(await refund()).to.equal('7')
+      expect(await refund()).to.deep.equal({ id: '7', amountCents: 100, status: own })
     }
   })
 

@@ -29,6 +29,7 @@ describe('payment provider client with the sandbox', () => {
       amountCents: 4630,
       liveMode: false,
       refundedCents: 0,
+      refunds: [],
       changedAt: payment.changedAt,
       details: payment.details,
     })
@@ -127,6 +128,20 @@ describe('payment provider client with the sandbox', () => {
     const paid = await client.createPayment(account, card(9))
     expect(paid).to.deep.include({ status: 'approved', details: { card: { last_four: '5682', installments: 9 } } })
     expect(await failure(client.createPayment(account, card(10)))).to.be.instanceOf(ProviderRefused)
+  })
+
+  it('requests a refund so that one in process is told as such, and reads it with the payment [PAY-27]', async () => {
+    const card = newPayment({ attemptId: 'to-refund', paymentMethodId: 'visa', token: 'APRO' })
+    const { id } = await client.createPayment(account, card)
+    sandbox.book.move(id, 'refund-in-process')
+    const refund = { refundId: 'r', paymentId: id, amountCents: 1000 }
+    const made = await client.createRefund(account, refund)
+    expect(made).to.include({ amountCents: 1000, status: 'pending' })
+    expect(await client.createRefund(account, refund)).to.deep.equal(made)
+    expect(await client.getPayment(account, id)).to.deep.include({ refundedCents: 0, refunds: [made] })
+    sandbox.book.move(id, 'refund-rejected')
+    const refunds = [{ ...made, status: 'refused' }]
+    expect(await client.getPayment(account, id)).to.deep.include({ refundedCents: 0, refunds })
   })
 
   it('reports a refusal with its cause', async () => {
