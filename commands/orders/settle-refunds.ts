@@ -153,16 +153,16 @@ export const settleRefund = command<SettleRefundInput>({
     if (!wasPrepared(order, refund_id)) return accept('updated', `order/${id}`, prepared(rows, order, refund, listed))
     const own = refundsOf(order, refund.provider_payment_id)
     const matches = unattributed(own, listed).filter((each) => mayBe(order, refund, each))
-    const rivals = own.filter(
+    const others = own.filter(
+      (other) => other !== refund && isUnanswered(order, other) && matches.some((each) => mayBe(order, other, each)),
+    )
+    const rivals = others.filter(
       (other) =>
-        other !== refund &&
-        isUnanswered(order, other) &&
-        matches.some((each) => mayBe(order, other, each)) &&
-        (own.indexOf(other) < own.indexOf(refund) ||
-          Date.parse(recordedAt) - Date.parse(other.requested_at) < UNDER_WAY_MS),
+        own.indexOf(other) < own.indexOf(refund) ||
+        Date.parse(recordedAt) - Date.parse(other.requested_at) < UNDER_WAY_MS,
     )
     // What no other refund may be is taken first, so that the rest finds its own.
-    const claims = (each: ListedRefund) => rivals.filter((other) => mayBe(order, other, each)).length
+    const claims = (each: ListedRefund) => others.filter((other) => mayBe(order, other, each)).length
     const [found] = matches.toSorted((one, other) => claims(one) - claims(other))
     if (found && matches.length > rivals.length)
       return accept('updated', `order/${id}`, matched(rows, order, [[refund, found]]))

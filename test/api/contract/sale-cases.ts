@@ -1,5 +1,6 @@
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
+import { accessKeyOf } from '../../support/access-key.ts'
 import { fiscalDocument } from '../../support/facts.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
@@ -79,7 +80,11 @@ export const saleCases: Cases = {
     fiscal_document_issued: async (world) => {
       const { id } = await sold(world)
       await world.company.call('PUT', `/sales/${id}/fiscal-document`, fiscalDocument)
-      return { params: { id }, body: { ...fiscalDocument, number: '9' } }
+      return { params: { id }, body: { ...fiscalDocument, number: '9', access_key: accessKeyOf({ number: '9' }) } }
+    },
+    duplicate_resource: async (world) => {
+      await world.company.call('PUT', `/sales/${(await sold(world)).id}/fiscal-document`, fiscalDocument)
+      return { params: { id: (await sold(world)).id }, body: fiscalDocument }
     },
   },
 }

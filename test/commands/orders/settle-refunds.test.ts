@@ -5,7 +5,6 @@ import { acceptRefund, settleRefund } from '#commands/orders/settle-refunds.ts'
 import { event } from '#events/catalogue.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import {
-  approved,
   attemptId,
   companyRegistered,
   itemCreated,
@@ -49,7 +48,7 @@ const told = (refunds: ReturnType<typeof at>[], provider_status = 'approved') =>
   attempt_id: attemptId(1),
   provider_payment_id: 'p1',
   provider_status,
-  status_detail: approved.status_detail ?? null,
+  status_detail: null,
   live_mode: false,
   refunds,
 })
