@@ -4,6 +4,7 @@ import {
   carrierOf,
   disputeAfter,
   hasBeenPaid,
+  isPending,
   judge,
   type OrderStatus,
   orderStatusOf,
@@ -36,6 +37,7 @@ export const RecordPaymentInput = z.strictObject({
     card: true,
     refunded: true,
     changed_at: true,
+    expires_at: true,
   }).shape,
   /** All refunds of the payment; absent if not reported. */
   refunds: ListedRefunds.optional(),
@@ -55,7 +57,7 @@ export const recordPayment = command<RecordPaymentInput>({
     const order = rows.get(orderById(id))
     return order ? [storeById(order.store_id), ...restockedItems(order.doc.refunds)] : []
   },
-  decide(rows, input, { now }) {
+  decide(rows, input, { now, recordedAt }) {
     const { id, provider_payment_id, attempt_id } = input
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
@@ -79,6 +81,7 @@ export const recordPayment = command<RecordPaymentInput>({
       commission_percentage: (attempt ?? known ?? store.doc).commission_percentage,
       ...(isMove ? newState(input, told, before) : stateOf(known as PaymentObject)),
       ...newDetails(input, known, told?.status ?? null),
+      ...newExpiry(input, attempt ?? known, Date.parse(now) - Date.parse(recordedAt)),
     }
     const after = paymentRecorded(payments, recorded, total, { at: now, timezone: 'UTC' })
     return accept('updated', `order/${id}`, [
@@ -103,6 +106,23 @@ function newDetails(
     ...(card && !known?.card?.last_four ? { card } : {}),
   }
 }
+
+/**
+ * The provider's deadline of a pending payment, on the company's clock, which may be `ahead_ms`. Shorter differences
+ * are the time that the call took.
+ */
+function newExpiry(
+  { provider_status, expires_at }: Pick<RecordPaymentInput, 'provider_status' | 'expires_at'>,
+  known: PaymentObject | null,
+  ahead_ms: number,
+): Pick<Recorded, 'expires_at'> {
+  if (expires_at === undefined || !known?.expires_at || !isPending(provider_status)) return {}
+  const deadline = Date.parse(expires_at) + ahead_ms
+  const isSame = Math.abs(deadline - Date.parse(known.expires_at)) < SAME_DEADLINE_MS
+  return isSame ? {} : { expires_at: new Date(deadline).toISOString() }
+}
+
+const SAME_DEADLINE_MS = 10_000
 
 /** Recorded state of a payment, in the form that `judge` takes. */
 export const stateKnown = ({ status, dispute, refunded, provider_updated_at }: PaymentObject): PaymentState => ({

@@ -8,10 +8,11 @@ import type { Notifier } from './notifications.ts'
 export interface Provider {
   readonly book: Book
   readonly notifier: Notifier
+  readonly now: () => Date
 }
 
 /** Payment endpoints of the provider, as publicly documented. */
-export function providerApi({ book, notifier }: Provider): Router {
+export function providerApi({ book, notifier, now }: Provider): Router {
   const router = express.Router()
   /** Payments by account and idempotency key, with the creating body. */
   const made = new Map<string, { body: string; id: string }>()
@@ -33,7 +34,7 @@ export function providerApi({ book, notifier }: Provider): Router {
     if (!asked.success) return refuse(response, 400, ...asked.error.issues.map(causeOf))
     if (!METHODS.some(({ id }) => id === asked.data.payment_method_id))
       return refuse(response, 400, [10102, 'Payment method not found'])
-    const problem = chargeProblem(asked.data)
+    const problem = chargeProblem(asked.data, now())
     if (problem) return refuse(response, 400, problem)
     const payment = book.charge(account, asked.data)
     made.set(name, { body, id: String(payment.id) })

@@ -101,8 +101,24 @@ export const Charge = z.object({
 })
 export type Charge = z.infer<typeof Charge>
 
+const MINUTE_MS = 60_000
+const DAY_MS = 1_440 * MINUTE_MS
+/** A boleto is due in whole days; the call takes some time. */
+const LEAST_MS: Readonly<Record<string, number>> = { pix: 30 * MINUTE_MS, bolbradesco: DAY_MS - MINUTE_MS }
+
+function isPayableLongEnough(method: string, until: string | undefined, now: Date): boolean {
+  if (until === undefined) return true
+  const left = Date.parse(until) - now.getTime()
+  return left >= (ownValue(LEAST_MS, method) ?? 0) && left <= 30 * DAY_MS
+}
+
 /** Problem of a charge beyond its shape; null if valid. */
-export function chargeProblem({ payment_method_id, payer, transaction_amount, ...charge }: Charge): Cause | null {
+export function chargeProblem(
+  { payment_method_id, payer, transaction_amount, ...charge }: Charge,
+  now: Date,
+): Cause | null {
+  if (!isPayableLongEnough(payment_method_id, charge.date_of_expiration, now))
+    return [4050, 'date_of_expiration must be 30 minutes (a boleto: a day) to 30 days after the issue']
   if (payment_method_id === 'bolbradesco' && !WholePayer.safeParse(payer).success)
     return [2034, 'Invalid payer: a boleto needs name, identification and address']
   if (charge.token === undefined) return null

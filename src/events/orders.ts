@@ -83,6 +83,8 @@ export const orderEvents = {
     /** Refunded so far; absent if nothing was. */
     refunded: money.optional(),
     dispute: z.enum(DISPUTE_STATUSES).optional(),
+    /** Payment deadline, if another one than known: that of an earlier call for the attempt. */
+    expires_at: instant.optional(),
     /** Last change at the provider; absent if not reported. */
     changed_at: instant.optional(),
   }),

@@ -49,6 +49,7 @@ export const paymentRecordOf = (orderId: number, payment: ProviderPayment): Reco
     ...payment.details,
     refunded: fromCents(payment.refundedCents),
     changed_at: payment.changedAt ?? undefined,
+    expires_at: payment.expiresAt ?? undefined,
     refunds: payment.refunds?.map(listedRefund),
   })
 

@@ -139,7 +139,8 @@ async function ask(
   const giveUp = (reason: string) =>
     runCommand(payments.writer, paying.acting, refusePayment, { id: order.id, attempt_id, reason }, { reply: CREATED })
   const store = await findStore(payments.pool, payments.vault, order.store_alias)
-  const wanted = newPayment(order, attempt, { ...paying.payment, payer }, payments.publicUrl)
+  const asked = { ...paying.payment, payer, expiresInMinutes: expiryOf(paying.payment) }
+  const wanted = newPayment(order, attempt, asked, payments.publicUrl)
   let made: ProviderPayment
   try {
     made = await createOrFind(payments.provider, providerAccountOf(store), wanted)
@@ -183,8 +184,13 @@ export function providerAccountOf(store: StoreAccess | null) {
 
 function newPayment(
   order: OrderObject,
-  { attempt_id, commission_percentage, payment_method_id, expires_at }: Attempt,
-  { payer, token, installments }: Pick<PayInput, 'token' | 'installments'> & { readonly payer: Payer },
+  { attempt_id, commission_percentage, payment_method_id }: Attempt,
+  {
+    payer,
+    token,
+    installments,
+    expiresInMinutes,
+  }: Pick<PayInput, 'token' | 'installments'> & { readonly payer: Payer; readonly expiresInMinutes: number | null },
   publicUrl: string,
 ): NewPayment {
   return {
@@ -196,7 +202,7 @@ function newPayment(
     payer,
     token: token ?? undefined,
     installments: token ? (installments ?? 1) : undefined,
-    expiresAt: expires_at === null ? undefined : new Date(expires_at).toISOString(),
+    expiresInMinutes: expiresInMinutes ?? undefined,
     description: `Pedido ${order.external_id ?? order.id}`,
     notificationUrl: `${publicUrl}/webhook/paymentprovider/${order.store_alias}/${order.id}`,
   }

@@ -82,6 +82,7 @@ const payment = detailed.extend({
   live_mode: z.boolean().nullish(),
   transaction_amount_refunded: amount.nullish(),
   refunds: z.union([z.array(refund).max(MAX_REFUNDS).nullish(), z.literal(UNREADABLE)]).catch(UNREADABLE),
+  date_of_expiration: z.iso.datetime({ offset: true }).nullish().catch(null),
   date_last_updated: z.iso.datetime({ offset: true }).nullish().catch(null),
   metadata: z.object({ attempt_id: z.uuid().nullable().catch(null) }).nullish(),
 })
@@ -107,6 +108,7 @@ function present(found: z.infer<typeof payment>, { sandbox }: Pick<ProviderAccou
     liveMode: found.live_mode ?? !sandbox,
     refundedCents: found.transaction_amount_refunded ?? 0,
     refunds: found.refunds === UNREADABLE ? null : (found.refunds ?? []).map(refundPresented),
+    expiresAt: found.date_of_expiration ? new Date(found.date_of_expiration).toISOString() : null,
     changedAt: found.date_last_updated ? new Date(found.date_last_updated).toISOString() : null,
     details: detailsOf(found),
   }

@@ -203,14 +203,20 @@ function noneIfUnknown(error: unknown): [] {
 /** Cents as the JSON number that the provider expects: the nearest double, which prints with at most two decimals. */
 const asNumber = (cents: number): number => cents / 100
 
-function bodyOf(payment: NewPayment) {
+/**
+ * Computed for each call: the time to pay of a repeated call would otherwise be shorter than the provider allows. The
+ * provider requires a numeric offset.
+ */
+const minutesFromNow = (minutes: number): string =>
+  new Date(Date.now() + minutes * 60_000).toISOString().replace('Z', '+00:00')
+
+function bodyOf({ expiresInMinutes, ...payment }: NewPayment) {
   return {
     transaction_amount: asNumber(payment.amountCents),
     description: payment.description,
     payment_method_id: payment.paymentMethodId,
     ...(payment.token === undefined ? {} : { token: payment.token, installments: payment.installments ?? 1 }),
-    // The provider requires a numeric offset.
-    ...(payment.expiresAt === undefined ? {} : { date_of_expiration: payment.expiresAt.replace('Z', '+00:00') }),
+    ...(expiresInMinutes === undefined ? {} : { date_of_expiration: minutesFromNow(expiresInMinutes) }),
     payer: payerOf(payment.payer),
     external_reference: payment.orderReference,
     notification_url: payment.notificationUrl,

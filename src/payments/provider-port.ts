@@ -45,8 +45,8 @@ export interface NewPayment {
   readonly token: string | undefined
   /** Cards only. */
   readonly installments: number | undefined
-  /** Payment deadline in UTC; absent for cards. */
-  readonly expiresAt: string | undefined
+  /** Time to pay from the call on; absent for cards. */
+  readonly expiresInMinutes: number | undefined
   readonly description: string
   readonly notificationUrl: string
 }
@@ -67,6 +67,8 @@ export interface ProviderPayment {
   readonly refundedCents: number
   /** Requested here or on the provider's own site; null if the provider's list is unreadable. */
   readonly refunds: readonly ProviderRefund[] | null
+  /** Payment deadline in UTC; null if not reported. */
+  readonly expiresAt: string | null
   /** Last change at the provider, in UTC; null if not reported. */
   readonly changedAt: string | null
   readonly details: PaymentDetails

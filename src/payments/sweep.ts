@@ -178,7 +178,7 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   }
   for (const { attempt_id, provider_payment_id, ...attempt } of claim.payments.filter(isPaymentOpen)) {
     if (attempt_id === null || provider_payment_id !== null || heard.has(attempt_id)) continue
-    // Safe: the provider has the same deadline, so it refuses a repeated call too.
+    // Safe: a payment that exists after all is found by a later poll, and ended there.
     if (hasExpired(claim, attempt))
       await runAsSystem(writer, companyId, refusePayment, { id: orderId, attempt_id, reason: EXPIRED })
   }

@@ -158,6 +158,7 @@ export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> 
   liveMode: false,
   refundedCents: 0,
   refunds: [],
+  expiresAt: null,
   changedAt: null,
   details: {},
   ...changes,

@@ -79,6 +79,7 @@ export function createMemoryProvider(): MemoryProvider {
           liveMode: !account.sandbox,
           refundedCents: 0,
           refunds: [],
+          expiresAt: null,
           changedAt: null,
           details: {},
         }

@@ -232,7 +232,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'payer.address': 'Endereço de quem paga; um boleto o exige inteiro.',
   zip_code: 'CEP com 8 dígitos.',
   neighborhood: 'Bairro.',
-  expires_in_minutes: 'Prazo para pagar, em minutos; 30 de um Pix e 4320 de um boleto, se ausente. Um cartão não tem.',
+  expires_in_minutes:
+    'Prazo para pagar, em minutos, de 31 a 43199 (um boleto, a partir de 1440); se ausente, 60 de um Pix e 4320 de um boleto. Um cartão não tem.',
   'OrderPayment.expires_at': 'Até quando pode ser pago; `null` de cartões.',
   pix: 'O Pix a pagar, enquanto é esperado; senão, `null`.',
   'Pix.qr_code': 'O código "copia e cola".',

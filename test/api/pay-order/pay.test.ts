@@ -28,7 +28,7 @@ describe('payment of an order', () => {
       payer: { email: 'ana@example.com', name: 'Ana', document: null, address: null },
       token: 'card-token-1',
       installments: 1,
-      expiresAt: undefined,
+      expiresInMinutes: undefined,
       description: `Pedido ${order.id}`,
       notificationUrl: `${PUBLIC_URL}/webhook/paymentprovider/${alias()}/${order.id}`,
     })
@@ -88,6 +88,21 @@ describe('payment of an order', () => {
     expect((await show(id)).payments).to.deep.equal([])
   })
 
+  it('gives a repeated call its whole time, and shows the provider’s deadline of an earlier call [PAY-20]', async () => {
+    const { id } = await place()
+    const body = { method: 'pix', payer: { email: 'ana@example.com' } }
+    const earlier = new Date(Date.now() + 1_800_000).toISOString()
+    provider.twist((charge) => {
+      Object.assign(charge(), { expiresAt: earlier })
+      throw new ProviderUnavailable('the answer was lost')
+    })
+    expectProblem(await pay(id, 'k', body), 503, 'unavailable')
+    const { payment } = (await pay(id, 'k', body)).body.data
+    expect(provider.calls.map(({ expiresInMinutes }) => expiresInMinutes)).to.deep.equal([60, 60])
+    expect(new Date(payment.expires_at).toISOString()).to.equal(earlier)
+    expect((await show(id)).payment.expires_at).to.equal(payment.expires_at)
+  })
+
   it('returns payment details and deadline of a Pix, in Portuguese, while it is pending [PAY-20, PAY-23]', async () => {
     const { id } = await place()
     const pix = { qr_code: '000201…', qr_code_base64: 'aVZCT1I=', ticket_url: 'https://provider.example/1' }
@@ -97,7 +112,7 @@ describe('payment of an order', () => {
     ).body
     const { started_at, expires_at } = data.payment
     expect(Date.parse(expires_at) - Date.parse(started_at)).to.equal(3_600_000)
-    expect(provider.calls[0]?.expiresAt).to.equal(new Date(expires_at).toISOString())
+    expect(provider.calls[0]).to.include({ expiresInMinutes: 60 })
     expect(data.payment).to.deep.include({
       method: 'pix',
       pix: { ...pix, expires_at },

@@ -62,6 +62,7 @@ describe('payment provider client: responses', () => {
       liveMode: false,
       refundedCents: 0,
       refunds: [],
+      expiresAt: null,
       changedAt: null,
       details: {},
     })

@@ -30,6 +30,7 @@ describe('payment provider client with the sandbox', () => {
       liveMode: false,
       refundedCents: 0,
       refunds: [],
+      expiresAt: null,
       changedAt: payment.changedAt,
       details: payment.details,
     })
@@ -91,12 +92,11 @@ describe('payment provider client with the sandbox', () => {
       attemptId: 'boleto',
       paymentMethodId: 'bolbradesco',
       payer,
-      expiresAt: '2030-01-02T03:04:05.000Z',
+      expiresInMinutes: 1_440,
     })
     const made = await client.createPayment(account, boleto)
     expect(made.details.boleto).to.have.all.keys('barcode', 'digitable_line', 'ticket_url')
     expect(sandbox.book.get(made.id)).to.deep.include({
-      date_of_expiration: '2030-01-02T03:04:05.000+00:00',
       payer: {
         email: 'maria@example.com',
         first_name: 'Maria',
@@ -112,6 +112,9 @@ describe('payment provider client with the sandbox', () => {
         },
       },
     })
+    const until = Date.parse(String(sandbox.book.get(made.id)?.date_of_expiration)) - Date.now()
+    expect(until).to.be.within(86_400_000 - 60_000, 86_400_000)
+    expect(Date.parse(String(made.expiresAt)) - Date.now()).to.be.within(86_400_000 - 60_000, 86_400_000)
     const bare = { ...boleto, attemptId: 'bare', payer: { ...payer, address: null } }
     expect(await failure(client.createPayment(account, bare))).to.be.instanceOf(ProviderRefused)
   })

@@ -143,7 +143,7 @@ export const orderActs = {
       attempt_id: attempt,
       idempotency_key: fc.constantFrom(null, 'k', 'l'),
       payment_method_id: fc.constantFrom('pix', 'visa'),
-      expires_in_minutes: maybe(fc.constantFrom(10, 30)),
+      expires_in_minutes: maybe(fc.constantFrom(31, 60)),
     }),
   },
   refusePayment: {
