@@ -120,7 +120,7 @@ export function chargeProblem(
   if (!isPayableLongEnough(payment_method_id, charge.date_of_expiration, now))
     return [4050, 'date_of_expiration must be 30 minutes (a boleto: a day) to 30 days after the issue']
   if (payment_method_id === 'bolbradesco' && !WholePayer.safeParse(payer).success)
-    return [2034, 'Invalid payer: a boleto needs name, identification and address']
+    return [4050, 'Invalid payer: a boleto needs name, identification and address']
   if (charge.token === undefined) return null
   const offered = cardOptions(payment_method_id, transaction_amount).payer_costs
   return offered.some(({ installments }) => installments === (charge.installments ?? 1))

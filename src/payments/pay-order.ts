@@ -17,12 +17,14 @@ import { findPayableOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { CHANGED, paymentRecordOf, TELLING } from './apply-payment.ts'
 import { cancelLatePayments } from './cancel-order.ts'
+import { endOtherMode, isOfOtherMode, OTHER_MODE } from './other-mode.ts'
 import { expiryOf, type PayInput, payerOf, paymentMethodIdOf } from './pay-input.ts'
 import {
   type NewPayment,
   type Payer,
   type PaymentProvider,
   type ProviderAccount,
+  type ProviderCause,
   ProviderConflict,
   ProviderMisconfigured,
   type ProviderPayment,
@@ -145,7 +147,7 @@ async function ask(
   try {
     made = await createOrFind(payments.provider, providerAccountOf(store), wanted)
   } catch (error) {
-    if (error instanceof ProviderMisconfigured && paying.isFirst) await giveUp('configuração do provedor inválida')
+    if (error instanceof ProviderMisconfigured && paying.isFirst) await giveUp(misconfigurationOf(error))
     if (!(error instanceof ProviderRefused)) throw error
     await giveUp(providerReasonOf(error))
     return refuse('payment_refused', { causes: [...error.causes] })
@@ -153,10 +155,14 @@ async function ask(
   if (made.amountCents !== wanted.amountCents || made.externalReference !== wanted.orderReference)
     throw new ProviderUnavailable('provider returned a different payment')
   // A payment of the other mode must not be recorded.
-  if (made.liveMode === store?.sandbox)
+  const account = providerAccountOf(store)
+  if (isOfOtherMode(made, account)) {
+    await endOtherMode(payments.provider, account, made)
+    await giveUp(OTHER_MODE)
     throw new ProviderMisconfigured(
       'payment is of the other mode; check whether the access token is a test or a production one',
     )
+  }
   return { ...paymentRecordOf(order.id, made), attempt_id }
 }
 
@@ -210,9 +216,19 @@ function newPayment(
 
 const MAX_REASON = 500
 
+const textOf = (causes: readonly ProviderCause[]): string =>
+  causes.map(({ code, description }) => `${code}: ${description}`).join('; ')
+
+const bounded = (text: string): string => [...text].slice(0, MAX_REASON).join('')
+
 export const providerReasonOf = ({ causes }: ProviderRefused): string =>
-  [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
-  'sem motivo informado'
+  bounded(textOf(causes)) || 'sem motivo informado'
+
+const CONFIGURATION = 'configuração do provedor inválida'
+
+/** Why wrong settings of a store made no payment or refund, as its owners read it at the order. */
+export const misconfigurationOf = ({ causes }: ProviderMisconfigured): string =>
+  bounded(causes.length === 0 ? CONFIGURATION : `${CONFIGURATION} (${textOf(causes)})`)
 
 /** The request is a POST that creates a payment, regardless of the result of its last command. */
 export const CREATED = { status: () => 201 }

@@ -210,6 +210,23 @@ const CREDENTIALS: readonly number[] = [401, 403]
 /** Transient statuses: time-out, conflict with a concurrent call, locked, failed dependency, too early, too many. */
 const PASSING: readonly number[] = [408, 409, 423, 424, 425, 429]
 
+/**
+ * Causes that the operator has to remove, not the buyer: a commission with a token that was not granted by OAuth (2059),
+ * accounts of different modes (2034), a token for the other mode (3), an account that may not receive (7).
+ */
+const CONFIGURATION: readonly string[] = ['2059', '2034', '3', '7', 'invalid_token', 'expired_token']
+const TOKEN_ENDED = /(expired|invalid)[ _](access[ _])?token/i
+
+const isConfiguration = ({ code, description }: ProviderCause): boolean =>
+  CONFIGURATION.includes(code) || TOKEN_ENDED.test(description)
+
+/** The log shows the message to the operator. */
+const misconfigured = (status: number, causes: readonly ProviderCause[]): ProviderMisconfigured =>
+  new ProviderMisconfigured(
+    `provider responded ${status}: ${causes.map(({ code, description }) => `${code} ${description}`).join('; ')}`,
+    causes,
+  )
+
 /** Reported causes of a refusal; the provider gives one or two. */
 const MAX_CAUSES = 5
 
@@ -227,7 +244,10 @@ export function providerError(error: unknown, secrets: readonly string[]): Error
   if (CREDENTIALS.includes(status)) return new ProviderMisconfigured(`provider responded ${status}`)
   if (status === CONFLICT) return new ProviderConflict('provider responded 409')
   const isRefusal = status >= 400 && status < 500 && !PASSING.includes(status)
-  if (isRefusal) return new ProviderRefused(causesOf(error as MercadoPagoError, secrets))
+  if (isRefusal) {
+    const causes = causesOf(error as MercadoPagoError, secrets)
+    return causes.some(isConfiguration) ? misconfigured(status, causes) : new ProviderRefused(causes)
+  }
   if (status > 0) return new ProviderUnavailable(`provider responded ${status}`)
   return new ProviderUnavailable(`provider gave no usable response: ${kindOf(error)}`)
 }

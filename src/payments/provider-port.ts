@@ -162,4 +162,10 @@ export class ProviderConflict extends ProviderUnavailable {}
 /** The store's credentials are missing or rejected: the operator has to act. */
 export class ProviderMisconfigured extends Error {
   override readonly name = 'ProviderMisconfigured'
+  constructor(
+    message: string,
+    readonly causes: readonly ProviderCause[] = [],
+  ) {
+    super(message)
+  }
 }

@@ -17,7 +17,7 @@ import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
 import { CHANGED, type ExpectedPayment, listedRefund, matchesOrder, paymentRecordOf, TELLING } from './apply-payment.ts'
-import { CREATED, providerAccountOf, providerReasonOf } from './pay-order.ts'
+import { CREATED, misconfigurationOf, providerAccountOf, providerReasonOf } from './pay-order.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
@@ -208,7 +208,7 @@ async function afterFailure(
   const isRefused = failure instanceof ProviderRefused
   if (!isRefused && !(failure instanceof ProviderUnavailable || failure instanceof ProviderMisconfigured)) throw failure
   const isCertain = isRefused || (failure instanceof ProviderMisconfigured && isFirst)
-  const reason = isRefused ? providerReasonOf(failure) : 'configuração do provedor inválida'
+  const reason = failure instanceof ProviderMisconfigured ? misconfigurationOf(failure) : reasonOf(failure)
   let now: RefundObject
   try {
     now = await compareWithProvider(context, place, refund, isCertain ? reason : null)
@@ -223,6 +223,8 @@ async function afterFailure(
   if (now.status !== 'refused') throw new ProviderUnavailable('refund cannot be told from another one of its amount')
   return refuse('refund_refused', { causes: [...failure.causes] })
 }
+
+const reasonOf = (failure: Error): string => (failure instanceof ProviderRefused ? providerReasonOf(failure) : '')
 
 const refusedWith = (code: string, { refusal }: RefundObject): Refusal =>
   refuse('refund_refused', { causes: [{ code, description: refusal ?? '' }] })

@@ -14,7 +14,8 @@ import type { PaymentObject } from '#projections/order-payments.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import { findStore } from '#queries/stores.ts'
-import { applyPayment, matchesOrder } from './apply-payment.ts'
+import { applyPayment, type ExpectedPayment, matchesOrder } from './apply-payment.ts'
+import { endOtherMode, isOfOtherMode, OTHER_MODE } from './other-mode.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
@@ -170,7 +171,10 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   let applied = 0
   const heard = new Set<string | null>()
   for await (const found of paymentsOf(provider, account, claim)) {
-    if (!matchesOrder(found, expected)) continue
+    if (!matchesOrder(found, expected)) {
+      await endIfOtherMode({ writer, provider }, { claim, account, expected }, found)
+      continue
+    }
     heard.add(found.attemptId)
     const payment = isOver(claim, found) ? await provider.cancelPayment(account, found.id) : found
     const result = await applyPayment(writer, { companyId, orderId, requestId: null }, payment)
@@ -183,6 +187,21 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
       await runAsSystem(writer, companyId, refusePayment, { id: orderId, attempt_id, reason: EXPIRED })
   }
   return applied
+}
+
+/** Ends a payment of an attempt that came out in the other mode, such as one with a lost answer (PAY-52). */
+async function endIfOtherMode(
+  { writer, provider }: Pick<SweepOptions, 'writer' | 'provider'>,
+  { claim, account, expected }: { claim: SweepClaim; account: ProviderAccount; expected: ExpectedPayment },
+  found: ProviderPayment,
+): Promise<void> {
+  const attempt_id = found.attemptId
+  const isOurs = claim.payments.some((attempt) => attempt.attempt_id === attempt_id && attempt.refusal === null)
+  const isOther = isOfOtherMode(found, account) && matchesOrder({ ...found, liveMode: !found.liveMode }, expected)
+  if (attempt_id === null || !isOurs || !isOther) return
+  await endOtherMode(provider, account, found)
+  const refusal = { id: claim.orderId, attempt_id, reason: OTHER_MODE }
+  await runAsSystem(writer, claim.companyId, refusePayment, refusal)
 }
 
 const EXPIRED = 'o prazo de pagamento passou'
