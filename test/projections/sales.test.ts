@@ -37,6 +37,7 @@ describe('sales projection', () => {
       total_cents: 1000,
       cost_cents: null,
       actor: null,
+      access_key: null,
       fiscal: 'missing',
       documented_at: null,
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],

@@ -32,6 +32,14 @@ const whole: Case = async (world) => {
   return { body: sale }
 }
 
+let documents = 0
+
+/** A document with a number of its own. */
+function newDocument() {
+  const number = String(++documents)
+  return { ...fiscalDocument, number, access_key: accessKeyOf({ number }) }
+}
+
 export const saleCases: Cases = {
   listSales: {
     200: async (world) => {
@@ -76,15 +84,16 @@ export const saleCases: Cases = {
     },
   },
   putFiscalDocument: {
-    200: async (world) => ({ params: { id: (await sold(world)).id }, body: fiscalDocument }),
+    200: async (world) => ({ params: { id: (await sold(world)).id }, body: newDocument() }),
     fiscal_document_issued: async (world) => {
       const { id } = await sold(world)
-      await world.company.call('PUT', `/sales/${id}/fiscal-document`, fiscalDocument)
-      return { params: { id }, body: { ...fiscalDocument, number: '9', access_key: accessKeyOf({ number: '9' }) } }
+      await world.company.call('PUT', `/sales/${id}/fiscal-document`, newDocument())
+      return { params: { id }, body: newDocument() }
     },
     duplicate_resource: async (world) => {
-      await world.company.call('PUT', `/sales/${(await sold(world)).id}/fiscal-document`, fiscalDocument)
-      return { params: { id: (await sold(world)).id }, body: fiscalDocument }
+      const body = newDocument()
+      await world.company.call('PUT', `/sales/${(await sold(world)).id}/fiscal-document`, body)
+      return { params: { id: (await sold(world)).id }, body }
     },
   },
 }
