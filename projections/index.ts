@@ -12,6 +12,7 @@ import { companiesProjection, companysTime, companyView, onCompanysClock, ownCom
 import { projection } from './define.ts'
 import { erasuresProjection } from './erasures.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
+import { fiscalDocumentsProjection } from './fiscal-documents.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
@@ -38,6 +39,7 @@ const projections = [
   categoriesProjection,
   catalogItemsProjection,
   salesProjection,
+  fiscalDocumentsProjection,
   offlineSalesProjection,
   receivablesProjection,
   payablesProjection,

@@ -119,6 +119,7 @@ export function paymentRecorded(
   const attempt = payments.find((payment) => attempt_id !== null && payment.attempt_id === attempt_id)
   const known = payments.find((payment) => payment.provider_payment_id === provider_payment_id)
   const before = attempt ?? known
+  const expires_at = data.expires_at === undefined ? (before?.expires_at ?? null) : inZone(data.expires_at, timezone)
   const recorded: PaymentObject = {
     attempt_id,
     method: before?.method ?? null,
@@ -133,8 +134,8 @@ export function paymentRecorded(
     refunded: status === 'refunded' ? total : (data.refunded ?? '0.00'),
     dispute: disputeOf(data, known, at),
     commission_percentage: data.commission_percentage,
-    expires_at: before?.expires_at ?? null,
-    ...detailsOf(data, before, known, timezone),
+    expires_at,
+    ...detailsOf(data, before, known, { expires_at, timezone }),
     live_mode,
     provider_updated_at: changed_at === undefined ? null : inZone(changed_at, timezone),
     refusal: null,
@@ -157,9 +158,8 @@ function detailsOf(
   { status, pix, boleto, card }: Recorded,
   before: PaymentObject | undefined,
   known: PaymentObject | undefined,
-  timezone: string,
+  { expires_at, timezone }: Pick<PaymentObject, 'expires_at'> & { readonly timezone: string },
 ): Pick<PaymentObject, 'pix' | 'boleto' | 'card'> {
-  const expires_at = before?.expires_at ?? null
   const due_on = expires_at === null ? null : dateInZone(new Date(expires_at).toISOString(), timezone)
   const isWaiting = status === 'pending'
   const brand = before?.card?.brand

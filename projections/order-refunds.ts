@@ -1,15 +1,17 @@
 import type { DataOf } from '#events/catalogue.ts'
 
-/** `pending`: no final answer of the provider yet. */
+/** `pending`: no final answer of the provider yet, or still in process there. */
 export const REFUND_STATUSES = ['pending', 'completed', 'refused'] as const
+export type RefundStatus = (typeof REFUND_STATUSES)[number]
 
 /** Requested refund of an order and its result, as the API returns it. */
 export interface RefundObject {
   refund_id: string
   provider_payment_id: string
+  /** Null until the provider takes the refund. */
   provider_refund_id: string | null
   amount: string
-  status: (typeof REFUND_STATUSES)[number]
+  status: RefundStatus
   /** Reason why the provider refused; null otherwise. */
   refusal: string | null
   restock: { catalog_item_id: number; quantity: string }[]
@@ -41,9 +43,22 @@ export const refundRefused = (refunds: Refunds, data: DataOf<'OrderRefundRefused
     refund.refund_id === data.refund_id ? { ...refund, status: 'refused', refusal: data.reason } : refund,
   )
 
+export const refundAccepted = (refunds: Refunds, data: DataOf<'OrderRefundAccepted'>): RefundObject[] =>
+  refunds.map((refund) =>
+    refund.refund_id === data.refund_id
+      ? { ...refund, status: 'pending', provider_refund_id: data.provider_refund_id, refusal: null }
+      : refund,
+  )
+
 export const refundCompleted = (refunds: Refunds, data: DataOf<'OrderRefundCompleted'>, at: string): RefundObject[] =>
   refunds.map((refund) =>
     refund.refund_id === data.refund_id
-      ? { ...refund, status: 'completed', provider_refund_id: data.provider_refund_id, completed_at: at }
+      ? {
+          ...refund,
+          status: 'completed',
+          provider_refund_id: data.provider_refund_id,
+          refusal: null,
+          completed_at: at,
+        }
       : refund,
   )

@@ -26,7 +26,7 @@ import {
   type PaymentObject,
   paymentRecorded,
 } from './order-payments.ts'
-import { type RefundObject, refundCompleted, refundRefused, refundRequested } from './order-refunds.ts'
+import { type RefundObject, refundAccepted, refundCompleted, refundRefused, refundRequested } from './order-refunds.ts'
 import { withoutParts } from './personal-members.ts'
 
 type Placed = DataOf<'OrderPlaced'>
@@ -78,6 +78,9 @@ export type AlarmObject = Omit<DataOf<'OrderAlarmRaised'>, 'id'> & {
   acknowledged_by: string | null
 }
 
+/** Provider ids of refunds, by the refund before whose first call the provider listed them. */
+type RefundsListed = Readonly<Record<string, readonly string[]>>
+
 export interface OrderRow extends ChangedFields {
   company_id: number
   id: number
@@ -99,6 +102,8 @@ export interface OrderRow extends ChangedFields {
   forgotten: readonly PersonPart[] | null
   /** Whether an alarm is not acknowledged. */
   has_open_alarm: boolean
+  /** Per refund, the refunds that the provider listed before its first call; null without any. */
+  refunds_listed: RefundsListed | null
   doc: OrderObject
 }
 
@@ -118,6 +123,7 @@ export const orders = table<OrderRow>('orders', {
     customer_id: 'bigint',
     forgotten: 'json',
     has_open_alarm: 'boolean',
+    refunds_listed: 'json',
     ...changedColumns,
     doc: 'json',
   },
@@ -176,7 +182,7 @@ interface OrderEvent {
  */
 interface OrderChange {
   readonly doc?: Partial<OrderObject>
-  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at' | 'forgotten'>>
+  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at' | 'forgotten' | 'refunds_listed'>>
 }
 
 function changeOrder(
@@ -302,6 +308,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
         customer_id: doc.customer.id,
         forgotten: null,
         has_open_alarm: false,
+        refunds_listed: null,
         ...stamp(event),
         doc,
       })
@@ -346,6 +353,12 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
       })
     },
   },
+  OrderRefundPrepared: changing(({ refunds_listed }, { data }: EventOf<'OrderRefundPrepared'>) => ({
+    row: { refunds_listed: { ...refunds_listed, [data.refund_id]: data.listed } },
+  })),
+  OrderRefundAccepted: changing(({ doc }, { data }: EventOf<'OrderRefundAccepted'>) => ({
+    doc: { refunds: refundAccepted(doc.refunds, data) },
+  })),
   OrderRefundRefused: changing(({ doc }, { data }: EventOf<'OrderRefundRefused'>) => ({
     doc: { refunds: refundRefused(doc.refunds, data) },
   })),
@@ -367,7 +380,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
   OrderAlarmAcknowledged: changing(({ doc }, { data, actor }: EventOf<'OrderAlarmAcknowledged'>, acknowledged_at) => ({
     doc: {
       alarms: doc.alarms.map((alarm) =>
-        alarm.provider_payment_id === data.provider_payment_id
+        alarm.provider_payment_id === data.provider_payment_id && isUnseen(alarm)
           ? { ...alarm, acknowledged_at, acknowledged_by: actor }
           : alarm,
       ),

@@ -67,6 +67,8 @@ export interface SaleRow extends ChangedFields {
   actor: string | null
   /** Whether a completed sale has a valid fiscal document, see `fiscalOf`; null if it needs none. */
   fiscal: FiscalState | null
+  /** Of its fiscal document; null without one, and without a key. */
+  access_key: string | null
   /** Authorization, else recording, of its fiscal document (UTC); the legal retention starts here. Null without one. */
   documented_at: string | null
   /** Stock movements, reversed by a cancellation. */
@@ -98,6 +100,7 @@ export const sales = table<SaleRow>('sales', {
     line_discounts: 'json',
     actor: 'text',
     fiscal: 'text',
+    access_key: 'text',
     documented_at: 'timestamptz',
     stock_moves: 'json',
     receivable_ids: 'json',
@@ -113,6 +116,7 @@ export const sales = table<SaleRow>('sales', {
     '(company_id, sold_at, id) include (status, total_cents)',
     '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, fiscal, id)',
+    '(company_id, access_key) where access_key is not null',
     `(company_id, customer_id, documented_at) where ${IS_DOCUMENTED}`,
     `(company_id, sold_at, id) where ${IS_CANCELLED}`,
   ],
@@ -209,6 +213,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     line_discounts: lineDiscountsOf(doc),
     actor: event.actor,
     fiscal: fiscalOf(doc),
+    access_key: null,
     documented_at: null,
     stock_moves: stockMoves(event.data.items),
     receivable_ids: receivableIds,
@@ -229,7 +234,7 @@ function changeSale(
   rows: Changes,
   event: { data: { id: number }; revision: number; recorded_at: string },
   changes: Partial<SaleObject>,
-  columns: Partial<Pick<SaleRow, 'documented_at'>> = {},
+  columns: Partial<Pick<SaleRow, 'documented_at' | 'access_key'>> = {},
 ): void {
   const before = existing(rows, saleById(event.data.id))
   const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
@@ -271,7 +276,8 @@ export const salesProjection = projection('sales', [sales], {
       const documented_at = document.authorized_at ?? event.recorded_at
       const authorized_at = document.authorized_at && inZone(document.authorized_at, zone)
       const issued_at = inZone(documented_at, zone)
-      changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } }, { documented_at })
+      const columns = { documented_at, access_key: document.access_key }
+      changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } }, columns)
     },
   },
   PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumn: 'customer_id' }),

@@ -77,6 +77,7 @@ const IDS = {
   text: `select ${collectIds([
     'select id, 0 as place, 0::bigint as at from sales where company_id = $1 and id = $4::bigint',
     'select id, 1, 0 from sales where company_id = $1 and external_id = $3::text',
+    'select id, 0, 0 from sales where company_id = $1 and access_key = $6::text',
     `select id, 2, at from (
        select id, total_cents, row_number() over (order by sold_at desc, id desc) as at from (
          select id, total_cents, sold_at from sales where company_id = $1 and $5::bigint is not null
@@ -108,7 +109,7 @@ const RECORDS = {
 }
 
 /**
- * Searches sales by number, external id and amount, items and persons by name, code and document; a few results of each
+ * Searches sales by number, external id, amount and key of the fiscal document, items and persons by name, code and document; a few results of each
  * kind (PANEL-147).
  */
 export async function searchAll(pool: Pool, companyId: number, typed: string): Promise<SearchResults> {

@@ -5,6 +5,7 @@ import {
   classifyReport,
   disputeAfter,
   hasBeenPaid,
+  isPending,
   type OrderStatus,
   orderStatusOf,
   type PaymentState,
@@ -19,6 +20,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import { type PaymentObject, paymentRecorded } from '#projections/order-payments.ts'
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
+import { ListedRefunds, restockedItems, settledRefunds } from './settle-refunds.ts'
 
 /** Payment as reported by the provider. The caller has checked its order and amount. */
 export const RecordPaymentInput = z.strictObject({
@@ -35,7 +37,10 @@ export const RecordPaymentInput = z.strictObject({
     card: true,
     refunded: true,
     changed_at: true,
+    expires_at: true,
   }).shape,
+  /** All refunds of the payment; absent if not reported. */
+  refunds: ListedRefunds.optional(),
 })
 export type RecordPaymentInput = z.infer<typeof RecordPaymentInput>
 
@@ -50,9 +55,9 @@ export const recordPayment = command<RecordPaymentInput>({
   needs: ({ id }) => [orderById(id)],
   needsMore: (rows, { id }) => {
     const order = rows.get(orderById(id))
-    return order ? [storeById(order.store_id)] : []
+    return order ? [storeById(order.store_id), ...restockedItems(order.doc.refunds)] : []
   },
-  decide(rows, input, { now }) {
+  decide(rows, input, { now, recordedAt }) {
     const { id, provider_payment_id, attempt_id } = input
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
@@ -64,7 +69,9 @@ export const recordPayment = command<RecordPaymentInput>({
     const isMove = reported !== null && classifyReport(before, reported) === 'applied'
     // A newly found attempt is recorded even if the status is not new.
     const isFound = known !== null && attempt !== null && attempt !== known
-    if (!isMove && !isFound) return accept('unchanged', `order/${id}`)
+    const isWhollyRefunded = input.provider_status === 'refunded'
+    const settled = settledRefunds(rows, order, provider_payment_id, input.refunds ?? [], isWhollyRefunded)
+    if (!isMove && !isFound) return accept(settled.length > 0 ? 'updated' : 'unchanged', `order/${id}`, settled)
     const store = rows.get(storeById(order.store_id))
     if (!store) throw new Error(`order ${id}: store ${order.store_id} not found`)
     const recorded: Recorded = {
@@ -74,9 +81,12 @@ export const recordPayment = command<RecordPaymentInput>({
       commission_percentage: (attempt ?? known ?? store.doc).commission_percentage,
       ...(isMove ? newState(input, reported, before) : stateOf(known as PaymentObject)),
       ...newDetails(input, known, reported?.status ?? null),
+      ...newExpiry(input, attempt ?? known, Date.parse(now) - Date.parse(recordedAt)),
     }
     const after = paymentRecorded(payments, recorded, total, { at: now, timezone: 'UTC' })
     return accept('updated', `order/${id}`, [
+      // Before the payment's own events: their webhooks show refunds as they are now.
+      ...settled,
       event('PaymentRecorded', recorded),
       ...orderFollows(order, after, recorded, now),
     ])
@@ -96,6 +106,23 @@ function newDetails(
     ...(card && !known?.card?.last_four ? { card } : {}),
   }
 }
+
+/**
+ * The provider's deadline of a pending payment, on the company's clock, which may be `ahead_ms`. Shorter differences
+ * are the time that the call took.
+ */
+function newExpiry(
+  { provider_status, expires_at }: Pick<RecordPaymentInput, 'provider_status' | 'expires_at'>,
+  known: PaymentObject | null,
+  ahead_ms: number,
+): Pick<Recorded, 'expires_at'> {
+  if (expires_at === undefined || !known?.expires_at || !isPending(provider_status)) return {}
+  const deadline = Date.parse(expires_at) + ahead_ms
+  const isSame = Math.abs(deadline - Date.parse(known.expires_at)) < SAME_DEADLINE_MS
+  return isSame ? {} : { expires_at: new Date(deadline).toISOString() }
+}
+
+const SAME_DEADLINE_MS = 10_000
 
 /** Recorded state of a payment, in the form that `classifyReport` takes. */
 export const recordedStateOf = ({ status, dispute, refunded, provider_updated_at }: PaymentObject): PaymentState => ({

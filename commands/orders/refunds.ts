@@ -113,10 +113,13 @@ const thousandthsOf = (lines: readonly { catalog_item_id?: number | null; quanti
 
 /** Ordered quantity of an item that is neither returned nor pending, in thousandths. */
 export const leftToRestock = ({ items, refunds }: Pick<OrderObject, 'items' | 'refunds'>, itemId: number): number =>
-  thousandthsOf(items, itemId) -
-  thousandthsOf(
-    refunds.flatMap(({ status, restock }) => (status === 'refused' ? [] : restock)),
-    itemId,
+  Math.max(
+    0,
+    thousandthsOf(items, itemId) -
+      thousandthsOf(
+        refunds.flatMap(({ status, restock }) => (status === 'refused' ? [] : restock)),
+        itemId,
+      ),
   )
 
 /** Checks returned goods: items of the order, at most the ordered quantity, with tracked stock. */
@@ -167,20 +170,24 @@ export const completeRefund = command<CompleteRefundInput>({
     if (refund.status === 'completed') return accept('unchanged', `order/${id}`)
     return accept('updated', `order/${id}`, [
       event('OrderRefundCompleted', { id, refund_id, provider_refund_id }),
-      ...stockReturned(rows, refund.restock),
+      ...stockReturned(rows, (rows.get(orderById(id)) as OrderRow).doc, [refund]),
     ])
   },
 })
 
-const refundOf = (rows: Rows, orderId: number, refundId: string): RefundObject | undefined =>
+export const refundOf = (rows: Rows, orderId: number, refundId: string): RefundObject | undefined =>
   rows.get(orderById(orderId))?.doc.refunds.find(({ refund_id }) => refund_id === refundId)
 
-/** Items without tracked stock are skipped. */
-function stockReturned(rows: Rows, restock: Restock): NewEvent[] {
-  const quantities = new Map<number, number>()
-  for (const { catalog_item_id, quantity } of restock)
-    quantities.set(catalog_item_id, (quantities.get(catalog_item_id) ?? 0) + toThousandths(quantity))
-  return [...quantities].flatMap(([id, quantity]) => {
+/**
+ * Stock after refunds that complete. Items without tracked stock are skipped. No more returns than was ordered, also if
+ * goods of a refund returned with another one, because this one was refused at first.
+ */
+export function stockReturned(rows: Rows, doc: OrderObject, completed: readonly RefundObject[]): NewEvent[] {
+  const lines = completed.flatMap(({ restock }) => restock)
+  const others = { items: doc.items, refunds: doc.refunds.filter((refund) => !completed.includes(refund)) }
+  return [...new Set(lines.map(({ catalog_item_id }) => catalog_item_id))].flatMap((id) => {
+    const quantity = Math.min(thousandthsOf(lines, id), leftToRestock(others, id))
+    if (quantity === 0) return []
     const before = rows.get(itemById(id))?.doc.stock ?? null
     if (before === null) return []
     const after = fromThousandths(Math.min(toThousandths(before) + quantity, MAX_THOUSANDTHS))

@@ -1,11 +1,14 @@
 import { z } from 'zod'
-import { AccessKey, modelOf } from '#domain/access-key.ts'
+import { AccessKey, readAccessKey, withoutZeros } from '#domain/access-key.ts'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import { accept, command } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { companyRef, ownCompany } from '#projections/companies.ts'
+import { documentNames, fiscalDocumentByName } from '#projections/fiscal-documents.ts'
 import { type FiscalDocument, type SaleRow, saleById } from '#projections/sales.ts'
 import { changedRecordFields, isEmpty } from '../records.ts'
 
@@ -40,7 +43,7 @@ export const FiscalDocumentBody = z
     status: z.enum(FISCAL_DOCUMENT_STATUSES),
     ...xmlShape,
   })
-  .superRefine(checkModel)
+  .superRefine(checkKey)
   .superRefine((document, context) => {
     if (document.status === 'contingency') return
     for (const field of ['protocol', 'authorized_at'] as const) {
@@ -65,19 +68,24 @@ export const FiscalDocumentFields = z
     authorized_at: Instant.nullish(),
     ...xmlShape,
   })
-  .superRefine(checkModel)
+  .superRefine(checkKey)
 export type FiscalDocumentInput = z.infer<typeof FiscalDocumentFields> & { readonly id: number }
 
-function checkModel(
-  { model, access_key }: Pick<FiscalDocumentInput, 'model' | 'access_key'>,
-  context: z.RefinementCtx,
-): void {
-  if (!model || !access_key || modelOf(access_key) === model) return
-  context.addIssue({
-    code: 'custom',
-    path: ['access_key'],
-    message: `é de um documento de modelo ${modelOf(access_key)}`,
-  })
+/** What the key says must be what the document says (FISCAL-2). */
+function checkKey(document: Partial<Identified>, context: z.RefinementCtx): void {
+  for (const message of contradictions(document)) context.addIssue({ code: 'custom', path: ['access_key'], message })
+}
+
+type Identified = Pick<FiscalDocumentInput, 'model' | 'series' | 'number' | 'access_key'>
+
+function contradictions({ model, series, number, access_key }: Partial<Identified>): string[] {
+  if (!access_key) return []
+  const key = readAccessKey(access_key)
+  return [
+    ...(model && model !== key.model ? [`é de um documento de modelo ${key.model}`] : []),
+    ...(series && withoutZeros(series) !== key.series ? [`é de um documento de série ${key.series}`] : []),
+    ...(number && withoutZeros(number) !== key.number ? [`é de um documento de número ${key.number}`] : []),
+  ]
 }
 
 /**
@@ -85,7 +93,12 @@ function checkModel(
  * nothing.
  */
 export const recordFiscalDocument = command<FiscalDocumentInput>({
-  needs: ({ id }) => [saleById(id)],
+  needs: ({ id, ...input }) => [ownCompany, saleById(id), ...namesOf(input).map(fiscalDocumentByName)],
+  needsMore(rows, { id, ...input }) {
+    const known = rows.get(saleById(id))?.doc.fiscal_document
+    const whole = known ? namesOf({ ...factsOf(known), ...definedOf(input) }) : []
+    return [...whole.map(fiscalDocumentByName), ...holdersOf(rows, input)]
+  },
   decide(rows, { id, ...input }, { now }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
@@ -93,7 +106,10 @@ export const recordFiscalDocument = command<FiscalDocumentInput>({
     const same = known && isSame(known, input) ? known : null
     const document = { ...(same ?? NOTHING), ...definedOf(input) } as Facts
     if (document.status === 'authorized') document.authorized_at ??= same?.authorized_at ?? now
-    const refused = findObstacle(sale, known, same, document, now)
+    const refused =
+      findObstacle(sale, known, same, document, now) ??
+      foreignKey(rows, document) ??
+      findOther(rows, id, document, input)
     if (refused) return refused
     if (known && isEmpty(changedRecordFields(known, document))) return accept('unchanged', `sale/${id}`)
     return accept('updated', `sale/${id}`, [event('FiscalDocumentRecorded', { id, ...document })])
@@ -110,6 +126,47 @@ const NOTHING = {
   authorized_at: null,
   xml_sha256: null,
   xml_url: null,
+}
+
+/** Keys of one company have its CNPJ, or that of a branch: the same first eight characters. */
+const ROOT = 8
+const cnpjRoot = (cnpj: string): string =>
+  cnpj
+    .replace(/[^0-9A-Z]/gi, '')
+    .slice(0, ROOT)
+    .toUpperCase()
+
+function foreignKey(rows: Rows, { access_key }: Facts): Refusal | null {
+  if (access_key === null || cnpjRoot(readAccessKey(access_key).cnpj) === cnpjRoot(companyRef(rows).cnpj)) return null
+  return invalid('access_key', 'é de um documento de outro CNPJ')
+}
+
+const namesOf = ({ model = null, series = null, number = '', access_key = null }: Partial<Identified>) =>
+  documentNames({ model, series, number, access_key }).exclusive
+
+/** Sales that recorded a document under one of the names. */
+const holdersOf = (rows: Rows, said: Partial<Identified>) =>
+  namesOf(said).flatMap((name) => {
+    const holder = rows.get(fiscalDocumentByName(name))
+    return holder ? [saleById(holder.sale_id)] : []
+  })
+
+/**
+ * Another sale with this document (FISCAL-6). A document in contingency that its sale has replaced is free again, a
+ * cancelled one never is.
+ */
+function findOther(rows: Rows, id: number, document: Facts, said: Partial<Identified>): Refusal | null {
+  const loaded = namesOf(said)
+  for (const name of documentNames(document).exclusive) {
+    const holder = rows.get(fiscalDocumentByName(name))
+    if (!holder || holder.sale_id === id) continue
+    const other = loaded.includes(name) ? rows.get(saleById(holder.sale_id))?.doc.fiscal_document : null
+    const isReplaced = other && !holder.is_cancelled && !documentNames(other).taken.includes(name)
+    if (isReplaced) continue
+    const field = document.access_key === null ? 'number' : 'access_key'
+    return refuse('duplicate_resource', { field, conflicting_id: holder.sale_id })
+  }
+  return null
 }
 
 /** Event fields of the document, with times in UTC. */

@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { z } from 'zod'
-import { type Book, type Cause, Charge, chargeProblem, type SandboxPayment, type SandboxRefund } from './book.ts'
+import { type Book, type Cause, Charge, chargeProblem, type SandboxPayment } from './book.ts'
 import { cardOptions, METHODS } from './methods.ts'
 import type { Notifier } from './notifications.ts'
 
@@ -8,15 +8,16 @@ import type { Notifier } from './notifications.ts'
 export interface Provider {
   readonly book: Book
   readonly notifier: Notifier
+  readonly now: () => Date
 }
 
 /** Payment endpoints of the provider, as publicly documented. */
-export function providerApi({ book, notifier }: Provider): Router {
+export function providerApi({ book, notifier, now }: Provider): Router {
   const router = express.Router()
   /** Payments by account and idempotency key, with the creating body. */
   const made = new Map<string, { body: string; id: string }>()
   /** Refunds by account, payment and idempotency key. */
-  const refunded = new Map<string, SandboxRefund>()
+  const refunded = new Map<string, number>()
   router.use(authenticate)
 
   router.post('/payments', (request, response) => {
@@ -33,7 +34,7 @@ export function providerApi({ book, notifier }: Provider): Router {
     if (!asked.success) return refuse(response, 400, ...asked.error.issues.map(causeOf))
     if (!METHODS.some(({ id }) => id === asked.data.payment_method_id))
       return refuse(response, 400, [10102, 'Payment method not found'])
-    const problem = chargeProblem(asked.data)
+    const problem = chargeProblem(asked.data, now())
     if (problem) return refuse(response, 400, problem)
     const payment = book.charge(account, asked.data)
     made.set(name, { body, id: String(payment.id) })
@@ -61,10 +62,14 @@ export function providerApi({ book, notifier }: Provider): Router {
     if (!key) return refuse(response, 400, [4292, "Header X-Idempotency-Key can't be null"])
     if (!book.get(id, accountOf(request))) return refuse(response, 404, [2000, 'Payment not found'])
     const name = JSON.stringify([accountOf(request), id, key])
-    const refund = refunded.get(name) ?? book.refund(id, request.body?.amount ?? null)
+    const made = book.get(id)?.refunds.find((each) => each.id === refunded.get(name))
+    const refund = made ?? book.refund(id, request.body?.amount ?? null)
     if (!refund) return refuse(response, 400, [2063, 'The action requested is not valid for the current payment state'])
     if (!refunded.has(name)) void notifier.tell(book.get(id) as SandboxPayment)
-    refunded.set(name, refund)
+    refunded.set(name, refund.id)
+    // As the provider does, unless the header asks for the refund itself.
+    if (refund.status === 'in_process' && request.get('x-render-in-process-refunds') !== 'true')
+      return refuse(response, 400, [2085, 'The refund is in process'])
     response.status(201).json(refund)
   })
 

@@ -19,6 +19,15 @@ export const MOVES = {
 
 export type Move = keyof typeof MOVES
 
+/** What happens to refunds of a payment: the next one stays in process, and the oldest in process is decided. */
+export const REFUND_MOVES = ['refund-in-process', 'refund-done', 'refund-rejected'] as const
+type RefundMove = (typeof REFUND_MOVES)[number]
+
+export type AnyMove = Move | RefundMove
+export const ALL_MOVES: readonly AnyMove[] = [...(Object.keys(MOVES) as Move[]), ...REFUND_MOVES]
+
+const isRefundMove = (move: AnyMove): move is RefundMove => REFUND_MOVES.some((each) => each === move)
+
 type Status = 'pending' | (typeof MOVES)[Move]['status']
 
 /** Payment as in the provider's API, without fields that no client reads here. */
@@ -72,7 +81,7 @@ export interface SandboxRefund {
   readonly id: number
   readonly payment_id: number
   readonly amount: number
-  readonly status: 'approved'
+  readonly status: 'approved' | 'in_process' | 'rejected'
   readonly date_created: string
 }
 
@@ -92,10 +101,26 @@ export const Charge = z.object({
 })
 export type Charge = z.infer<typeof Charge>
 
+const MINUTE_MS = 60_000
+const DAY_MS = 1_440 * MINUTE_MS
+/** A boleto is due in whole days; the call takes some time. */
+const LEAST_MS: Readonly<Record<string, number>> = { pix: 30 * MINUTE_MS, bolbradesco: DAY_MS - MINUTE_MS }
+
+function isPayableLongEnough(method: string, until: string | undefined, now: Date): boolean {
+  if (until === undefined) return true
+  const left = Date.parse(until) - now.getTime()
+  return left >= (ownValue(LEAST_MS, method) ?? 0) && left <= 30 * DAY_MS
+}
+
 /** Problem of a charge beyond its shape; null if valid. */
-export function chargeProblem({ payment_method_id, payer, transaction_amount, ...charge }: Charge): Cause | null {
+export function chargeProblem(
+  { payment_method_id, payer, transaction_amount, ...charge }: Charge,
+  now: Date,
+): Cause | null {
+  if (!isPayableLongEnough(payment_method_id, charge.date_of_expiration, now))
+    return [4050, 'date_of_expiration must be 30 minutes (a boleto: a day) to 30 days after the issue']
   if (payment_method_id === 'bolbradesco' && !WholePayer.safeParse(payer).success)
-    return [2034, 'Invalid payer: a boleto needs name, identification and address']
+    return [4050, 'Invalid payer: a boleto needs name, identification and address']
   if (charge.token === undefined) return null
   const offered = cardOptions(payment_method_id, transaction_amount).payer_costs
   return offered.some(({ installments }) => installments === (charge.installments ?? 1))
@@ -117,15 +142,17 @@ export interface Book {
   /** Refunds an amount, or all that is left; null if the payment has less left. */
   refund(id: string, amount: number | null): SandboxRefund | null
   /** Possible next transitions. */
-  moves(id: string): Move[]
+  moves(id: string): AnyMove[]
   /** Null if the transition does not apply. */
-  move(id: string, move: Move): SandboxPayment | null
+  move(id: string, move: AnyMove): SandboxPayment | null
   accountOf(id: string): string | null
 }
 
 interface Kept {
   readonly account: string
   payment: SandboxPayment
+  /** Whether the next refund stays in process. */
+  isDelayed: boolean
 }
 
 const cents = (amount: number): number => Math.round(amount * 100)
@@ -164,24 +191,41 @@ function pendingPayment(
   }
 }
 
+/** Payment with its refunds, and the state that follows from those made. */
+function withRefunds(payment: SandboxPayment, refunds: readonly SandboxRefund[], at: string): SandboxPayment {
+  const given = refunds.reduce((sum, { status, amount }) => (status === 'approved' ? sum + cents(amount) : sum), 0)
+  const { status, detail } = MOVES.refund
+  const isWhole = given === cents(payment.transaction_amount)
+  const state = isWhole ? { status, status_detail: detail } : given > 0 && { status_detail: 'partially_refunded' }
+  return { ...payment, ...state, transaction_amount_refunded: given / 100, refunds, date_last_updated: at }
+}
+
 /** Payment after a refund of an amount, or of all that is left; null if it has less left. */
-function givenBack(payment: SandboxPayment, amount: number | null, { id, at }: { id: number; at: string }) {
-  const before = cents(payment.transaction_amount_refunded)
-  const left = cents(payment.transaction_amount) - before
+function givenBack(
+  { payment, isDelayed }: Kept,
+  amount: number | null,
+  { id, at }: { id: number; at: string },
+): { refund: SandboxRefund; payment: SandboxPayment } | null {
+  const taken = payment.refunds.filter(({ status }) => status !== 'rejected')
+  const left = cents(payment.transaction_amount) - taken.reduce((sum, refund) => sum + cents(refund.amount), 0)
   const given = amount === null ? left : cents(amount)
   if (given <= 0 || given > left) return null
-  const refund: SandboxRefund = {
-    id,
-    payment_id: payment.id,
-    amount: given / 100,
-    status: 'approved',
-    date_created: at,
-  }
-  const { status, detail } = MOVES.refund
-  const state = given < left ? { status_detail: 'partially_refunded' } : { status, status_detail: detail }
-  const refunds = [...payment.refunds, refund]
-  const transaction_amount_refunded = (before + given) / 100
-  return { refund, payment: { ...payment, ...state, transaction_amount_refunded, refunds, date_last_updated: at } }
+  const status = isDelayed ? 'in_process' : 'approved'
+  const refund: SandboxRefund = { id, payment_id: payment.id, amount: given / 100, status, date_created: at }
+  return { refund, payment: withRefunds(payment, [...payment.refunds, refund], at) }
+}
+
+/** Whether the refund transition applies. */
+function mayMoveRefund({ payment, isDelayed }: Kept, move: RefundMove): boolean {
+  if (move !== 'refund-in-process') return payment.refunds.some(({ status }) => status === 'in_process')
+  return !isDelayed && MOVES.refund.from.some((status) => status === payment.status)
+}
+
+/** Decides the oldest refund in process. */
+function decided(payment: SandboxPayment, status: SandboxRefund['status'], at: string): SandboxPayment {
+  const first = payment.refunds.find((refund) => refund.status === 'in_process')
+  const refunds = payment.refunds.map((refund) => (refund === first ? { ...refund, status } : refund))
+  return withRefunds(payment, refunds, at)
 }
 
 /** Whether a transition applies to a payment. Decided payments stay decided. */
@@ -205,6 +249,13 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
   const after = ({ date_last_updated }: SandboxPayment): string =>
     new Date(Math.max(now().getTime(), Date.parse(date_last_updated) + 1)).toISOString()
 
+  function moveRefund(kept: Kept, move: RefundMove): SandboxPayment | null {
+    if (!mayMoveRefund(kept, move)) return null
+    if (move === 'refund-in-process') kept.isDelayed = true
+    else kept.payment = decided(kept.payment, move === 'refund-done' ? 'approved' : 'rejected', after(kept.payment))
+    return kept.payment
+  }
+
   /** Current payment: expired if its deadline has passed. */
   function current(id: string): Kept | undefined {
     const found = payments.get(id)
@@ -219,7 +270,7 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
       const pending = pendingPayment(++lastId, { token, ...charge }, { at: now().toISOString(), liveMode })
       const decision = token === undefined ? undefined : ownValue(DECIDING, token)
       const payment = decision ? moved(pending, decision) : pending
-      payments.set(String(payment.id), { account, payment })
+      payments.set(String(payment.id), { account, payment, isDelayed: false })
       return payment
     },
     get(id, account) {
@@ -236,20 +287,26 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
     refund(id, amount) {
       const found = current(id)
       if (!found || !MOVES.refund.from.some((status) => status === found.payment.status)) return null
-      const given = givenBack(found.payment, amount, { id: lastId + 1, at: after(found.payment) })
+      const given = givenBack(found, amount, { id: lastId + 1, at: after(found.payment) })
       if (!given) return null
       lastId += 1
       found.payment = given.payment
+      found.isDelayed = false
       return given.refund
     },
     moves(id) {
       const found = current(id)
-      return found ? (Object.keys(MOVES) as Move[]).filter((move) => mayMove(found.payment, move)) : []
+      if (!found) return []
+      return ALL_MOVES.filter((move) =>
+        isRefundMove(move) ? mayMoveRefund(found, move) : mayMove(found.payment, move),
+      )
     },
     move(id, move) {
       if (move === 'refund') return this.refund(id, null) && this.get(id)
       const found = current(id)
-      if (!found || !mayMove(found.payment, move)) return null
+      if (!found) return null
+      if (isRefundMove(move)) return moveRefund(found, move)
+      if (!mayMove(found.payment, move)) return null
       found.payment = moved(found.payment, move)
       return found.payment
     },

@@ -2,12 +2,12 @@ import express, { type Router } from 'express'
 import { renderToString } from 'preact-render-to-string'
 import { z } from 'zod'
 import type { Provider } from './api.ts'
-import { MOVES, type Move, type SandboxPayment } from './book.ts'
+import { ALL_MOVES, type AnyMove, type SandboxPayment } from './book.ts'
 import { play, Refusal } from './control.ts'
 import type { Notification } from './notifications.ts'
 
 /** Button labels with their actors. */
-const LABELS: Readonly<Record<Move, readonly [who: 'Buyer' | 'Provider' | 'Shop', does: string]>> = {
+const LABELS: Readonly<Record<AnyMove, readonly [who: 'Buyer' | 'Provider' | 'Shop', does: string]>> = {
   approve: ['Buyer', 'Pay'],
   reject: ['Provider', 'Refuse'],
   expire: ['Buyer', 'Let expire'],
@@ -18,6 +18,9 @@ const LABELS: Readonly<Record<Move, readonly [who: 'Buyer' | 'Provider' | 'Shop'
   'win-dispute': ['Provider', 'Shop wins'],
   'lose-dispute': ['Provider', 'Shop loses'],
   refund: ['Shop', 'Refund'],
+  'refund-in-process': ['Provider', 'Delay the next refund'],
+  'refund-done': ['Provider', 'Finish the refund'],
+  'refund-rejected': ['Provider', 'Reject the refund'],
 }
 
 /** Number of listed payments and notifications. */
@@ -38,12 +41,12 @@ export function sandboxConsole(provider: Provider): Router {
   })
   router.post('/console/:id/:move', express.urlencoded({ extended: false }), async (request, response) => {
     const { id, move } = request.params
-    if (typeof id !== 'string' || typeof move !== 'string' || !Object.hasOwn(MOVES, move))
+    if (typeof id !== 'string' || typeof move !== 'string' || !ALL_MOVES.some((each) => each === move))
       throw new Refusal(404, 'unknown move')
     const typed: unknown = request.body?.amount
     const amount = typed === undefined || typed === '' ? null : amountGiven.safeParse(typed).data
     if (amount === undefined) throw new Refusal(422, 'amount: expected a number such as 12.50')
-    await play(provider, id, move as Move, amount)
+    await play(provider, id, move as AnyMove, amount)
     response.redirect(303, '/')
   })
   return router
@@ -110,7 +113,7 @@ const Console = ({ provider: { book, notifier } }: { readonly provider: Provider
   </html>
 )
 
-const Row = ({ payment, moves }: { readonly payment: SandboxPayment; readonly moves: readonly Move[] }) => (
+const Row = ({ payment, moves }: { readonly payment: SandboxPayment; readonly moves: readonly AnyMove[] }) => (
   <tr>
     <td>
       {payment.id}

@@ -2,7 +2,7 @@ import express, { type Response, type Router } from 'express'
 import { z } from 'zod'
 import type { Provider } from './api.ts'
 import { FAULTS, type Faults } from './api.ts'
-import { type Book, MOVES, type Move, type SandboxPayment } from './book.ts'
+import { ALL_MOVES, type AnyMove, type Book, type SandboxPayment } from './book.ts'
 import { type Claims, DELIVERIES, type Notification, ORDERS } from './notifications.ts'
 
 /** Invalid control call. */
@@ -51,7 +51,7 @@ export function control(provider: Provider, faults: Faults): Router {
   const router = express.Router()
 
   router.get('/payments', (_request, response) => void response.json(book.all()))
-  for (const move of Object.keys(MOVES) as Move[]) {
+  for (const move of ALL_MOVES) {
     router.post(`/payments/:id/${move}`, async (request, response) => {
       const amount = move === 'refund' ? read(refundBody, request.body).amount : null
       const { payment, notification } = await play(provider, request.params.id, move, amount)
@@ -96,11 +96,12 @@ export function control(provider: Provider, faults: Faults): Router {
  * Applies a transition to a payment and notifies the service. `amount`: of a refund; null refunds all that is left.
  * @throws Refusal
  */
-export async function play({ book, notifier }: Provider, id: string, move: Move, amount: number | null) {
+export async function play({ book, notifier }: Provider, id: string, move: AnyMove, amount: number | null) {
   const before = payment(book, id)
   const moved = move === 'refund' ? book.refund(id, amount) && book.get(id) : book.move(String(before.id), move)
-  if (!moved) throw new Refusal(409, `payment cannot ${move}: its state must be ${MOVES[move].from}`)
-  return { payment: moved, notification: await notifier.tell(moved) }
+  if (!moved) throw new Refusal(409, `payment cannot ${move}: it can ${book.moves(id).join(', ') || 'do nothing'}`)
+  // Nothing has happened yet to a payment whose next refund will stay in process.
+  return { payment: moved, notification: move === 'refund-in-process' ? null : await notifier.tell(moved) }
 }
 
 function read<T>(schema: z.ZodType<T>, body: unknown): T {
@@ -190,6 +191,7 @@ export const sandboxHelp = (url: string): string => `
   What happens to a payment; each tells the service with a signed notification:
     curl -sX POST ${url}/sandbox/payments/ID/approve     also: expire reject cancel
     refund ({"amount": 1.5} for a part) mediate settle-mediation charge-back lose-dispute win-dispute
+    refund-in-process (the next refund requested of it stays in process) refund-done refund-rejected (the oldest in process)
   Tell it again, five times side by side:
     curl -sX POST ${url}/sandbox/payments/ID/notify -H 'Content-Type: application/json' -d '{"times":5,"at_once":true}'
   Tell a lie: bad_signature unsigned other_order (with url) other_amount other_mode unknown_payment other_type

@@ -28,7 +28,7 @@ interface SandboxOptions {
 /** Without authentication: listens on the loopback interface only. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { port, secret, liveMode = false, now = () => new Date(), log = () => {} } = options
-  const provider = { book: createBook({ now, liveMode }), notifier: createNotifier({ secret, now, log }) }
+  const provider = { book: createBook({ now, liveMode }), notifier: createNotifier({ secret, now, log }), now }
   const faults: Faults = { mode: 'none', delay_ms: 0, calls: 0 }
   const app = express()
   app.disable('x-powered-by')

@@ -214,7 +214,8 @@ export const COMMANDS = {
   },
 
   'store create': {
-    summary: 'opens an online store; --sandbox for one that takes test payments only',
+    summary:
+      'opens an online store; --sandbox for one that takes test payments only; with a commission, the access token must be one that the shop granted by OAuth',
     flags: {
       company: required('ID'),
       alias: required('ALIAS'),

@@ -5,16 +5,46 @@ const EXPECTED = 'deve ser uma chave de acesso de 44 caracteres com dígito veri
 
 /** State and month, CNPJ (letters allowed), then model, series, number and code. */
 const FORM = /^\d{6}[0-9A-Z]{12}\d{26}$/
+const MONTH = /^.{4}(0[1-9]|1[0-2])/
+const NO_MONTH = 'tem um mês que não existe'
 const DIGIT_ZERO = 48
 
 /** Access key of a fiscal document: 44 upper-case characters without blanks, with a valid check digit (FISCAL-2). */
 export const AccessKey = z
   .string(expects(EXPECTED))
   .overwrite((key) => key.replace(/\s/g, '').toUpperCase())
-  .refine((key) => FORM.test(key) && key.endsWith(checkDigitOf(key)), EXPECTED)
+  .refine((key) => FORM.test(key) && key.endsWith(checkDigitOf(key)), { error: EXPECTED, abort: true })
+  .refine((key) => MONTH.test(key), NO_MONTH)
 
-/** Document model, such as '55': characters 21 and 22 of the key. */
-export const modelOf = (accessKey: string): string => accessKey.slice(20, 22)
+/** What a key says of its document. Series and number are without leading zeros. */
+interface KeyContent {
+  readonly cnpj: string
+  /** Such as '55'. */
+  readonly model: string
+  readonly series: string
+  readonly number: string
+}
+
+/** Model of documents of a SAT device, the serial number of which takes the place of the series. */
+const SAT = '59'
+
+export function readAccessKey(key: string): KeyContent {
+  const model = key.slice(20, 22)
+  const seriesEnd = model === SAT ? 31 : 25
+  return {
+    cnpj: key.slice(6, 20),
+    model,
+    series: withoutZeros(key.slice(22, seriesEnd)),
+    number: withoutZeros(key.slice(seriesEnd, model === SAT ? 37 : 34)),
+  }
+}
+
+/** A number as documents compare it: '007' is '7'. Other texts ignore case and outer blanks. */
+export const withoutZeros = (text: string): string =>
+  text
+    .trim()
+    .toUpperCase()
+    .replace(/^0+(?=\d+$)/, '')
 
 /** Modulo 11 with weights 2 to 9 from the right. A letter counts as its ASCII distance from '0', as in a CNPJ. */
 function checkDigitOf(key: string): string {

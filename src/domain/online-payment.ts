@@ -12,9 +12,12 @@ export function methodOf(paymentMethodId: string): OnlineMethod {
 }
 
 /** Bounds and defaults of the payment deadline, in minutes; cards are decided at once. */
-export const SHORTEST_EXPIRY_MINUTES = 10
-export const LONGEST_EXPIRY_MINUTES = 43_200
-export const EXPIRY_MINUTES: Readonly<Record<OnlineMethod, number | null>> = { pix: 30, boleto: 4_320, card: null }
+export const EXPIRY_MINUTES: Readonly<Record<OnlineMethod, number | null>> = { pix: 60, boleto: 4_320, card: null }
+/** A minute more than the provider's least, because a call takes time; a boleto is due in whole days. */
+export const SHORTEST_EXPIRY_MINUTES = 31
+export const SHORTEST_BOLETO_MINUTES = 1_440
+/** A minute less than the provider's 30 days. */
+export const LONGEST_EXPIRY_MINUTES = 43_199
 
 /** Portuguese text for the provider's status detail; buyers see it too. */
 const DETAILS: Readonly<Record<string, string>> = {

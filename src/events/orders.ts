@@ -3,8 +3,13 @@ import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
 import { eventType, id, instant, money, percentage, personal, quantity, text } from './define.ts'
 import { saleLine } from './sales.ts'
 
-/** Alarms: money was received that the order does not expect. */
-export const ORDER_ALARMS = ['second_payment', 'paid_after_refund', 'paid_after_cancellation'] as const
+/** Alarms: money moved that the order does not expect. */
+export const ORDER_ALARMS = [
+  'second_payment',
+  'paid_after_refund',
+  'paid_after_cancellation',
+  'refund_after_refusal',
+] as const
 
 const customer = z.strictObject({
   /** Both null if the buyer is not a customer of the company. */
@@ -78,6 +83,8 @@ export const orderEvents = {
     /** Refunded so far; absent if nothing was. */
     refunded: money.optional(),
     dispute: z.enum(DISPUTE_STATUSES).optional(),
+    /** Payment deadline, if another one than known: that of an earlier call for the attempt. */
+    expires_at: instant.optional(),
     /** Last change at the provider; absent if not reported. */
     changed_at: instant.optional(),
   }),
@@ -92,6 +99,10 @@ export const orderEvents = {
     /** Goods returned to stock with the refund. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   }),
+  /** The provider is about to be called. `listed`: refunds that it already had of this payment. */
+  OrderRefundPrepared: eventType('order', { refund_id: z.uuid(), listed: z.array(text) }),
+  /** The provider took the refund, and has not decided yet. */
+  OrderRefundAccepted: eventType('order', { refund_id: z.uuid(), provider_refund_id: text }),
   /** The provider refunded nothing. */
   OrderRefundRefused: eventType('order', { refund_id: z.uuid(), reason: text }),
   OrderRefundCompleted: eventType('order', { refund_id: z.uuid(), provider_refund_id: text }),

@@ -7,10 +7,10 @@ import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { asSystem, runCommand } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import type { ProviderPayment } from './provider-port.ts'
+import type { ProviderPayment, ProviderRefund } from './provider-port.ts'
 
 /** Required properties of an order's payment. */
-interface ExpectedPayment {
+export interface ExpectedPayment {
   readonly reference: string
   readonly totalCents: number
   /** Whether its store takes test payments only. */
@@ -24,6 +24,13 @@ export const matchesOrder = (payment: ProviderPayment, { reference, totalCents, 
 /** Result of applying a payment to an order; `ignored`: unknown status. */
 export type PaymentOutcome = 'applied' | 'duplicate' | 'stale' | 'ignored'
 
+/** Refund of a payment as commands take it. */
+export const listedRefund = ({ id, amountCents, status }: ProviderRefund) => ({
+  id,
+  amount: fromCents(amountCents),
+  status,
+})
+
 /** Input of `recordPayment` for a fetched payment. */
 export const paymentRecordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
   RecordPaymentInput.parse({
@@ -36,6 +43,8 @@ export const paymentRecordOf = (orderId: number, payment: ProviderPayment): Reco
     ...payment.details,
     refunded: fromCents(payment.refundedCents),
     changed_at: payment.changedAt ?? undefined,
+    expires_at: payment.expiresAt ?? undefined,
+    refunds: payment.refunds?.map(listedRefund),
   })
 
 /**

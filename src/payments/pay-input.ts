@@ -8,6 +8,7 @@ import {
   ONLINE_METHODS,
   type OnlineMethod,
   PIX,
+  SHORTEST_BOLETO_MINUTES,
   SHORTEST_EXPIRY_MINUTES,
 } from '#domain/online-payment.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -57,6 +58,8 @@ export const PayInput = z
     for (const field of ['token', 'brand', 'installments'] as const)
       if (!isCard && input[field]) add(field, 'só é aceito com cartão')
     if (isCard && input.expires_in_minutes) add('expires_in_minutes', 'não é aceito com cartão')
+    if (input.method === 'boleto' && input.expires_in_minutes && input.expires_in_minutes < SHORTEST_BOLETO_MINUTES)
+      add('expires_in_minutes', `deve ser no mínimo ${SHORTEST_BOLETO_MINUTES} com boleto`)
   })
 export type PayInput = z.infer<typeof PayInput>
 

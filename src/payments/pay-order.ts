@@ -17,12 +17,14 @@ import { findPayableOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { paymentRecordOf } from './apply-payment.ts'
 import { cancelLatePayments } from './cancel-order.ts'
+import { endOtherMode, isOfOtherMode, OTHER_MODE } from './other-mode.ts'
 import { expiryOf, type PayInput, payerOf, paymentMethodIdOf } from './pay-input.ts'
 import {
   type NewPayment,
   type Payer,
   type PaymentProvider,
   type ProviderAccount,
+  type ProviderCause,
   ProviderConflict,
   ProviderMisconfigured,
   type ProviderPayment,
@@ -139,12 +141,13 @@ async function ask(
   const giveUp = (reason: string) =>
     runCommand(payments.writer, paying.acting, refusePayment, { id: order.id, attempt_id, reason })
   const store = await findStore(payments.pool, payments.vault, order.store_alias)
-  const wanted = newPayment(order, attempt, { ...paying.payment, payer }, payments.publicUrl)
+  const asked = { ...paying.payment, payer, expiresInMinutes: expiryOf(paying.payment) }
+  const wanted = newPayment(order, attempt, asked, payments.publicUrl)
   let made: ProviderPayment
   try {
     made = await createOrFind(payments.provider, providerAccountOf(store), wanted)
   } catch (error) {
-    if (error instanceof ProviderMisconfigured && paying.isFirst) await giveUp('configuração do provedor inválida')
+    if (error instanceof ProviderMisconfigured && paying.isFirst) await giveUp(misconfigurationOf(error))
     if (!(error instanceof ProviderRefused)) throw error
     await giveUp(providerReasonOf(error))
     return refuse('payment_refused', { causes: [...error.causes] })
@@ -152,10 +155,14 @@ async function ask(
   if (made.amountCents !== wanted.amountCents || made.externalReference !== wanted.orderReference)
     throw new ProviderUnavailable('provider returned a different payment')
   // A payment of the other mode must not be recorded.
-  if (made.liveMode === store?.sandbox)
+  const account = providerAccountOf(store)
+  if (isOfOtherMode(made, account)) {
+    await endOtherMode(payments.provider, account, made)
+    await giveUp(OTHER_MODE)
     throw new ProviderMisconfigured(
       'payment is of the other mode; check whether the access token is a test or a production one',
     )
+  }
   return { ...paymentRecordOf(order.id, made), attempt_id }
 }
 
@@ -183,8 +190,13 @@ export function providerAccountOf(store: StoreAccess | null) {
 
 function newPayment(
   order: OrderObject,
-  { attempt_id, commission_percentage, payment_method_id, expires_at }: Attempt,
-  { payer, token, installments }: Pick<PayInput, 'token' | 'installments'> & { readonly payer: Payer },
+  { attempt_id, commission_percentage, payment_method_id }: Attempt,
+  {
+    payer,
+    token,
+    installments,
+    expiresInMinutes,
+  }: Pick<PayInput, 'token' | 'installments'> & { readonly payer: Payer; readonly expiresInMinutes: number | null },
   publicUrl: string,
 ): NewPayment {
   return {
@@ -196,7 +208,7 @@ function newPayment(
     payer,
     token: token ?? undefined,
     installments: token ? (installments ?? 1) : undefined,
-    expiresAt: expires_at === null ? undefined : new Date(expires_at).toISOString(),
+    expiresInMinutes: expiresInMinutes ?? undefined,
     description: `Pedido ${order.external_id ?? order.id}`,
     notificationUrl: `${publicUrl}/webhook/paymentprovider/${order.store_alias}/${order.id}`,
   }
@@ -204,6 +216,16 @@ function newPayment(
 
 const MAX_REASON = 500
 
+const textOf = (causes: readonly ProviderCause[]): string =>
+  causes.map(({ code, description }) => `${code}: ${description}`).join('; ')
+
+const bounded = (text: string): string => [...text].slice(0, MAX_REASON).join('')
+
 export const providerReasonOf = ({ causes }: ProviderRefused): string =>
-  [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
-  'sem motivo informado'
+  bounded(textOf(causes)) || 'sem motivo informado'
+
+const CONFIGURATION = 'configuração do provedor inválida'
+
+/** Why wrong settings of a store made no payment or refund, as its owners read it at the order. */
+export const misconfigurationOf = ({ causes }: ProviderMisconfigured): string =>
+  bounded(causes.length === 0 ? CONFIGURATION : `${CONFIGURATION} (${textOf(causes)})`)

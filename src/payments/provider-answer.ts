@@ -12,6 +12,7 @@ import {
   ProviderConflict,
   ProviderMisconfigured,
   type ProviderPayment,
+  type ProviderRefund,
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-port.ts'
@@ -64,6 +65,12 @@ const detailed = z.object({
   installments: z.int().min(1).max(99).nullish().catch(null),
 })
 
+const refund = z.object({ id: identifier, amount, status: boundedText(60).nullish() })
+
+/** Limit of listed refunds that are read. */
+const MAX_REFUNDS = 500
+const UNREADABLE = 'unreadable'
+
 /** Fields of a payment that are used; others are ignored. */
 const payment = detailed.extend({
   id: identifier,
@@ -74,6 +81,8 @@ const payment = detailed.extend({
   currency_id: boundedText(10).nullish(),
   live_mode: z.boolean().nullish(),
   transaction_amount_refunded: amount.nullish(),
+  refunds: z.union([z.array(refund).max(MAX_REFUNDS).nullish(), z.literal(UNREADABLE)]).catch(UNREADABLE),
+  date_of_expiration: z.iso.datetime({ offset: true }).nullish().catch(null),
   date_last_updated: z.iso.datetime({ offset: true }).nullish().catch(null),
   metadata: z.object({ attempt_id: z.uuid().nullable().catch(null) }).nullish(),
 })
@@ -98,6 +107,8 @@ function present(found: z.infer<typeof payment>, { sandbox }: Pick<ProviderAccou
     amountCents: (found.currency_id ?? CURRENCY) === CURRENCY ? found.transaction_amount : null,
     liveMode: found.live_mode ?? !sandbox,
     refundedCents: found.transaction_amount_refunded ?? 0,
+    refunds: found.refunds === UNREADABLE ? null : (found.refunds ?? []).map(refundPresented),
+    expiresAt: found.date_of_expiration ? new Date(found.date_of_expiration).toISOString() : null,
     changedAt: found.date_last_updated ? new Date(found.date_last_updated).toISOString() : null,
     details: detailsOf(found),
   }
@@ -118,16 +129,23 @@ function detailsOf(found: z.infer<typeof detailed>): PaymentDetails {
   return last_four === null ? {} : { card: { last_four, installments: installments ?? null } }
 }
 
-const refund = z.object({ id: identifier, payment_id: identifier, amount, status: boundedText(60).nullish() })
+/** Statuses of a refund that happened, and of one that did not; any other is in process. */
+const DONE: readonly string[] = ['approved', 'refunded', 'processed']
+const UNDONE: readonly string[] = ['rejected', 'cancelled', 'failed']
 
-/** Statuses of a refund that did not happen. */
-const UNDONE: readonly string[] = ['rejected', 'cancelled']
+/** Without a status it happened. */
+function refundPresented({ id, amount: amountCents, status }: z.infer<typeof refund>): ProviderRefund {
+  if (!status || DONE.includes(status)) return { id, amountCents, status: 'completed' }
+  return { id, amountCents, status: UNDONE.includes(status) ? 'refused' : 'pending' }
+}
 
-/** Id of a completed or pending refund. @throws z.ZodError for an unexpected response; ProviderRefused */
-export function readRefund(answer: unknown): string {
-  const { id, status } = refund.parse(answer)
-  if (status && UNDONE.includes(status)) throw new ProviderRefused([{ code: status, description: 'refund' }])
-  return id
+/** Completed or pending refund. @throws z.ZodError for an unexpected response; ProviderRefused */
+export function readRefund(answer: unknown): ProviderRefund {
+  const made = refund.parse(answer)
+  const presented = refundPresented(made)
+  if (presented.status === 'refused')
+    throw new ProviderRefused([{ code: made.status ?? 'rejected', description: 'refund' }])
+  return presented
 }
 
 /** Every account supports some. */
@@ -192,6 +210,23 @@ const CREDENTIALS: readonly number[] = [401, 403]
 /** Transient statuses: time-out, conflict with a concurrent call, locked, failed dependency, too early, too many. */
 const PASSING: readonly number[] = [408, 409, 423, 424, 425, 429]
 
+/**
+ * Causes that the operator has to remove, not the buyer: a commission with a token that was not granted by OAuth (2059),
+ * accounts of different modes (2034), a token for the other mode (3), an account that may not receive (7).
+ */
+const CONFIGURATION: readonly string[] = ['2059', '2034', '3', '7', 'invalid_token', 'expired_token']
+const TOKEN_ENDED = /(expired|invalid)[ _](access[ _])?token/i
+
+const isConfiguration = ({ code, description }: ProviderCause): boolean =>
+  CONFIGURATION.includes(code) || TOKEN_ENDED.test(description)
+
+/** The log shows the message to the operator. */
+const misconfigured = (status: number, causes: readonly ProviderCause[]): ProviderMisconfigured =>
+  new ProviderMisconfigured(
+    `provider responded ${status}: ${causes.map(({ code, description }) => `${code} ${description}`).join('; ')}`,
+    causes,
+  )
+
 /** Reported causes of a refusal; the provider gives one or two. */
 const MAX_CAUSES = 5
 
@@ -209,7 +244,10 @@ export function providerError(error: unknown, secrets: readonly string[]): Error
   if (CREDENTIALS.includes(status)) return new ProviderMisconfigured(`provider responded ${status}`)
   if (status === CONFLICT) return new ProviderConflict('provider responded 409')
   const isRefusal = status >= 400 && status < 500 && !PASSING.includes(status)
-  if (isRefusal) return new ProviderRefused(causesOf(error as MercadoPagoError, secrets))
+  if (isRefusal) {
+    const causes = causesOf(error as MercadoPagoError, secrets)
+    return causes.some(isConfiguration) ? misconfigured(status, causes) : new ProviderRefused(causes)
+  }
   if (status > 0) return new ProviderUnavailable(`provider responded ${status}`)
   return new ProviderUnavailable(`provider gave no usable response: ${kindOf(error)}`)
 }

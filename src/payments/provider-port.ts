@@ -1,4 +1,5 @@
 import type { DataOf } from '#events/catalogue.ts'
+import type { RefundStatus } from '#projections/order-refunds.ts'
 
 /** Account of a store at the payment provider. */
 export interface ProviderAccount {
@@ -44,8 +45,8 @@ export interface NewPayment {
   readonly token: string | undefined
   /** Cards only. */
   readonly installments: number | undefined
-  /** Payment deadline in UTC; absent for cards. */
-  readonly expiresAt: string | undefined
+  /** Time to pay from the call on; absent for cards. */
+  readonly expiresInMinutes: number | undefined
   readonly description: string
   readonly notificationUrl: string
 }
@@ -64,9 +65,20 @@ export interface ProviderPayment {
   readonly liveMode: boolean
   /** Refunded so far. */
   readonly refundedCents: number
+  /** Requested here or on the provider's own site; null if the provider's list is unreadable. */
+  readonly refunds: readonly ProviderRefund[] | null
+  /** Payment deadline in UTC; null if not reported. */
+  readonly expiresAt: string | null
   /** Last change at the provider, in UTC; null if not reported. */
   readonly changedAt: string | null
   readonly details: PaymentDetails
+}
+
+/** Refund as reported by the provider: `pending` while in process there. */
+export interface ProviderRefund {
+  readonly id: string
+  readonly amountCents: number
+  readonly status: RefundStatus
 }
 
 type Recorded = DataOf<'PaymentRecorded'>
@@ -108,10 +120,10 @@ export interface PaymentProvider {
    */
   cancelPayment(account: ProviderAccount, id: string): Promise<ProviderPayment>
   /**
-   * Returns the refund's id. @throws ProviderRefused, ProviderMisconfigured (this call refunded nothing),
-   * ProviderUnavailable (unknown)
+   * Returns the refund, completed or pending. @throws ProviderRefused, ProviderMisconfigured, ProviderUnavailable: the
+   * payment must be read before anything is concluded, because a refund in process may be answered like a refusal
    */
-  createRefund(account: ProviderAccount, refund: NewRefund): Promise<string>
+  createRefund(account: ProviderAccount, refund: NewRefund): Promise<ProviderRefund>
   /** Null if the provider does not know the payment. @throws ProviderUnavailable, ProviderMisconfigured */
   getPayment(account: ProviderAccount, id: string): Promise<ProviderPayment | null>
   /** The provider's names of the account's payment methods. @throws ProviderUnavailable, ProviderMisconfigured */
@@ -150,4 +162,10 @@ export class ProviderConflict extends ProviderUnavailable {}
 /** The store's credentials are missing or rejected: the operator has to act. */
 export class ProviderMisconfigured extends Error {
   override readonly name = 'ProviderMisconfigured'
+  constructor(
+    message: string,
+    readonly causes: readonly ProviderCause[] = [],
+  ) {
+    super(message)
+  }
 }

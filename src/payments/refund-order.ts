@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 import { v5 as uuidv5 } from 'uuid'
 import type { z } from 'zod'
-import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
+import { recordPayment } from '#commands/orders/record-payment.ts'
 import { completeRefund, type RefundInput, refuseRefund, requestRefund } from '#commands/orders/refunds.ts'
+import { acceptRefund, settleRefund } from '#commands/orders/settle-refunds.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { toCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -15,12 +16,14 @@ import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
-import { matchesOrder, paymentRecordOf } from './apply-payment.ts'
-import { providerAccountOf, providerReasonOf } from './pay-order.ts'
+import { type ExpectedPayment, listedRefund, matchesOrder, paymentRecordOf } from './apply-payment.ts'
+import { misconfigurationOf, providerAccountOf, providerReasonOf } from './pay-order.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
   ProviderMisconfigured,
+  type ProviderPayment,
+  type ProviderRefund,
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-port.ts'
@@ -70,17 +73,25 @@ export async function refundOrder(
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
   if (!asked) throw new Error(`refund order: refund ${refund_id} is missing after its request`)
   const isFirst = requested.outcome !== 'unchanged'
-  const place = { acting, orderId, account, isFirst }
+  const place = { acting, orderId, account, expected: expectedOf(order, account), isFirst }
   const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
-  const record = await paymentNow(provider, place, order, asked)
+  const payment = await paymentNow(provider, place, asked)
+  const record = paymentRecordOf(orderId, payment)
+  if (payment.refunds?.some(({ status }) => status === 'refused')) {
+    const applied = await runAs<OrderObject>(writer, acting, recordPayment, record)
+    if (isRefusal(applied)) return applied
+    const now = applied.refunds.find((each) => each.refund_id === refund_id)
+    // The provider accepted and then rejected it: the key is free again, as after any refusal.
+    if (now?.status === 'refused') return refusedWith('rejected', now)
+  }
   // The response to the request, which created the refund.
   return runCommand(writer, acting, recordPayment, record, { outcome: 'created', idempotency })
 }
 
 /**
- * Repeats a refund without an answer, for callers that lost its key. An answered refund stays unchanged; null if the
- * refund does not exist. @throws as `refundOrder`
+ * Repeats a refund without an answer, for callers that lost its key; one in process is read again. An answered refund
+ * stays unchanged; null if the refund does not exist. @throws as `refundOrder`
  */
 export async function repeatRefund(
   { pool, vault, writer, provider }: Refunding,
@@ -95,57 +106,125 @@ export async function repeatRefund(
   const order = (await findPayableOrder(pool, acting.companyId, orderId))?.order
   const asked = order?.refunds.find(({ refund_id }) => refund_id === refundId)
   if (!order || asked?.status !== 'pending') return null
-  const place = {
-    acting,
-    orderId,
-    account: providerAccountOf(await findStore(pool, vault, order.store_alias)),
-    isFirst: false,
-  }
+  const account = providerAccountOf(await findStore(pool, vault, order.store_alias))
+  const place = { acting, orderId, account, expected: expectedOf(order, account), isFirst: false }
   const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
-  return runCommand(writer, acting, recordPayment, await paymentNow(provider, place, order, asked))
+  const record = paymentRecordOf(orderId, await paymentNow(provider, place, asked))
+  return runCommand(writer, acting, recordPayment, record)
 }
 
-/** Current state of a payment after a refund. */
+const expectedOf = ({ provider_reference, total }: OrderObject, { sandbox }: ProviderAccount): ExpectedPayment => ({
+  reference: provider_reference,
+  totalCents: toCents(total),
+  sandbox,
+})
+
+/** State of the payment at the provider. @throws ProviderUnavailable, ProviderMisconfigured */
 async function paymentNow(
   provider: PaymentProvider,
-  { account, orderId }: Place,
-  { provider_reference, total }: OrderObject,
+  { account, expected }: Place,
   { provider_payment_id }: RefundObject,
-): Promise<RecordPaymentInput> {
+): Promise<ProviderPayment> {
   const payment = await provider.getPayment(account, provider_payment_id)
-  const expected = { reference: provider_reference, totalCents: toCents(total), sandbox: account.sandbox }
   if (!payment || !matchesOrder(payment, expected))
     throw new ProviderUnavailable('provider returned a different payment')
-  return paymentRecordOf(orderId, payment)
+  return payment
 }
 
 interface Place {
   readonly acting: Actor
   readonly orderId: number
   readonly account: ProviderAccount
+  readonly expected: ExpectedPayment
   /** Whether this is the refund's first call. Then wrong credentials mean that nothing was refunded. */
   readonly isFirst: boolean
 }
 
-/** Executes a requested refund at the provider unless it is known to be completed, and records the result. */
-export async function refundAtProvider(
-  { writer, provider }: Pick<Refunding, 'writer' | 'provider'>,
-  { acting, orderId, account, isFirst }: Place,
-  { refund_id, provider_payment_id, amount, status }: RefundObject,
-): Promise<Refusal | null> {
-  if (status === 'completed') return null
-  const giveUp = (reason: string) => runAs(writer, acting, refuseRefund, { id: orderId, refund_id, reason })
-  const wanted = { refundId: refund_id, paymentId: provider_payment_id, amountCents: toCents(amount) }
-  let provider_refund_id: string
+type Context = Pick<Refunding, 'writer' | 'provider'>
+
+/**
+ * Requests a refund at the provider unless it is known there, and records the result. The payment's refunds are read
+ * before the call, and again after any result but success: a refund in process may be answered like a refusal, and
+ * would be made twice if it was requested again (PAY-27). Null if the provider has taken the refund, else the refusal.
+ * @throws ProviderUnavailable, ProviderMisconfigured: the refund stays pending, except as PAY-51 says
+ */
+export async function refundAtProvider(context: Context, place: Place, refund: RefundObject): Promise<Refusal | null> {
+  if (refund.status === 'completed' || refund.provider_refund_id !== null) return null
+  let made: ProviderRefund
   try {
-    provider_refund_id = await provider.createRefund(account, wanted)
+    const before = await compareWithProvider(context, place, refund, null)
+    if (before.status === 'refused') return refusedWith('refund_found', before)
+    if (before.provider_refund_id !== null) return null
+    made = await context.provider.createRefund(place.account, {
+      refundId: refund.refund_id,
+      paymentId: refund.provider_payment_id,
+      amountCents: toCents(refund.amount),
+    })
   } catch (error) {
-    if (error instanceof ProviderMisconfigured && isFirst) await giveUp('configuração do provedor inválida')
-    if (!(error instanceof ProviderRefused)) throw error
-    await giveUp(providerReasonOf(error))
-    return refuse('refund_refused', { causes: [...error.causes] })
+    return afterFailure(context, place, refund, error)
   }
-  const completed = await runAs(writer, acting, completeRefund, { id: orderId, refund_id, provider_refund_id })
-  return isRefusal(completed) ? completed : null
+  const { orderId: id, acting } = place
+  const result = { id, refund_id: refund.refund_id, provider_refund_id: made.id }
+  const recorded = await runAs(
+    context.writer,
+    acting,
+    made.status === 'pending' ? acceptRefund : completeRefund,
+    result,
+  )
+  return isRefusal(recorded) ? recorded : null
 }
+
+/** Reads the payment, and records what it tells of the refund. Returns the refund as it is now. */
+async function compareWithProvider(
+  { writer, provider }: Context,
+  place: Place,
+  refund: RefundObject,
+  refusal: string | null,
+): Promise<RefundObject> {
+  const { acting, orderId: id } = place
+  const payment = await paymentNow(provider, place, refund)
+  if (payment.refunds === null) throw new ProviderUnavailable('provider returned an unreadable list of refunds')
+  const { refund_id } = refund
+  const { refunds: _, ...record } = paymentRecordOf(id, payment)
+  const noted = await runAs(writer, acting, recordPayment, record)
+  if (isRefusal(noted)) throw new Error(`refund order: order ${id} is missing`)
+  const listed = payment.refunds.map(listedRefund)
+  const settled = await runAs<OrderObject>(writer, acting, settleRefund, { id, refund_id, listed, refusal })
+  const now = isRefusal(settled) ? undefined : settled.refunds.find((each) => each.refund_id === refund_id)
+  if (!now) throw new Error(`refund order: refund ${refund_id} is missing`)
+  return now
+}
+
+/** Result of a refund after a failed call. @throws the failure if the result stays unknown */
+async function afterFailure(
+  context: Context,
+  place: Place,
+  refund: RefundObject,
+  failure: unknown,
+): Promise<Refusal | null> {
+  const { acting, orderId: id, isFirst } = place
+  const { refund_id } = refund
+  const isRefused = failure instanceof ProviderRefused
+  if (!isRefused && !(failure instanceof ProviderUnavailable || failure instanceof ProviderMisconfigured)) throw failure
+  const isCertain = isRefused || (failure instanceof ProviderMisconfigured && isFirst)
+  const reason = failure instanceof ProviderMisconfigured ? misconfigurationOf(failure) : reasonOf(failure)
+  let now: RefundObject
+  try {
+    now = await compareWithProvider(context, place, refund, isCertain ? reason : null)
+  } catch (error) {
+    // Credentials that are not even good for reading refunded nothing.
+    if (!isRefused && isCertain && error instanceof ProviderMisconfigured)
+      await runAs(context.writer, acting, refuseRefund, { id, refund_id, reason })
+    throw isRefused ? error : failure
+  }
+  if (now.provider_refund_id !== null) return null
+  if (!isRefused) throw failure
+  if (now.status !== 'refused') throw new ProviderUnavailable('refund cannot be told from another one of its amount')
+  return refuse('refund_refused', { causes: [...failure.causes] })
+}
+
+const reasonOf = (failure: Error): string => (failure instanceof ProviderRefused ? providerReasonOf(failure) : '')
+
+const refusedWith = (code: string, { refusal }: RefundObject): Refusal =>
+  refuse('refund_refused', { causes: [{ code, description: refusal ?? '' }] })

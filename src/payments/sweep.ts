@@ -14,7 +14,8 @@ import type { PaymentObject } from '#projections/order-payments.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import { findStore } from '#queries/stores.ts'
-import { applyPayment, matchesOrder } from './apply-payment.ts'
+import { applyPayment, type ExpectedPayment, matchesOrder } from './apply-payment.ts'
+import { endOtherMode, isOfOtherMode, OTHER_MODE } from './other-mode.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
@@ -137,16 +138,20 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   if (!store) throw new Error(`order ${orderId}: store ${storeAlias} not found`)
   const { sandbox } = store
   const account = accountAt(store)
+  const expected = { reference, totalCents, sandbox }
   for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
     await refundAtProvider(
       { writer, provider },
-      { acting: asSystem(companyId), orderId, account, isFirst: false },
+      { acting: asSystem(companyId), orderId, account, expected, isFirst: false },
       refund,
     )
   let applied = 0
   const heard = new Set<string | null>()
   for await (const found of paymentsOf(provider, account, claim)) {
-    if (!matchesOrder(found, { reference, totalCents, sandbox })) continue
+    if (!matchesOrder(found, expected)) {
+      await endIfOtherMode({ writer, provider }, { claim, account, expected }, found)
+      continue
+    }
     heard.add(found.attemptId)
     const payment = isOver(claim, found) ? await provider.cancelPayment(account, found.id) : found
     const result = await applyPayment(writer, { companyId, orderId, requestId: null }, payment)
@@ -154,11 +159,26 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   }
   for (const { attempt_id, provider_payment_id, ...attempt } of claim.payments.filter(isPaymentOpen)) {
     if (attempt_id === null || provider_payment_id !== null || heard.has(attempt_id)) continue
-    // Safe: the provider has the same deadline, so it refuses a repeated call too.
+    // Safe: a payment that exists after all is found by a later poll, and ended there.
     if (hasExpired(claim, attempt))
       await runAsSystem(writer, companyId, refusePayment, { id: orderId, attempt_id, reason: EXPIRED })
   }
   return applied
+}
+
+/** Ends a payment of an attempt that came out in the other mode, such as one with a lost answer (PAY-52). */
+async function endIfOtherMode(
+  { writer, provider }: Pick<SweepOptions, 'writer' | 'provider'>,
+  { claim, account, expected }: { claim: SweepClaim; account: ProviderAccount; expected: ExpectedPayment },
+  found: ProviderPayment,
+): Promise<void> {
+  const attempt_id = found.attemptId
+  const isOurs = claim.payments.some((attempt) => attempt.attempt_id === attempt_id && attempt.refusal === null)
+  const isOther = isOfOtherMode(found, account) && matchesOrder({ ...found, liveMode: !found.liveMode }, expected)
+  if (attempt_id === null || !isOurs || !isOther) return
+  await endOtherMode(provider, account, found)
+  const refusal = { id: claim.orderId, attempt_id, reason: OTHER_MODE }
+  await runAsSystem(writer, claim.company_id, refusePayment, refusal)
 }
 
 const EXPIRED = 'o prazo de pagamento passou'

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { AccessKey, modelOf } from '#domain/access-key.ts'
+import { AccessKey, readAccessKey, withoutZeros } from '#domain/access-key.ts'
+import { accessKeyOf, withCheckDigit } from '../support/access-key.ts'
 
 /** Example from the manual of the tax authorities. */
 const KEY = '52060433009911002506550120000007800267301615'
@@ -13,7 +14,34 @@ describe('access key of a fiscal document', () => {
     for (const key of [KEY, WITH_LETTERS, '35261111222333000181650010000012341000012348'])
       expect(AccessKey.parse(key)).to.equal(key)
     expect(AccessKey.parse(` ${WITH_LETTERS.toLowerCase().replace(/(.{4})/g, '$1 ')}`)).to.equal(WITH_LETTERS)
-    expect(modelOf(KEY)).to.equal('55')
+    expect(readAccessKey(KEY)).to.deep.equal({ cnpj: '33009911002506', model: '55', series: '12', number: '780' })
+  })
+
+  it('has a month from 01 to 12 [FISCAL-2]', () => {
+    for (const month of ['01', '09', '12']) expect(isKey(accessKeyOf({ month })), month).to.equal(true)
+    for (const month of ['00', '13', '20']) {
+      const { error } = AccessKey.safeParse(accessKeyOf({ month }))
+      expect(
+        error?.issues.map(({ message }) => message),
+        month,
+      ).to.deep.equal(['tem um mês que não existe'])
+    }
+  })
+
+  it('of a SAT device has its serial number in place of the series [FISCAL-2]', () => {
+    const key = '3526111122233300018159000123456000789000001'
+    expect(readAccessKey(withCheckDigit(key))).to.include({ model: '59', series: '123456', number: '789' })
+  })
+
+  it('compares numbers without leading zeros, and other texts as they are', () => {
+    expect(['001', '0', '000', ' 7 ', 'nfc-e 01', '0A'].map(withoutZeros)).to.deep.equal([
+      '1',
+      '0',
+      '0',
+      '7',
+      'NFC-E 01',
+      '0A',
+    ])
   })
 
   it('is refused with any digit changed, too long, too short, or with letters elsewhere [FISCAL-2]', () => {

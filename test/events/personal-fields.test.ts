@@ -24,7 +24,7 @@ const IMPERSONAL = [
   'number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
   // Reasons of actions, refusals and manual recordings.
-  'reason warnings[].found warnings[].expected',
+  'reason warnings[].found warnings[].expected listed[]',
 ].flatMap((line) => line.split(' '))
 
 /** Types with a `name` that is not a person's. */

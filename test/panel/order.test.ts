@@ -99,10 +99,12 @@ describe('panel: payments and refunds of an order', () => {
       const path = `${pathOf(id)}/devolver`
       provider.twistRefund((give) => {
         give()
+        provider.readFailure = new ProviderUnavailable('unreachable')
         throw new ProviderUnavailable('the answer was lost')
       })
       const form = { ...hiddenFields((await owner.get(path)).html, path), amount: '10,00' }
       expect((await owner.post(path, form)).to).to.equal(`${pathOf(id)}?feito=devolucao-pendente`)
+      provider.readFailure = null
       expect(await shown(id)).to.include('Aguardando o provedor')
       const again = `${pathOf(id)}/pedir-devolucao`
       const repetition = hiddenFields((await owner.get(pathOf(id))).html, again)

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { parseSearchText } from '#queries/search.ts'
+import { fiscalDocument } from '../support/facts.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
 
@@ -16,6 +17,7 @@ describe('panel: search', () => {
   it('finds sales by number, code and amount, items by name and code, persons by name and document [PANEL-147]', async () => {
     counter = await openCounter(company)
     const sale = await counter.sell({ external_id: 'Pedido-9' })
+    await company.call('PUT', `/sales/${sale.id}/fiscal-document`, fiscalDocument)
     const item = (await company.post('/catalog/items', { name: 'Açúcar mascavo', barcode: '7890', price: '5.00' })).body
     const person = { name: 'João Ávila', document: '529.982.247-25', external_id: 'cli' }
     const customer = (await company.post('/customers', person)).body.data.id
@@ -27,6 +29,9 @@ describe('panel: search', () => {
       'Pedido-9': [ofSale],
       '20,00': [ofSale],
       'R$ 20,01': [],
+      [fiscalDocument.access_key]: [ofSale],
+      [fiscalDocument.access_key.replace(/(.{4})/g, '$1 ')]: [ofSale],
+      [fiscalDocument.access_key.replace(/8$/, '7')]: [],
       'mascavo acucar': [ofItem],
       '7890': [ofItem],
       avila: [ofCustomer, ofSupplier],

@@ -157,6 +157,8 @@ export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> 
   amountCents: 4630,
   liveMode: false,
   refundedCents: 0,
+  refunds: [],
+  expiresAt: null,
   changedAt: null,
   details: {},
   ...changes,

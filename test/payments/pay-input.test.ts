@@ -10,7 +10,10 @@ const problemsOf = (input: object) => {
 describe('payment input of an order [PAY-20]', () => {
   for (const [what, input, problems] of [
     ['a Pix', { method: 'pix' }, []],
-    ['a boleto until when', { method: 'boleto', expires_in_minutes: 43_200 }, []],
+    ['a boleto until when', { method: 'boleto', expires_in_minutes: 43_199 }, []],
+    ['a boleto of a day', { method: 'boleto', expires_in_minutes: 1_440 }, []],
+    ['a Pix of the least', { method: 'pix', expires_in_minutes: 31 }, []],
+    ['a boleto of less than a day', { method: 'boleto', expires_in_minutes: 1_439 }, ['expires_in_minutes']],
     ['a card', { method: 'card', token: 't', brand: 'visa', installments: 12 }, []],
     ['a card without its token and brand', { method: 'card' }, ['token', 'brand']],
     ['a card without a valid brand', { method: 'card', token: 't', brand: 'pix' }, ['brand']],
@@ -21,8 +24,8 @@ describe('payment input of an order [PAY-20]', () => {
       ['expires_in_minutes'],
     ],
     ['a Pix in instalments', { method: 'pix', installments: 2, token: 't' }, ['token', 'installments']],
-    ['too short', { method: 'pix', expires_in_minutes: 9 }, ['expires_in_minutes']],
-    ['too long', { method: 'pix', expires_in_minutes: 43_201 }, ['expires_in_minutes']],
+    ['too short', { method: 'pix', expires_in_minutes: 30 }, ['expires_in_minutes']],
+    ['too long', { method: 'pix', expires_in_minutes: 43_200 }, ['expires_in_minutes']],
     ['no instalment', { method: 'card', token: 't', brand: 'visa', installments: 0 }, ['installments']],
     ['a cheque', { method: 'cheque' }, ['method']],
   ] as const)

@@ -38,6 +38,7 @@ describe('sales projection', () => {
       cost_cents: null,
       line_discounts: null,
       actor: null,
+      access_key: null,
       fiscal: 'missing',
       documented_at: null,
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],

@@ -153,6 +153,8 @@ export const EVERY_EVENT = ledgerOf(
   refundRequested(1, []),
   event('OrderRefundRefused', { id: 1, refund_id: attemptId(1), reason: 'saldo' }),
   refundRequested(2, [{ catalog_item_id: 3, quantity: '1.000' }]),
+  event('OrderRefundPrepared', { id: 1, refund_id: attemptId(2), listed: ['r1'] }),
+  event('OrderRefundAccepted', { id: 1, refund_id: attemptId(2), provider_refund_id: 'r2' }),
   paymentRecorded(2, { provider_status: 'approved', status: 'paid', refunded: '1.00' }),
   event('OrderRefundCompleted', { id: 1, refund_id: attemptId(2), provider_refund_id: 'r2' }),
   event('OrderPartiallyRefunded', { id: 1, provider_payment_id: 'p2', refunded: '1.00' }),

@@ -4,6 +4,7 @@ import {
   type PaymentProvider,
   type ProviderAccount,
   type ProviderPayment,
+  type ProviderRefund,
   ProviderRefused,
   ProviderUnavailable,
 } from '#payments/provider-port.ts'
@@ -24,16 +25,25 @@ export interface MemoryProvider extends PaymentProvider {
   /** Refund calls. */
   readonly refundCalls: NewRefund[]
   /** Overrides the next refund call; `give` refunds, once per refund. */
-  twistRefund(twist: (give: () => string) => string | Promise<string>): void
+  twistRefund(twist: RefundTwist): void
+  /** Failure of every read of a payment; null for none. */
+  readFailure: Error | null
+  /** Status of new refunds; initially `completed`. */
+  refundStatus: ProviderRefund['status']
+  /** Lists a refund of a payment as made in the provider's own site, or decides one that is listed. */
+  listRefund(paymentId: string, refund: ProviderRefund): void
 }
+
+/** Behaviour of the provider instead of an ordinary refund; `give` makes it, once per refund. */
+type RefundTwist = (give: () => ProviderRefund) => ProviderRefund | Promise<ProviderRefund>
 
 let lastId = 0
 
 export function createMemoryProvider(): MemoryProvider {
   const byAttempt = new Map<string, ProviderPayment>()
   const twists: Twist[] = []
-  const byRefund = new Map<string, string>()
-  const refundTwists: ((give: () => string) => string | Promise<string>)[] = []
+  const byRefund = new Map<string, ProviderRefund>()
+  const refundTwists: RefundTwist[] = []
   const provider: MemoryProvider = {
     calls: [],
     payments: [],
@@ -41,6 +51,19 @@ export function createMemoryProvider(): MemoryProvider {
     twist: (twist) => twists.push(twist),
     refundCalls: [],
     twistRefund: (twist) => refundTwists.push(twist),
+    refundStatus: 'completed',
+    readFailure: null,
+    listRefund(paymentId, refund) {
+      const at = provider.payments.findIndex(({ id }) => id === paymentId)
+      const payment = provider.payments[at] as ProviderPayment
+      const refunds = [...(payment.refunds ?? []).filter(({ id }) => id !== refund.id), refund]
+      const sum = (of: readonly ProviderRefund[]) => of.reduce((cents, { amountCents }) => cents + amountCents, 0)
+      const refundedCents = sum(refunds.filter(({ status }) => status === 'completed'))
+      if (sum(refunds.filter(({ status }) => status !== 'refused')) > (payment.amountCents ?? 0))
+        throw new ProviderRefused([{ code: '2063', description: 'too much' }])
+      const status = refundedCents === payment.amountCents ? 'refunded' : payment.status
+      provider.payments[at] = { ...payment, refunds, refundedCents, status }
+    },
     async createPayment(account, payment) {
       provider.calls.push({ ...payment, account })
       const charge = () => {
@@ -55,6 +78,8 @@ export function createMemoryProvider(): MemoryProvider {
           amountCents: payment.amountCents,
           liveMode: !account.sandbox,
           refundedCents: 0,
+          refunds: [],
+          expiresAt: null,
           changedAt: null,
           details: {},
         }
@@ -65,22 +90,19 @@ export function createMemoryProvider(): MemoryProvider {
       const twist = twists.shift()
       return twist ? twist(charge, payment) : charge()
     },
-    getPayment: async (_account, id) => provider.payments.find((payment) => payment.id === id) ?? null,
+    async getPayment(_account, id) {
+      if (provider.readFailure) throw provider.readFailure
+      return provider.payments.find((payment) => payment.id === id) ?? null
+    },
     async createRefund(_account, refund) {
       provider.refundCalls.push(refund)
       const give = () => {
         const known = byRefund.get(refund.refundId)
         if (known) return known
-        const at = provider.payments.findIndex(({ id }) => id === refund.paymentId)
-        const payment = provider.payments[at] as ProviderPayment
-        const refundedCents = payment.refundedCents + refund.amountCents
-        if (refundedCents > (payment.amountCents ?? 0))
-          throw new ProviderRefused([{ code: '2063', description: 'too much' }])
-        const status = refundedCents === payment.amountCents ? 'refunded' : payment.status
-        provider.payments[at] = { ...payment, refundedCents, status }
-        const id = `d${++lastId}`
-        byRefund.set(refund.refundId, id)
-        return id
+        const made = { id: `d${++lastId}`, amountCents: refund.amountCents, status: provider.refundStatus }
+        provider.listRefund(refund.paymentId, made)
+        byRefund.set(refund.refundId, made)
+        return made
       }
       const twist = refundTwists.shift()
       return twist ? twist(give) : give()

@@ -234,7 +234,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'payer.address': 'Endereço de quem paga; um boleto o exige inteiro.',
   zip_code: 'CEP com 8 dígitos.',
   neighborhood: 'Bairro.',
-  expires_in_minutes: 'Prazo para pagar, em minutos; 30 de um Pix e 4320 de um boleto, se ausente. Um cartão não tem.',
+  expires_in_minutes:
+    'Prazo para pagar, em minutos, de 31 a 43199 (um boleto, a partir de 1440); se ausente, 60 de um Pix e 4320 de um boleto. Um cartão não tem.',
   'OrderPayment.expires_at': 'Até quando pode ser pago; `null` de cartões.',
   pix: 'O Pix a pagar, enquanto é esperado; senão, `null`.',
   'Pix.qr_code': 'O código "copia e cola".',
@@ -284,7 +285,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   provider_refund_id: 'A devolução, no provedor; `null` enquanto ele não a confirma.',
   'Refund.provider_payment_id': 'O pagamento devolvido, no provedor.',
   'Refund.amount': 'Valor devolvido.',
-  'Refund.status': '`pending` enquanto o provedor não responde, `completed` ou `refused`.',
+  'Refund.status':
+    '`pending` enquanto o provedor não responde ou ainda processa a devolução, `completed` ou `refused`.',
   'Refund.refusal': 'Por que o provedor nada devolveu; `null` se devolveu, ou ainda não se sabe.',
   restock: 'Os itens do pedido que voltam ao estoque com a devolução.',
   'restock.quantity': 'Quantidade que volta.',
@@ -294,7 +296,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
     'Qual pagamento devolver, de um pedido pago duas vezes; se ausente, o que pagou o pedido.',
   alarms: 'Dinheiro que o pedido não pedia, e que alguém deve olhar.',
   'OrderAlarm.code':
-    '`second_payment`: mais um pagamento aprovado; `paid_after_refund`: um pagamento aprovado depois da devolução; `paid_after_cancellation`: depois do cancelamento.',
+    '`second_payment`: mais um pagamento aprovado; `paid_after_refund`: um pagamento aprovado depois da devolução; `paid_after_cancellation`: depois do cancelamento; `refund_after_refusal`: uma devolução recusada que o provedor fez depois.',
   'OrderAlarm.provider_payment_id': 'O pagamento que o causou, no provedor; cada um causa um só.',
   raised_at: 'Quando foi notado.',
   acknowledged_at: 'Quando alguém o viu; `null` enquanto espera.',

@@ -215,7 +215,7 @@ export const orderRoutes: readonly Route[] = [
     operation: 'refundOrder',
     summary: 'Devolve um pagamento do pedido, inteiro ou em parte',
     description:
-      'Responde com o pedido, com a devolução feita no provedor. Sem `amount`, devolve o que resta do pagamento. A `Idempotency-Key` é obrigatória: repetir a chamada com ela, também depois de um 503, devolve uma só vez.',
+      'Responde com o pedido. A devolução está `completed`, ou `pending` enquanto o provedor a processa (Pix): consulte o pedido para saber o fim. Sem `amount`, devolve o que resta do pagamento. A `Idempotency-Key` é obrigatória: repetir a chamada com ela, também depois de um 503, devolve uma só vez.',
     body: RefundInput.meta({ id: 'RefundInput' }),
     example: { amount: '20.00', restock: [{ catalog_item_id: 9, quantity: '1' }] },
     reply: singleOf(OrderShape),

@@ -264,7 +264,7 @@ export const saleRoutes: readonly Route[] = [
     example: fiscalDocumentExample,
     status: 200,
     reply: singleOf(Sale),
-    refusals: ['fiscal_document_issued'],
+    refusals: ['fiscal_document_issued', 'duplicate_resource'],
     command: recordFiscalDocument,
     input: (params, { protocol = null, authorized_at = null, xml_sha256 = null, xml_url = null, ...document }) =>
       withId(params, { ...document, protocol, authorized_at, xml_sha256, xml_url }),

@@ -93,6 +93,7 @@ function ofForm(refusal: Refusal, { restock }: RefundForm): Refusal {
 function problemOf({ refused, details }: Refusal): string | undefined {
   if (refused !== 'refund_refused') return undefined
   const causes = (details?.causes ?? []) as readonly { code: string; description: string }[]
+  if (causes[0]?.code === 'refund_found') return `Nada foi estornado agora: ${causes[0].description}.`
   return `O provedor recusou a devolução, e nada foi devolvido: ${causes.map(({ code, description }) => `${description} (${code})`).join('; ')}.`
 }
 
@@ -104,13 +105,20 @@ async function outcomeOf(
   const to = `${ORDERS_PATH}/${orderId}`
   try {
     const answer = await ask()
-    return isRefusal(answer) ? answer : { to, flash: answer === null ? 'sem-alteracao' : 'devolvido' }
+    if (answer !== null && isRefusal(answer)) return answer
+    return {
+      to,
+      flash: answer === null ? 'sem-alteracao' : isInProcess(answer) ? 'estorno-em-processamento' : 'devolvido',
+    }
   } catch (error) {
     // The refund is recorded and retried until the provider answers.
     if (error instanceof ProviderUnavailable) return { to, flash: 'devolucao-pendente' }
     throw error
   }
 }
+
+const isInProcess = ({ record }: Answer): boolean =>
+  (record as OrderObject).refunds.some(({ status }) => status === 'pending')
 
 /** Hidden field with the id of a refund. */
 export const REFUND = 'devolucao'

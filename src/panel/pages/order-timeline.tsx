@@ -12,6 +12,8 @@ export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
   paid_after_refund: 'O pedido foi pago de novo depois de reembolsado: confira com o cliente.',
   paid_after_cancellation:
     'O pedido foi pago depois de cancelado: entregue a mercadoria, ou devolva o valor ao cliente.',
+  refund_after_refusal:
+    'O provedor fez um estorno que tinha recusado: confira o valor estornado antes de estornar de novo.',
 }
 
 const REFUNDS: Readonly<Record<RefundObject['status'], StateMark>> = {
@@ -19,6 +21,9 @@ const REFUNDS: Readonly<Record<RefundObject['status'], StateMark>> = {
   completed: ['good', 'Feita'],
   refused: ['bad', 'Recusada'],
 }
+
+/** The provider has taken the refund and has not decided yet. */
+const IN_PROCESS: StateMark = ['warn', 'Em processamento no provedor']
 
 /** A step in an order's payment history. */
 interface Step {
@@ -118,7 +123,7 @@ function giving(refund: RefundObject, { items }: OrderObject, timezone: string):
     at: requested_at,
     what: 'Devolução',
     amount,
-    state: REFUNDS[status],
+    state: status === 'pending' && provider_refund_id !== null ? IN_PROCESS : REFUNDS[status],
     details: [
       refusal && `O provedor recusou: ${refusal}`,
       completed_at && `feita em ${formatDateTime(completed_at, timezone)}`,

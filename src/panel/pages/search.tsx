@@ -71,8 +71,8 @@ async function show(visit: PageContext): Promise<PanelPage> {
       ))}
       {shown.length === 0 && (
         <Nothing icon="search" title="O que se encontra aqui">
-          Vendas pelo número, pelo código externo ou pelo valor (12,50); produtos pelo nome ou pelo código; clientes e
-          fornecedores pelo nome ou pelo CPF ou CNPJ.
+          Vendas pelo número, pelo código externo, pelo valor (12,50) ou pela chave da nota fiscal; produtos pelo nome
+          ou pelo código; clientes e fornecedores pelo nome ou pelo CPF ou CNPJ.
         </Nothing>
       )}
     </>

@@ -91,6 +91,8 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OrderRefunded: 'Pedido reembolsado',
   OrderPartiallyRefunded: 'Pedido reembolsado em parte',
   OrderRefundRequested: 'Devolução pedida',
+  OrderRefundPrepared: 'Estorno conferido no provedor',
+  OrderRefundAccepted: 'Estorno em processamento no provedor',
   OrderRefundRefused: 'Devolução recusada pelo provedor',
   OrderRefundCompleted: 'Devolução feita',
   CommissionSplit: 'Comissão dividida',

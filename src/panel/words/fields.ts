@@ -253,6 +253,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     second_payment: 'Segundo pagamento aprovado',
     paid_after_refund: 'Pago depois de devolvido',
     paid_after_cancellation: 'Pago depois de cancelado',
+    refund_after_refusal: 'Estorno feito depois de recusado',
   },
   origin: { api: 'API', pdv: 'Ponto de venda', sale: 'Venda' },
   payment_method: {

@@ -14,6 +14,8 @@ export const FLASHES = {
   'pedido-entregue': 'Pedido marcado como entregue.',
   'alarme-visto': 'Alarme marcado como visto.',
   devolvido: 'Devolução feita no provedor.',
+  'estorno-em-processamento':
+    'O provedor recebeu o estorno e ainda o processa. A situação aparece em Pagamentos e devoluções.',
   'devolucao-pendente':
     'O provedor não respondeu. A devolução está anotada e será pedida a ele de novo, uma só vez feita: não é preciso repeti-la.',
   resolvida: 'Venda recusada marcada como resolvida.',

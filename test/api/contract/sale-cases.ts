@@ -1,5 +1,6 @@
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
+import { accessKeyOf } from '../../support/access-key.ts'
 import { fiscalDocument } from '../../support/facts.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
@@ -29,6 +30,14 @@ const whole: Case = async (world) => {
     ],
   }
   return { body: sale }
+}
+
+let documents = 0
+
+/** A document with a number of its own. */
+function newDocument() {
+  const number = String(++documents)
+  return { ...fiscalDocument, number, access_key: accessKeyOf({ number }) }
 }
 
 export const saleCases: Cases = {
@@ -75,11 +84,16 @@ export const saleCases: Cases = {
     },
   },
   putFiscalDocument: {
-    200: async (world) => ({ params: { id: (await sold(world)).id }, body: fiscalDocument }),
+    200: async (world) => ({ params: { id: (await sold(world)).id }, body: newDocument() }),
     fiscal_document_issued: async (world) => {
       const { id } = await sold(world)
-      await world.company.call('PUT', `/sales/${id}/fiscal-document`, fiscalDocument)
-      return { params: { id }, body: { ...fiscalDocument, number: '9' } }
+      await world.company.call('PUT', `/sales/${id}/fiscal-document`, newDocument())
+      return { params: { id }, body: newDocument() }
+    },
+    duplicate_resource: async (world) => {
+      const body = newDocument()
+      await world.company.call('PUT', `/sales/${(await sold(world)).id}/fiscal-document`, body)
+      return { params: { id: (await sold(world)).id }, body }
     },
   },
 }

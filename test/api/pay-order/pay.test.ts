@@ -6,8 +6,10 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from '#payments/provider-port.ts'
+import { sweepOnce } from '#payments/sweep.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { type Json, PUBLIC_URL } from '../../support/api.ts'
+import { vault } from '../../support/master-key.ts'
 import { card, useCashier } from './cashier.ts'
 
 describe('payment of an order', () => {
@@ -28,7 +30,7 @@ describe('payment of an order', () => {
       payer: { email: 'ana@example.com', name: 'Ana', document: null, address: null },
       token: 'card-token-1',
       installments: 1,
-      expiresAt: undefined,
+      expiresInMinutes: undefined,
       description: `Pedido ${order.id}`,
       notificationUrl: `${PUBLIC_URL}/webhook/paymentprovider/${alias()}/${order.id}`,
     })
@@ -88,6 +90,21 @@ describe('payment of an order', () => {
     expect((await show(id)).payments).to.deep.equal([])
   })
 
+  it('gives a repeated call its whole time, and shows the provider’s deadline of an earlier call [PAY-20]', async () => {
+    const { id } = await place()
+    const body = { method: 'pix', payer: { email: 'ana@example.com' } }
+    const earlier = new Date(Date.now() + 1_800_000).toISOString()
+    provider.twist((charge) => {
+      Object.assign(charge(), { expiresAt: earlier })
+      throw new ProviderUnavailable('the answer was lost')
+    })
+    expectProblem(await pay(id, 'k', body), 503, 'unavailable')
+    const { payment } = (await pay(id, 'k', body)).body.data
+    expect(provider.calls.map(({ expiresInMinutes }) => expiresInMinutes)).to.deep.equal([60, 60])
+    expect(new Date(payment.expires_at).toISOString()).to.equal(earlier)
+    expect((await show(id)).payment.expires_at).to.equal(payment.expires_at)
+  })
+
   it('returns payment details and deadline of a Pix, in Portuguese, while it is pending [PAY-20, PAY-23]', async () => {
     const { id } = await place()
     const pix = { qr_code: '000201…', qr_code_base64: 'aVZCT1I=', ticket_url: 'https://provider.example/1' }
@@ -97,7 +114,7 @@ describe('payment of an order', () => {
     ).body
     const { started_at, expires_at } = data.payment
     expect(Date.parse(expires_at) - Date.parse(started_at)).to.equal(3_600_000)
-    expect(provider.calls[0]?.expiresAt).to.equal(new Date(expires_at).toISOString())
+    expect(provider.calls[0]).to.include({ expiresInMinutes: 60 })
     expect(data.payment).to.deep.include({
       method: 'pix',
       pix: { ...pix, expires_at },
@@ -198,6 +215,74 @@ describe('payment of an order', () => {
       await company.run(updateStore, { alias: `${alias()}-nova`, access_token: 'TEST-access-token' })
       expect((await pay(data.id, 'n')).status).to.equal(201)
     })
+
+    it('tells owners at the order, not the buyer, that a commission needs another token [PAY-53]', async () => {
+      const { id } = await place()
+      provider.twist(() => {
+        throw new ProviderMisconfigured('provider responded 400: 2059 no fee', [
+          { code: '2059', description: 'no fee' },
+        ])
+      })
+      expectProblem(await pay(id, 'k'), 500, 'provider_configuration_invalid')
+      expect((await show(id)).payment).to.include({ refusal: 'configuração do provedor inválida (2059: no fee)' })
+      expect(logged.map(String)).to.deep.equal(['ProviderMisconfigured: provider responded 400: 2059 no fee'])
+    })
+
+    for (const [mode, sandbox] of [
+      ['production payment of a test store', true],
+      ['test payment of a production store', false],
+    ] as const) {
+      const otherStore = async () => {
+        await company.run(createStore, {
+          alias: `modo-${alias()}`,
+          commission_percentage: '1',
+          sandbox,
+          access_token: 'T',
+        })
+        const items = [{ description: 'Cesta', quantity: '1', unit_price: '10.00' }]
+        const order = { store_alias: `modo-${alias()}`, customer: { name: 'Ana' }, items }
+        return (await company.post('/orders', order)).body.data.id as number
+      }
+      const inOtherMode = (charge: () => ProviderPayment) => Object.assign(charge(), { liveMode: sandbox })
+
+      it(`cancels a ${mode}, and frees the key [PAY-5, PAY-52]`, async () => {
+        const id = await otherStore()
+        provider.twist(inOtherMode)
+        expectProblem(await pay(id, 'k'), 500, 'provider_configuration_invalid')
+        expect(provider.payments.map(({ status }) => status)).to.deep.equal(['cancelled'])
+        expect((await show(id)).payment).to.include({ status: 'failed', provider_payment_id: null })
+        expect((await show(id)).payment.refusal).to.include('outro ambiente')
+      })
+
+      it(`gives a ${mode} back that was approved at once, in process or not [PAY-52]`, async () => {
+        provider.status = 'approved'
+        const id = await otherStore()
+        provider.twist(inOtherMode)
+        expectProblem(await pay(id, 'k'), 500, 'provider_configuration_invalid')
+        provider.twist(inOtherMode)
+        provider.twistRefund((give) => {
+          give()
+          throw new ProviderRefused([{ code: '400', description: 'in process' }])
+        })
+        expectProblem(await pay(id, 'l'), 500, 'provider_configuration_invalid')
+        expect(provider.payments.map(({ refundedCents }) => refundedCents)).to.deep.equal([1000, 1000])
+        expect((await show(id)).status).to.equal('pending')
+      })
+
+      it(`leaves the sweep to end a ${mode} with a lost answer [PAY-52]`, async () => {
+        const id = await otherStore()
+        provider.twist((charge) => {
+          inOtherMode(charge)
+          throw new ProviderUnavailable('the answer was lost')
+        })
+        expectProblem(await pay(id, 'k'), 503, 'unavailable')
+        const { pool, writer } = api.core
+        const log = (message: string, error: unknown) => expect.fail(`${message}: ${error}`)
+        await sweepOnce({ pool, vault, writer, provider, schedule: [0], log }, new AbortController().signal)
+        expect(provider.payments.map(({ status }) => status)).to.deep.equal(['cancelled'])
+        expect((await show(id)).payment).to.include({ status: 'failed' })
+      })
+    }
 
     it('responds 503 with Retry-After if the result is unknown, or another payment is returned [PAY-6]', async () => {
       const { id } = await place()

@@ -3,6 +3,7 @@ import { createStore } from '#commands/stores.ts'
 import {
   ProviderMisconfigured,
   type ProviderPayment,
+  type ProviderRefund,
   ProviderRefused,
   ProviderUnavailable,
 } from '#payments/provider-port.ts'
@@ -16,6 +17,7 @@ describe('refund of an order', () => {
   const { api, company, provider, alias, place, pay, show, tell } = useCashier()
   beforeEach(() => {
     provider.refundCalls.length = 0
+    provider.readFailure = null
   })
 
   async function paid(): Promise<number> {
@@ -26,8 +28,9 @@ describe('refund of an order', () => {
   }
   const refund = (id: number, key: string | null, body: object = {}) =>
     company.post(`/orders/${id}/refunds`, body, key === null ? {} : { 'idempotency-key': key })
-  const lost = (give: () => string): never => {
+  const lost = (give: () => ProviderRefund): never => {
     give()
+    provider.readFailure = new ProviderUnavailable('unreachable')
     throw new ProviderUnavailable('response lost')
   }
 
@@ -50,6 +53,7 @@ describe('refund of an order', () => {
     const id = await paid()
     provider.twistRefund(lost)
     expectProblem(await refund(id, 'k', { amount: '10.00' }), 503, 'unavailable')
+    provider.readFailure = null
     expect((await show(id)).refunds[0]).to.include({ status: 'pending' })
     const replies = await Promise.all(Array.from({ length: 12 }, () => refund(id, 'k', { amount: '10.00' })))
     expect(replies.map(({ status }) => status)).to.deep.equal(Array(12).fill(201))
@@ -89,15 +93,13 @@ describe('refund of an order', () => {
     const id = await paid()
     provider.twistRefund(lost)
     expectProblem(await refund(id, 'k', { amount: '10.00' }), 503, 'unavailable')
-    const wrong = () => {
-      throw new ProviderMisconfigured('401')
-    }
-    provider.twistRefund(wrong)
+    provider.readFailure = null
+    provider.readFailure = new ProviderMisconfigured('401')
     expectProblem(await refund(id, 'k', { amount: '10.00' }), 500, 'provider_configuration_invalid')
-    provider.twistRefund(wrong)
     const { pool, writer } = api.core
     await sweepOnce({ pool, vault, writer, provider, schedule: [0], log: () => {} }, new AbortController().signal)
     expect((await show(id)).refunds[0]).to.include({ status: 'pending' })
+    provider.readFailure = null
     expect((await refund(id, 'k', { amount: '10.00' })).status).to.equal(201)
     expect(provider.payments[0]?.refundedCents).to.equal(1000)
   })

@@ -1,7 +1,10 @@
 import { expect } from 'chai'
+import { accessKeyOf } from '../../support/access-key.ts'
 import { expectInvalid, expectProblem, idsIn } from '../../support/answers.ts'
 import { fiscalDocument } from '../../support/facts.ts'
 import { useSeller } from './seller.ts'
+
+const documentOf = (number: string) => ({ ...fiscalDocument, number, access_key: accessKeyOf({ number }) })
 
 describe('fiscal document of a sale', () => {
   const { company, adHoc, pay, sold } = useSeller()
@@ -27,11 +30,24 @@ describe('fiscal document of a sale', () => {
     expect(again.headers.get('x-ledger-revision')).to.equal(cleared.headers.get('x-ledger-revision'))
   })
 
+  it('is of one sale: 409 with the other one, also for concurrent requests, and found by its key [FISCAL-6]', async () => {
+    const ids = [await sale(), await sale(), await sale()]
+    const replies = await Promise.all(ids.map((id) => put(id)))
+    expect(replies.map(({ status }) => status).sort()).to.deep.equal([200, 409, 409])
+    const holder = ids[replies.findIndex(({ status }) => status === 200)] as number
+    const [other] = ids.filter((id) => id !== holder) as [number]
+    await put(holder, { ...fiscalDocument, status: 'cancelled' })
+    const details = { field: 'access_key', conflicting_id: holder }
+    expect(expectProblem(await put(other), 409, 'duplicate_resource')).to.deep.equal(details)
+    expect((await put(other, documentOf('9'))).status).to.equal(200)
+    expectInvalid(await put(other, { ...documentOf('9'), access_key: accessKeyOf({ number: '7' }) }), ['access_key'])
+  })
+
   it('blocks the cancellation of the sale until it is cancelled [SALE-19]', async () => {
     const id = await sale()
     await put(id)
     expectProblem(await company.post(`/sales/${id}/cancel`, {}), 409, 'fiscal_document_issued')
-    expectProblem(await put(id, { ...fiscalDocument, number: '9' }), 409, 'fiscal_document_issued')
+    expectProblem(await put(id, documentOf('9')), 409, 'fiscal_document_issued')
     await put(id, { ...fiscalDocument, status: 'cancelled' })
     const cancelled = await company.post(`/sales/${id}/cancel`, {})
     expect(cancelled.body.data).to.include({ status: 'cancelled' })
@@ -58,8 +74,8 @@ describe('fiscal document of a sale', () => {
       await sale(),
     ]
     await put(authorized)
-    await put(contingency, { ...fiscalDocument, status: 'contingency', protocol: null, authorized_at: null })
-    await put(freed, { ...fiscalDocument, status: 'cancelled' })
+    await put(contingency, { ...documentOf('2'), status: 'contingency', protocol: null, authorized_at: null })
+    await put(freed, { ...documentOf('3'), status: 'cancelled' })
     await company.post(`/sales/${cancelled}/cancel`, {})
     const found = async (query: string) => idsIn(await company.get(`/sales?${query}`))
     expect(await found('fiscal=missing')).to.deep.equal([missing, freed])

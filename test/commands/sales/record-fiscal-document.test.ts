@@ -9,6 +9,7 @@ import {
 import { describeIssues } from '#domain/validation.ts'
 import { event } from '#events/catalogue.ts'
 import type { SaleObject } from '#projections/sales.ts'
+import { accessKeyOf } from '../../support/access-key.ts'
 import { companyRegistered, fiscalDocument, saleCompleted } from '../../support/facts.ts'
 import { given, minute } from '../../support/given.ts'
 
@@ -22,8 +23,7 @@ const recorded = (fields: Partial<FiscalDocumentInput> = {}) =>
 
 const shop = [companyRegistered(), saleCompleted({ id: 8 })]
 const contingency = { status: 'contingency', protocol: null, authorized_at: null } as const
-const OTHER_KEY = '35261111222333000181550010000012341000012345'
-const other = { model: '55', access_key: OTHER_KEY }
+const other = { model: '55', access_key: accessKeyOf({ model: '55' }) }
 const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
 
 describe('record fiscal document', () => {
@@ -56,7 +56,11 @@ describe('record fiscal document', () => {
 
   it('refuses to replace an authorized document, but replaces a cancelled one or one in contingency [FISCAL-3]', async () => {
     const scenario = await given(...shop, recorded())
-    for (const fields of [other, { number: '9' }, { series: '2' }]) {
+    for (const fields of [
+      other,
+      { number: '9', access_key: accessKeyOf({ number: '9' }) },
+      { series: '2', access_key: accessKeyOf({ series: '2' }) },
+    ]) {
       const decided = await scenario.when(recordFiscalDocument, input(fields))
       decided.refuses('fiscal_document_issued')
     }
@@ -113,6 +117,64 @@ describe('record fiscal document', () => {
     late.accepts('updated', recorded({ status: 'cancelled' }))
     const missing = await scenario.when(recordFiscalDocument, input({ id: 9 }))
     missing.refuses('not_found')
+  })
+
+  it('refuses the key of another CNPJ, but accepts that of a branch [FISCAL-2]', async () => {
+    const scenario = await given(...shop)
+    const foreign = await scenario.when(
+      recordFiscalDocument,
+      input({ access_key: accessKeyOf({ cnpj: '99222333000181' }) }),
+    )
+    foreign.refuses('validation_failed', wrong('access_key', 'é de um documento de outro CNPJ'))
+    const branch = input({ access_key: accessKeyOf({ cnpj: '11222333000262' }) })
+    ;(await scenario.when(recordFiscalDocument, branch)).accepts('updated', recorded(branch))
+  })
+
+  describe('that another sale has', () => {
+    const shops = [...shop, saleCompleted({ id: 9 })]
+    const ofNine = (fields: Partial<FiscalDocumentInput> = {}) => input({ id: 9, ...fields })
+    const taken = (field: string) => ['duplicate_resource', { field, conflicting_id: 8 }] as const
+    const keyless = { access_key: null }
+
+    it('is refused by its key, also once it is cancelled, or replaced after that [FISCAL-6]', async () => {
+      const cancelled = recorded({ status: 'cancelled' })
+      for (const before of [[recorded()], [cancelled], [cancelled, recorded({ ...other, number: '1234' })]]) {
+        const scenario = await given(...shops, ...before)
+        ;(await scenario.when(recordFiscalDocument, ofNine())).refuses(...taken('access_key'))
+        ;(await scenario.when(recordFiscalDocument, ofNine(contingency))).refuses(...taken('access_key'))
+      }
+    })
+
+    it('is refused by model, series and number, as numbers, if one of both has no key [FISCAL-6]', async () => {
+      const spelled = { ...keyless, series: '001', number: '0001234' }
+      for (const [before, then, field] of [
+        [keyless, spelled, 'number'],
+        [{}, keyless, 'number'],
+        [keyless, {}, 'access_key'],
+      ] as const) {
+        const scenario = await given(...shops, recorded(before))
+        ;(await scenario.when(recordFiscalDocument, ofNine(then))).refuses(...taken(field))
+      }
+    })
+
+    it('is refused under another key of the same number and CNPJ, not of a branch [FISCAL-6]', async () => {
+      const scenario = await given(...shops, recorded())
+      const again = ofNine({ access_key: accessKeyOf({ month: '10' }) })
+      ;(await scenario.when(recordFiscalDocument, again)).refuses(...taken('access_key'))
+      const branch = ofNine({ access_key: accessKeyOf({ cnpj: '11222333000262' }) })
+      ;(await scenario.when(recordFiscalDocument, branch)).accepts('updated', recorded(branch))
+    })
+
+    it('is free once its sale has replaced it in contingency, and numbers alone may repeat [FISCAL-6]', async () => {
+      const scenario = await given(...shops, recorded(contingency), recorded(other))
+      ;(await scenario.when(recordFiscalDocument, ofNine())).accepts('updated', recorded({ id: 9 }))
+      ;(await scenario.when(recordFiscalDocument, input(other))).accepts('unchanged')
+      const noted = await given(...shops)
+      for (const id of [8, 9]) {
+        const { decision } = await noted.when(recordFiscalDocument, { id, number: '7', status: 'authorized' })
+        expect(decision).to.include({ outcome: 'updated' })
+      }
+    })
   })
 
   it('refuses an authorization that is more than a day in the future [VAL-9]', async () => {
@@ -173,6 +235,15 @@ describe('fiscal document input', () => {
     for (const schema of [FiscalDocumentBody, FiscalDocumentFields])
       expect(problems(schema, { ...fiscalDocument, model: '55' })).to.deep.equal({
         access_key: ['é de um documento de modelo 65'],
+      })
+    expect(problems(FiscalDocumentBody, { ...fiscalDocument, series: '001', number: '0001234' })).to.deep.equal({})
+    for (const [field, value, message] of [
+      ['number', '999', 'é de um documento de número 1234'],
+      ['number', 'NFC-e 1234', 'é de um documento de número 1234'],
+      ['series', '2', 'é de um documento de série 1'],
+    ] as const)
+      expect(problems(FiscalDocumentBody, { ...fiscalDocument, [field]: value })).to.deep.equal({
+        access_key: [message],
       })
   })
 

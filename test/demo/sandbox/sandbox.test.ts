@@ -9,6 +9,21 @@ import { until } from '../../support/wait.ts'
 const SECRET = 'secret of the store'
 const TOKEN = 'TEST-token'
 
+const PAYER = {
+  email: 'maria@example.com',
+  first_name: 'Maria',
+  last_name: 'da Silva',
+  identification: { type: 'CPF', number: '52998224725' },
+  address: {
+    zip_code: '01310100',
+    street_name: 'Av. Paulista',
+    street_number: '1000',
+    neighborhood: 'Bela Vista',
+    city: 'São Paulo',
+    federal_unit: 'SP',
+  },
+}
+
 interface Told {
   readonly path: string
   readonly query: URLSearchParams
@@ -103,6 +118,47 @@ describe('payment provider sandbox', () => {
     })
   }
 
+  it('leaves a refund in process, which is 400 without the header, until it is done or rejected [OPS-18]', async () => {
+    const { id } = await chargeQuietly()
+    await control('POST', `/payments/${id}/approve`)
+    const refund = (key: string, headers: object = {}) =>
+      api('POST', `/payments/${id}/refunds`, { amount: 30 }, { 'x-idempotency-key': key, ...headers })
+    expect((await control('POST', `/payments/${id}/refund-in-process`)).body.notification).to.equal(null)
+    expect((await refund('a')).status).to.equal(400)
+    const shown = await refund('a', { 'x-render-in-process-refunds': 'true' })
+    expect([shown.status, shown.body.status]).to.deep.equal([201, 'in_process'])
+    expect((await api('GET', `/payments/${id}`)).body).to.deep.include({ transaction_amount_refunded: 0 })
+    expect((await refund('b')).status).to.equal(400)
+    await control('POST', `/payments/${id}/refund-rejected`)
+    await control('POST', `/payments/${id}/refund-in-process`)
+    await refund('c')
+    const { payment } = (await control('POST', `/payments/${id}/refund-done`)).body
+    expect(payment).to.include({ status: 'approved', transaction_amount_refunded: 30 })
+    expect(payment.refunds.map((each: Json) => each.status)).to.deep.equal(['rejected', 'approved'])
+    expect((await control('POST', `/payments/${id}/refund-done`)).status).to.equal(409)
+  })
+
+  it('refuses a time to pay that the provider does not allow [OPS-18]', async () => {
+    const until = async (method: string, minutes: number) => {
+      const body = {
+        transaction_amount: 1,
+        payment_method_id: method,
+        date_of_expiration: new Date(Date.now() + minutes * 60_000).toISOString(),
+        payer: PAYER,
+      }
+      return (await api('POST', '/payments', body, { 'x-idempotency-key': `key-${++keys}` })).status
+    }
+    for (const [method, minutes, status] of [
+      ['pix', 29.9, 400],
+      ['pix', 31, 201],
+      ['pix', 43_199, 201],
+      ['pix', 43_201, 400],
+      ['bolbradesco', 1_430, 400],
+      ['bolbradesco', 1_440, 201],
+    ] as const)
+      expect(await until(method, minutes), `${method} ${minutes}`).to.equal(status)
+  })
+
   it('decides at once by card token', async () => {
     for (const [token, end] of [
       ['APRO', 'approved'],
@@ -137,9 +193,9 @@ describe('payment provider sandbox', () => {
       })
     expect(await buttons()).to.have.members(['Pay', 'Refuse', 'Let expire', 'Cancel'])
     for (const [move, after, amount] of [
-      ['approve', ['Complain (mediation)', 'Charge back', 'Refund']],
-      ['refund', ['Complain (mediation)', 'Charge back', 'Refund'], '6,30'],
-      ['mediate', ['Settle the complaint', 'Charge back', 'Refund']],
+      ['approve', ['Complain (mediation)', 'Charge back', 'Refund', 'Delay the next refund']],
+      ['refund', ['Complain (mediation)', 'Charge back', 'Refund', 'Delay the next refund'], '6,30'],
+      ['mediate', ['Settle the complaint', 'Charge back', 'Refund', 'Delay the next refund']],
       ['charge-back', ['Shop wins', 'Shop loses']],
       ['win-dispute', []],
     ] as const) {

@@ -93,6 +93,8 @@ describe('payment provider client: responses', () => {
       amountCents: 4630,
       liveMode: false,
       refundedCents: 0,
+      refunds: [],
+      expiresAt: null,
       changedAt: null,
       details: {},
     })

@@ -44,6 +44,38 @@ describe('payment provider client: failures', () => {
     })
   }
 
+  for (const [name, body] of Object.entries({
+    'a commission with a token not granted by OAuth': { cause: [{ code: 2059, description: 'fee' }] },
+    'users of different modes': { cause: [{ code: 2034, description: 'Invalid users involved' }] },
+    'a token of the other mode': { cause: [{ code: 3, description: 'Token must be for test' }] },
+    'an account that may not receive': { cause: [{ code: 7, description: 'Collector not allowed' }] },
+    'one such cause among others': {
+      cause: [
+        { code: 4050, description: 'email' },
+        { code: '2059', description: 'fee' },
+      ],
+    },
+    'an expired token': { error: 'expired_token', message: 'Expired token' },
+    'an expired token in words': { error: 'bad_request', message: 'The access token is invalid: expired access_token' },
+  })) {
+    it(`treats ${name} as a wrong configuration, and tells the operator why [PAY-53]`, async () => {
+      provider.answer = json(400, { message: 'bad_request', ...body })
+      const error = await failure(provider.clientOf().createPayment(account, newPayment()))
+      expect(error).to.be.instanceOf(ProviderMisconfigured)
+      expect(error.message).to.match(/^provider responded 400: /)
+      expect((error as ProviderMisconfigured).causes).not.to.have.length(0)
+      const refund = provider.clientOf().createRefund(account, { refundId: '1', paymentId: '2', amountCents: 100 })
+      expect(await failure(refund)).to.be.instanceOf(ProviderMisconfigured)
+    })
+  }
+
+  it('treats causes of the buyer as a refusal, such as 2067 or 3034 [PAY-4]', async () => {
+    for (const code of [2067, 3034, 30, 37]) {
+      provider.answer = json(400, { message: 'no', cause: [{ code, description: 'no' }] })
+      expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderRefused)
+    }
+  })
+
   it('shows a refusal without payer data, in any part and notation [PAY-8]', async () => {
     const payer = {
       email: 'ana@example.com',
@@ -76,7 +108,7 @@ describe('payment provider client: failures', () => {
     expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderConflict)
   })
 
-  it('treats a rejected or cancelled refund as a refusal, and any other as made [PAY-26]', async () => {
+  it('treats a rejected or cancelled refund as a refusal, and an undecided one as pending [PAY-26, PAY-27]', async () => {
     const refund = () => provider.clientOf().createRefund(account, { refundId: '1', paymentId: '2', amountCents: 100 })
     for (const status of ['rejected', 'cancelled']) {
       provider.answer = json(201, { id: 7, payment_id: 2, amount: 1, status })
@@ -84,9 +116,15 @@ describe('payment provider client: failures', () => {
         { code: status, description: 'refund' },
       ])
     }
-    for (const status of ['approved', 'in_process', undefined]) {
+    for (const [status, own] of [
+      ['approved', 'completed'],
+      [undefined, 'completed'],
+      ['in_process', 'pending'],
+      ['pending', 'pending'],
+      ['unheard_of', 'pending'],
+    ] as const) {
       provider.answer = json(201, { id: 7, payment_id: 2, amount: 1, status })
-      expect(await refund()).to.equal('7')
+      expect(await refund()).to.deep.equal({ id: '7', amountCents: 100, status: own })
     }
   })
 

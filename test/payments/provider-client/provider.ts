@@ -18,7 +18,7 @@ export const newPayment = (changes: Partial<NewPayment> = {}): NewPayment => ({
   payer: { email: 'maria@example.com', name: null, document: null, address: null },
   token: undefined,
   installments: undefined,
-  expiresAt: undefined,
+  expiresInMinutes: undefined,
   description: 'Pedido 17',
   notificationUrl: 'http://127.0.0.1:9/webhook/paymentprovider/loja/17',
   ...changes,

@@ -29,6 +29,8 @@ describe('payment provider client with the sandbox', () => {
       amountCents: 4630,
       liveMode: false,
       refundedCents: 0,
+      refunds: [],
+      expiresAt: null,
       changedAt: payment.changedAt,
       details: payment.details,
     })
@@ -90,12 +92,11 @@ describe('payment provider client with the sandbox', () => {
       attemptId: 'boleto',
       paymentMethodId: 'bolbradesco',
       payer,
-      expiresAt: '2030-01-02T03:04:05.000Z',
+      expiresInMinutes: 1_440,
     })
     const made = await client.createPayment(account, boleto)
     expect(made.details.boleto).to.have.all.keys('barcode', 'digitable_line', 'ticket_url')
     expect(sandbox.book.get(made.id)).to.deep.include({
-      date_of_expiration: '2030-01-02T03:04:05.000+00:00',
       payer: {
         email: 'maria@example.com',
         first_name: 'Maria',
@@ -111,6 +112,9 @@ describe('payment provider client with the sandbox', () => {
         },
       },
     })
+    const until = Date.parse(String(sandbox.book.get(made.id)?.date_of_expiration)) - Date.now()
+    expect(until).to.be.within(86_400_000 - 60_000, 86_400_000)
+    expect(Date.parse(String(made.expiresAt)) - Date.now()).to.be.within(86_400_000 - 60_000, 86_400_000)
     const bare = { ...boleto, attemptId: 'bare', payer: { ...payer, address: null } }
     expect(await failure(client.createPayment(account, bare))).to.be.instanceOf(ProviderRefused)
   })
@@ -127,6 +131,20 @@ describe('payment provider client with the sandbox', () => {
     const paid = await client.createPayment(account, card(9))
     expect(paid).to.deep.include({ status: 'approved', details: { card: { last_four: '5682', installments: 9 } } })
     expect(await failure(client.createPayment(account, card(10)))).to.be.instanceOf(ProviderRefused)
+  })
+
+  it('requests a refund so that one in process is told as such, and reads it with the payment [PAY-27]', async () => {
+    const card = newPayment({ attemptId: 'to-refund', paymentMethodId: 'visa', token: 'APRO' })
+    const { id } = await client.createPayment(account, card)
+    sandbox.book.move(id, 'refund-in-process')
+    const refund = { refundId: 'r', paymentId: id, amountCents: 1000 }
+    const made = await client.createRefund(account, refund)
+    expect(made).to.include({ amountCents: 1000, status: 'pending' })
+    expect(await client.createRefund(account, refund)).to.deep.equal(made)
+    expect(await client.getPayment(account, id)).to.deep.include({ refundedCents: 0, refunds: [made] })
+    sandbox.book.move(id, 'refund-rejected')
+    const refunds = [{ ...made, status: 'refused' }]
+    expect(await client.getPayment(account, id)).to.deep.include({ refundedCents: 0, refunds })
   })
 
   it('reports a refusal with its cause', async () => {

@@ -96,11 +96,11 @@ describe('checkout page', () => {
     expect(provider.payments).to.have.length(1)
     const { payments } = await show(id)
     expect(payments).to.have.length(1)
-    expect(Date.parse(payments[0].expires_at) - Date.parse(payments[0].started_at)).to.equal(1_800_000)
+    expect(Date.parse(payments[0].expires_at) - Date.parse(payments[0].started_at)).to.equal(3_600_000)
     const { html } = await visitor().get(path)
     expect(html).to.include((await QRCode.toString(CODE, { type: 'svg', errorCorrectionLevel: 'M' })).trim())
     expect(html).to.match(new RegExp(`<textarea[^>]* readonly[^>]*>${CODE}</textarea>`, 'i'))
-    expect(textIn(html)).to.include('faltam 30 minutos')
+    expect(textIn(html)).to.include('faltam 60 minutos')
     // A late form, as from another tab, shows the pending attempt.
     expect((await visitor().post(`${path}/pix`, { codigo })).status).to.equal(303)
     expect((await show(id)).payments).to.have.length(1)

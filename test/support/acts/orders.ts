@@ -18,6 +18,7 @@ import {
   refuseRefund,
   requestRefund,
 } from '#commands/orders/refunds.ts'
+import { AcceptRefundInput, acceptRefund, SettleRefundInput, settleRefund } from '#commands/orders/settle-refunds.ts'
 import {
   CreateStoreInput,
   createStore,
@@ -51,6 +52,15 @@ const line = fc.oneof(
   }),
 )
 
+const listedRefunds = fc.uniqueArray(
+  fc.record({
+    id: fc.constantFrom('d1', 'd2', 'd3'),
+    amount: fc.constantFrom('0.10', '10.00'),
+    status: fc.constantFrom('pending', 'completed', 'refused'),
+  }),
+  { selector: ({ id }) => id, maxLength: 3 },
+)
+
 const attempt = fc.nat({ max: 3 }).map(attemptId)
 const payment = fc.record({
   id: place,
@@ -70,6 +80,7 @@ const payment = fc.record({
   status_detail: fc.constantFrom(null, 'accredited', 'settled', 'reimbursed', 'expired'),
   live_mode: fc.boolean(),
   refunded: maybe(fc.constantFrom('0.00', '0.10', '10.00')),
+  refunds: maybe(listedRefunds),
   changed_at: maybe(fc.nat({ max: 5 }).map((n) => `2026-03-10T12:00:0${n}.000Z`)),
 })
 
@@ -132,7 +143,7 @@ export const orderActs = {
       attempt_id: attempt,
       idempotency_key: fc.constantFrom(null, 'k', 'l'),
       payment_method_id: fc.constantFrom('pix', 'visa'),
-      expires_in_minutes: maybe(fc.constantFrom(10, 30)),
+      expires_in_minutes: maybe(fc.constantFrom(31, 60)),
     }),
   },
   refusePayment: {
@@ -164,6 +175,29 @@ export const orderActs = {
       id: place,
       refund_id: fc.nat({ max: 3 }).map((n) => attemptId(n + 10)),
       reason: fc.constant('2063'),
+    }),
+  },
+  settleRefund: {
+    kind: 'order',
+    weight: 2,
+    command: settleRefund,
+    schema: SettleRefundInput,
+    input: fc.record({
+      id: place,
+      refund_id: fc.nat({ max: 3 }).map((n) => attemptId(n + 10)),
+      listed: listedRefunds,
+      refusal: fc.constantFrom(null, '2063'),
+    }),
+  },
+  acceptRefund: {
+    kind: 'order',
+    weight: 1,
+    command: acceptRefund,
+    schema: AcceptRefundInput,
+    input: fc.record({
+      id: place,
+      refund_id: fc.nat({ max: 3 }).map((n) => attemptId(n + 10)),
+      provider_refund_id: fc.constantFrom('d1', 'd2'),
     }),
   },
   completeRefund: {
