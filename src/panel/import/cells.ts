@@ -37,7 +37,7 @@ const DECIMAL_CODE = /^\+?\d+[.,]0+$|^\d{1,3}(?:\.\d{3})+,0+$|^\d{1,3}(?:,\d{3})
 const GROUPED_BARCODE = /^\d{1,3}(?:([.,])\d{3})(?:\1\d{3}){2,}$/
 
 /** The text of a cell, without the apostrophe that marks digits as a text in a spreadsheet. */
-export const cellText = (fields: Fields, field: string, cell: string): string =>
+export const withoutTextMark = (fields: Fields, field: string, cell: string): string =>
   CODES.has(field) || isNumberField(fields, field) ? cell.replace(/^'(?=[\d(])/, '') : cell
 
 /** Why a cell does not have what it had in the program that wrote the file; null if nothing tells against it. */

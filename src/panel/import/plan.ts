@@ -9,7 +9,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { checkForm, type Fields } from '../forms/form.ts'
 import { refusalMessage } from '../words/problems.ts'
-import { cellText, damageOf, isNumberField, type NumberColumn, readNumber } from './cells.ts'
+import { damageOf, isNumberField, type NumberColumn, readNumber, withoutTextMark } from './cells.ts'
 import type { ImportMapping } from './heads.ts'
 
 /** Keys that identify a record, most specific first. Values are normalized as in the read model. */
@@ -103,7 +103,7 @@ export function readLine(
   for (const [column, field] of columns.mapping) {
     const cell = cells[column]
     if (!cell) continue
-    const text = cellText(fields, field, cell)
+    const text = withoutTextMark(fields, field, cell)
     const damage = damageOf(fields, field, text)
     const read = isNumberField(fields, field) ? readNumber(fields, field, text, columns.numbers.get(field)) : { text }
     if (damage !== null) problems[field] ??= `${quoted(cell)} ${damage}`
