@@ -3,7 +3,7 @@ import { isNotMigrating, isOnThisShard } from '#background/migration-condition.t
 import { contextOf, openJson } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
-import { type FreeSlots, OF_COMPANY } from './in-flight.ts'
+import { type FreeSlots, OF_COMPANY } from './endpoint-concurrency.ts'
 import type { Sendable } from './sender.ts'
 
 /** No process holds its lease. */

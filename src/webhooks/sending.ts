@@ -1,8 +1,13 @@
 import { isDeliverable, type WebhookEvent } from '#events/webhooks.ts'
 import { endpointOf, type LeasedDelivery, type LeaseOptions, releaseLeases } from './delivery-leases.ts'
 import { createRecorder, type DeliveryResult, deliveryResultOf, recordResults } from './delivery-results.ts'
-import { type FreeSlots, type InFlightDelivery, InFlightLimiter } from './in-flight.ts'
-import { type AttemptOutcome, EndpointLanes } from './lanes.ts'
+import {
+  type AttemptOutcome,
+  EndpointLanes,
+  type FreeSlots,
+  type InFlightDelivery,
+  InFlightLimiter,
+} from './endpoint-concurrency.ts'
 import type { AttemptResult, Sender } from './sender.ts'
 
 export interface SendingOptions extends LeaseOptions {

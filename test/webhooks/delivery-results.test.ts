@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { LeasedDelivery } from '#webhooks/delivery-leases.ts'
-import { deliveryResultOf, endpointHealthOf, retryDelay_ms } from '#webhooks/delivery-results.ts'
+import { deliveryResultOf, endpointHealthOf } from '#webhooks/delivery-results.ts'
+import { retryDelay_ms } from '#webhooks/retry-schedule.ts'
 import type { AttemptResult, SentAttempt } from '#webhooks/sender.ts'
 
 const RETRIES = [60, 300, 1800, 7200, 21_600]

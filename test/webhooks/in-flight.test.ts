@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type InFlightDelivery, InFlightLimiter } from '#webhooks/in-flight.ts'
+import { type InFlightDelivery, InFlightLimiter } from '#webhooks/endpoint-concurrency.ts'
 
 const attempt = (webhookId: number, given: Partial<InFlightDelivery> = {}): InFlightDelivery => ({
   endpoint: `1/${webhookId}`,

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { v5 as uuidv5 } from 'uuid'
 import { isSubscribed, type WebhookEvent } from '#events/webhooks.ts'
-import { retryDelay_ms } from '#webhooks/delivery-results.ts'
+import { retryDelay_ms } from '#webhooks/retry-schedule.ts'
 import type { AttemptResult, Sender } from '#webhooks/sender.ts'
 import { type EventStreamOptions, followEventStream } from './event-stream-client.ts'
 import { RequestRefused } from './service-client.ts'
