@@ -42,7 +42,7 @@ export interface PanelSession extends Calendar {
   readonly email: string
   readonly role: Role
   /** Whether names, documents and contacts of persons are visible (PANEL-83). */
-  readonly isToldPersons: boolean
+  readonly seesPersonalData: boolean
   /** The user's generation when the session began. */
   readonly generation: number
   /** The person's generation. */
@@ -150,7 +150,7 @@ export function createSessions(
   function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
     const { isSeenLate, terms, move: _, ...found } = live
     if (isSeenLate) void note(sessionHash)
-    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: seesPersons(terms) }
+    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, seesPersonalData: seesPersons(terms) }
   }
 
   /** Null if no row was stored although the company accepts writes. */

@@ -124,7 +124,7 @@ const UserMenu = ({ visit: { session } }: { readonly visit: PageContext }) => (
 
 const InstallationNotice = ({ visit: { context } }: { readonly visit: PageContext }) => {
   const { installation } = context
-  if (installation.trouble())
+  if (installation.inconsistency())
     return (
       <p class="past" role="note">
         <strong>Nada pode ser gravado agora.</strong> Os dados parecem ter voltado de uma cópia de segurança. Quem opera
@@ -149,7 +149,7 @@ const TestBar = ({ visit: { session } }: { readonly visit: PageContext }) =>
 
 /** Explains once what `(retido)` on a page means. */
 const MaskingNotice = ({ visit: { session } }: { readonly visit: PageContext }) =>
-  session.isToldPersons ? null : (
+  session.seesPersonalData ? null : (
     <p class="past" role="note">
       Dados pessoais retidos: nomes, documentos e contatos de pessoas aparecem como <em>{MASKED}</em>, e não são
       encontrados pela busca.

@@ -39,9 +39,9 @@ export function pageContextOf(
 }
 
 /** Read model of a session, with the values masked that its role must not see. */
-function maskedPoolOf({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
+function maskedPoolOf({ seesPersonalData, role }: PanelSession, pool: Pool): Pool {
   const { seesCosts, seesPayables } = RIGHTS[role]
-  return maskPersons(pool, { persons: !isToldPersons, costs: !seesCosts, payables: !seesPayables })
+  return maskPersons(pool, { persons: !seesPersonalData, costs: !seesCosts, payables: !seesPayables })
 }
 
 /**

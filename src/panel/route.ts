@@ -42,7 +42,7 @@ export interface PanelContext extends AsOfCore {
   readonly provider: PaymentProvider
   readonly verifier: Verifier
   /** Whether the installation accepts writes. */
-  readonly installation: Pick<InstallationCheck, 'trouble' | 'isCopy'>
+  readonly installation: Pick<InstallationCheck, 'inconsistency' | 'isCopy'>
   readonly proof: ProofServices
   readonly prover: Prover
   readonly deliveryNotifier: DeliveryNotifier

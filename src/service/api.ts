@@ -187,7 +187,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
     options: {
       ...core,
       ...options,
-      installation: core.standing,
+      installation: core.installationCheck,
       feed,
       calls,
       onPage: metrics.onPage,
@@ -225,7 +225,7 @@ export const panelLimitsOf = (config: Config): PanelLimits => ({
  * created again otherwise.
  */
 export async function seed({ core, config, seedDemo, log }: SharedServices): Promise<string | null> {
-  if (!config.SEED_DEMO || core.standing.trouble()) return null
+  if (!config.SEED_DEMO || core.installationCheck.inconsistency()) return null
   const { event_store = 'up' } = await core.health()
   if (event_store !== 'up') {
     log('demo companies are left to the next start', new Error(`the event store is ${event_store}`))

@@ -89,7 +89,7 @@ export interface Core {
   /** Writes even during a write block: for recording a restore and repeating erasures after it. */
   readonly writerAfterRestore: Writer
   /** Checks that database, DATA_DIR and event store belong together. */
-  readonly standing: InstallationCheck
+  readonly installationCheck: InstallationCheck
   /** All Postgres pools, by name. */
   readonly pools: Readonly<Record<string, Pool>>
   /** Limits shared by companies, by name. */
@@ -246,15 +246,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   // The companies of one shard do not show whether a shared store is empty, so the check reads the whole store.
-  const standing = createInstallationCheck(createInstallationFile({ pool, store: whole }, options))
-  await bringUp({ ...rebuilding, standing }, options)
+  const installationCheck = createInstallationCheck(createInstallationFile({ pool, store: whole }, options))
+  await bringUp({ ...rebuilding, installationCheck }, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store, whereLives: options.whereLives } : null
-  const preparation = following && prepare(following, () => assertOwnStore(standing))
+  const preparation = following && prepare(following, () => assertOwnStore(installationCheck))
   await preparation?.tried
-  const proving = createProofParts({ pool, store, standing }, options)
+  const proving = createProofParts({ pool, store, installationCheck }, options)
   const asOfTurns = createKeyedSemaphore(AS_OF)
   const reading = { pool, poolOf, store, model, connections: options.queryConnections, turnsOf: queryTurns }
   const { readsOf, replicas, leave } = openReads({ ...reading, ...options, sessions: known })
@@ -266,8 +266,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     replicas,
     store,
     model,
-    ...writersOf(options, writer, { standing, preparation }),
-    standing,
+    ...writersOf(options, writer, { installationCheck, preparation }),
+    installationCheck,
     pools: { queries: pool, writer: writing.pool },
     shared: {
       commands: writer.waiting,
@@ -302,9 +302,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 function writersOf(
   { admission = [] }: CoreOptions,
   writer: Writer,
-  { standing, preparation }: Pick<Core, 'standing'> & { readonly preparation: Preparation | null },
+  { installationCheck, preparation }: Pick<Core, 'installationCheck'> & { readonly preparation: Preparation | null },
 ): Pick<Core, 'writer' | 'writerAfterRestore'> {
-  const consistent = () => assertConsistent(standing)
+  const consistent = () => assertConsistent(installationCheck)
   const caughtUp = () => preparation?.assertDone()
   return {
     writer: withAdmission(writer, [...admission, consistent, caughtUp]),
@@ -381,7 +381,7 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
  * was opened if it fails. @throws IncompatibleVersion
  */
 async function bringUp(
-  { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
+  { installationCheck, ...rebuilding }: Rebuilding & Pick<Core, 'installationCheck'>,
   { ownerUrl, masterKeys, upgrades = true, building = {}, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
 ): Promise<void> {
   const { databaseUrl, pool, store, model } = rebuilding
@@ -390,7 +390,7 @@ async function bringUp(
     await migrateAsOwner({ pool, databaseUrl, ownerUrl }, { upgrades })
     await assertLeast(pool, { onExcess: ownerUrl === undefined ? onExcess : null })
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
-    await assertOwnStore(standing)
+    await assertOwnStore(installationCheck)
     if (upgrades || (await versionOfTables(pool)) === null)
       await withRebuild({ ...rebuilding, missingKeys: 'block', ...building }, (work) =>
         ensureReadModel(work).then(building.onBuilt),

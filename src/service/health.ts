@@ -28,7 +28,7 @@ export type CheckHealth = () => Promise<HealthReport>
 export function createHealthCheck(
   roles: readonly ProcessRole[],
   core: Pick<Core, 'health' | 'ledgersAhead' | 'missingKeys'> & Partial<Pick<Core, 'replicas'>>,
-  trouble: () => Inconsistency | null = () => null,
+  inconsistency: () => Inconsistency | null = () => null,
 ): CheckHealth {
   const needsStore = roles.some((role) => role !== 'dispatcher')
   return async () => {
@@ -38,7 +38,7 @@ export function createHealthCheck(
       core.missingKeys().catch(() => []),
     ])
     const parts = { postgres: postgres ?? 'down', ...(needsStore && others) }
-    const installation = trouble()
+    const installation = inconsistency()
     const { replicas = [] } = core
     const states = Object.fromEntries(replicas.map(({ name, state }) => [name, state]))
     const read = replicas.length > 0 && { replicas: states }

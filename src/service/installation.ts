@@ -20,44 +20,45 @@ interface Watching extends Pick<SharedServices, 'core' | 'metrics' | 'logger' | 
  * a later check finds an inconsistency, the process ends, and its next start reports the reason.
  */
 export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: Watching): RunningRole {
-  const { standing } = core
+  const { installationCheck } = core
   let hasBegun = false
   let told: Inconsistency | null = null
-  const tell = (trouble: Inconsistency | null) => {
-    if (trouble && trouble !== told) logger.error({ installation: trouble }, inconsistencyMessage(trouble))
-    told = trouble
+  const tell = (inconsistency: Inconsistency | null) => {
+    if (inconsistency && inconsistency !== told)
+      logger.error({ installation: inconsistency }, inconsistencyMessage(inconsistency))
+    told = inconsistency
   }
-  function act(trouble: Inconsistency | null): void {
-    tell(trouble)
+  function act(inconsistency: Inconsistency | null): void {
+    tell(inconsistency)
     // Background roles were started under another assumption, so the process must restart.
-    const mustEnd = trouble ? hasBegun : !hasBegun && wasCopy !== standing.isCopy()
+    const mustEnd = inconsistency ? hasBegun : !hasBegun && wasCopy !== installationCheck.isCopy()
     if (mustEnd) onEnd()
-    else if (!trouble && !hasBegun) {
+    else if (!inconsistency && !hasBegun) {
       hasBegun = true
       begin()
     }
   }
-  const wasCopy = standing.isCopy()
+  const wasCopy = installationCheck.isCopy()
   if (wasCopy) logger.warn('service: running as a copy; webhooks, e-mail and provider polling are off')
   metrics.gauge(
     'tillbook_installation_blocked',
     '1 while nothing is recorded, because database, DATA_DIR and event store do not belong together',
-    () => (standing.trouble() ? 1 : 0),
+    () => (installationCheck.inconsistency() ? 1 : 0),
   )
-  act(standing.trouble())
+  act(installationCheck.inconsistency())
   const looking = repeat(
     async () => {
-      const trouble = await standing.look()
-      act(trouble)
-      if (!trouble) await standing.note()
+      const inconsistency = await installationCheck.look()
+      act(inconsistency)
+      if (!inconsistency) await installationCheck.note()
     },
-    () => (standing.trouble() ? TROUBLED_LOOK_MS : LOOK_MS),
+    () => (installationCheck.inconsistency() ? TROUBLED_LOOK_MS : LOOK_MS),
     (error) => log('database, DATA_DIR and event store could not be compared', error),
   )
   return {
     async stop() {
       await looking.stop()
-      if (!standing.trouble()) await standing.note()
+      if (!installationCheck.inconsistency()) await installationCheck.note()
     },
   }
 }

@@ -15,7 +15,7 @@ import { newId } from '#lib/ids.ts'
 interface Ledgers {
   readonly pool: Pool
   readonly store: EventStore
-  readonly standing: InstallationCheck
+  readonly installationCheck: InstallationCheck
 }
 
 export interface ProofOptions {
@@ -26,10 +26,10 @@ export interface ProofOptions {
 }
 
 /** Services that prove the integrity of ledgers. */
-export function createProofParts({ pool, store, standing }: Ledgers, { seals, attestors = [] }: ProofOptions) {
+export function createProofParts({ pool, store, installationCheck }: Ledgers, { seals, attestors = [] }: ProofOptions) {
   const clock = Date.now
   const now = () => new Date().toISOString()
-  const assertMaySeal = async () => assertConsistent(standing)
+  const assertMaySeal = async () => assertConsistent(installationCheck)
   const sealing: Sealing | null = seals ? { pool, store, ...seals, now, assertMaySeal } : null
   const proof = createProofServices(pool, { sealing, attestors })
   const verifier = createVerifier(
@@ -48,7 +48,7 @@ interface PlaceOptions {
 
 /** Installation file in DATA_DIR, which reveals a restored database; null without DATA_DIR. */
 export function createInstallationFile(
-  { pool, store }: Omit<Ledgers, 'standing'>,
+  { pool, store }: Omit<Ledgers, 'installationCheck'>,
   options: PlaceOptions,
 ): InstallationFile | null {
   const { eventStoreUrl = null, dataDir, log } = options
@@ -59,16 +59,16 @@ export function createInstallationFile(
 }
 
 /** @throws IncompatibleVersion if the store holds other ledgers than the tables. */
-export async function assertOwnStore(standing: InstallationCheck): Promise<void> {
-  await standing.look()
-  assertStore(standing)
+export async function assertOwnStore(installationCheck: InstallationCheck): Promise<void> {
+  await installationCheck.look()
+  assertStore(installationCheck)
 }
 
 /**
  * Refuses the store of another installation before anything is read: tables must not be built from it. @throws
  * IncompatibleVersion
  */
-export function assertStore({ trouble }: Pick<InstallationCheck, 'trouble'>): void {
-  const found = trouble()
+export function assertStore({ inconsistency }: Pick<InstallationCheck, 'inconsistency'>): void {
+  const found = inconsistency()
   if (found && isOfStore(found)) throw new IncompatibleVersion(inconsistencyMessage(found))
 }

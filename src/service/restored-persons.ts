@@ -28,9 +28,9 @@ export function eraseRestoredOnStart(
 ): Promise<void> {
   const stopping = new AbortController()
   background.push({ stop: async () => stopping.abort() })
-  const { pool, writerAfterRestore: writer, standing } = core
+  const { pool, writerAfterRestore: writer, installationCheck } = core
   // The list belongs to another installation, where the same ids denote other persons.
-  if (standing.trouble() === 'directory_of_another') return Promise.resolve()
+  if (installationCheck.inconsistency() === 'directory_of_another') return Promise.resolve()
   const retentionYears = config.RETENTION_YEARS
   const onForgotten = (company_id: number, subject: string) =>
     logger.warn({ company_id, subject }, 'a person who had been forgotten was in this database, and is forgotten again')

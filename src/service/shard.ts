@@ -106,7 +106,7 @@ export function createShard(options: ShardOptions): ShardProcess {
       const core = withCountedWriters(bare, metrics)
       background.push(succession.watch(core))
       watchCore(metrics, core)
-      const outward = core.standing.isCopy() ? asCopy({ config }) : { config, provider }
+      const outward = core.installationCheck.isCopy() ? asCopy({ config }) : { config, provider }
       const { databaseUrl } = addresses
       opened = { ...outward, databaseUrl, core, forgottenList, metrics, seedDemo, logger, log }
       return opened
@@ -125,7 +125,7 @@ export function createShard(options: ShardOptions): ShardProcess {
     },
     succeed: () => succession.succeed(shared().core),
     core: () => shared().core,
-    health: () => createHealthCheck(config.ROLES, shared().core, shared().core.standing.trouble)(),
+    health: () => createHealthCheck(config.ROLES, shared().core, shared().core.installationCheck.inconsistency)(),
     isOver: succession.isOver,
     async quiet() {
       stopping = true
@@ -148,7 +148,7 @@ function rolesOf(shared: SharedServices): RunningRole[] {
   const { config, core } = shared
   return [
     ...(config.ROLES.includes('projector') ? [startProjector(shared)] : []),
-    ...(config.ROLES.includes('dispatcher') && !core.standing.isCopy() ? [startDispatcher(shared)] : []),
+    ...(config.ROLES.includes('dispatcher') && !core.installationCheck.isCopy() ? [startDispatcher(shared)] : []),
   ]
 }
 

@@ -166,7 +166,7 @@ function openServed(
   const access = createShardedAccess({
     directory,
     shards,
-    mailer: shards.main.standing.isCopy() ? null : common.mailer,
+    mailer: shards.main.installationCheck.isCopy() ? null : common.mailer,
     publicUrl: config.PUBLIC_URL,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
     panelLimits: panelLimitsOf(config),

@@ -69,7 +69,7 @@ export interface LeasedBatch {
 
 /** Leased deliveries per endpoint and process, by the endpoint's state. */
 const PER_ENDPOINT = {
-  /** Last attempt succeeded: 32 under way (lanes.ts) and as many queued. */
+  /** Last attempt succeeded: 32 under way (endpoint-concurrency.ts) and as many queued. */
   sound: 64,
   /** No attempt yet. */
   unproven: 2,

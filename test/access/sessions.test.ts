@@ -96,7 +96,7 @@ describe('sessions of the panel', () => {
       personGeneration: 0,
       userAgent: null,
       role: 'owner',
-      isToldPersons: true,
+      seesPersonalData: true,
       companyId: company.id,
       companyName: `Loja ${company.id}`,
       plan: 'basic',
@@ -125,7 +125,7 @@ describe('sessions of the panel', () => {
       password_hash: await cheapHash('uma senha de teste'),
     })
     const token = await issue(auditor)
-    expect(await found(token)).to.include({ role: 'auditor', isToldPersons: false })
+    expect(await found(token)).to.include({ role: 'auditor', seesPersonalData: false })
     const memberships = async () => (await createLogin(pool).membershipsOf(`ivo${company.id}@auditoria.example`)).length
     expect(await memberships()).to.equal(1)
     await pool.query(

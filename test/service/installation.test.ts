@@ -9,17 +9,17 @@ async function seen(
   { wasCopy, isCopy } = { wasCopy: false, isCopy: false },
 ) {
   const done: string[] = []
-  let trouble = first
+  let inconsistency = first
   let copy = wasCopy
   let hasLooked = () => {}
   const looked = new Promise<void>((resolve) => {
     hasLooked = resolve
   })
-  const standing = {
-    trouble: () => trouble,
+  const installationCheck = {
+    inconsistency: () => inconsistency,
     isCopy: () => copy,
     async look() {
-      trouble = then
+      inconsistency = then
       copy = isCopy
       hasLooked()
       return then
@@ -31,7 +31,7 @@ async function seen(
     warn: () => done.push('copy'),
   }
   const watching = watchInstallation({
-    core: { standing },
+    core: { installationCheck },
     metrics: { gauge: () => {} },
     logger,
     log: (message: string) => done.push(message),

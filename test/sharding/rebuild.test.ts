@@ -61,7 +61,10 @@ describe('two shards on one event store', function () {
       ids.main,
       ids.south,
     ])
-    expect([cores.main.standing.trouble(), cores.at(SOUTH).standing.trouble()]).to.deep.equal([null, null])
+    expect([
+      cores.main.installationCheck.inconsistency(),
+      cores.at(SOUTH).installationCheck.inconsistency(),
+    ]).to.deep.equal([null, null])
   })
 
   it('search other shards for a company that the directory lost; the default shard adopts companies found nowhere [SHARD-90]', async () => {

@@ -56,7 +56,8 @@ const OF_STORE: readonly Inconsistency[] = [
   'event_store_behind',
 ]
 
-export const isOfStore = (trouble: Inconsistency | null): boolean => trouble !== null && OF_STORE.includes(trouble)
+export const isOfStore = (inconsistency: Inconsistency | null): boolean =>
+  inconsistency !== null && OF_STORE.includes(inconsistency)
 
 /**
  * Checks that database, DATA_DIR and event store belong to one installation and that none is behind; null if
@@ -124,4 +125,4 @@ const MESSAGES: Readonly<Record<Inconsistency, string>> = {
 }
 
 /** Message for the operator. */
-export const inconsistencyMessage = (trouble: Inconsistency): string => MESSAGES[trouble]
+export const inconsistencyMessage = (inconsistency: Inconsistency): string => MESSAGES[inconsistency]

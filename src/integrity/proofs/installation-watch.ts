@@ -6,7 +6,7 @@ import { type InstallationFile, readInstallation, settleInstallation } from './i
 /** Consistency of the process's database, DATA_DIR and event store (OPS-80). */
 export interface InstallationCheck {
   /** Result of the last check; null if consistent. */
-  trouble(): Inconsistency | null
+  inconsistency(): Inconsistency | null
   /** Whether this is a deliberate copy, which sends nothing to the outside. */
   isCopy(): boolean
   /** Runs the check again. */
@@ -17,21 +17,21 @@ export interface InstallationCheck {
 
 /** Without files to check, as in unrelated tests, it always reports consistency. */
 export function createInstallationCheck(place: InstallationFile | null): InstallationCheck {
-  let trouble: Inconsistency | null = null
+  let inconsistency: Inconsistency | null = null
   let isCopy = false
   let isFirst = true
   async function look(): Promise<Inconsistency | null> {
     if (!place) return null
-    const sight = await readInstallation(place, { isWhole: isFirst || trouble !== null })
+    const sight = await readInstallation(place, { isWhole: isFirst || inconsistency !== null })
     isCopy = (await installationOf(place.pool)).is_copy
-    trouble = inconsistencyOf(sight)
+    inconsistency = inconsistencyOf(sight)
     isFirst = false
     // Must run before the database has events; after that the check would report another installation's DATA_DIR.
-    if (trouble === null && isOfAnother(sight)) await settleInstallation(place, sight)
-    return trouble
+    if (inconsistency === null && isOfAnother(sight)) await settleInstallation(place, sight)
+    return inconsistency
   }
   return {
-    trouble: () => trouble,
+    inconsistency: () => inconsistency,
     isCopy: () => isCopy,
     look,
     async note() {
@@ -44,13 +44,13 @@ export function createInstallationCheck(place: InstallationFile | null): Install
 
 /** Writes are blocked because database, DATA_DIR and event store do not match, or one of them is behind (OPS-80). */
 export class WritesBlocked extends Unavailable {
-  constructor(readonly trouble: Inconsistency) {
-    super(inconsistencyMessage(trouble))
+  constructor(readonly inconsistency: Inconsistency) {
+    super(inconsistencyMessage(inconsistency))
   }
 }
 
 /** @throws WritesBlocked */
-export function assertConsistent({ trouble }: Pick<InstallationCheck, 'trouble'>): void {
-  const found = trouble()
+export function assertConsistent({ inconsistency }: Pick<InstallationCheck, 'inconsistency'>): void {
+  const found = inconsistency()
   if (found) throw new WritesBlocked(found)
 }

@@ -23,8 +23,8 @@ const LONGEST_SENDING_MS = 2 * 3_600_000
 const PATIENCE_MS = 1_000
 
 /** Whether the session may download personal data in clear. */
-export const mayOpenPack = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
-  RIGHTS[role].seesAll && isToldPersons
+export const mayOpenPack = ({ role, seesPersonalData }: Pick<PanelSession, 'role' | 'seesPersonalData'>): boolean =>
+  RIGHTS[role].seesAll && seesPersonalData
 
 /** Sends the audit pack to users who may check the books (AUDIT-20), and records the download (AUDIT-26). */
 export function packDownload(context: PanelContext): RequestHandler {

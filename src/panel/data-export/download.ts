@@ -32,8 +32,8 @@ export const dataExportPath = ({ kind, id }: ExportedPerson, format: Format): st
   `/dados-pessoais/${kind}/${id}/${format}`
 
 /** Owners, and auditors with access to personal data. */
-export const canExportPerson = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
-  RIGHTS[role].seesAll && isToldPersons
+export const canExportPerson = ({ role, seesPersonalData }: Pick<PanelSession, 'role' | 'seesPersonalData'>): boolean =>
+  RIGHTS[role].seesAll && seesPersonalData
 
 /** Sends the data export of a person as a file to permitted users (PRIV-51), and records the download (AUDIT-26). */
 export function dataExportDownload(context: PanelContext): RequestHandler {

@@ -39,7 +39,7 @@ export async function Notifications({ readModel, session }: PageContext, orderId
           },
           {
             head: 'Conteúdo',
-            cell: (one) => (session.isToldPersons ? <Content notification={one} /> : <WithheldContent />),
+            cell: (one) => (session.seesPersonalData ? <Content notification={one} /> : <WithheldContent />),
           },
         ]}
       />

@@ -164,7 +164,7 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
 
 const StoredBody = ({ json, visit }: { readonly json: unknown; readonly visit: PageContext }) => {
   if (json === null) return <p class="empty">Nada foi guardado.</p>
-  if (!visit.session.isToldPersons) return <WithheldContent />
+  if (!visit.session.seesPersonalData) return <WithheldContent />
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
   return <pre tabIndex={0}>{JSON.stringify(json, null, 2)}</pre>
 }

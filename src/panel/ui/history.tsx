@@ -123,8 +123,8 @@ export function recordQuery(subject: string): { tipo: string; numero: number } {
 }
 
 /** A decrypted event, with personal data and costs masked for the session. */
-export function shownEvent(event: Envelope, session: Pick<PanelSession, 'isToldPersons' | 'role'>): Envelope {
-  const data = session.isToldPersons ? event.data : maskedData(event, readModelOfNow.personalFields(event), MASKED)
+export function shownEvent(event: Envelope, session: Pick<PanelSession, 'seesPersonalData' | 'role'>): Envelope {
+  const data = session.seesPersonalData ? event.data : maskedData(event, readModelOfNow.personalFields(event), MASKED)
   return { ...event, data: RIGHTS[session.role].seesCosts ? data : maskCosts(data) }
 }
 

@@ -25,7 +25,7 @@ function sight({ database, store, ...rest }: Parts): InstallationView {
   }
 }
 
-const CASES: readonly [why: string, parts: Parts, trouble: Inconsistency | null][] = [
+const CASES: readonly [why: string, parts: Parts, inconsistency: Inconsistency | null][] = [
   ['nothing has changed', {}, null],
   ['another machine with a new DATA_DIR', { directory: null }, null],
   ['a moved database with its DATA_DIR', { identity: 'b/1/7' }, null],
@@ -68,8 +68,8 @@ const CASES: readonly [why: string, parts: Parts, trouble: Inconsistency | null]
 ]
 
 describe('installation check of database, DATA_DIR and event store', () => {
-  for (const [why, parts, trouble] of CASES)
-    it(`${why}: ${trouble ?? 'nothing is wrong'} [OPS-80]`, () => {
-      expect(inconsistencyOf(sight(parts))).to.equal(trouble)
+  for (const [why, parts, inconsistency] of CASES)
+    it(`${why}: ${inconsistency ?? 'nothing is wrong'} [OPS-80]`, () => {
+      expect(inconsistencyOf(sight(parts))).to.equal(inconsistency)
     })
 })

@@ -113,11 +113,11 @@ describe('a restored or copied database', () => {
     const { id: gone } = await api.company()
     await api.close()
     await makeCheckpoint(core.sealing!, gone)
-    await core.standing.note()
+    await core.installationCheck.note()
     await closeAll()
 
     core = await openOn(url, folder)
-    expect(core.standing.trouble()).to.equal('behind')
+    expect(core.installationCheck.inconsistency()).to.equal('behind')
     expect(await write(core, 'Bia').catch((error) => error)).to.be.instanceOf(WritesBlocked)
     expect(await makeCheckpoint(core.sealing!, first).catch((error) => error)).to.be.instanceOf(WritesBlocked)
     // It crashes after the first ledger, and is run again.
@@ -131,10 +131,10 @@ describe('a restored or copied database', () => {
       },
     }
     expect(await restore(restoring(core, folder, crashing), SAID).catch(({ message }) => message)).to.equal('crash')
-    expect(await core.standing.look()).to.equal('restoring')
+    expect(await core.installationCheck.look()).to.equal('restoring')
     const report = await restore(restoring(core, folder), { ...SAID, reason: 'another' })
     expect(report).to.include({ copy: false, ledgers: companies.length, other_logs: 1, lost_after: SAID.lost_after })
-    expect(await core.standing.look()).to.equal(null)
+    expect(await core.installationCheck.look()).to.equal(null)
     for (const companyId of companies) {
       const recorded = (await eventsOf(core, companyId)).filter(({ type }) => type === 'InstallationRestored')
       expect(recorded.map(({ data }) => data)).to.have.length(1)
@@ -167,28 +167,28 @@ describe('a restored or copied database', () => {
     // The next start finds no inconsistency.
     await closeAll()
     core = await openOn(url, folder)
-    expect(core.standing.trouble()).to.equal(null)
+    expect(core.installationCheck.inconsistency()).to.equal(null)
   })
 
   it('is recognised on a second machine by its location; a copy gets its own id and reports that it is a copy [OPS-81] [OPS-86]', async () => {
     let core = await openOn(database.url, folder)
-    await core.standing.note()
+    await core.installationCheck.note()
     const { installation } = JSON.parse(await readFile(join(folder, 'installation.json'), 'utf8'))
     const joined = await openOn(database.url, join(folder, 'second'))
-    expect(joined.standing.trouble()).to.equal(null)
+    expect(joined.installationCheck.inconsistency()).to.equal(null)
     const url = await backUp()
     core = await openOn(url, join(folder, 'copy'))
-    expect(core.standing.trouble()).to.equal('copied')
+    expect(core.installationCheck.inconsistency()).to.equal('copied')
     const shared = await restore(restoring(core, folder), { ...SAID, copy: true }).catch(({ message }) => message)
     expect(shared).to.match(/^DATA_DIR is that of the installation/)
     const report = await restore(restoring(core, join(folder, 'copy')), { ...SAID, copy: true })
     expect(report).to.include({ copy: true, installation: COPY_ID })
-    expect(await core.standing.look()).to.equal(null)
-    expect(core.standing.isCopy()).to.equal(true)
+    expect(await core.installationCheck.look()).to.equal(null)
+    expect(core.installationCheck.isCopy()).to.equal(true)
     await closeAll()
     // Does not belong to the DATA_DIR of the original any more.
     core = await openOn(url, folder)
-    expect(core.standing.trouble()).to.equal('directory_of_another')
+    expect(core.installationCheck.inconsistency()).to.equal('directory_of_another')
     expect(COPY_ID).not.to.equal(installation)
     const refused = await restore(restoring(core, folder), SAID).catch(({ message }) => message)
     expect(refused).to.include(`DATA_DIR is of installation ${installation}`)
@@ -196,7 +196,7 @@ describe('a restored or copied database', () => {
 
   it('is a new installation if it is empty: DATA_DIR files of another installation are set aside [OPS-81]', async () => {
     const before = await openOn(database.url, folder)
-    await before.standing.note()
+    await before.installationCheck.note()
     const { installation } = JSON.parse(await readFile(join(folder, 'installation.json'), 'utf8'))
     await closeAll()
     await mkdir(join(folder, 'seals'))
@@ -212,7 +212,7 @@ describe('a restored or copied database', () => {
     const api = await startApi(url)
     await api.company()
     await api.close()
-    expect(await core.standing.look()).to.equal(null)
+    expect(await core.installationCheck.look()).to.equal(null)
   })
 
   describe('with ledgers in an outside store', () => {
@@ -231,7 +231,7 @@ describe('a restored or copied database', () => {
       const api = await startApi(database.url, { store })
       companies = [(await api.company()).id]
       await api.close()
-      await core.standing.note()
+      await core.installationCheck.note()
       const { rows } = await core.pool.query('select event_store, id from ops.installation')
       expect(rows[0].event_store).to.equal('store:2113')
       await closeAll()
@@ -256,9 +256,9 @@ describe('a restored or copied database', () => {
       // An unreachable store proves nothing: reads continue, and it is checked once it is back.
       store.down = true
       core = await openOn(database.url, folder, where)
-      expect(core.standing.trouble()).to.equal(null)
+      expect(core.installationCheck.inconsistency()).to.equal(null)
       store.down = false
-      expect(await core.standing.look()).to.equal(null)
+      expect(await core.installationCheck.look()).to.equal(null)
     })
   })
 })

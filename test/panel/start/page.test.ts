@@ -30,19 +30,19 @@ describe('panel: start page', () => {
   })
 
   it('states that a restored database is read-only, and that a copy is a copy [OPS-80] [OPS-86]', async () => {
-    const { standing } = api.core
-    const own = { ...standing }
+    const { installationCheck } = api.core
+    const own = { ...installationCheck }
     try {
-      Object.assign(standing, { trouble: () => 'behind' })
+      Object.assign(installationCheck, { inconsistency: () => 'behind' })
       expect(await shown()).to.include('Nada pode ser gravado agora.')
       const refused = await company.post('/customers', { name: 'Ana' })
       expect(refused.status).to.equal(503)
       expect(refused.body.error.details).to.deep.equal({ reason: 'restore_unconfirmed' })
       expect((await company.get('/customers')).status).to.equal(200)
-      Object.assign(standing, { trouble: () => null, isCopy: () => true })
+      Object.assign(installationCheck, { inconsistency: () => null, isCopy: () => true })
       expect(await shown()).to.include('Isto é uma cópia, para testes.')
     } finally {
-      Object.assign(standing, own)
+      Object.assign(installationCheck, own)
     }
     expect(await shown()).not.to.include('cópia')
   })

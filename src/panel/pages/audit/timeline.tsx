@@ -222,7 +222,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
   const revision = Number(params.revision)
   const found = await openedEventAt(context, readModel.companyId, revision)
   if (!found) return null
-  const event = session.isToldPersons ? found.event : shownEvent(found.event, session)
+  const event = session.seesPersonalData ? found.event : shownEvent(found.event, session)
   const { data: opened } = shownEvent({ ...found.event, data: found.opened }, session)
   const actors = await namesOfActors(readModel, [event])
   const changes = await statesAround(visit, event)
@@ -262,7 +262,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
           ]}
         />
         <Raw
-          title={session.isToldPersons ? 'Evento como foi gravado (JSON)' : 'Evento (JSON), sem o que é retido'}
+          title={session.seesPersonalData ? 'Evento como foi gravado (JSON)' : 'Evento (JSON), sem o que é retido'}
           value={event}
         />
       </Card>

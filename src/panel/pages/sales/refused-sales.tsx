@@ -106,7 +106,7 @@ async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPa
       <Card title="Venda como foi enviada">
         {sale.sent === null ? (
           <p>Era grande demais para ser guardada.</p>
-        ) : !visit.session.isToldPersons ? (
+        ) : !visit.session.seesPersonalData ? (
           <WithheldContent />
         ) : (
           <>

@@ -185,7 +185,7 @@ async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
         <p>
           <code>{`POST ${webhook.url}`}</code>
         </p>
-        {!visit.session.isToldPersons ? (
+        {!visit.session.seesPersonalData ? (
           <WithheldContent />
         ) : sent === null ? (
           <p class="empty">O conteúdo não é mais guardado.</p>
@@ -217,7 +217,8 @@ const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; read
         { head: 'Demorou', cell: ({ duration_ms }) => `${formatDecimal(String(duration_ms))} ms`, isNumber: true },
         {
           head: 'Começo da resposta',
-          cell: ({ response }) => (visit.session.isToldPersons ? <code>{response ?? '—'}</code> : <WithheldContent />),
+          cell: ({ response }) =>
+            visit.session.seesPersonalData ? <code>{response ?? '—'}</code> : <WithheldContent />,
         },
       ]}
     />
