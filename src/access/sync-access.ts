@@ -61,7 +61,7 @@ export interface Tokens {
   revoke(session: SyncSession): Promise<void>
 }
 
-interface Found extends Omit<SyncSession, 'tokenHash'> {
+interface SyncSessionRow extends Omit<SyncSession, 'tokenHash'> {
   readonly move: MigrationState | null
 }
 
@@ -97,7 +97,7 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
     async find(token, tillVersion = null) {
       const tokenHash = TOKENS.hashOf(token)
       if (!tokenHash) return null
-      const { rows } = await pool.query<Found>({ ...FIND, values: [tokenHash, TILL_ROLES, tillVersion] })
+      const { rows } = await pool.query<SyncSessionRow>({ ...FIND, values: [tokenHash, TILL_ROLES, tillVersion] })
       if (!rows[0]) return null
       const { move, ...found } = rows[0]
       assertOnThisShard(found.companyId, move)

@@ -42,10 +42,10 @@ export const WEBHOOK_EVENTS = [
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 
-type Told = WebhookEvent extends `${infer Resource}.${string}` ? Resource : never
+type EventResource = WebhookEvent extends `${infer Resource}.${string}` ? Resource : never
 
 /** Scope that reads the resource of an event. */
-const READ_SCOPES: Readonly<Record<Told, Scope>> = {
+const READ_SCOPES: Readonly<Record<EventResource, Scope>> = {
   customer: 'customers:read',
   supplier: 'suppliers:read',
   category: 'catalog:read',
@@ -57,7 +57,8 @@ const READ_SCOPES: Readonly<Record<Told, Scope>> = {
 }
 
 /** Scope that a key needs for its endpoints to receive an event (HOOK-50). */
-export const readScopeOf = (event: WebhookEvent): Scope => READ_SCOPES[event.slice(0, event.indexOf('.')) as Told]
+export const readScopeOf = (event: WebhookEvent): Scope =>
+  READ_SCOPES[event.slice(0, event.indexOf('.')) as EventResource]
 
 /** Whether a key with these scopes may receive an event; null: the company itself, which may receive all. */
 export const isDeliverable = (scopes: readonly string[] | null, event: WebhookEvent): boolean =>

@@ -79,11 +79,11 @@ export async function searchOpened(
   })
 }
 
-type Shown = (stored: Envelope, json: string) => string
+type FormatEvent = (stored: Envelope, json: string) => string
 
 async function withEvents(
   page: SearchPage,
-  show: (events: readonly Envelope[]) => Promise<Shown>,
+  show: (events: readonly Envelope[]) => Promise<FormatEvent>,
 ): Promise<SearchPage> {
   const stored = page.events.map(({ json }) => JSON.parse(json) as Envelope)
   const shown = await show(stored)

@@ -123,7 +123,7 @@ const expectedOf = ({ provider_reference, total }: OrderObject, { sandbox }: Pro
 /** State of the payment at the provider. @throws ProviderUnavailable, ProviderMisconfigured */
 async function paymentNow(
   provider: PaymentProvider,
-  { account, expected }: Place,
+  { account, expected }: RefundContext,
   { provider_payment_id }: RefundObject,
 ): Promise<ProviderPayment> {
   const payment = await provider.getPayment(account, provider_payment_id)
@@ -132,7 +132,7 @@ async function paymentNow(
   return payment
 }
 
-interface Place {
+interface RefundContext {
   readonly acting: Actor
   readonly orderId: number
   readonly account: ProviderAccount
@@ -149,7 +149,11 @@ type Context = Pick<Refunding, 'writer' | 'provider'>
  * would be made twice if it was requested again (PAY-27). Null if the provider has taken the refund, else the refusal.
  * @throws ProviderUnavailable, ProviderMisconfigured: the refund stays pending, except as PAY-51 says
  */
-export async function refundAtProvider(context: Context, place: Place, refund: RefundObject): Promise<Refusal | null> {
+export async function refundAtProvider(
+  context: Context,
+  place: RefundContext,
+  refund: RefundObject,
+): Promise<Refusal | null> {
   if (refund.status === 'completed' || refund.provider_refund_id !== null) return null
   let made: ProviderRefund
   try {
@@ -178,7 +182,7 @@ export async function refundAtProvider(context: Context, place: Place, refund: R
 /** Reads the payment, and records what it tells of the refund. Returns the refund as it is now. */
 async function compareWithProvider(
   { writer, provider }: Context,
-  place: Place,
+  place: RefundContext,
   refund: RefundObject,
   refusal: string | null,
 ): Promise<RefundObject> {
@@ -199,7 +203,7 @@ async function compareWithProvider(
 /** Result of a refund after a failed call. @throws the failure if the result stays unknown */
 async function afterFailure(
   context: Context,
-  place: Place,
+  place: RefundContext,
   refund: RefundObject,
   failure: unknown,
 ): Promise<Refusal | null> {

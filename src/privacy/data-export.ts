@@ -170,14 +170,14 @@ async function heldIn(collecting: Collecting, table: string, ids: readonly numbe
 
 /** Rows with the revisions of the events that changed them; the row itself lists the latest ones. */
 async function rowsIn({ pool, companyId }: Collecting, table: string, ids: readonly number[]): Promise<Row[]> {
-  interface Found {
+  interface FoundRecord {
     id: number
     doc: object
     revision: number
     first_revision: number
     past_revisions: readonly number[] | null
   }
-  const { rows } = await pool.query<Found>(
+  const { rows } = await pool.query<FoundRecord>(
     `select id, doc, revision, first_revision, past_revisions from ${table}
      where company_id = $1 and id = any($2::bigint[]) order by id`,
     [companyId, ids],

@@ -69,7 +69,7 @@ const RESOLVE_RECORDED = `
     where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
     order by digest for update)`
 
-interface Kept {
+interface RefusalRow {
   readonly sale: unknown
   readonly result: SaleResult
 }
@@ -82,7 +82,7 @@ interface Kept {
 export async function noteRefusals(
   pool: Pool,
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
-  entries: readonly Kept[],
+  entries: readonly RefusalRow[],
 ): Promise<readonly SaleResult[]> {
   const digests = await digestsOf(entries, createTimeSlicer(companyId))
   const refused = distinct(entries, digests)
@@ -183,7 +183,7 @@ interface Digest {
 
 /** By position, in slices; undefined if the sale was not refused. */
 async function digestsOf(
-  entries: readonly Kept[],
+  entries: readonly RefusalRow[],
   slices: () => Promise<void>,
 ): Promise<readonly (Digest | undefined)[]> {
   const digests: (Digest | undefined)[] = []
@@ -203,7 +203,7 @@ async function digestsOf(
 }
 
 /** Removes duplicates and sorts by digest, so that two concurrent uploads cannot deadlock. */
-function distinct(entries: readonly Kept[], digests: readonly (Digest | undefined)[]): Refusal[] {
+function distinct(entries: readonly RefusalRow[], digests: readonly (Digest | undefined)[]): Refusal[] {
   const refused = new Map<string, Refusal>()
   for (const [position, { sale, result }] of entries.entries()) {
     const digest = digests[position]

@@ -105,7 +105,7 @@ interface KeptMessage {
 }
 
 /** Messages scanned by a replay, and the revision of the last one. */
-interface Looked {
+interface StepRow {
   readonly looked_at: number
   readonly looked_until: number | null
 }
@@ -132,7 +132,7 @@ export async function replayMessages(
   const endpoint = await findEndpoint(operating, id)
   if ('refused' in endpoint) return endpoint
   const { tx, companyId, now } = operating
-  const { rows } = await tx.query<Looked & (KeptMessage | { id: null })>(FIND_REPLAY, [
+  const { rows } = await tx.query<StepRow & (KeptMessage | { id: null })>(FIND_REPLAY, [
     companyId,
     after,
     WEBHOOK_EVENTS.filter((event) => isSubscribed(endpoint.events, event) && isDeliverable(endpoint.scopes, event)),
@@ -142,7 +142,7 @@ export async function replayMessages(
     until,
   ])
   const [looked] = rows
-  const found = rows.filter((row): row is Looked & KeptMessage => row.id !== null)
+  const found = rows.filter((row): row is StepRow & KeptMessage => row.id !== null)
   // A step ends with all messages of an event: the next one continues after it.
   const end = found[maxMessages - 1]?.revision ?? Number.POSITIVE_INFINITY
   const messages = found.filter(({ revision }) => revision <= end)

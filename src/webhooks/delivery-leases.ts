@@ -96,12 +96,12 @@ export async function leaseDue(
   { sound, strained, busy }: FreeSlots,
   lease_ms: number,
 ): Promise<LeasedBatch> {
-  const { rows } = await taking.pool.query<Taken | Nothing>({
+  const { rows } = await taking.pool.query<LeaseRow | Nothing>({
     ...TAKE_DUE,
     values: [JSON.stringify(busy), sound, strained, lease_ms, OF_COMPANY.attempts, OF_COMPANY.strained],
   })
-  const taken = rows.filter((row): row is Taken => row.id !== null)
-  const [{ next_due_ms, due_endpoints }] = rows as [Taken | Nothing]
+  const taken = rows.filter((row): row is LeaseRow => row.id !== null)
+  const [{ next_due_ms, due_endpoints }] = rows as [LeaseRow | Nothing]
   return { claims: opened(taken, taking), has_more: hasMore(taken, due_endpoints), next_due_ms }
 }
 
@@ -116,21 +116,21 @@ interface Nothing extends Waiting {
   readonly id: null
 }
 
-interface Taken extends Waiting, Omit<LeasedDelivery, 'secret' | 'next_secret'> {
+interface LeaseRow extends Waiting, Omit<LeasedDelivery, 'secret' | 'next_secret'> {
   readonly sealed: Buffer
   /** Deliveries of the endpoint that could be leased. */
   readonly claimable: number
 }
 
 /** An endpoint with no lease, or with as many as allowed, may have more due. */
-function hasMore(taken: readonly Taken[], due_endpoints: number): boolean {
+function hasMore(taken: readonly LeaseRow[], due_endpoints: number): boolean {
   const counts = new Map<string, number>()
   for (const each of taken) counts.set(endpointOf(each), (counts.get(endpointOf(each)) ?? 0) + 1)
   return counts.size < due_endpoints || taken.some((each) => counts.get(endpointOf(each)) === each.claimable)
 }
 
 /** Opens each endpoint's secrets once per batch and does not keep them. */
-function opened(taken: readonly Taken[], { vault, log }: LeaseOptions): LeasedDelivery[] {
+function opened(taken: readonly LeaseRow[], { vault, log }: LeaseOptions): LeasedDelivery[] {
   const secrets = new Map<string, NonNullable<WebhookSecrets['secrets']> | null>()
   return taken.flatMap(({ sealed, claimable: _, due_endpoints: __, ...claim }) => {
     const endpoint = endpointOf(claim)

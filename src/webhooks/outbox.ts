@@ -112,13 +112,18 @@ export const outbox: Reactor = {
 }
 
 /** An outbound event; `data` is JSON text. */
-interface Told {
+interface OutboxMessage {
   readonly id: string
   readonly name: WebhookEvent
   readonly data: string
 }
 
-function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, { newId, now }: Reaction): void {
+function tell(
+  rows: Changes,
+  event: Envelope,
+  { id: message_id, name, data }: OutboxMessage,
+  { newId, now }: Reaction,
+): void {
   const { company_id, timezone } = companyRef(rows)
   const { revision, actor } = event
   const body = bodyOf(name, event, data, timezone)

@@ -55,7 +55,7 @@ export async function startReplay(operating: OperationContext, wanted: ReplayWan
  * however many are stored.
  */
 async function lastBefore({ tx, companyId }: OperationContext, since: string): Promise<number> {
-  const next = async (revision: number) => (await tx.query<Kept>(NEXT_KEPT, [companyId, revision, since])).rows[0]
+  const next = async (revision: number) => (await tx.query<ReplayRow>(NEXT_KEPT, [companyId, revision, since])).rows[0]
   let begin = (await next(-1))?.first ?? 0
   let end = (await tx.query<{ revision: number }>(LEDGER_END, [companyId])).rows[0]?.revision ?? -1
   // Invariant: messages before `begin` are older, messages after `end` are not.
@@ -68,7 +68,7 @@ async function lastBefore({ tx, companyId }: OperationContext, since: string): P
   return begin - 1
 }
 
-interface Kept {
+interface ReplayRow {
   /** Revision of the first stored message from a revision on. */
   readonly first: number
   readonly is_older: boolean

@@ -41,7 +41,7 @@ const withheld = (now: number): AttemptResult => ({
 /** Queued deliveries older than this are released: sending must fit into the lease. */
 const LONGEST_WAIT_MS = 4_000
 
-interface Taken {
+interface SendingDelivery {
   readonly claim: LeasedDelivery
   readonly inFlight: InFlightDelivery
   readonly takenAt: number
@@ -52,7 +52,7 @@ interface Finished {
   readonly result: DeliveryResult
 }
 
-const claimsOf = (taken: readonly Taken[]): LeasedDelivery[] => taken.map(({ claim }) => claim)
+const claimsOf = (taken: readonly SendingDelivery[]): LeasedDelivery[] => taken.map(({ claim }) => claim)
 const resultsOf = (finished: readonly Finished[]): DeliveryResult[] => finished.map(({ result }) => result)
 
 /** Sends leased deliveries, queued by endpoint, and records the results. */
@@ -87,7 +87,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
     onError: (error) => log('webhooks: delivery results were not recorded', error),
   })
 
-  const returned = createRecorder<Taken>({
+  const returned = createRecorder<SendingDelivery>({
     record: (taken) => releaseLeases(pool, claimsOf(taken)),
     onRecorded(taken) {
       for (const { inFlight } of taken) limiter.release(inFlight)
@@ -96,7 +96,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
     onError: (error) => log('webhooks: leases were not released', error),
   })
 
-  async function attempt(taken: Taken, isGivenUp: boolean): Promise<AttemptOutcome> {
+  async function attempt(taken: SendingDelivery, isGivenUp: boolean): Promise<AttemptOutcome> {
     const { claim, inFlight, takenAt } = taken
     if (isGivenUp || clock() - takenAt > LONGEST_WAIT_MS) {
       returned.add(taken)

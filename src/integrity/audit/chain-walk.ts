@@ -52,7 +52,7 @@ export async function walkChain(
 ): Promise<Verification> {
   const hashes = hashesOf(anchors)
   const known = after.revision === BEGINNING.revision ? BEGINNING.hash : after.hash
-  let at: Place = { stream, revision: after.revision, hash: known, recordedAt: '' }
+  let at: ChainPosition = { stream, revision: after.revision, hash: known, recordedAt: '' }
   const found = (reason: ChainFault, revision = at.revision + 1): Verification => ({
     ...standing(at, after.revision),
     valid: false,
@@ -92,7 +92,7 @@ const isOther = (hashes: ReadonlyMap<number, string>, revision: number, hash: st
   (hashes.get(revision) ?? hash) !== hash
 
 /** Result for a ledger without faults up to a position. */
-const standing = ({ revision, hash }: Place, begunAfter: number): Verification => ({
+const standing = ({ revision, hash }: ChainPosition, begunAfter: number): Verification => ({
   valid: true,
   checked: revision - begunAfter,
   revision,
@@ -116,7 +116,7 @@ export type ChainFault =
   | 'seal_altered'
 
 /** The last valid event. */
-interface Place {
+interface ChainPosition {
   readonly stream: string
   readonly revision: number
   /** Null if unknown. */
@@ -181,7 +181,7 @@ function isHashOf(hash: string, hashed: Omit<Envelope, 'hash'>): boolean {
 const CLOCK_CORRECTED: EventName = 'CompanyClockCorrected'
 
 /** Checks the event that follows a position. */
-function faultOf(event: Envelope, beside: StoredEvent['beside'], after: Place): ChainFault | null {
+function faultOf(event: Envelope, beside: StoredEvent['beside'], after: ChainPosition): ChainFault | null {
   const { hash, ...hashed } = event
   if (event.stream !== after.stream) return 'wrong_stream'
   if (event.revision !== after.revision + 1) return 'wrong_revision'

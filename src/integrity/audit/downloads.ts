@@ -22,7 +22,7 @@ export interface Download {
   readonly state: 'running' | 'whole' | 'broken'
 }
 
-type Asked = Pick<Download, 'user_id' | 'what' | 'subject'> & { readonly companyId: number }
+type DownloadRequest = Pick<Download, 'user_id' | 'what' | 'subject'> & { readonly companyId: number }
 
 /**
  * Records a download before its first byte is sent, so that none goes unrecorded, and records the outcome (AUDIT-26).
@@ -30,7 +30,7 @@ type Asked = Pick<Download, 'user_id' | 'what' | 'subject'> & { readonly company
  */
 export async function recordDownload(
   pool: Pool,
-  { companyId, user_id, what, subject }: Asked,
+  { companyId, user_id, what, subject }: DownloadRequest,
   work: (tell: (done: number, total: number) => void) => Promise<boolean>,
 ): Promise<void> {
   const { rows } = await pool.query<{ id: number }>(

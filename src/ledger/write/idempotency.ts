@@ -67,7 +67,7 @@ export async function lookUpReplay(
   idempotency: Idempotency | undefined,
 ): Promise<Answer | Refusal | null> {
   if (!idempotency) return null
-  const { rows } = await pool.query<Found>({
+  const { rows } = await pool.query<AnswerRow>({
     name: 'find_answer',
     text: `select a.outcome, a.body, a.request_hash, a.created_at, l.revision, now() as now
            from idempotent_answers a join ledgers l on l.company_id = a.company_id
@@ -77,14 +77,14 @@ export async function lookUpReplay(
   return rows[0] ? replayOf(rows[0], idempotency) : null
 }
 
-interface Found extends Omit<StoredAnswer, 'company_id' | 'key'> {
+interface AnswerRow extends Omit<StoredAnswer, 'company_id' | 'key'> {
   readonly revision: number
   /** UTC. */
   readonly now: string
 }
 
 /** An answer past its retention counts as absent, even before the purge deletes it. */
-function replayOf(found: Found, { requestHash }: Idempotency): Answer | Refusal | null {
+function replayOf(found: AnswerRow, { requestHash }: Idempotency): Answer | Refusal | null {
   const { outcome, body: json, revision } = found
   if (Date.parse(found.now) - Date.parse(found.created_at) >= ANSWER_RETENTION_MS) return null
   return found.request_hash === requestHash
