@@ -71,8 +71,8 @@ const statementOf = ({ table, idColumn }: NamingTable, path: readonly string[]) 
 
 /** Handler that erases the fields of a person from all records of a table that name the person. */
 export function erasing(naming: NamingTable) {
-  const members = (PERSONAL_MEMBERS.get(naming.kind) ?? []).flatMap(({ path, part, whose }) =>
-    whose === 'subject' ? [] : [{ part, kind: whose.kind, statement: statementOf(naming, path) }],
+  const members = (PERSONAL_MEMBERS.get(naming.kind) ?? []).flatMap(({ path, part, person }) =>
+    person === 'subject' ? [] : [{ part, kind: person.kind, statement: statementOf(naming, path) }],
   )
   return {
     async erase(tx: Transaction, companyId: number, { data }: { data: DataOf<'PersonForgotten'> }) {

@@ -41,7 +41,7 @@ export const PERSONAL_MEMBERS: ReadonlyMap<RecordKind, readonly PersonalMember[]
 
 /** Personal members about the record's own person, of these parts. */
 export const ownMembers = (kind: RecordKind, parts: readonly PersonPart[] = PERSON_PARTS): readonly PersonalMember[] =>
-  (PERSONAL_MEMBERS.get(kind) ?? []).filter(({ whose, part }) => whose === 'subject' && parts.includes(part))
+  (PERSONAL_MEMBERS.get(kind) ?? []).filter(({ person, part }) => person === 'subject' && parts.includes(part))
 
 /** The objects at a path. */
 export function* holdersAt(value: unknown, [name, ...rest]: Path): Iterable<Json> {

@@ -62,7 +62,8 @@ function tableOf(data: z.ZodType): string {
 const notesOn = ({ optional, personal }: Field): string =>
   [optional && 'optional', personal && `**personal** (${personal.part}${ownerOf(personal)})`].filter(Boolean).join(', ')
 
-const ownerOf = ({ whose }: PersonalMark): string => (whose === 'subject' ? '' : ` of \`${whose.kind}/{${whose.id}}\``)
+const ownerOf = ({ person }: PersonalMark): string =>
+  person === 'subject' ? '' : ` of \`${person.kind}/{${person.id}}\``
 
 /** One line per field; those of inner objects follow under its name, and are personal when it is. */
 function fieldsOf(schema: Schema, prefix: string, within: PersonalMark | undefined): Field[] {

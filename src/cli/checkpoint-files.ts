@@ -19,14 +19,14 @@ export function readCheckpoints(text: string, publicKeys: readonly string[]): Gi
   const notes = text.startsWith('{') ? notesOf(text) : [text]
   return notes.flatMap((note, place) => {
     const origin = note.slice(0, note.indexOf('\n'))
-    const whose = parseOrigin(origin)
-    if (!whose) throw invalidCheckpoint(`não há um checkpoint na linha ${place + 1} do arquivo`)
+    const parsedOrigin = parseOrigin(origin)
+    if (!parsedOrigin) throw invalidCheckpoint(`não há um checkpoint na linha ${place + 1} do arquivo`)
     const keys = publicKeys.map((key) => verifierKey(origin, key))
     const checkpoint = parseCheckpoint(openNote(note, keys)?.text ?? '')
     if (!checkpoint) throw invalidCheckpoint(`checkpoint ${origin}: a assinatura não confere com nenhuma das chaves`)
     // A checkpoint of the installation log contains nothing about a single ledger.
-    if (whose.companyId === null) return []
-    return { ...checkpoint, company_id: whose.companyId }
+    if (parsedOrigin.companyId === null) return []
+    return { ...checkpoint, company_id: parsedOrigin.companyId }
   })
 }
 

@@ -79,15 +79,15 @@ export type PersonReference = 'subject' | { readonly kind: PersonKind; readonly 
 /** Metadata of a personal field. */
 export interface PersonalMark {
   readonly part: PersonPart
-  readonly whose: PersonReference
+  readonly person: PersonReference
 }
 
 /**
  * Marks personal data (name, document, phone, e-mail, address). The field is stored encrypted with the key of that part
  * of the person, and is null once the part is erased (LEDGER-40).
  */
-export const personal = <T extends z.ZodType>(schema: T, part: PersonPart, whose: PersonReference = 'subject') =>
-  schema.nullable().meta({ personal: { part, whose } satisfies PersonalMark })
+export const personal = <T extends z.ZodType>(schema: T, part: PersonPart, person: PersonReference = 'subject') =>
+  schema.nullable().meta({ personal: { part, person } satisfies PersonalMark })
 
 /** Stored values are not validated like input: plain text, decimal strings in the API's format, UTC instants. */
 export const text = z.string()

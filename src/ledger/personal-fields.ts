@@ -8,7 +8,7 @@ export interface PersonalField {
   readonly path: readonly string[]
   readonly part: PersonPart
   /** Owner of the field: the event's subject, or a record of this kind with the id in a sibling member of the field. */
-  readonly whose: 'subject' | { readonly kind: string; readonly id: string }
+  readonly person: 'subject' | { readonly kind: string; readonly id: string }
 }
 
 type Holder = Record<string, unknown>
@@ -30,14 +30,14 @@ function holderOf(data: object, path: readonly string[]): Holder | null {
  * person.
  */
 function ownerOf({ type, subject }: Pick<NewEvent, 'type' | 'subject'>, field: PersonalField, holder: Holder): string {
-  if (field.whose === 'subject') return subject
-  const id = holder[field.whose.id]
-  if (typeof id !== 'number') throw new Error(`${type} does not say whose its ${field.path.join('.')} is`)
-  return `${field.whose.kind}/${id}`
+  if (field.person === 'subject') return subject
+  const id = holder[field.person.id]
+  if (typeof id !== 'number') throw new Error(`${type}: no id for the person of ${field.path.join('.')}`)
+  return `${field.person.kind}/${id}`
 }
 
-const kindOf = ({ subject }: Pick<NewEvent, 'subject'>, { whose }: PersonalField): string =>
-  whose === 'subject' ? subject.slice(0, subject.indexOf('/')) : whose.kind
+const kindOf = ({ subject }: Pick<NewEvent, 'subject'>, { person }: PersonalField): string =>
+  person === 'subject' ? subject.slice(0, subject.indexOf('/')) : person.kind
 
 /** Sets a value at a path in the copy. Objects still shared with the original are copied first. */
 function replace(copy: Holder, original: object, path: readonly string[], value: unknown): void {

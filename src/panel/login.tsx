@@ -46,7 +46,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     const { memberships, device } = outcome
     // Preserved input is returned only to its author, in the same company.
     const kept = decodePreservedInput(page.typed)
-    const author = kept && memberships.find(({ holder }) => inputOwnerOf(holder) === kept.whose)
+    const author = kept && memberships.find(({ holder }) => inputOwnerOf(holder) === kept.owner)
     const first = author ?? memberships[0]
     const refused = first ? await login.admit(first) : WRONG
     if (!first || refused) return sendRefused(response, refused ?? WRONG, page)

@@ -14,7 +14,7 @@ export interface PreservedInput {
   /** Below the panel. */
   readonly path: string
   /** `inputOwnerOf` the session that rendered the form. */
-  readonly whose: string
+  readonly owner: string
   /** Without secrets. */
   readonly form: FormBody
 }
@@ -24,16 +24,16 @@ export const inputOwnerOf = ({ companyId, userId }: { readonly companyId: number
 
 /** Text for the login page; null if there is nothing to preserve, or too much. */
 export function encodePreservedInput(path: string, sent: FormBody): string | null {
-  const whose = formText(sent, INPUT_OWNER)
+  const owner = formText(sent, INPUT_OWNER)
   const left = new Set(['_csrf', INPUT_OWNER, SECRETS, AGAIN, ...formText(sent, SECRETS).split(' ')])
   const form = Object.fromEntries(Object.entries(sent).filter(([name]) => !left.has(name)))
-  const bytes = Buffer.from(JSON.stringify({ path, whose, form } satisfies PreservedInput))
-  return whose === '' || bytes.byteLength > MOST_BYTES ? null : bytes.toString('base64url')
+  const bytes = Buffer.from(JSON.stringify({ path, owner, form } satisfies PreservedInput))
+  return owner === '' || bytes.byteLength > MOST_BYTES ? null : bytes.toString('base64url')
 }
 
 const TypedShape = z.strictObject({
   path: z.string().regex(/^\/[\w/-]*$/),
-  whose: z.string(),
+  owner: z.string(),
   form: formBody,
 })
 

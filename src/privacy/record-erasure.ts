@@ -36,8 +36,8 @@ interface PersonName {
 }
 
 /** The buyer of an order may be a customer. */
-function namesIn(kind: RecordKind, { path, part, whose }: PersonalMember): PersonName[] {
-  if (whose !== 'subject') return [{ path, part, ...whose }]
+function namesIn(kind: RecordKind, { path, part, person }: PersonalMember): PersonName[] {
+  if (person !== 'subject') return [{ path, part, ...person }]
   return kind === 'order' && path[0] === 'customer' ? [{ path, part, kind: 'customer', id: 'id' }] : []
 }
 

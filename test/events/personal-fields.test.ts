@@ -50,8 +50,8 @@ describe('personal fields of events', () => {
         expect(texts.filter((path) => !IMPERSONAL.includes(path))).to.deep.equal([])
         if (!kindsOf(declared).some((kind) => NAMED_THINGS.includes(kind))) expect(texts).not.to.include('name')
       }
-      for (const { whose } of personalFieldsOf(EVENT_TYPES)({ type, version }))
-        expect(PERSON_KINDS).to.include.members(whose === 'subject' ? kindsOf(declared) : [whose.kind])
+      for (const { person } of personalFieldsOf(EVENT_TYPES)({ type, version }))
+        expect(PERSON_KINDS).to.include.members(person === 'subject' ? kindsOf(declared) : [person.kind])
     })
   }
 

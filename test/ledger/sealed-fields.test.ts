@@ -30,13 +30,13 @@ function keyring() {
 /** The event with other values in its personal fields. */
 function withValues(event: NewEvent, fields: readonly PersonalField[], values: readonly unknown[]): NewEvent {
   const data = structuredClone(event.data) as Record<string, unknown>
-  for (const [place, { path, whose }] of fields.entries()) {
+  for (const [place, { path, person }] of fields.entries()) {
     let holder: Record<string, unknown> | null | undefined = data
     for (const name of path.slice(0, -1)) holder = holder?.[name] as typeof holder
     const last = path.at(-1) as string
     if (!holder || !(last in holder)) continue
     holder[last] = values[place]
-    if (whose !== 'subject') holder[whose.id] = 9
+    if (person !== 'subject') holder[person.id] = 9
   }
   return { ...event, data }
 }

@@ -56,8 +56,8 @@ const MARKED: readonly Marked[] = Object.entries(EVENT_TYPES).flatMap(([type, de
 })
 
 /** The person of a field, such as `customer/9`. */
-const ownerOf = ({ subject, n }: Marked, { whose }: PersonalField): string =>
-  whose === 'subject' ? subject : `${whose.kind}/${n}`
+const ownerOf = ({ subject, n }: Marked, { person }: PersonalField): string =>
+  person === 'subject' ? subject : `${person.kind}/${n}`
 
 /** Text of a personal field, which is nowhere else. */
 const markerOf = ({ type }: Marked, path: readonly string[]): string => `zq-${type}-${path.join('-')}-zq`.toLowerCase()
@@ -103,7 +103,7 @@ function earlierEvents({ type, n, subject, fields }: Marked): NewEvent[] {
     // A card may be shown beside the details of a payment by Pix and boleto.
     order: [orderPlaced({ id: n, store_id: n }), paymentStarted(1, { id: n, payment_method_id: 'visa' })],
   }
-  const named = fields.flatMap(({ whose }) => (whose === 'subject' ? [] : [whose.kind]))
+  const named = fields.flatMap(({ person }) => (person === 'subject' ? [] : [person.kind]))
   const isFirst = !/(Updated|Revived|Recorded)$/.test(type)
   return [
     ...(parseSubject(subject).type === 'order' ? [storeCreated({ id: n, alias: `loja-${n}` })] : []),
