@@ -154,6 +154,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   changed_at: 'Mudou em',
   refund_id: 'Devolução',
   provider_refund_id: 'Devolução no provedor',
+  listed: 'Devoluções que já constavam no provedor',
   percentage: 'Percentual',
   commission: 'Comissão',
   store_amount: 'Parte da loja',
