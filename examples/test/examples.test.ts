@@ -252,7 +252,7 @@ describe('the examples', () => {
     }
     const old = { id: told, name: 'Mario', updated_at: '2020-01-01T00:00:00Z' }
     const body = JSON.stringify({ event: 'customer.updated', data: old })
-    expect((await post(body, `${secret}x`)).status).to.equal(401)
+    expect((await post(body, `whsec_${Buffer.alloc(24).toString('base64')}`)).status).to.equal(401)
     for (const _ of [1, 2]) expect((await post(body, secret)).status).to.equal(204)
     await until(() => receiver.output().includes('customer.updated came again'))
     // An outdated webhook changes nothing.
