@@ -127,7 +127,7 @@ type Fault = (typeof FAULTS)[number]
 
 export interface Faults {
   mode: Fault
-  /** Delay of the call in mode `slow`, and of the response after the call in mode `late`. */
+  /** Delay of the call in mode `slow`, and of the response after a change in mode `late`. */
   delay_ms: number
   /** Received calls, failed ones included. */
   calls: number
@@ -154,7 +154,7 @@ const BROKEN: { readonly [F in Exclude<Fault, 'none' | 'slow' | 'late'>]: (respo
 
 /** Applies the current failure mode, before or instead of the endpoint. */
 export function failing(faults: Faults): RequestHandler {
-  return (_request, response, next) => {
+  return (request, response, next) => {
     faults.calls += 1
     const { mode } = faults
     if (mode === 'none') return next()
@@ -164,6 +164,8 @@ export function failing(faults: Faults): RequestHandler {
       response.on('close', () => clearTimeout(timer))
     }
     if (mode === 'slow') return late(next)
+    // Reads change nothing.
+    if (request.method === 'GET') return next()
     const answer = response.json.bind(response)
     response.json = (body) => {
       late(() => answer(body))

@@ -202,7 +202,7 @@ export const sandboxHelp = (url: string): string => `
     curl -sX POST ${url}/sandbox/notifications/retry
   Sign with the secret of another store, or not at all (null):
     curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"secret":"..."}'
-  Fail: none slow (delay_ms) late (acts, and answers after delay_ms) down error limited html wrong_types huge trickle
+  Fail: none slow (delay_ms) late (acts, and answers a change after delay_ms) down error limited html wrong_types huge trickle
     curl -sX PUT  ${url}/sandbox/fault -H 'Content-Type: application/json' -d '{"mode":"slow","delay_ms":8000}'
 
 `

@@ -154,7 +154,7 @@ describe('failover to a synchronous replica', function () {
     expect(answered).to.equal(null)
     await postgres.freeze('standby', 'SIGCONT')
     expect(await writing).to.equal(201)
-    expect(await replaying).to.include({ status: 201, replayed: true })
+    expect(await replaying).to.include({ outcome: 'created', replayed: true })
     await pool.end()
     expect((await create('Esperando', key)).body.data.name).to.equal('Esperando')
     const { rowCount } = await administer(postgres.primary, (client) =>

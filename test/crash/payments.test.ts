@@ -72,13 +72,13 @@ describe('service killed between an operation at the provider and its own record
       pay(left.id, CARD),
       refund(refunded.id),
       refund(returned.id),
-      // Its first look-up at the provider is already delayed: nothing has been done.
       call('POST', `/${given.id}/cancel`, {}, `cancel-${given.id}`),
     ]
     const lost = Promise.allSettled(calls)
     const isActed = () =>
       [asked, left].every((order) => paymentsOf(order).length === 1) &&
-      [refunded, returned].every((order) => paymentsOf(order)[0]?.transaction_amount_refunded === 3.33)
+      [refunded, returned].every((order) => paymentsOf(order)[0]?.transaction_amount_refunded === 3.33) &&
+      paymentsOf(given)[0]?.status === 'cancelled'
     await until(isActed, { ...PATIENCE, what: 'the deeds of the provider' })
     await service.kill()
     for (const { status } of await lost) expect(status).to.equal('rejected')
