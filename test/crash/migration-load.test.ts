@@ -72,7 +72,9 @@ describe('migration of a company under load', () => {
     await shards.register(company.id)
     const cash = await company.paymentType('cash')
     for (let made = 0; made < EVENTS; made += 500) {
-      const events = Array.from({ length: 500 }, (_, n) => customerCreated({ id: made + n + 1 }))
+      const events = Array.from({ length: 500 }, (_, n) =>
+        customerCreated({ id: made + n + 1, name: `Cliente ${made + n}` }),
+      )
       await company.run(recordEvents, events)
     }
     const market = openMarket(company, cash)
