@@ -56,13 +56,19 @@ async function withDecoder(bytes: Buffer, pause: Pause, encoding: string): Promi
   return (await inParts(bytes, pause, (part) => decoder.decode(part, { stream: true }))) + decoder.decode()
 }
 
+/** Encoding that a UTF-16 byte order mark names; null without one. */
+export function wideEncodingOf(bytes: Buffer): 'utf-16le' | 'utf-16be' | null {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
+  return bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : null
+}
+
 /**
  * Decodes a file saved by a spreadsheet: UTF-16 with a byte order mark, UTF-8, or the Windows ANSI code page. A file of
  * both is what most of it is; what does not fit becomes U+FFFD, so that its lines can be told.
  */
 export async function decodeText(bytes: Buffer, pause: Pause): Promise<string> {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return withDecoder(bytes, pause, 'utf-16le')
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return withDecoder(bytes, pause, 'utf-16be')
+  const wide = wideEncodingOf(bytes)
+  if (wide !== null) return withDecoder(bytes, pause, wide)
   if (isUtf8(bytes)) return withDecoder(bytes, pause, 'utf-8')
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   const { right, wrong } = await countUtf8(bytes, pause)

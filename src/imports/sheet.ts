@@ -1,7 +1,7 @@
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { restoreFormulas } from '#lib/spreadsheet-text.ts'
 import { type CsvFault, type CsvLimits, createCsvReader, type QuoteDoubt } from './csv.ts'
-import { decodeText, type Pause } from './encoding.ts'
+import { decodeText, type Pause, wideEncodingOf } from './encoding.ts'
 
 /** Maximum file size; a line has about 400 bytes. */
 export const MAX_FILE_BYTES = 2_000_000
@@ -114,8 +114,7 @@ const QUOTE_DOUBTS: Readonly<Record<QuoteDoubt, string>> = {
  * limit (PANEL-321).
  */
 export async function readSheet(bytes: Buffer, pause: Pause, isHead: IsHead = () => false): Promise<Sheet | Refusal> {
-  const isWide = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)
-  const whole = !isWide && bytes.includes(0) ? '\0' : await decodeText(bytes, pause)
+  const whole = wideEncodingOf(bytes) === null && bytes.includes(0) ? '\0' : await decodeText(bytes, pause)
   if (whole.includes('\0')) return invalid('file', 'não é um arquivo CSV: salve a planilha como CSV')
   const [above = '', named] = DELIMITER_LINE.exec(whole) ?? []
   const text = whole.slice(above.length)
