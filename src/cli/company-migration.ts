@@ -35,7 +35,7 @@ async function sourceShardOf(context: Context, companyId: number, to: string): P
     `select other_shard from ops.moves where company_id = $1 and direction = 'in'`,
     [companyId],
   )
-  if (!rows[0]) throw new Refused(invalid('to', 'a empresa já está lá'))
+  if (!rows[0]) throw new Refused(invalid('to', 'a empresa já está nesse shard'))
   return rows[0].other_shard
 }
 
@@ -99,7 +99,7 @@ async function listDepartingCompanies(context: Context, name: string): Promise<r
 async function empty(context: Context, name: string, answersMs: number): Promise<void> {
   for (const { company_id, begun } of await listDepartingCompanies(context, name)) {
     const to = begun ?? (await emptiestShard(context))
-    if (to === null) throw new Refused(invalid('move', 'nenhuma outra casa recebe empresas'))
+    if (to === null) throw new Refused(invalid('move', 'nenhum outro shard recebe empresas'))
     process.stderr.write(`company ${company_id} to ${to}\n`)
     await runMigration(context, { companyId: company_id, answersMs, keep: false, undo: false }, [name, to])
   }

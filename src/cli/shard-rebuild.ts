@@ -19,7 +19,7 @@ const LOSSES = `The shard is rebuilt from the event store. Data that only its ow
   - secrets of webhooks, access tokens and notification secrets of stores
   - pending webhook deliveries and sequence numbers; stored answers of the last 24 hours; refused offline sales; logs`
 
-const CONFIRM = 'confirme com --yes que o que só o banco da casa sabia está perdido'
+const CONFIRM = 'confirme com --yes que o que só o banco do shard tinha está perdido'
 
 const printLine = (line: string): void => {
   process.stderr.write(`${line}\n`)
@@ -32,7 +32,7 @@ export const verbs: Verbs<'shard rebuild'> = {
       const named = SHARDS.find((each) => each.name === name)
       if (!named && name !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { shard: name, setting: 'SHARDS' }))
       if (EVENTSTORE_URL === undefined)
-        throw new Refused(invalid('name', 'os livros da casa estão no banco dela: restaure um backup'))
+        throw new Refused(invalid('name', 'os livros das empresas estão no banco desse shard: restaure um backup'))
       printLine(LOSSES)
       if (yes === undefined) throw new Refused(invalid('yes', CONFIRM))
       const place = named ? addressesOf(context.config, named) : await context.addresses(DEFAULT_SHARD)

@@ -77,7 +77,7 @@ describe('killed migration', () => {
       await killedAfter(env, 300 + Math.round(Math.random() * LONGEST_MS), ...words)
       const moved = await done(...words).catch((error: Error) => {
         // The killed command had already completed.
-        if (!error.message.includes('já está lá')) throw error
+        if (!error.message.includes('já está nesse shard')) throw error
       })
       if (moved) expect(moved.revision).to.equal(5)
       expect(await tracesOf(there, company.id)).to.deep.equal([])
@@ -100,13 +100,19 @@ describe('killed migration', () => {
     expect(await done('shard', 'drain', 'main', '--undo')).to.include({ draining: false, companies: 0 })
     const south = (await done('shard', 'list')).find(({ name }: { name: string }) => name === 'south')
     expect(south.companies).to.equal(companies + 1)
+  })
+
+  it('refuses to end the draining of a shard and to empty it at once [SHARD-10]', async () => {
     const { code, stderr } = await tillbook(env, 'shard', 'drain', 'south', '--undo', '--move')
     expect(code).to.equal(1)
     expect(stderr).to.include('--undo')
+  })
+
+  it('refuses to empty a shard when no other accepts companies [SHARD-10]', async () => {
     await done('shard', 'drain', 'main')
-    const nowhere = await tillbook(env, 'shard', 'drain', 'south', '--move', '--wait', '0')
-    expect(nowhere.code).to.equal(1)
-    expect(nowhere.stderr).to.include('nenhuma outra casa')
+    const { code, stderr } = await tillbook(env, 'shard', 'drain', 'south', '--move', '--wait', '0')
+    expect(code).to.equal(1)
+    expect(stderr).to.include('nenhum outro shard')
   })
 
   async function onOwner<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
