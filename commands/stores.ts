@@ -21,13 +21,13 @@ export const Alias = z
 const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
 /** Secret of the provider, of any length up to the limit; other characters are a paste error. */
-const Secret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
+export const StoreSecret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
 
 /**
  * Both can be added later. Without a token the store takes no payments; without a secret its notifications are not
  * signed.
  */
-const secretsShape = { access_token: Secret.optional(), notification_secret: Secret.optional() }
+const secretsShape = { access_token: StoreSecret.optional(), notification_secret: StoreSecret.optional() }
 
 type Secrets = Readonly<Partial<Record<(typeof STORE_SECRETS)[number], string | null | undefined>>>
 
@@ -64,7 +64,7 @@ export const createStore = command<CreateStoreInput>({
     })
     const { access_token = null, notification_secret = null } = secrets
     const current = { access_token, notification_secret }
-    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets: current }
+    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets: current, renew_at: null }
     return accept('created', created.subject, [created], [{ table: storeSecrets, row }])
   },
 })
@@ -94,7 +94,15 @@ export const updateStore = command<UpdateStoreInput>({
       access_token: access_token ?? current.access_token,
       notification_secret: notification_secret ?? current.notification_secret,
     }
-    const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets }
+    // A token that is set by hand ends the connection.
+    const isByHand = secrets.access_token !== current.access_token
+    const row: StoreSecrets = {
+      store_id: id,
+      company_id: companyId,
+      alias,
+      secrets: { ...(isByHand ? {} : current), ...secrets },
+      renew_at: isByHand ? null : (holder?.renew_at ?? null),
+    }
     const changes = changedRecordFields(store.doc, {
       commission_percentage: commission_percentage && normalizePercentage(commission_percentage),
     })

@@ -5,11 +5,21 @@ import type { Changes } from '#ledger/working-set.ts'
 import { companyRef } from './companies.ts'
 import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
+export interface StoreConnection {
+  account_id: string
+  /** When the access token ends, unless it is renewed before. */
+  expires_at: string
+  /** Code of the provider when it last refused a renewal; null if it did not. */
+  refusal: string | null
+}
+
 /** Online store without its secrets, as the command line and the panel show it. */
 export type StoreObject = Omit<DataOf<'StoreCreated'>, 'secrets'> & {
   enabled: boolean
   has_access_token: boolean
   has_notification_secret: boolean
+  /** Account at the provider that its owner connected; null while the access token is set by hand, or missing. */
+  connection: StoreConnection | null
   created_at: string
   updated_at: string
 }
@@ -25,7 +35,7 @@ interface StoreRow extends ChangedFields {
 export const stores = table<StoreRow>('stores', {
   columns: { company_id: 'bigint', id: 'bigint', alias: 'text', enabled: 'boolean', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'], alias: ['company_id', 'alias'] },
-  indexes: ['(alias)'],
+  indexes: ['(alias)', `(id) where doc#>>'{connection,refusal}' is not null`],
   past: { id: 'id' },
 })
 
@@ -37,7 +47,10 @@ export interface StoreSecrets {
   company_id: number
   store_id: number
   alias: string
-  secrets: { access_token: string | null; notification_secret: string | null }
+  /** `refresh_token`: of a connected account only. */
+  secrets: { access_token: string | null; notification_secret: string | null; refresh_token?: string }
+  /** When the access token of a connected account is renewed, or a failed renewal repeated; null without one. */
+  renew_at: string | null
 }
 
 export const storeSecrets = table<StoreSecrets>('store_secrets', {
@@ -47,6 +60,7 @@ export const storeSecrets = table<StoreSecrets>('store_secrets', {
     store_id: 'bigint',
     alias: 'text',
     secrets: 'sealed',
+    renew_at: 'timestamptz',
   },
   keys: { pk: ['company_id', 'store_id'], alias: ['alias'] },
 })
@@ -63,13 +77,13 @@ function presence(secrets: Secrets): Partial<StoreObject> {
 }
 
 function changing<E extends { data: { id: number }; revision: number; recorded_at: string }>(
-  change: (event: E) => Partial<StoreObject>,
+  change: (event: E, before: StoreObject) => Partial<StoreObject>,
 ) {
   return {
     refs: (event: E) => [storeById(event.data.id)],
     apply(rows: Changes, event: E) {
       const before = existing(rows, storeById(event.data.id))
-      const doc = { ...before.doc, ...change(event), updated_at: event.recorded_at }
+      const doc = { ...before.doc, ...change(event, before.doc), updated_at: event.recorded_at }
       rows.put(stores, { ...before, enabled: doc.enabled, ...stamp(event), doc })
     },
   }
@@ -88,6 +102,7 @@ export const storesProjection = projection('stores', [stores], {
         sandbox,
         has_access_token: false,
         has_notification_secret: false,
+        connection: null,
         ...presence(secrets),
         created_at: event.recorded_at,
         updated_at: event.recorded_at,
@@ -96,7 +111,20 @@ export const storesProjection = projection('stores', [stores], {
     },
   },
   StoreUpdated: changing((event: EventOf<'StoreUpdated'>) => event.data.changes),
-  StoreSecretsReplaced: changing((event: EventOf<'StoreSecretsReplaced'>) => presence(event.data.secrets)),
+  StoreSecretsReplaced: changing(({ data: { secrets } }: EventOf<'StoreSecretsReplaced'>) => ({
+    ...presence(secrets),
+    ...(secrets.includes('access_token') && { connection: null }),
+  })),
+  StoreConnected: changing(({ data: { account_id, expires_at } }: EventOf<'StoreConnected'>) => ({
+    has_access_token: true,
+    connection: { account_id, expires_at, refusal: null },
+  })),
+  StoreConnectionRenewed: changing(({ data: { expires_at } }: EventOf<'StoreConnectionRenewed'>, { connection }) => ({
+    connection: connection && { ...connection, expires_at, refusal: null },
+  })),
+  StoreConnectionRefused: changing(({ data: { reason } }: EventOf<'StoreConnectionRefused'>, { connection }) => ({
+    connection: connection && { ...connection, refusal: reason },
+  })),
   StoreEnabled: changing(() => ({ enabled: true })),
   StoreDisabled: changing(() => ({ enabled: false })),
 })

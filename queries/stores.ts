@@ -19,6 +19,49 @@ export async function listStores(pool: Pool, companyId: number, limit: number | 
 export const getStore = (pool: Pool, companyId: number, id: number): Promise<RecordFound> =>
   getBy(pool, { resource: 'stores', from: 'stores t', record: 't.doc' }, companyId, 'id', id)
 
+/** Newest orders that are looked at for refusals. */
+const RECENT_ORDERS = 100
+
+/** An enabled store that cannot be paid. */
+export interface UnpayableStore {
+  readonly id: number
+  readonly alias: string
+  readonly problem: 'no_token' | 'connection_refused' | 'misconfigured'
+}
+
+/**
+ * Enabled stores of a company that cannot be paid: without an access token, with a connection that the provider refused
+ * to renew, or whose latest attempts it refused with `refusal`, while none after them was made.
+ */
+export async function unpayableStores(pool: Pool, companyId: number, refusal: string): Promise<UnpayableStore[]> {
+  const { rows } = await pool.query<UnpayableStore>({
+    name: 'unpayable_stores',
+    text: `with recent as (select store_id, doc from orders where company_id = $1 order by id desc limit $3),
+           latest as (
+             select distinct on (store_id) store_id, payment->>'refusal' as refusal
+             from recent, json_array_elements(doc->'payments') payment
+             order by store_id, (payment->>'started_at')::timestamptz desc),
+           judged as (
+             select s.id, s.alias, case
+               when s.doc#>>'{connection,refusal}' is not null then 'connection_refused'
+               when not (s.doc->>'has_access_token')::boolean then 'no_token'
+               when starts_with(latest.refusal, $2) then 'misconfigured' end as problem
+             from stores s join companies c on c.company_id = s.company_id left join latest on latest.store_id = s.id
+             where s.company_id = $1 and s.enabled and not c.is_test)
+           select id, alias, problem from judged where problem is not null order by id`,
+    values: [companyId, refusal, RECENT_ORDERS],
+  })
+  return rows
+}
+
+/** Connected stores of all companies of which the provider refused to renew the access token. */
+export async function countRefusedConnections(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `select count(*)::int as count from stores where doc#>>'{connection,refusal}' is not null`,
+  )
+  return rows[0]?.count ?? 0
+}
+
 /** Credentials of a store at the payment provider. Contains secrets: never logged, answered or put in an event. */
 export interface StoreAccess {
   readonly companyId: number

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Provider } from './api.ts'
 import { FAULTS, type Faults } from './api.ts'
 import { ALL_MOVES, type AnyMove, type Book, type SandboxPayment } from './book.ts'
+import type { Connections } from './connections.ts'
 import { type Claims, DELIVERIES, type Notification, ORDERS } from './notifications.ts'
 
 /** Invalid control call. */
@@ -43,10 +44,14 @@ const settingsBody = z.strictObject({
   delivery: z.enum(DELIVERIES).optional(),
   secret: z.string().min(1).nullable().optional(),
 })
+const connectionsBody = z.strictObject({
+  token_seconds: z.int().min(1).max(315_360_000).optional(),
+  revoked: z.boolean().optional(),
+})
 const releaseBody = z.strictObject({ order: z.enum(ORDERS).default('forward') })
 
 /** Control API beyond the real provider: decides payments and deliveries of notifications. */
-export function control(provider: Provider, faults: Faults): Router {
+export function control(provider: Provider, faults: Faults, connections: Connections): Router {
   const { book, notifier } = provider
   const router = express.Router()
 
@@ -84,6 +89,10 @@ export function control(provider: Provider, faults: Faults): Router {
     if (delivery !== undefined) notifier.delivery = delivery
     if (secret !== undefined) notifier.secret = secret
     answer(response, { delivery: notifier.delivery, signs: notifier.secret !== null })
+  })
+  router.put('/connections', (request, response) => {
+    Object.assign(connections, read(connectionsBody, request.body))
+    answer(response, connections)
   })
   router.put('/fault', (request, response) => {
     Object.assign(faults, read(faultBody, request.body))
@@ -202,6 +211,9 @@ export const sandboxHelp = (url: string): string => `
     curl -sX POST ${url}/sandbox/notifications/retry
   Sign with the secret of another store, or not at all (null):
     curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"secret":"..."}'
+  Connected stores (PAYMENT_CLIENT_ID and PAYMENT_CLIENT_SECRET: any; a secret that begins with INVALID is refused): new
+  tokens end sooner; renewals are refused:
+    curl -sX PUT  ${url}/sandbox/connections -H 'Content-Type: application/json' -d '{"token_seconds":3600,"revoked":true}'
   Fail: none slow (delay_ms) late (acts, and answers a change after delay_ms) down error limited html wrong_types huge trickle
     curl -sX PUT  ${url}/sandbox/fault -H 'Content-Type: application/json' -d '{"mode":"slow","delay_ms":8000}'
 

@@ -2,9 +2,11 @@ import express, { type ErrorRequestHandler } from 'express'
 import { serveLocally } from '#demo/serve-locally.ts'
 import { type Faults, failing, providerApi } from './api.ts'
 import { type Book, createBook } from './book.ts'
+import { type Connections, newConnections } from './connections.ts'
 import { sandboxConsole } from './console.tsx'
 import { control, Refusal } from './control.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
+import { oauth } from './oauth.tsx'
 
 /** Simulated payment provider: the real endpoints, plus control over payments and failures. */
 export interface Sandbox {
@@ -12,6 +14,7 @@ export interface Sandbox {
   readonly book: Book
   readonly notifier: Notifier
   readonly faults: Faults
+  readonly connections: Connections
   close(): Promise<void>
 }
 
@@ -30,11 +33,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { port, secret, liveMode = false, now = () => new Date(), log = () => {} } = options
   const provider = { book: createBook({ now, liveMode }), notifier: createNotifier({ secret, now, log }), now }
   const faults: Faults = { mode: 'none', delay_ms: 0, calls: 0 }
+  const connections = newConnections()
   const app = express()
   app.disable('x-powered-by')
   app.use(express.json())
   app.use('/v1', failing(faults), providerApi(provider))
-  app.use('/sandbox', control(provider, faults))
+  app.use(oauth(connections, now))
+  app.use('/sandbox', control(provider, faults, connections))
   app.use(sandboxConsole(provider))
   app.use((_request, _response, next) => next(new Refusal(404, 'not found')))
   app.use(failures)
@@ -43,6 +48,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     url: served.url,
     ...provider,
     faults,
+    connections,
     async close() {
       await provider.notifier.idle()
       await served.close()

@@ -18,6 +18,7 @@ import {
   secondsList,
   smtpUrl,
   trustedProxies,
+  visibleText,
   webAddressSetting,
   witnesses,
 } from './values.ts'
@@ -120,6 +121,9 @@ const settings = z.object({
   PAYMENT_PROVIDER_URL: webAddressSetting.optional(),
   /** Base URL of the provider for stores of test companies; PAYMENT_PROVIDER_URL by default. */
   PAYMENT_SANDBOX_URL: webAddressSetting.optional(),
+  /** Credentials of the service's application at the provider: owners connect their stores with them. */
+  PAYMENT_CLIENT_ID: visibleText(200).optional(),
+  PAYMENT_CLIENT_SECRET: visibleText(500).optional(),
   /** Commission in percent of stores that owners open; the command line sets it per store. */
   STORE_COMMISSION_PERCENT: percentageSetting.default('5.00'),
   /** Master key that seals all secrets in the database; by default in DATA_DIR, created on the first start. */
@@ -141,11 +145,7 @@ const settings = z.object({
   /** URL of a remote folder to which each of these checkpoints is `PUT` once with `If-None-Match: *`. */
   SEAL_PUSH_URL: attestorUrl.optional(),
   /** Its bearer token. */
-  SEAL_PUSH_TOKEN: z
-    .string()
-    .regex(/^[!-~]{1,4096}$/)
-    .describe('up to 4096 visible ASCII characters')
-    .optional(),
+  SEAL_PUSH_TOKEN: visibleText(4096).optional(),
   /** Local folder in which each of these checkpoints becomes a file. */
   SEAL_PUSH_FOLDER: z
     .string()
@@ -217,6 +217,8 @@ const GO_WITH = [
   ['READ_URLS', 'DATABASE_URL'],
   ['SEAL_TSA_CA_FILE', 'SEAL_TSA_URL'],
   ['SEAL_PUSH_TOKEN', 'SEAL_PUSH_URL'],
+  ['PAYMENT_CLIENT_ID', 'PAYMENT_CLIENT_SECRET'],
+  ['PAYMENT_CLIENT_SECRET', 'PAYMENT_CLIENT_ID'],
 ] as const
 
 /** @throws WrongSetting */

@@ -22,6 +22,13 @@ export const percentageSetting = Percentage.transform(normalizePercentage).descr
   'a percentage from 0 to 100 with up to two decimals, like 5 or 2.50',
 )
 
+/** A credential: without spaces, which a careless paste would add. */
+export const visibleText = (longest: number) =>
+  z
+    .string()
+    .regex(new RegExp(`^[!-~]{1,${longest}}$`))
+    .describe(`up to ${longest} visible ASCII characters`)
+
 export const pemFile = z
   .string()
   .refine((file) => isReadable(file))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eventType, percentage, text } from './define.ts'
+import { eventType, instant, percentage, text } from './define.ts'
 
 /**
  * Secrets of a store: the access token of its account at the payment provider, and the signing secret of its
@@ -22,6 +22,12 @@ export const storeEvents = {
   StoreUpdated: eventType('store', { changes: z.strictObject({ commission_percentage: percentage }).partial() }),
   /** New values replaced these secrets. */
   StoreSecretsReplaced: eventType('store', { secrets }),
+  /** Its owner connected an account at the payment provider; this replaced the access token. */
+  StoreConnected: eventType('store', { account_id: text, expires_at: instant }),
+  /** New tokens of the same account. */
+  StoreConnectionRenewed: eventType('store', { expires_at: instant }),
+  /** The provider refused new tokens, with this code: the access token ends soon, or has ended. */
+  StoreConnectionRefused: eventType('store', { reason: text }),
   StoreEnabled: eventType('store', {}),
   /** A disabled store takes no orders, payments or notifications. */
   StoreDisabled: eventType('store', {}),

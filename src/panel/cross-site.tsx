@@ -11,7 +11,8 @@ export const isCrossSite = (request: Request): boolean => request.get('sec-fetch
  * the past and the audit cost more, and another site could request them without limit (PANEL-305).
  */
 export const isOpenToLinks = (route: PanelRoute, { query }: ResponseTarget['visit']): boolean =>
-  'show' in route && route.path.includes(':') && route.section !== 'audit' && !query.em
+  'show' in route &&
+  (route.openToLinks === true || (route.path.includes(':') && route.section !== 'audit' && !query.em))
 
 /** Sends a page with a link to the requested page, so that the next request comes from the panel itself. */
 export function sendStep(request: Request, response: Response, place: ResponseTarget): void {

@@ -23,6 +23,7 @@ import type { Writer } from '#ledger/write/writer.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { LiveUpdates } from '#live/updates.ts'
+import type { ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
@@ -40,6 +41,8 @@ export interface PanelContext extends AsOfCore {
   readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
+  /** Null if the service has no credentials at the provider: owners cannot connect stores then. */
+  readonly connector: ProviderConnector | null
   readonly verifier: Verifier
   /** Whether the installation accepts writes. */
   readonly installation: Pick<InstallationCheck, 'inconsistency' | 'isCopy'>
@@ -200,6 +203,8 @@ export interface PageRoute extends Common {
    * Pages of the past always may be.
    */
   readonly fromReplica?: true
+  /** Whether another site may send the browser to it although its path names no record. */
+  readonly openToLinks?: true
   show(visit: PageContext): Promise<PanelPage | Redirect | null>
 }
 

@@ -224,7 +224,8 @@ const bounded = (text: string): string => [...text].slice(0, MAX_REASON).join(''
 export const providerReasonOf = ({ causes }: ProviderRefused): string =>
   bounded(textOf(causes)) || 'sem motivo informado'
 
-const CONFIGURATION = 'configuração do provedor inválida'
+/** Begins the refusal of an attempt that failed for the store's settings at the provider. */
+export const CONFIGURATION = 'configuração do provedor inválida'
 
 /** Why wrong settings of a store made no payment or refund, as its owners read it at the order. */
 export const misconfigurationOf = ({ causes }: ProviderMisconfigured): string =>

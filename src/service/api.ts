@@ -71,7 +71,8 @@ export interface Interfaces extends RunningRole {
 
 type InterfaceFigures = Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
 
-interface InterfaceDependencies extends Pick<SharedServices, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
+interface InterfaceDependencies
+  extends Pick<SharedServices, 'config' | 'core' | 'databaseUrl' | 'provider' | 'connector' | 'log'> {
   readonly metrics: InterfaceFigures
   readonly common: CommonServices
   /** Access across all shards if there are several; by default that of this shard. */
@@ -164,7 +165,7 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
 
 /** Creates the dependencies of a shard's HTTP interfaces. Stopped after the last request was answered. */
 export function openInterfaces(dependencies: InterfaceDependencies): Interfaces {
-  const { config, core, databaseUrl, provider, metrics, common, log } = dependencies
+  const { config, core, databaseUrl, provider, connector, metrics, common, log } = dependencies
   const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
   // A copy sends no mail, even if the common settings have a mail server.
@@ -196,6 +197,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
       live,
       panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },
       provider,
+      connector,
       onNotified: metrics.onNotified,
       log,
     },

@@ -4,7 +4,9 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import { newId } from '#lib/ids.ts'
 import { startEmailNotifications } from '#notifications/email-notifications.ts'
 import { createMailer } from '#notifications/mailer.ts'
+import { startRenewals } from '#payments/renew-connections.ts'
 import { startSweep } from '#payments/sweep.ts'
+import { countRefusedConnections } from '#queries/stores.ts'
 import { readBacklog } from '#webhooks/delivery-leases.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import type { RunningRole, SharedServices } from './role.ts'
@@ -18,6 +20,7 @@ export function startDispatcher({
   core,
   databaseUrl,
   provider,
+  connector,
   metrics,
   logger,
   log,
@@ -44,6 +47,7 @@ export function startDispatcher({
     log,
     warn: (message, details) => logger.warn(details, message),
   })
+  const renewals = connector && startRenewals({ ...core, connector, log })
   const sweep = startSweep({ ...core, provider, schedule: config.PAYMENT_SWEEP_SECONDS, log })
   const backlog = metrics.oncePerScrape(() => readBacklog(core.pool))
   metrics.gauge(
@@ -52,13 +56,18 @@ export function startDispatcher({
     async () => (await backlog()).pending,
   )
   metrics.gauge(
+    'tillbook_store_connections_refused',
+    'Connected stores of which the payment provider refused to renew the access token',
+    () => countRefusedConnections(core.pool),
+  )
+  metrics.gauge(
     'tillbook_deliveries_oldest_due_seconds',
     'How long the delivery that has waited longest has been due',
     async () => (await backlog()).oldest_due_seconds,
   )
   return {
     async stop() {
-      await Promise.all([webhooks.stop(), notices.stop(), sweep.stop()])
+      await Promise.all([webhooks.stop(), notices.stop(), sweep.stop(), renewals?.stop()])
     },
   }
 }

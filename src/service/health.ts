@@ -14,6 +14,8 @@ export interface HealthReport {
   readonly ledgers_ahead_of_clock?: number
   /** Companies that are read-only because keys of their persons are missing. Other processes are affected too. */
   readonly read_only_without_keys?: number
+  /** Connected stores of which the payment provider refused to renew the access token. */
+  readonly store_connections_refused?: number
   /**
    * States of the read replicas, by their position in READ_URLS. An unused replica does not make the process unready.
    */
@@ -29,13 +31,15 @@ export function createHealthCheck(
   roles: readonly ProcessRole[],
   core: Pick<Core, 'health' | 'ledgersAhead' | 'missingKeys'> & Partial<Pick<Core, 'replicas'>>,
   inconsistency: () => Inconsistency | null = () => null,
+  refusedConnections: () => Promise<number> = async () => 0,
 ): CheckHealth {
   const needsStore = roles.some((role) => role !== 'dispatcher')
   return async () => {
-    const [{ postgres, ...others }, ahead, withoutKeys] = await Promise.all([
+    const [{ postgres, ...others }, ahead, withoutKeys, refused] = await Promise.all([
       core.health(),
       core.ledgersAhead().catch(() => 0),
       core.missingKeys().catch(() => []),
+      refusedConnections().catch(() => 0),
     ])
     const parts = { postgres: postgres ?? 'down', ...(needsStore && others) }
     const installation = inconsistency()
@@ -47,6 +51,7 @@ export function createHealthCheck(
       ...read,
       ...(ahead > 0 && { ledgers_ahead_of_clock: ahead }),
       ...(withoutKeys.length > 0 && { read_only_without_keys: withoutKeys.length }),
+      ...(refused > 0 && { store_connections_refused: refused }),
       ...(installation && { installation }),
     }
   }

@@ -66,9 +66,12 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
 /**
  * Disables outgoing traffic of a copy: no e-mail, no attestation requests, no calls to the payment provider (OPS-86).
  */
-export const asCopy = ({ config }: Pick<SharedServices, 'config'>): Pick<SharedServices, 'config' | 'provider'> => ({
+export const asCopy = ({
+  config,
+}: Pick<SharedServices, 'config'>): Pick<SharedServices, 'config' | 'provider' | 'connector'> => ({
   config: { ...config, SMTP_URL: undefined, ...NO_ATTESTORS },
   provider: NO_PROVIDER,
+  connector: null,
 })
 
 const NO_ATTESTORS = {

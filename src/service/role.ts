@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '#config/config.ts'
+import type { ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { ErasureList } from '#privacy/erasure-list.ts'
 import type { ShardMetrics } from '#service/metrics/metrics.ts'
@@ -16,6 +17,8 @@ export interface SharedServices {
   readonly core: Core
   readonly forgottenList: ErasureList
   readonly provider: PaymentProvider
+  /** Null without credentials of the service at the provider. */
+  readonly connector: ProviderConnector | null
   readonly metrics: ShardMetrics
   readonly seedDemo: SeedDemo
   readonly logger: Logger

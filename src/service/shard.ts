@@ -1,7 +1,9 @@
 import type { Router } from 'express'
 import type { Addresses, Config } from '#config/config.ts'
 import type { MasterKeys } from '#crypto/master-keys.ts'
+import { createProviderConnector, type ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
+import { countRefusedConnections } from '#queries/stores.ts'
 import { countedWriter } from '#service/metrics/counted-writer.ts'
 import type { ShardMetrics } from '#service/metrics/metrics.ts'
 import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
@@ -106,7 +108,7 @@ export function createShard(options: ShardOptions): ShardProcess {
       const core = withCountedWriters(bare, metrics)
       background.push(succession.watch(core))
       watchCore(metrics, core)
-      const outward = core.installationCheck.isCopy() ? asCopy({ config }) : { config, provider }
+      const outward = outwardOf(core, { config, provider }, closing)
       const { databaseUrl } = addresses
       opened = { ...outward, databaseUrl, core, forgottenList, metrics, seedDemo, logger, log }
       return opened
@@ -125,7 +127,7 @@ export function createShard(options: ShardOptions): ShardProcess {
     },
     succeed: () => succession.succeed(shared().core),
     core: () => shared().core,
-    health: () => createHealthCheck(config.ROLES, shared().core, shared().core.installationCheck.inconsistency)(),
+    health: () => healthOf(shared())(),
     isOver: succession.isOver,
     async quiet() {
       stopping = true
@@ -135,6 +137,30 @@ export function createShard(options: ShardOptions): ShardProcess {
       for (const close of closing.splice(0).reverse()) await quietly(close)
     },
   }
+}
+
+function healthOf({ config, core }: SharedServices): CheckHealth {
+  const refused = () => countRefusedConnections(core.pool)
+  return createHealthCheck(config.ROLES, core, core.installationCheck.inconsistency, refused)
+}
+
+/** Services that call others; those of a copy call none. */
+function outwardOf(
+  { installationCheck }: Core,
+  services: Pick<SharedServices, 'config' | 'provider'>,
+  closing: (() => Promise<void>)[],
+): Pick<SharedServices, 'config' | 'provider' | 'connector'> {
+  if (installationCheck.isCopy()) return asCopy(services)
+  return { ...services, connector: openConnector(services.config, closing) }
+}
+
+/** Null without credentials of the service at the provider. */
+function openConnector(config: Config, closing: (() => Promise<void>)[]): ProviderConnector | null {
+  const { PAYMENT_CLIENT_ID: clientId, PAYMENT_CLIENT_SECRET: clientSecret, PAYMENT_PROVIDER_URL: baseUrl } = config
+  if (clientId === undefined || clientSecret === undefined) return null
+  const connector = createProviderConnector({ baseUrl, clientId, clientSecret, clock: Date.now })
+  closing.push(connector.close)
+  return connector
 }
 
 const withCountedWriters = (core: Core, metrics: ShardMetrics): Core => ({

@@ -116,6 +116,11 @@ describe('readiness of a role', () => {
     expect(found).to.deep.equal({ parts: { postgres: 'up' }, read_only_without_keys: 2 })
   })
 
+  it('reports stores that the provider refused, and does not depend on them [PAY-83]', async () => {
+    const check = createHealthCheck(['dispatcher'], { health, ledgersAhead, missingKeys }, undefined, async () => 2)
+    expect(await check()).to.deep.equal({ parts: { postgres: 'up' }, store_connections_refused: 2 })
+  })
+
   it('reports ledgers ahead of the clock, and does not depend on them [LEDGER-20]', async () => {
     expect(
       await createHealthCheck(['dispatcher'], { health, ledgersAhead: async () => 2, missingKeys })(),

@@ -29,6 +29,7 @@ import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { openCommon, openInterfaces, panelLimitsOf } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
@@ -119,6 +120,8 @@ export interface TestApiOptions {
   readonly store?: EventStore
   /** Payment provider; none by default. */
   readonly provider?: PaymentProvider
+  /** Of stores with the provider; none by default. */
+  readonly connector?: ProviderConnector | null
   /** Wraps the writer, to simulate failures. */
   readonly wrapWriter?: (writer: Writer) => Writer
   /** Wraps the login, to run code between its steps. */
@@ -250,7 +253,7 @@ const NOT_COUNTED = {
 export async function serve(
   core: Core,
   databaseUrl: string,
-  { provider = noProvider, log = () => {}, trustProxy = false, ...options }: TestApiOptions,
+  { provider = noProvider, connector = null, log = () => {}, trustProxy = false, ...options }: TestApiOptions,
   instead: (opened: InterfaceOptions) => Partial<InterfaceOptions>,
   shards: TwoShards | null = null,
 ): Promise<Serving> {
@@ -276,7 +279,7 @@ export async function serve(
   const served = [{ name: DEFAULT_SHARD, core, url: databaseUrl }]
   if (shards) served.push({ name: SOUTH, core: shards.cores.at(SOUTH), url: southOf(databaseUrl) })
   const opened = served.map(({ name, core, url }) => {
-    const plain = { config, core, databaseUrl: url, provider, metrics: NOT_COUNTED, common, log }
+    const plain = { config, core, databaseUrl: url, provider, connector, metrics: NOT_COUNTED, common, log }
     const interfaces = openInterfaces({
       ...plain,
       ...(access && shards && { access: accessOnShard(name, access, shards.directory) }),

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { IdKind } from '#domain/record-kinds.ts'
 import { type RefusalCode, refuse } from '#domain/refusal.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
-import { type Command, type Decision, isRefusal, type OutcomeKind } from '#ledger/command.ts'
+import { type Accepted, type Command, type Decision, isRefusal, type OutcomeKind } from '#ledger/command.ts'
 import { resetCompanyRows } from '#ledger/company-reset.ts'
 import { type Envelope, GENESIS_HASH, type NewEvent, type Origin, streamOf } from '#ledger/envelope.ts'
 import { project, refsOf, viewOf } from '#ledger/projection.ts'
@@ -169,4 +169,10 @@ function decided(decision: Decision): Decided {
       expect(decision).to.deep.equal(refuse(code, details))
     },
   }
+}
+
+/** Events and private rows of an accepted command. */
+export function recorded({ decision }: Decided): Pick<Accepted, 'events' | 'privateRows'> {
+  if (isRefusal(decision)) throw new Error(decision.refused)
+  return decision
 }

@@ -22,6 +22,7 @@ import { ListTable } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts, PanelBadge } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { OrderList } from './orders.tsx'
+import { ConnectionCard, connectionRoute } from './store-connection.tsx'
 
 const HOME = '/loja'
 const PATH = `${HOME}/lojas`
@@ -126,6 +127,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
           ]}
         />
       </Card>
+      <ConnectionCard visit={visit} store={store} />
       <Card title="Endereço das notificações">
         <p>
           <code>{`${visit.context.publicUrl}/webhook/paymentprovider/${store.alias}/{pedido}`}</code>
@@ -173,6 +175,7 @@ export const storePages: readonly PanelRoute[] = [
       runAndRedirect(submission, createStore, { ...input, ...given }, { to: HOME, flash: 'criado' }),
   }),
   { ...at, path: ONE, show: showStore },
+  connectionRoute,
   ...formPages({
     ...at,
     path: `${ONE}/editar`,

@@ -2,6 +2,7 @@
 export const FLASHES = {
   criado: 'Cadastro criado.',
   alterado: 'Alterações salvas.',
+  'loja-conectada': 'Loja conectada ao Mercado Pago.',
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',
   'item-desativado': 'Item desativado.',

@@ -5,11 +5,14 @@ create table ops.store_secrets (
   store_id bigint not null,
   -- Part of the address that the provider notifies, so unique in the whole service.
   alias text not null constraint store_secrets_alias_key unique,
-  -- {access_token, notification_secret}, sealed: used to call the provider and to check its signatures.
+  -- {access_token, notification_secret, refresh_token}, sealed: used to call the provider and to check its signatures.
   secrets bytea,
+  -- When the access token of a connected account is renewed, or a failed renewal repeated; null without one.
+  renew_at timestamptz,
   master_key_id bytea generated always as (substring(secrets from 2 for 8)) stored references ops.master_keys,
   primary key (company_id, store_id)
 );
+create index store_secrets_by_renewal on ops.store_secrets (renew_at) where renew_at is not null;
 create index store_secrets_by_master_key on ops.store_secrets (master_key_id, company_id, store_id);
 
 -- Notifications about orders, kept whole up to so much an hour of each store; also those that were refused, or that no process

@@ -8,20 +8,13 @@ import {
   updateStore,
 } from '#commands/stores.ts'
 import { event } from '#events/catalogue.ts'
-import { type Accepted, isRefusal } from '#ledger/command.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'
 import { companyRegistered, storeCreated } from '../../support/facts.ts'
-import { COMPANY_ID, type Decided, FIRST_NEW_ID, given } from '../../support/given.ts'
+import { COMPANY_ID, FIRST_NEW_ID, given, recorded } from '../../support/given.ts'
 
 const input = (rest: object = {}): CreateStoreInput =>
   CreateStoreInput.parse({ alias: 'padaria-ipe', commission_percentage: '5', ...rest })
-
-/** Events and private rows of an accepted command. */
-function recorded({ decision }: Decided): Pick<Accepted, 'events' | 'privateRows'> {
-  if (isRefusal(decision)) throw new Error(decision.refused)
-  return decision
-}
 
 describe('create store', () => {
   it('records the store without its secrets, which are stored separately [STORE-2]', async () => {
@@ -30,7 +23,7 @@ describe('create store', () => {
     const decided = await scenario.when(createStore, input({ sandbox: true, ...secrets }))
     decided.accepts('created', storeCreated({ id: FIRST_NEW_ID }))
     expect(JSON.stringify(recorded(decided).events)).not.to.match(/APP_USR|segredo/)
-    const row = { store_id: FIRST_NEW_ID, company_id: COMPANY_ID, alias: 'padaria-ipe', secrets }
+    const row = { store_id: FIRST_NEW_ID, company_id: COMPANY_ID, alias: 'padaria-ipe', secrets, renew_at: null }
     expect(recorded(decided).privateRows).to.deep.equal([{ table: storeSecrets, row }])
     expect(await scenario.show(`store/${FIRST_NEW_ID}`)).to.deep.include({
       alias: 'padaria-ipe',
@@ -48,7 +41,7 @@ describe('create store', () => {
     const scenario = await given(companyRegistered())
     const rows = (await scenario.rows(storeSecretsByAlias('padaria-ipe'))) as Changes
     const secrets = { access_token: null, notification_secret: null }
-    rows.put(storeSecrets, { store_id: 9, company_id: COMPANY_ID + 1, alias: 'padaria-ipe', secrets })
+    rows.put(storeSecrets, { store_id: 9, company_id: COMPANY_ID + 1, alias: 'padaria-ipe', secrets, renew_at: null })
     const theirs = await scenario.when(createStore, input())
     theirs.refuses('duplicate_resource', { field: 'alias' })
   })
@@ -90,6 +83,7 @@ describe('update store', () => {
     company_id: COMPANY_ID,
     alias: 'padaria-ipe',
     secrets: { access_token: 'APP_USR-old', notification_secret: null },
+    renew_at: null,
   }
   const update = (changes: object) => UpdateStoreInput.parse({ alias: 'padaria-ipe', ...changes })
 

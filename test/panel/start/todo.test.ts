@@ -11,6 +11,7 @@ const NOTHING = {
   alarmed: 0,
   differing: 0,
   failing: [],
+  unpayable: [],
   receivables: NONE,
   payables: NONE,
   stock: { out: 0, low: 3, items: [] },

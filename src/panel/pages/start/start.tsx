@@ -1,5 +1,6 @@
 import { RIGHTS } from '#domain/roles.ts'
 import { findTableCheck } from '#integrity/audit/table-checks.ts'
+import { CONFIGURATION } from '#payments/pay-order.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
 import { lowStock } from '#queries/catalog/items.ts'
@@ -9,6 +10,7 @@ import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
 import { countAlarms } from '#queries/orders.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type SalesSums, salesSums } from '#queries/sales/rollups.ts'
+import { unpayableStores } from '#queries/stores.ts'
 import { failingEndpoints } from '#queries/webhook-health.ts'
 import { formatDateTime, formatDateTimeSeconds, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
@@ -44,7 +46,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   // `ops` is read from the primary.
   const own = context.poolOf(companyId)
   const { seesAll, seesCosts, seesPayables } = RIGHTS[session.role]
-  const [recent, sums, accounts, refused, alarmed, check, failing, stock, steps] = await Promise.all([
+  const [recent, sums, accounts, refused, alarmed, check, failing, unpayable, stock, steps] = await Promise.all([
     recentEvents(context, companyId, EVENTS),
     sumsOf(visit, period),
     openAccounts(pool, companyId, readModel),
@@ -53,6 +55,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
     countAlarms(pool, companyId),
     seesAll ? findTableCheck(context.pool, companyId) : null,
     seesAll ? failingEndpoints(own, companyId) : [],
+    seesAll ? unpayableStores(pool, companyId, CONFIGURATION) : [],
     lowStock(pool, companyId, SHORT_ITEMS),
     seesAll ? firstSteps(pool, companyId) : null,
   ])
@@ -87,6 +90,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           alarmed={alarmed}
           differing={differing}
           failing={failing}
+          unpayable={unpayable}
           receivables={accounts.receivables}
           payables={seesPayables ? accounts.payables : null}
           stock={stock}

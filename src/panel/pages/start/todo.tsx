@@ -1,6 +1,7 @@
 import type { LowStock } from '#queries/catalog/items.ts'
 import type { FirstSteps } from '#queries/companies.ts'
 import type { OpenSide } from '#queries/finance/summary.ts'
+import type { UnpayableStore } from '#queries/stores.ts'
 import type { FailingEndpoint } from '#queries/webhook-health.ts'
 import { formatDateTime, formatMoney, formatQuantity } from '../../format.ts'
 import { link } from '../../link.ts'
@@ -16,21 +17,32 @@ interface TodoProps {
   /** Rows that differ from the ledger; only owners see these two. */
   readonly differing: number
   readonly failing: readonly FailingEndpoint[]
+  readonly unpayable: readonly UnpayableStore[]
   readonly receivables: OpenSide
   /** Null for roles that do not see payables. */
   readonly payables: OpenSide | null
   readonly stock: LowStock
 }
 
+const UNPAYABLE: Readonly<Record<UnpayableStore['problem'], string>> = {
+  no_token: 'não recebe pagamentos, falta o token de acesso do Mercado Pago',
+  connection_refused: 'o Mercado Pago recusou renovar o acesso; conecte de novo',
+  misconfigured: 'não recebe pagamentos, o Mercado Pago recusa as credenciais ou a comissão',
+}
+
 const accounts = (count: number) => (count === 1 ? '1 conta' : `${count} contas`)
 
 /** Pending work, most urgent first, each with its link (PANEL-124). */
 export const Todo = (props: TodoProps) => {
-  const { refused, alarmed, differing, failing, timezone, receivables, payables, stock } = props
+  const { refused, alarmed, differing, failing, unpayable, timezone, receivables, payables, stock } = props
   const tasks = [
     differing > 0 && { to: '/auditoria', text: `Registros que não conferem com o livro: ${differing}` },
     refused > 0 && { to: '/caixas', text: `Vendas dos caixas recusadas, à espera de alguém: ${refused}` },
     alarmed > 0 && { to: '/loja?alarm=open', text: `Pedidos da loja online com alarme: ${alarmed}` },
+    ...unpayable.map(({ id, alias, problem }) => ({
+      to: `/loja/lojas/${id}`,
+      text: `Loja ${alias}: ${UNPAYABLE[problem]}`,
+    })),
     ...failing.map(({ webhook_id, url, outage_since }) => ({
       to: `/integracoes/webhooks/${webhook_id}`,
       text: `Webhook que falha desde ${formatDateTime(outage_since, timezone)}: ${url}`,

@@ -1,0 +1,148 @@
+import type { ComponentChildren } from 'preact'
+import { connectStore } from '#commands/store-connection.ts'
+import { httpStatusOf } from '#http/problems.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { asUser, runCommand } from '#ledger/write/run.ts'
+import { ConnectionRefused, type ProviderConnector, type ProviderTokens } from '#payments/provider-connector.ts'
+import { ProviderUnavailable } from '#payments/provider-port.ts'
+import type { StoreObject } from '#projections/stores.ts'
+import { liveUser } from '#projections/users.ts'
+import { getStore } from '#queries/stores.ts'
+import { makeConnectionState, readConnectionState } from '../connection-state.ts'
+import { formatDateTime } from '../format.ts'
+import { link, PANEL } from '../link.ts'
+import type { PageContext, PageRoute, PanelPage, Redirect } from '../route.ts'
+import { Alert, Card, Facts } from '../ui/parts.tsx'
+import { refusalMessage } from '../words/problems.ts'
+
+export const CONNECT_PATH = '/loja/conectar'
+
+const redirectUriOf = ({ context }: PageContext): string => `${context.publicUrl}${PANEL}${CONNECT_PATH}`
+
+/**
+ * The store's account at the provider, with the button that connects one. Null if the service cannot connect stores, and
+ * in test companies, whose stores need no token.
+ */
+export function ConnectionCard({ visit, store }: { readonly visit: PageContext; readonly store: StoreObject }) {
+  const { context, session, readModel } = visit
+  const { connection } = store
+  if (session.isTest || (context.connector === null && connection === null)) return null
+  const ends = connection && formatDateTime(connection.expires_at, readModel.timezone)
+  return (
+    <Card title="Mercado Pago">
+      {connection?.refusal && <Alert>{refusalText(connection)}</Alert>}
+      {connection ? (
+        <Facts
+          facts={[
+            ['Conta conectada', connection.account_id],
+            ['Token vale até', ends],
+          ]}
+        />
+      ) : (
+        <p>Conecte a conta da loja no Mercado Pago: o token de acesso é guardado aqui e renovado sozinho.</p>
+      )}
+      {context.connector && (
+        <div class="actions">
+          <a class="button" href={authorizationUrl(visit, context.connector, store)}>
+            {connection ? 'Conectar de novo ao Mercado Pago' : 'Conectar ao Mercado Pago'}
+          </a>
+        </div>
+      )}
+    </Card>
+  )
+}
+
+export const refusalText = ({ refusal }: NonNullable<StoreObject['connection']>): string =>
+  `O Mercado Pago recusou renovar o acesso à conta (${refusal}). Conecte a loja de novo antes que o token acabe.`
+
+function authorizationUrl(
+  { context, session, ...visit }: PageContext,
+  connector: ProviderConnector,
+  { id }: StoreObject,
+) {
+  const { state, challenge } = makeConnectionState(session.csrfToken, id, Date.parse(session.now), context.newId())
+  return connector.authorizationUrl({ state, challenge, redirectUri: redirectUriOf({ context, session, ...visit }) })
+}
+
+/** Where the provider sends the owner back to. It connects the store if this session asked for it (PAY-81). */
+async function connect(visit: PageContext): Promise<PanelPage | Redirect> {
+  const { context, session, query } = visit
+  const asked = readConnectionState(session.csrfToken, query.state ?? '', Date.parse(session.now))
+  const store = asked && (await loadStore(visit, asked.storeId))
+  if (!asked || !store || !context.connector)
+    return failed('Este pedido de conexão não vale mais. Comece de novo na página da loja.')
+  const to = `/loja/lojas/${store.id}`
+  if (query.error !== undefined || !query.code)
+    return failed('O Mercado Pago não autorizou a conexão. Nada foi alterado.', to)
+  const { code } = query
+  const { verifier } = asked
+  const exchange = { code, verifier, redirectUri: redirectUriOf(visit), sandbox: store.sandbox }
+  const tokens = await context.connector.exchange(exchange).catch(messageOf)
+  if (typeof tokens === 'string') return failed(tokens, to)
+  if (tokens.liveMode === store.sandbox)
+    return failed(
+      store.sandbox
+        ? 'O Mercado Pago deu um token de produção, e esta é uma loja de teste. Nada foi alterado.'
+        : 'O Mercado Pago deu um token de teste, e esta loja recebe pagamentos de verdade. Nada foi alterado.',
+      to,
+    )
+  return save(visit, store, tokens)
+}
+
+async function loadStore({ readModel, session }: PageContext, id: number): Promise<StoreObject | null> {
+  const { record } = await getStore(readModel.pool, session.companyId, id)
+  return record === null ? null : (JSON.parse(record) as StoreObject)
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof ConnectionRefused)
+    return `O Mercado Pago recusou a conexão (${error.reason}). Nada foi alterado; comece de novo na página da loja.`
+  if (error instanceof ProviderUnavailable)
+    return 'O Mercado Pago não respondeu. Nada foi alterado; comece de novo na página da loja.'
+  throw error
+}
+
+async function save(
+  { context, session }: PageContext,
+  { id, alias }: StoreObject,
+  { accountId, accessToken, refreshToken, expiresAt }: ProviderTokens,
+): Promise<PanelPage | Redirect> {
+  const to = `/loja/lojas/${id}`
+  const acting = { ...asUser(session, 'panel', context.newId()), guard: liveUser(session) }
+  const granted = {
+    account_id: accountId,
+    access_token: accessToken,
+    refresh_token: refreshToken,
+    expires_at: expiresAt,
+  }
+  const saved = await runCommand(context.writer, acting, connectStore, { alias, ...granted })
+  return isRefusal(saved)
+    ? failed(refusalMessage(saved), to, httpStatusOf(saved.refused))
+    : { to, flash: 'loja-conectada' }
+}
+
+const failed = (message: ComponentChildren, to = '/loja', status = 409): PanelPage => ({
+  title: 'Conectar ao Mercado Pago',
+  parent: { label: 'Loja online', to: '/loja' },
+  status,
+  body: (
+    <>
+      <Alert>{message}</Alert>
+      <div class="actions">
+        <a class="button" href={link(to)}>
+          Voltar à loja
+        </a>
+      </div>
+    </>
+  ),
+})
+
+/** It changes records though it is a page: the provider sends the browser here, and the state takes the token's place. */
+export const connectionRoute: PageRoute = {
+  path: CONNECT_PATH,
+  section: 'store',
+  access: 'owner',
+  changes: true,
+  openToLinks: true,
+  show: connect,
+}
