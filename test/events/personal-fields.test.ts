@@ -23,6 +23,8 @@ const IMPERSONAL = [
   'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name',
   'number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
+  // Account of a shop at the provider.
+  'account_id',
   // Reasons of actions, refusals and manual recordings.
   'reason warnings[].found warnings[].expected listed[]',
 ].flatMap((line) => line.split(' '))

@@ -14,7 +14,7 @@ import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../sup
 
 /** Owners only: keys, webhooks, users, settings, payment setup, refunds, the ledger, erasure of persons. */
 const OWNERS_ONLY =
-  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
+  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/conectar|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
 
 /** Audit overview: actors, events and times without contents. */
 const BOOKS = /^\/auditoria(\.csv|\/pacote|\/conferir)?$/
@@ -29,7 +29,10 @@ const FORMS_OF_AUDITORS = ['/conta/senha', '/conta/encerrar-sessoes', '/empresas
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|importar|importar\/conferir)$/
+  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|importar|importar\/conferir|conectar)$/
+
+/** Where the provider sends the browser: without its answer there is nothing to show. */
+const CALLBACK = '/loja/conectar'
 
 /** Numbered per company: each ledger has an event 0. */
 const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'
@@ -100,7 +103,7 @@ describe('panel: every route', function () {
     it(`is shown to permitted roles only, within its size limit: GET ${path} [PANEL-5] [PANEL-100] [PANEL-113]`, async () => {
       const address = await addressOf(panel, path)
       const { status: shown, html } = await owner.get(address)
-      expect(shown).to.equal(200)
+      expect(shown).to.equal(path === CALLBACK ? 409 : 200)
       expect(Buffer.byteLength(html), 'bytes of the page').to.be.below(60_000)
       expect(html).not.to.match(/<option value=""[^>]*><\/option>/)
       const toClerk = await clerk.get(address)

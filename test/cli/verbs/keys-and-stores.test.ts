@@ -143,6 +143,7 @@ describe('commands for keys and stores', () => {
       company_id: Number(words.company),
       alias: 'loja-azul',
       secrets: { access_token: 'APP_USR-5678', notification_secret: 'segredo-da-loja' },
+      renew_at: null,
     })
     expect(await run('store', 'disable', 'loja-azul')).to.include({ enabled: false })
     expect(await run('store', 'disable', 'loja-azul')).to.include({ enabled: false })
