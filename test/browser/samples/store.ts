@@ -54,6 +54,8 @@ export const storeSamples: Samples = {
   [`${HOME}/pedidos/:id/cancelar`]: async (panel) =>
     `${HOME}/pedidos/${await placedOrder(panel.company, (await storeOf(panel)).alias)}/cancelar`,
   [`${HOME}/pedidos/:id/devolver`]: async (panel) => `${HOME}/pedidos/${await eventfulOrder(panel)}/devolver`,
+  // Without the provider's answer: a refusal.
+  [`${HOME}/conectar`]: async () => `${HOME}/conectar`,
   [`${HOME}/lojas/nova`]: async () => `${HOME}/lojas/nova`,
   [`${HOME}/lojas/:id`]: async (panel) => `${HOME}/lojas/${(await storeOf(panel)).id}`,
   [`${HOME}/lojas/:id/editar`]: async (panel) => `${HOME}/lojas/${(await storeOf(panel)).id}/editar`,
