@@ -68,17 +68,48 @@ export function fieldsChangedBy({ data }: Pick<Envelope, 'data'>): string[] {
   return isObject(changes) ? Object.keys(changes).map(fieldName) : []
 }
 
+/** Events that hold fields of their record; those of others are their own, even under the same name. */
+const HOLDS_RECORD = /(Created|Registered|Invited|Revived|Placed)$/
+/** A new record has no earlier values; a revived one has. */
+const BEGINS_RECORD = /(Created|Registered|Invited|Placed)$/
+
 /**
- * Changes of each event of a record, compared with earlier events. The events must begin with the first one, oldest
- * first.
+ * Fields that each event of a record changed, compared with earlier events of the record. The events must begin with
+ * the first one, oldest first.
  */
-export function changesOfEach(events: readonly Pick<Envelope, 'data'>[], timezone: string): Change[][] {
+export function changesOfEach(events: readonly Pick<Envelope, 'type' | 'data'>[], timezone: string): Change[][] {
   const known: Record<string, unknown> = {}
-  return events.map(({ data }) => {
+  return events.map(({ type, data }) => {
     const { id: _, changes, ...fields } = data as Json
-    const after: Json = { ...fields, ...(isObject(changes) ? changes : {}) }
+    const after: Json = isObject(changes) ? changes : HOLDS_RECORD.test(type) ? fields : {}
     const before = Object.fromEntries(Object.keys(after).map((name) => [name, known[name]]))
     Object.assign(known, after)
-    return describeChanges(before, after, timezone)
+    return BEGINS_RECORD.test(type) ? [] : describeChanges(before, after, timezone)
   })
+}
+
+/** Members that identify something for a program: hashes, keys, ids of attempts and at the provider. */
+const TECHNICAL = new Set([
+  'attempt_id',
+  'idempotency_key',
+  'provider_payment_id',
+  'provider_status',
+  'refund_id',
+  'provider_refund_id',
+  'listed',
+  'fingerprint',
+  'xml_sha256',
+  'offline_id',
+  'receivable_ids',
+  'pix',
+  'boleto',
+  'ids',
+])
+
+/** The event without its technical members, and these alone. */
+export function splitTechnical(data: object): readonly [plain: object, technical: object] {
+  const [plain, technical] = [{}, {}] as Record<string, unknown>[]
+  for (const [name, value] of Object.entries(data))
+    Object.assign((TECHNICAL.has(name) ? technical : plain) ?? {}, { [name]: value })
+  return [plain ?? {}, technical ?? {}]
 }

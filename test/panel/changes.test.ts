@@ -1,9 +1,11 @@
 import { expect } from 'chai'
 import { z } from 'zod'
-import { EVENT_TYPES } from '#events/catalogue.ts'
-import { changesOfEach, describeChanges, describeEventData, fieldsChangedBy } from '#panel/changes.ts'
+import { EVENT_TYPES, event } from '#events/catalogue.ts'
+import { changesOfEach, describeChanges, describeEventData, fieldsChangedBy, splitTechnical } from '#panel/changes.ts'
 import { EVENTS } from '#panel/words/events.ts'
 import { FIELD_NAMES, VALUE_NAMES } from '#panel/words/fields.ts'
+import { sentenceOf } from '#panel/words/sentences.ts'
+import { EVERY_EVENT } from '../support/every-event.ts'
 
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
@@ -67,9 +69,9 @@ describe('panel: event changes in words', () => {
   it('take earlier values from earlier events [PANEL-86]', () => {
     const [, renamed, again] = changesOfEach(
       [
-        { data: { id: 1, name: 'Ana', phone: null } },
-        { data: { id: 1, changes: { name: 'Bia', phone: '11987654321' } } },
-        { data: { id: 1, changes: { name: 'Ana' } } },
+        { type: 'CustomerCreated', data: { id: 1, name: 'Ana', phone: null } },
+        { type: 'CustomerUpdated', data: { id: 1, changes: { name: 'Bia', phone: '11987654321' } } },
+        { type: 'CustomerUpdated', data: { id: 1, changes: { name: 'Ana' } } },
       ],
       ZONE,
     )
@@ -78,6 +80,49 @@ describe('panel: event changes in words', () => {
       { field: 'Telefone', before: null, after: '(11) 98765-4321' },
     ])
     expect(again).to.deep.equal([{ field: 'Nome', before: 'Bia', after: 'Ana' }])
+  })
+
+  it('never compare a value with that of another kind of event [PANEL-86]', () => {
+    const events = [
+      event('PaymentStarted', {
+        id: 1,
+        attempt_id: '01a00000-0000-7000-8000-000000000000',
+        idempotency_key: null,
+        payment_method_id: 'pix',
+        amount: '46.30',
+        commission_percentage: '5.00',
+      }),
+      event('CommissionSplit', {
+        id: 1,
+        provider_payment_id: 'p1',
+        percentage: '5.00',
+        amount: '2.32',
+        store_amount: '43.98',
+      }),
+    ]
+    expect(changesOfEach(events, ZONE)).to.deep.equal([[], []])
+    expect(events.map((each) => sentenceOf(each, ZONE))).to.deep.equal([
+      'Pagamento de R$\u00A046,30 iniciado',
+      'Comissão de 5,00%: R$\u00A02,32; a loja fica com R$\u00A043,98',
+    ])
+  })
+
+  for (const each of EVERY_EVENT)
+    it(`tell event ${each.revision}, ${each.type}, in a sentence, with Brazilian numbers [PANEL-86]`, () => {
+      const sentence = sentenceOf(each, ZONE)
+      expect(sentence).to.match(/^\p{Lu}/u)
+      expect(sentence).not.to.match(/\d\.\d{2}\b|undefined|null|\[object/)
+    })
+
+  it('show quantities and percentages with a comma', () => {
+    const data = { id: 1, before: '4797.000', after: '96.500', fee_percentage: '5.00' }
+    expect(describeEventData({ data }, ZONE).map(({ after }) => after)).to.deep.equal(['4.797', '96,5', '5,00%'])
+  })
+
+  it('keep what identifies an event for programs apart', () => {
+    const [plain, technical] = splitTechnical({ id: 1, amount: '1.00', attempt_id: 'a', fingerprint: 'f' })
+    expect(plain).to.deep.equal({ id: 1, amount: '1.00' })
+    expect(technical).to.deep.equal({ attempt_id: 'a', fingerprint: 'f' })
   })
 
   it('list the values of an event by field', () => {

@@ -10,7 +10,7 @@ import { addressOf } from '../browser/samples/all.ts'
 import { SAMPLE_COST } from '../browser/samples/catalog.ts'
 import { FOREIGN_IDS } from '../support/api.ts'
 import { usePanel } from '../support/browser.ts'
-import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../support/panel.ts'
+import { hiddenFields, type PanelReply, type PanelUser, panelUser, textIn } from '../support/panel.ts'
 
 /** Owners only: keys, webhooks, users, settings, payment setup, refunds, the ledger, erasure of persons. */
 const OWNERS_ONLY =
@@ -33,6 +33,12 @@ const LEADS_TO_CHANGE =
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'
+
+/** A decimal point, as in `4797.000`, `0.924` or `5.00`; points of thousands are followed by three digits. */
+const ENGLISH_NUMBER = /(?<![\d.])(\d+\.\d{1,2}|\d{4,}\.\d{3}|0\.\d+)(?![\d.])/
+
+/** Text of a page without stored forms and addresses. */
+const shownText = (html: string): string => textIn(html.replace(/<(pre|code|script|style)\b[\s\S]*?<\/\1>/g, ''))
 
 /** Numbered per company: each ledger has an event 0. */
 const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'
@@ -106,6 +112,7 @@ describe('panel: every route', function () {
       expect(shown).to.equal(path === CALLBACK ? 409 : 200)
       expect(Buffer.byteLength(html), 'bytes of the page').to.be.below(60_000)
       expect(html).not.to.match(/<option value=""[^>]*><\/option>/)
+      expect(ENGLISH_NUMBER.exec(shownText(html))?.[0] ?? null, 'English number').to.equal(null)
       const toClerk = await clerk.get(address)
       expect(toClerk.status).to.equal((access ?? 'everyone') === 'everyone' ? 200 : 403)
       expect(toClerk.html).not.to.match(COST)

@@ -50,7 +50,7 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
           <label for="campo-file">Arquivo CSV</label>
           <input id="campo-file" name="file" type="file" accept=".csv,text/csv" required aria-describedby="dica-file" />
           <p class="hint" id="dica-file">
-            {`Até ${MAX_LINES.toLocaleString('pt-BR')} linhas, com os títulos das colunas na primeira. No Excel: Salvar como, CSV UTF-8.`}
+            {`Até ${formatDecimal(String(MAX_LINES))} linhas, com os títulos das colunas na primeira. No Excel: Salvar como, CSV UTF-8.`}
           </p>
         </div>
         <div class="actions">
@@ -251,7 +251,7 @@ const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: Im
           )}
           <div class="actions">
             <button type="submit" class="main">
-              {right.length === 1 ? 'Importar 1 linha' : `Importar ${right.length.toLocaleString('pt-BR')} linhas`}
+              {right.length === 1 ? 'Importar 1 linha' : `Importar ${formatDecimal(String(right.length))} linhas`}
             </button>
           </div>
         </form>

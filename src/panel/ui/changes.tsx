@@ -19,20 +19,17 @@ export const ChangeList = ({ caption, changes }: { readonly caption: string; rea
 const MENTIONED = 6
 
 /** Changes in a few lines. */
-export const ChangesInBrief = ({ changes }: { readonly changes: readonly Change[] }) =>
-  changes.length === 0 ? (
-    <span>—</span>
-  ) : (
-    <ul class="brief">
-      {changes.slice(0, MENTIONED).map(({ field, before, after }) => (
-        <li key={field}>
-          {field}: {before !== null && `${before} → `}
-          {after ?? '—'}
-        </li>
-      ))}
-      {changes.length > MENTIONED && <li>e mais {changes.length - MENTIONED}</li>}
-    </ul>
-  )
+export const ChangesInBrief = ({ changes }: { readonly changes: readonly Change[] }) => (
+  <ul class="brief">
+    {changes.slice(0, MENTIONED).map(({ field, before, after }) => (
+      <li key={field}>
+        {field}: {before !== null && `${before} → `}
+        {after ?? '—'}
+      </li>
+    ))}
+    {changes.length > MENTIONED && <li>e mais {changes.length - MENTIONED}</li>}
+  </ul>
+)
 
 /** Raw JSON, collapsed. */
 export const Raw = ({ title, value }: { readonly title: string; readonly value: object }) => (

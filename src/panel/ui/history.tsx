@@ -9,12 +9,13 @@ import { parseSubject } from '#ledger/projection.ts'
 import { readModel as readModelOfNow } from '#projections/index.ts'
 import { listActors, listHistory, listKnownActors, listSubjectNames } from '#queries/events.ts'
 import { maskCosts } from '#queries/masking.ts'
-import { changesOfEach } from '../changes.ts'
+import { type Change, changesOfEach } from '../changes.ts'
 import { formatDateTimeSeconds } from '../format.ts'
 import type { Option } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext, PageReadModel } from '../route.ts'
-import { eventName, ORIGINS, subjectName } from '../words/events.ts'
+import { ORIGINS, subjectName } from '../words/events.ts'
+import { sentenceOf } from '../words/sentences.ts'
 import { ChangesInBrief } from './changes.tsx'
 import { ListTable, recordsOnPage } from './list.tsx'
 import { Card } from './parts.tsx'
@@ -88,8 +89,7 @@ export async function History({ visit, subject }: HistoryProps) {
         empty="Nada aconteceu ainda."
         columns={[
           { head: 'Quando', cell: (event) => formatDateTimeSeconds(event.recorded_at, readModel.timezone) },
-          { head: 'O quê', cell: (event) => eventName(event.type) },
-          { head: 'O que mudou', cell: (event) => <ChangesInBrief changes={event.changes} /> },
+          { head: 'O quê', cell: (event) => <EventInBrief event={event} timezone={readModel.timezone} /> },
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
           {
@@ -109,6 +109,19 @@ export async function History({ visit, subject }: HistoryProps) {
     </Card>
   )
 }
+
+interface EventInBriefProps {
+  readonly event: Envelope & { readonly changes: readonly Change[] }
+  readonly timezone: string
+}
+
+/** An event in a sentence, with the fields that it changed. */
+const EventInBrief = ({ event, timezone }: EventInBriefProps) => (
+  <>
+    {sentenceOf(event, timezone)}
+    {event.changes.length > 0 && <ChangesInBrief changes={event.changes} />}
+  </>
+)
 
 /** Links to the event if the user may open it, otherwise to the page at that revision. */
 const Revision = ({ revision, visit }: { readonly revision: number; readonly visit: PageContext }) => {

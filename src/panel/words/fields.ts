@@ -133,6 +133,9 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   by_ms: 'Adiantado em milissegundos',
   secrets: 'Credenciais',
   store_id: 'Número da loja',
+  account_id: 'Conta no provedor',
+  connection: 'Conexão',
+  refusal: 'Recusa',
   attempt_id: 'Tentativa',
   idempotency_key: 'Chave de idempotência',
   provider_payment_id: 'Pagamento no provedor',
@@ -300,7 +303,10 @@ const MONEY = new Set([
 ])
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 const DAY = /^\d{4}-\d\d-\d\d$/
-const DECIMAL = /^-?\d+\.\d{2}$/
+const PERCENTAGES = new Set(['fee_percentage', 'commission_percentage', 'percentage'])
+const CENTS = /^-?\d+\.\d{2}$/
+/** Amounts and quantities have two or three decimals. */
+const DECIMAL = /^-?\d+\.\d{2,3}$/
 
 /** Display text of a value: amounts, days, times, tax numbers and enumerated values. */
 export function textOfValue(name: string, value: string, timezone: string): string {
@@ -308,7 +314,9 @@ export function textOfValue(name: string, value: string, timezone: string): stri
   if (named && Object.hasOwn(named, value)) return named[value] as string
   if (INSTANT.test(value)) return format.formatDateTimeSeconds(value, timezone)
   if (DAY.test(value)) return format.formatDay(value)
-  if (MONEY.has(name) && DECIMAL.test(value)) return format.formatMoney(value)
+  if (MONEY.has(name) && CENTS.test(value)) return format.formatMoney(value)
+  if (PERCENTAGES.has(name) && DECIMAL.test(value)) return format.formatPercentage(value)
+  if (DECIMAL.test(value)) return format.formatQuantity(value)
   if (name === 'document') return format.formatTaxNumber(value)
   if (name === 'phone') return format.formatPhone(value)
   if (name === 'zip') return format.formatZipCode(value)

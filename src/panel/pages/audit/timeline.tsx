@@ -15,7 +15,7 @@ import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { getRow } from '#queries/events.ts'
-import { type Change, describeChanges, describeEventData, fieldsChangedBy } from '../../changes.ts'
+import { type Change, describeChanges, describeEventData, fieldsChangedBy, splitTechnical } from '../../changes.ts'
 import { formatDateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith, filterProblems } from '../../forms/form.ts'
 import { choiceInput, dateInput, integerInput, namedOptions, type Option } from '../../forms/kinds.ts'
@@ -26,8 +26,9 @@ import { ChangeList, Raw } from '../../ui/changes.tsx'
 import { FilterProblems, Filters } from '../../ui/form.tsx'
 import { ActorName, actorOptions, namesOfActors, namesOfSubjects, recordQuery, shownEvent } from '../../ui/history.tsx'
 import { FileLink, ListTable } from '../../ui/list.tsx'
-import { Card, Facts } from '../../ui/parts.tsx'
+import { Card, type Fact, Facts } from '../../ui/parts.tsx'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
+import { sentenceOf } from '../../words/sentences.ts'
 import { Attestors } from './attestors.tsx'
 import { Seals } from './checkpoints.tsx'
 import { LastCheck } from './table-check.tsx'
@@ -227,17 +228,19 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
   const actors = await namesOfActors(readModel, [event])
   const changes = await statesAround(visit, event)
   const record = subjectPath(event.subject)
+  const [plain, technical] = splitTechnical(opened)
+  const factsOf = (data: object): Fact[] =>
+    describeEventData({ data }, readModel.timezone).map(({ field, after }) => [field, after])
   const body = (
     <>
       <Card title="O que aconteceu">
         <Facts
           facts={[
-            ['O quê', eventName(event.type)],
+            ['O quê', sentenceOf({ ...event, data: opened }, readModel.timezone)],
             ['Registro', <a href={link(record)}>{subjectName(event.subject)}</a>],
             ['Quando', formatDateTimeSeconds(event.recorded_at, readModel.timezone)],
             ['Por onde', ORIGINS[event.origin]],
             ['Quem', actors(event.actor)],
-            ['Requisição', event.request_id],
           ]}
         />
       </Card>
@@ -249,18 +252,20 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
         )}
       </Card>
       <Card title="O que o evento diz">
-        <Facts
-          facts={describeEventData({ data: opened }, readModel.timezone).map(({ field, after }) => [field, after])}
-        />
+        <Facts facts={factsOf(plain)} />
+        <details>
+          <summary>Detalhes técnicos</summary>
+          <Facts
+            facts={[
+              ['Tipo do evento', event.type],
+              ...factsOf(technical),
+              ['Requisição', event.request_id],
+              ['Hash', <code>{event.hash}</code>],
+              ['Hash do evento anterior', <code>{event.previous_hash}</code>],
+            ]}
+          />
+        </details>
         <Raw title="Dados (JSON)" value={opened} />
-      </Card>
-      <Card title="No livro">
-        <Facts
-          facts={[
-            ['Hash', <code>{event.hash}</code>],
-            ['Hash do evento anterior', <code>{event.previous_hash}</code>],
-          ]}
-        />
         <Raw
           title={session.seesPersonalData ? 'Evento como foi gravado (JSON)' : 'Evento (JSON), sem o que é retido'}
           value={event}

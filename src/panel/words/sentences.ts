@@ -1,0 +1,78 @@
+import type { DataOf, EventName } from '#events/catalogue.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import { formatDateTime, formatDay, formatMoney, formatPercentage, formatQuantity } from '../format.ts'
+import { eventName } from './events.ts'
+import { textOfValue } from './fields.ts'
+
+/** Display text of a named value, in the company's time zone. */
+type ValueText = (name: string, value: string) => string
+
+type Sentences = { readonly [N in EventName]?: (data: DataOf<N>, text: ValueText, timezone: string) => string }
+
+/** Adds a reason, if there is one. */
+const because = (sentence: string, reason: string | null): string =>
+  reason === null || reason === '' ? sentence : `${sentence}: ${reason}`
+
+const goods = (restock: readonly unknown[]): string =>
+  restock.length === 0
+    ? ''
+    : restock.length === 1
+      ? '; um produto voltou ao estoque'
+      : `; ${restock.length} produtos voltaram ao estoque`
+
+function stockMoved({ reason, before, after }: DataOf<'StockAdjusted'>): string {
+  if (after === null) return 'Estoque deixou de ser controlado'
+  const now = formatQuantity(after)
+  if (before === null) return `Estoque passou a ser controlado: ${now}`
+  return `${reason === 'count' ? 'Estoque contado' : 'Estoque movimentado'}: ${formatQuantity(before)} → ${now}`
+}
+
+const settled = ({ settled_on, payment_method }: DataOf<'ReceivableSettled'>, text: ValueText): string =>
+  `em ${formatDay(settled_on)}, ${text('payment_method', payment_method)}`
+
+/** What happened, of events whose name alone does not tell. */
+const SENTENCES: Sentences = {
+  UserCreated: ({ role }, text) => `Usuário criado: ${text('role', role)}`,
+  UserInvited: ({ role }, text) => `Usuário convidado: ${text('role', role)}`,
+  ApiKeyCreated: ({ name, prefix }) => `Chave de API ${name} criada (${prefix}…)`,
+  CatalogItemCreated: ({ price }) => `Item criado, por ${formatMoney(price)}`,
+  StockAdjusted: stockMoved,
+  SaleCompleted: ({ total }) => `Venda de ${formatMoney(total)}`,
+  OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
+  OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
+  SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock)}`, reason),
+  FiscalDocumentRecorded: ({ number, status }, text) =>
+    `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
+  ReceivableCreated: ({ amount, due_date }) =>
+    `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
+  ReceivableSettled: (data, text) => `Conta recebida ${settled(data, text)}`,
+  PayableCreated: ({ amount, due_date }) => `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
+  PayableSettled: (data, text) => `Conta paga ${settled(data, text)}`,
+  WebhookRegistered: ({ url }) => `Webhook cadastrado: ${url}`,
+  WebhookSwitchedOff: ({ reason }, text) => `Webhook desligado: ${text('reason', reason).toLowerCase()}`,
+  StoreConnected: ({ account_id }) => `Loja conectada à conta ${account_id} do provedor`,
+  StoreConnectionRefused: ({ reason }) => `O provedor recusou renovar a conexão: ${reason}`,
+  OrderPlaced: ({ total }) => `Pedido de ${formatMoney(total)}`,
+  PaymentStarted: ({ amount, expires_at }, _text, timezone) =>
+    `Pagamento de ${formatMoney(amount)} iniciado${expires_at === undefined ? '' : `, vale até ${formatDateTime(expires_at, timezone)}`}`,
+  PaymentRefused: ({ reason }) => `O provedor recusou o pagamento: ${reason}`,
+  PaymentRecorded: ({ status, refunded }, text) =>
+    `Pagamento no provedor: ${text('status', status).toLowerCase()}${refunded === undefined ? '' : `, ${formatMoney(refunded)} devolvidos`}`,
+  OrderRefundRequested: ({ amount, restock }) => `Devolução de ${formatMoney(amount)} pedida${goods(restock)}`,
+  OrderRefundRefused: ({ reason }) => `O provedor recusou a devolução: ${reason}`,
+  OrderPartiallyRefunded: ({ refunded }) => `Pedido reembolsado em parte: ${formatMoney(refunded)} até agora`,
+  OrderAlarmRaised: ({ code }, text) => `Alarme: ${text('code', code).toLowerCase()}`,
+  OrderCancelledByStore: ({ reason }) => because('Pedido cancelado pela loja', reason),
+  CommissionSplit: ({ percentage, amount, store_amount }) =>
+    `Comissão de ${formatPercentage(percentage)}: ${formatMoney(amount)}; a loja fica com ${formatMoney(store_amount)}`,
+  TestClockMoved: ({ by_ms }) =>
+    `Relógio da empresa de teste adiantado em ${formatQuantity((by_ms / 3_600_000).toFixed(2))} h`,
+  PersonForgettingQueued: ({ due_on }) => `Dados pessoais a esquecer em ${formatDay(due_on)}`,
+}
+
+/** An event in one sentence; fields that it changed are not in it. */
+export function sentenceOf({ type, data }: Pick<Envelope, 'type' | 'data'>, timezone: string): string {
+  const sentence = Object.hasOwn(SENTENCES, type) ? SENTENCES[type as EventName] : undefined
+  const text: ValueText = (name, value) => textOfValue(name, value, timezone)
+  return sentence ? (sentence as (...of: unknown[]) => string)(data, text, timezone) : eventName(type)
+}
