@@ -3,7 +3,7 @@ import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { isTimeZone } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Cnpj } from '#domain/tax-number.ts'
-import { boundedText, Id } from '#domain/text.ts'
+import { boundedText, Id, Phone } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
@@ -24,6 +24,9 @@ export const companyShape = {
     .nullable(),
   state_registration: StateRegistration.nullable(),
   tax_regime: z.enum(TAX_REGIMES).nullable(),
+  /** As receipts show it, in one line. */
+  address: boundedText(200).nullable(),
+  phone: Phone.nullable(),
 }
 
 /** The id is part of the input: a company needs an id and a ledger before its first event. */
@@ -35,6 +38,8 @@ export const RegisterCompanyInput = z.strictObject({
   logo_url: companyShape.logo_url.default(null),
   state_registration: companyShape.state_registration.optional(),
   tax_regime: companyShape.tax_regime.optional(),
+  address: companyShape.address.optional(),
+  phone: companyShape.phone.optional(),
   /** Permanent: a real company cannot become a test company, nor the reverse. */
   test: z.literal(true).optional(),
 })
@@ -52,7 +57,7 @@ export const registerCompany = command<RegisterCompanyInput>({
   },
 })
 
-/** Absent fields stay unchanged; null removes the logo, the state registration, or the tax regime. */
+/** Absent fields stay unchanged; null removes an optional one. */
 export const UpdateCompanyInput = z.strictObject(companyShape).partial()
 export type UpdateCompanyInput = z.infer<typeof UpdateCompanyInput>
 

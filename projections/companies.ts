@@ -119,8 +119,21 @@ export const keepsClock = ({ zone_changed, clock_ahead_ms, erased_revision }: Co
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url, state_registration, tax_regime, test = false } = event.data
+  const { address = null, phone = null } = event.data
   const taxed = { state_registration, tax_regime }
-  const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, test, created_at: event.recorded_at }
+  const doc = {
+    id,
+    name,
+    cnpj,
+    plan,
+    timezone,
+    logo_url,
+    ...taxed,
+    address,
+    phone,
+    test,
+    created_at: event.recorded_at,
+  }
   const none = { active_keys: [], active_owners: [], webhooks: [], clock_corrections: [] }
   const never = { twin_id: null, clock_ahead_ms: 0, erased_revision: null, erased_at: null }
   return {

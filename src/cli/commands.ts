@@ -48,6 +48,8 @@ const ofCompany = {
   'allow-same-cnpj': toggle,
   'state-registration': optional('IE|ISENTO'),
   'tax-regime': optional(TAX_REGIMES),
+  address: optional('TEXT'),
+  phone: optional('NUMBER'),
 }
 
 /** Flags that identify a user of a company. */
@@ -65,7 +67,7 @@ export const COMMANDS = {
   },
   'company update': {
     summary:
-      'changes what is given; an empty --logo-url=, --state-registration= or --tax-regime= removes what was there',
+      'changes what is given; an empty --logo-url=, --state-registration=, --tax-regime=, --address= or --phone= removes what was there',
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
   },

@@ -17,6 +17,8 @@ interface Fields {
   readonly 'logo-url'?: string | undefined
   readonly 'state-registration'?: string | undefined
   readonly 'tax-regime'?: string | undefined
+  readonly address?: string | undefined
+  readonly phone?: string | undefined
 }
 
 /** An empty value removes an optional field. */
@@ -31,6 +33,8 @@ const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
     logo_url: orNone(optional['logo-url']),
     state_registration: orNone(optional['state-registration']),
     tax_regime: orNone(optional['tax-regime']),
+    address: orNone(optional.address),
+    phone: orNone(optional.phone),
   })
 
 /**

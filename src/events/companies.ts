@@ -30,6 +30,9 @@ const company = {
   logo_url: text.nullable(),
   state_registration: text.nullable(),
   tax_regime: z.enum(TAX_REGIMES).nullable(),
+  /** Of the shop, in one line, as its receipts show it; absent if never given. */
+  address: text.nullable().optional(),
+  phone: text.nullable().optional(),
 }
 
 const paymentType = {

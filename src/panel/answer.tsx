@@ -2,6 +2,7 @@ import type { Response } from 'express'
 import { httpStatusOf, type Problem } from '#http/problems.ts'
 import type { PendingCounts } from '#queries/pending-counts.ts'
 import { forgetDone, noteDone } from './cookies.ts'
+import { allowImages } from './guard.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
 import { link } from './link.ts'
 import type { PageContext, PanelPage, Section } from './route.ts'
@@ -23,6 +24,7 @@ export function sendPanelPage(
   { section, visit, waiting = null }: ResponseTarget,
 ): void {
   if (visit.flash) forgetDone(response)
+  if (page.imageOrigin) allowImages(response, page.imageOrigin)
   response
     .status(page.status ?? 200)
     .type('html')

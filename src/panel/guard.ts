@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { Problem } from '#http/problems.ts'
 
 /** Pages may load, run and call only files of the panel, and may not be framed. */
@@ -13,6 +13,11 @@ const POLICY = [
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ].join('; ')
+
+/** For one response: its page shows images of another site. */
+export function allowImages(response: Response, origin: string): void {
+  response.setHeader('Content-Security-Policy', POLICY.replace("img-src 'self'", `img-src 'self' ${origin}`))
+}
 
 /** Pages require a login: they must not be cached, and other sites must not learn their addresses. */
 export const pagePolicy: RequestHandler = (_request, response, next) => {

@@ -106,7 +106,7 @@ describe('panel: every route', function () {
   })
 
   for (const { path, access } of PAGES)
-    it(`is shown to permitted roles only, within its size limit: GET ${path} [PANEL-5] [PANEL-100] [PANEL-113]`, async () => {
+    it(`is shown to permitted roles only, within its size limit: GET ${path} [PANEL-5] [PANEL-100] [PANEL-113] [PANEL-372]`, async () => {
       const address = await addressOf(panel, path)
       const { status: shown, html } = await owner.get(address)
       expect(shown).to.equal(path === CALLBACK ? 409 : 200)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { updateCompany } from '#commands/companies.ts'
 import { settleReceivable } from '#commands/finance/receivables.ts'
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import type { Json } from '../support/api.ts'
@@ -47,8 +48,8 @@ describe('panel: a sale', () => {
         'Troco R$ 5,50',
         'Código externo pedido-1',
         'Documento fiscal Situação Autorizado Número NFC-e 77',
-        'Venda concluída',
-        'Documento fiscal registrado',
+        'Venda de R$ 1.254,50',
+        'Documento fiscal nº NFC-e 77: autorizado',
       ])
         expect(shown).to.include(text)
       expect(html).to.include(`href="/painel/clientes/${customer.id}"`)
@@ -254,6 +255,58 @@ describe('panel: a sale', () => {
       for (const html of [late.html, (await user.get(path)).html])
         expect(problemsIn(html)).to.deep.equal(['Uma venda cancelada não recebe documento fiscal.'])
       expect((await saleNow(id)).fiscal_document).to.equal(null)
+    })
+  })
+
+  describe('the receipt', () => {
+    const sold = () =>
+      counter.sell({
+        delivery_fee: '5.00',
+        items: [{ catalog_item_id: counter.product, quantity: '1.5' }],
+        payments: [{ payment_type_id: counter.cash, amount: '30.00' }],
+      })
+
+    it('shows shop, lines with unit price, sums that are not zero, payments and change [PANEL-371]', async () => {
+      await company.run(updateCompany, { address: 'Rua da Aurora, 100, Recife/PE', phone: '8133334444' })
+      const sale = await sold()
+      const shown = await page(`/${sale.id}/recibo`)
+      for (const text of [
+        'Rua da Aurora, 100, Recife/PE (81) 3333-4444',
+        'Café 100 1,5 × R$ 10,00 R$ 15,00',
+        'Subtotal R$ 15,00 Entrega R$ 5,00 Total R$ 20,00',
+        'cash R$ 30,00 Troco R$ 10,00',
+        'Não é documento fiscal',
+      ])
+        expect(shown).to.include(text)
+      expect(shown).not.to.include('Desconto')
+    })
+
+    it('shows no fee of the shop [PANEL-371]', async () => {
+      const card = await company.paymentType('card', '2.50')
+      const sale = await counter.sell({
+        payments: [{ payment_type_id: card, amount: '1.50' }],
+        items: [{ description: 'Bala', quantity: '1', unit_price: '1.50' }],
+      })
+      expect(await page(`/${sale.id}/recibo`)).not.to.match(/Taxa|Líquido|Acréscimo/)
+    })
+
+    it('allows the image of the logo, and of no other site [PANEL-371]', async () => {
+      const sale = await sold()
+      const policy = async () =>
+        (await user.get(`/painel/vendas/${sale.id}/recibo`)).headers.get('content-security-policy') ?? ''
+      expect(await policy()).to.include("img-src 'self' data:")
+      await company.run(updateCompany, { logo_url: 'https://loja.example/logo.png?x=1' })
+      expect(await policy()).to.include("img-src 'self' https://loja.example data:")
+      expect((await user.get(`/painel/vendas/${sale.id}/recibo`)).html).to.include(
+        'src="https://loja.example/logo.png?x=1"',
+      )
+    })
+
+    it('links to the page that verifies it, to be sent to the customer [PANEL-371]', async () => {
+      const sale = await sold()
+      expect((await user.get(`/painel/vendas/${sale.id}/recibo`)).html).to.match(
+        /href="[^"]*\/conferir#[^"]+">Link para enviar/,
+      )
     })
   })
 })

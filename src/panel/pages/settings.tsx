@@ -5,6 +5,7 @@ import type { CompanyObject } from '#projections/companies.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getRow } from '#queries/events.ts'
 import { listUsers } from '#queries/users.ts'
+import { formatPhone } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choiceInput, lineInput, namedOptions, webAddressInput } from '../forms/kinds.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
@@ -59,13 +60,19 @@ const fieldsFor = (timezone: string): Fields => ({
     isRequired: true,
     hint: 'Decide quando começam os dias da empresa e que horas são mostradas.',
   },
-  logo_url: { label: 'Endereço do logotipo', kind: webAddressInput, hint: 'Os caixas o mostram.' },
+  address: {
+    label: 'Endereço da loja',
+    kind: lineInput,
+    hint: 'Sai no recibo, como "Rua do Sol, 10, Centro, Recife/PE".',
+  },
+  phone: { label: 'Telefone', kind: lineInput, hint: 'Sai no recibo.' },
+  logo_url: { label: 'Endereço do logotipo', kind: webAddressInput, hint: 'Os caixas e o recibo o mostram.' },
 })
 
 /** Plan and CNPJ belong to the operator (OPS-29). */
 const CompanyForm = z.strictObject(companyShape).omit({ plan: true, cnpj: true })
 
-async function companyOf({ readModel }: PageContext): Promise<CompanyObject | null> {
+export async function companyOf({ readModel }: PageContext): Promise<CompanyObject | null> {
   return (await getRow(readModel.pool, readModel.companyId, 'company', readModel.companyId)) as CompanyObject | null
 }
 
@@ -87,6 +94,8 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
             ['CNPJ', company.cnpj],
             ['Inscrição estadual', company.state_registration],
             ['Regime tributário', company.tax_regime && TAX_REGIME_NAMES[company.tax_regime]],
+            ['Endereço', company.address],
+            ['Telefone', company.phone && formatPhone(company.phone)],
             ['Fuso horário', company.timezone],
             [
               'Logotipo',

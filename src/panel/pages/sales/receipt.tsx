@@ -1,11 +1,18 @@
 import QRCode, { type QRCodeSegment } from 'qrcode'
+import { toCents } from '#domain/money.ts'
 import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#integrity/proofs/receipt.ts'
-import { formatDateTime } from '../../format.ts'
+import type { CompanyObject } from '#projections/companies.ts'
+import type { SaleObject } from '#projections/sales.ts'
+import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
+import { getSaleTraces } from '#queries/sales/sales.ts'
+import { formatDateTime, formatMoney, formatPersonName, formatPhone, formatUnits } from '../../format.ts'
 import { receiptFilePath } from '../../receipt-file.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
-import { Alert, Card, Facts } from '../../ui/parts.tsx'
-import { Items, SalePayments, saleOf } from './sale.tsx'
+import { namesOfActors } from '../../ui/history.tsx'
+import { Alert, type Fact, Facts } from '../../ui/parts.tsx'
+import { companyOf } from '../settings.tsx'
+import { SumLine, saleOf } from './sale.tsx'
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
   const { context, session, readModel } = visit
@@ -14,33 +21,114 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   if (!sale || !made) return null
   const { receipt } = made
   const code = codeOf(receipt, context.publicUrl)
+  const company = await companyOf(visit)
   const body = (
-    <>
-      <p class="brand">{session.companyName}</p>
+    <div class="receipt">
+      {company && <Shop company={company} />}
       {sale.cancelled_at !== null && (
         <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
       )}
-      <Card title="Dados">
-        <Facts
-          facts={[
-            ['Venda', sale.external_id ?? sale.id],
-            ['Vendida em', formatDateTime(sale.sold_at, readModel.timezone)],
-          ]}
-        />
-      </Card>
-      <Items sale={sale} />
-      <SalePayments sale={sale} />
+      <Facts facts={await factsOf(visit, sale)} />
+      <Lines sale={sale} units={await findUnits(readModel.pool, readModel.companyId, sale.items)} />
+      <Paid sale={sale} />
+      <p class="note">Não é documento fiscal.</p>
       <Code code={code} svg={await drawn(code)} receipt={receipt} publicUrl={context.publicUrl} />
-    </>
+    </div>
   )
   return {
     title: `Recibo da venda ${sale.id}`,
     parent: { label: `Venda ${sale.id}`, to: `/vendas/${sale.id}` },
     main: { label: 'Imprimir', to: visit.path, prints: true },
     more: [{ label: 'Baixar o arquivo', to: receiptFilePath(sale.id) }],
+    imageOrigin: company?.logo_url ? new URL(company.logo_url).origin : null,
     body,
   }
 }
+
+/** Head of the receipt: what the shop says of itself. */
+const Shop = ({ company: { name, cnpj, address, phone, logo_url } }: { readonly company: CompanyObject }) => (
+  <header class="shop">
+    {logo_url && <img src={logo_url} alt="" class="logo" referrerpolicy="no-referrer" />}
+    <p class="brand">{name}</p>
+    <p>CNPJ {cnpj}</p>
+    {address && <p>{address}</p>}
+    {phone && <p>{formatPhone(phone)}</p>}
+  </header>
+)
+
+async function factsOf(visit: PageContext, { id, external_id, sold_at, customer }: SaleObject): Promise<Fact[]> {
+  const { pool, companyId, timezone } = visit.readModel
+  const traces = await getSaleTraces(pool, companyId, id)
+  const seller = traces?.upload && (await namesOfActors(visit.readModel, [traces.upload]))(traces.upload.actor)
+  const facts: Fact[] = [
+    ['Venda', external_id ?? id],
+    ['Data', formatDateTime(sold_at, timezone)],
+    ['Atendente', seller],
+    ['Cliente', customer && formatPersonName(customer.name)],
+  ]
+  return facts.filter(([, value]) => value !== null && value !== undefined)
+}
+
+interface LinesProps {
+  readonly sale: SaleObject
+  readonly units: UnitsOfItems
+}
+
+/** Two lines an item, so that unit and price fit on the narrowest paper. */
+const Lines = ({ sale, units }: LinesProps) => (
+  <>
+    <table class="lines">
+      <caption class="hidden">Itens</caption>
+      <tbody>
+        {sale.items.map((item) => (
+          <tr>
+            <th scope="row">
+              {item.description}
+              <small>
+                {`${formatUnits(item.quantity, unitIn(units, item))} × ${formatMoney(item.unit_price)}`}
+                {isPositive(item.discount) && `, desconto de ${formatMoney(item.discount)}`}
+              </small>
+            </th>
+            <td class="number">{formatMoney(item.total)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+    <Sums
+      sums={[
+        ['Subtotal', sale.subtotal === sale.total ? null : sale.subtotal],
+        ['Desconto', sale.discount],
+        ['Entrega', sale.delivery_fee],
+      ]}
+      total={sale.total}
+    />
+  </>
+)
+
+/** What was paid, without the shop's fees. */
+const Paid = ({ sale: { payments, change } }: Pick<LinesProps, 'sale'>) => (
+  <dl class="sums">
+    {payments.map(({ name, amount }) => (
+      <SumLine name={name} amount={amount} />
+    ))}
+    {isPositive(change) && <SumLine name="Troco" amount={change} />}
+  </dl>
+)
+
+interface SumsProps {
+  readonly sums: readonly (readonly [name: string, amount: string | null])[]
+  readonly total: string
+}
+
+/** Sums that are not zero, and the total. */
+const Sums = ({ sums, total }: SumsProps) => (
+  <dl class="sums total">
+    {sums.map(([name, amount]) => amount !== null && isPositive(amount) && <SumLine name={name} amount={amount} />)}
+    <SumLine name="Total" amount={total} />
+  </dl>
+)
+
+const isPositive = (amount: string): boolean => toCents(amount) > 0
 
 export const saleReceiptPage: PageRoute = { path: '/vendas/:id/recibo', section: 'sales', show }
 
@@ -92,17 +180,23 @@ interface CodeProps {
   readonly publicUrl: string
 }
 
-const Code = ({ code, svg, receipt, publicUrl }: CodeProps) => (
-  <Card title="Conferência" aside={<a href={`${RECEIPT_PAGE}#${fragmentOf(code)}`}>Conferir</a>}>
-    <p>
-      {code.isWhole
-        ? 'Aponte a câmera para o código: ele traz o recibo inteiro, que o seu aparelho confere sozinho.'
-        : 'Esta venda é grande demais para um código impresso: ele traz só a identificação da venda. Para conferir, é preciso também o arquivo do recibo.'}
-    </p>
-    {/* SVG paths from the library; they contain none of the text. */}
-    <div class="qr" role="img" aria-label="QR Code do recibo" dangerouslySetInnerHTML={{ __html: svg }} />
-    <p class="hint">
-      {`${publicUrl}${RECEIPT_PAGE}`} · evento {receipt.event.revision}, {receipt.event.hash}
-    </p>
-  </Card>
-)
+const Code = ({ code, svg, receipt, publicUrl }: CodeProps) => {
+  const address = `${publicUrl}${RECEIPT_PAGE}#${fragmentOf(code)}`
+  return (
+    <section class="proof" aria-label="Conferência">
+      {/* SVG paths from the library; they contain none of the text. */}
+      <div class="qr" role="img" aria-label="QR Code do recibo" dangerouslySetInnerHTML={{ __html: svg }} />
+      <p class="hint">
+        {code.isWhole
+          ? 'O código traz o recibo inteiro: aponte a câmera para conferir.'
+          : 'O código traz só a identificação da venda. Para conferir, é preciso também o arquivo do recibo.'}
+      </p>
+      <p class="hint">
+        {`${publicUrl}${RECEIPT_PAGE}`} · evento {receipt.event.revision}, {receipt.event.hash}
+      </p>
+      <p class="share">
+        <a href={address}>Link para enviar ao cliente</a>
+      </p>
+    </section>
+  )
+}

@@ -103,24 +103,24 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
 
 interface ItemsProps {
   readonly sale: SaleObject
-  /** Ids of items with a page; without it no item is linked. */
-  readonly liveItems?: ReadonlySet<number>
+  /** Ids of items with a page. */
+  readonly liveItems: ReadonlySet<number>
 }
 
 interface ItemNameProps {
   readonly item: SaleObject['items'][number]
-  readonly live: ReadonlySet<number> | undefined
+  readonly live: ReadonlySet<number>
 }
 
 /** A deactivated item has no page. */
 const ItemName = ({ item: { catalog_item_id, description }, live }: ItemNameProps) =>
-  catalog_item_id !== null && live?.has(catalog_item_id) ? (
+  catalog_item_id !== null && live.has(catalog_item_id) ? (
     <a href={link(`/catalogo/${catalog_item_id}`)}>{description}</a>
   ) : (
     description
   )
 
-export const Items = ({ sale, liveItems }: ItemsProps) => (
+const Items = ({ sale, liveItems }: ItemsProps) => (
   <Card title="Itens">
     <ListTable
       caption="Itens"
@@ -135,15 +135,15 @@ export const Items = ({ sale, liveItems }: ItemsProps) => (
       ]}
     />
     <dl class="sums">
-      <Sum name="Subtotal" amount={sale.subtotal} />
-      <Sum name="Desconto" amount={sale.discount} />
-      <Sum name="Entrega" amount={sale.delivery_fee} />
-      <Sum name="Total" amount={sale.total} />
+      <SumLine name="Subtotal" amount={sale.subtotal} />
+      <SumLine name="Desconto" amount={sale.discount} />
+      <SumLine name="Entrega" amount={sale.delivery_fee} />
+      <SumLine name="Total" amount={sale.total} />
     </dl>
   </Card>
 )
 
-export const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
+const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
   <Card title="Pagamentos">
     <ListTable
       caption="Pagamentos"
@@ -157,13 +157,13 @@ export const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
       ]}
     />
     <dl class="sums">
-      <Sum name="Troco" amount={sale.change} />
+      <SumLine name="Troco" amount={sale.change} />
     </dl>
     <p class="hint">A taxa já está dentro do valor; o líquido é o valor sem ela e sem o troco.</p>
   </Card>
 )
 
-const Sum = ({ name, amount }: { readonly name: string; readonly amount: string }) => (
+export const SumLine = ({ name, amount }: { readonly name: string; readonly amount: string }) => (
   <div>
     <dt>{name}</dt>
     <dd class="number">{formatMoney(amount)}</dd>
