@@ -13,12 +13,11 @@ type Sentences = { readonly [N in EventName]?: (data: DataOf<N>, text: ValueText
 const because = (sentence: string, reason: string | null): string =>
   reason === null || reason === '' ? sentence : `${sentence}: ${reason}`
 
-const goods = (restock: readonly unknown[]): string =>
-  restock.length === 0
-    ? ''
-    : restock.length === 1
-      ? '; um produto voltou ao estoque'
-      : `; ${restock.length} produtos voltaram ao estoque`
+/** Goods that return to stock with a cancellation or a refund. */
+function goods(restock: readonly unknown[], [one, more]: readonly [string, string]): string {
+  if (restock.length === 0) return ''
+  return `; ${restock.length === 1 ? `um produto ${one}` : `${restock.length} produtos ${more}`} ao estoque`
+}
 
 function stockMoved({ reason, before, after }: DataOf<'StockAdjusted'>): string {
   if (after === null) return 'Estoque deixou de ser controlado'
@@ -40,7 +39,7 @@ const SENTENCES: Sentences = {
   SaleCompleted: ({ total }) => `Venda de ${formatMoney(total)}`,
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
-  SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock)}`, reason),
+  SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock, ['voltou', 'voltaram'])}`, reason),
   FiscalDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
   ReceivableCreated: ({ amount, due_date }) =>
@@ -58,7 +57,8 @@ const SENTENCES: Sentences = {
   PaymentRefused: ({ reason }) => `O provedor recusou o pagamento: ${reason}`,
   PaymentRecorded: ({ status, refunded }, text) =>
     `Pagamento no provedor: ${text('status', status).toLowerCase()}${refunded === undefined ? '' : `, ${formatMoney(refunded)} devolvidos`}`,
-  OrderRefundRequested: ({ amount, restock }) => `Devolução de ${formatMoney(amount)} pedida${goods(restock)}`,
+  OrderRefundRequested: ({ amount, restock }) =>
+    `Devolução de ${formatMoney(amount)} pedida${goods(restock, ['volta', 'voltam'])}`,
   OrderRefundRefused: ({ reason }) => `O provedor recusou a devolução: ${reason}`,
   OrderPartiallyRefunded: ({ refunded }) => `Pedido reembolsado em parte: ${formatMoney(refunded)} até agora`,
   OrderAlarmRaised: ({ code }, text) => `Alarme: ${text('code', code).toLowerCase()}`,
