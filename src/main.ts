@@ -51,7 +51,7 @@ function insistOnEnd(): void {
   end(0)
 }
 
-/** Stops what is at work, once, and leaves. */
+/** Stops the service once, and exits. */
 function end(exitCode: number): void {
   if (endingSince !== null) return
   endingSince = performance.now()

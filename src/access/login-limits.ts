@@ -24,7 +24,7 @@ const OF_NETWORK: Limit = { perMinute: 200, perHour: 2_000 }
  * All unauthenticated attempts. Verifying this many takes 40 % of a core. Also bounds the stored counters of unknown
  * addresses.
  */
-const OF_STRANGERS: Limit = { perMinute: 1_200, perHour: 20_000 }
+const OF_UNKNOWN: Limit = { perMinute: 1_200, perHour: 20_000 }
 
 /** Stored origins per account; the longest unused are deleted first. */
 const ORIGINS_OF_ACCOUNT = 50
@@ -47,11 +47,11 @@ export interface LoginAttempt {
 }
 
 /** From most to least trusted: the account has logged in with this device, from this network, or neither. */
-export type LoginStanding = 'device' | 'network' | 'stranger'
+export type LoginOrigin = 'device' | 'network' | 'unknown'
 
 /** Failure counter for attempts of one standing. The first exhausted counter refuses the attempt. */
 interface Counter extends Limit {
-  readonly standing: LoginStanding
+  readonly standing: LoginOrigin
   readonly key: Buffer
 }
 
@@ -64,10 +64,10 @@ export function countersOf({ email, address, proof }: LoginAttempt): Counter[] {
       ? []
       : [{ standing: 'device', key: digest('device', email, known), ...OF_DEVICE } as const]),
     { standing: 'network', key: digest('network of account', email, network), ...OF_ACCOUNT },
-    { standing: 'stranger', key: loginAccountOf(email), ...OF_ACCOUNT },
-    { standing: 'stranger', key: digest('address', networkOf(address)), ...OF_ADDRESS },
-    { standing: 'stranger', key: digest('network', network), ...OF_NETWORK },
-    { standing: 'stranger', key: digest('strangers'), ...OF_STRANGERS },
+    { standing: 'unknown', key: loginAccountOf(email), ...OF_ACCOUNT },
+    { standing: 'unknown', key: digest('address', networkOf(address)), ...OF_ADDRESS },
+    { standing: 'unknown', key: digest('network', network), ...OF_NETWORK },
+    { standing: 'unknown', key: digest('unknown'), ...OF_UNKNOWN },
   ]
 }
 
@@ -80,7 +80,7 @@ const networkOrigin = (address: string): Buffer => digest('network', widerNetwor
 /** An attempt that may be verified; refund it if the password is correct. */
 export interface AdmittedAttempt {
   readonly kind: 'admitted'
-  readonly standing: LoginStanding
+  readonly standing: LoginOrigin
   /** Whether any account has logged in with the presented device. */
   readonly isDeviceKnown: boolean
   /** Counters that were incremented. */
@@ -94,7 +94,7 @@ export interface LimitedAttempt {
 }
 
 interface CountedRow {
-  standing: LoginStanding
+  standing: LoginOrigin
   is_device_known: boolean
   counted: number
   /** Seconds; null if no counter is exhausted. */
@@ -164,7 +164,7 @@ export async function rememberOrigin(
   await pool.query({ ...REMEMBER, values: [loginAccountOf(email), origins, ORIGINS_OF_ACCOUNT - origins.length] })
 }
 
-/** The standing `stranger` has the most counters. */
+/** The standing `unknown` has the most counters. */
 const MOST_COUNTERS = 4
 
 /**
@@ -208,7 +208,7 @@ with ${DATABASE_CLOCK}, unsynced as materialized (
         where t.hash = $4 and u.doc->>'email' = $5
       ) then 'device'
       when exists (select from ops.login_origins where origin = $2 and account = $1) then 'network'
-      else 'stranger'
+      else 'unknown'
     end as standing
   from unsynced
 ), asked as materialized (

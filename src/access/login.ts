@@ -33,7 +33,7 @@ const LOOKS = { running: 2, waiting: 1_000 }
  * Known devices and networks have their own queue.
  */
 const VERIFICATIONS = { running: 2, waiting: 1_000 }
-const VERIFICATIONS_OF_STRANGERS = { running: 1, waiting: 1_000 }
+const VERIFICATIONS_OF_UNKNOWN = { running: 1, waiting: 1_000 }
 
 interface Credentials {
   /** In the format of `Email`. */
@@ -101,7 +101,7 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
   const looks = createKeyedSemaphore(LOOKS)
   const known = createKeyedSemaphore(VERIFICATIONS)
-  const strangers = createKeyedSemaphore(VERIFICATIONS_OF_STRANGERS)
+  const unknown = createKeyedSemaphore(VERIFICATIONS_OF_UNKNOWN)
 
   async function verify(attempt: LoginAttempt, password: string): Promise<Checked> {
     const counted = await countAttempt(pool, attempt)
@@ -122,7 +122,7 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
     if (seen.kind === 'limited') return seen
     // Counts only at the head of the queue: of twenty tills with correct passwords at most two count as failures at a
     // time.
-    return inTurn(seen.standing === 'stranger' ? strangers : known, attempt, () => verify(attempt, password))
+    return inTurn(seen.standing === 'unknown' ? unknown : known, attempt, () => verify(attempt, password))
   }
 
   return {

@@ -29,9 +29,9 @@ interface EmbeddedOptions {
   /** A command uses the server of a running service. */
   readonly kind?: 'service' | 'command'
   readonly settings?: Record<string, string>
-  readonly onTrouble?: (message: string, error: unknown) => void
+  readonly log?: (message: string, error: unknown) => void
   /** Called if the server was lost and could not be restarted. */
-  readonly onGivenUp?: () => void
+  readonly onFailure?: () => void
   readonly restarts?: number
 }
 
@@ -93,10 +93,10 @@ async function supervise(
   first: Session,
   open: () => Promise<Session>,
   signal: AbortSignal,
-  { onTrouble = () => {}, onGivenUp = () => {}, restarts = ATTEMPTS.restart }: EmbeddedOptions,
+  { log = () => {}, onFailure = () => {}, restarts = ATTEMPTS.restart }: EmbeddedOptions,
 ): Promise<Session | null> {
   const stopped = once(signal, 'abort')
-  const onFailure = (error: unknown) => onTrouble('the embedded Postgres could not be started again', error)
+  const onRetry = (error: unknown) => log('the embedded Postgres could not be started again', error)
   try {
     let session: Session | null = first
     let losses = 0
@@ -104,15 +104,15 @@ async function supervise(
       const since = performance.now()
       await Promise.race([session.lost, stopped])
       if (signal.aborted) return session
-      onTrouble('the embedded Postgres was lost, and is started again', new Error('its connection has ended'))
+      log('the embedded Postgres was lost, and is started again', new Error('its connection has ended'))
       losses = performance.now() - since < STEADY_MS ? losses + 1 : 0
       if (losses > restarts) throw new Error(`it was lost ${losses} times soon after its start`)
-      session = await persist(open, restarts, signal, onFailure)
+      session = await persist(open, restarts, signal, onRetry)
     }
     return null
   } catch (error) {
-    onTrouble('the embedded Postgres is given up', error)
-    onGivenUp()
+    log('the embedded Postgres is given up', error)
+    onFailure()
     return null
   }
 }
@@ -122,7 +122,7 @@ async function persist(
   open: () => Promise<Session>,
   attempts: number,
   signal: AbortSignal,
-  onFailure: (error: unknown) => void = () => {},
+  onRetry: (error: unknown) => void = () => {},
 ): Promise<Session | null> {
   let session: Session | null = null
   let failures = 0
@@ -134,7 +134,7 @@ async function persist(
     failures += 1
     const isRecovering = (error as { code?: unknown }).code === CANNOT_CONNECT_NOW
     if (error instanceof DataDirInUse || failures >= (isRecovering ? ATTEMPTS.restart : attempts)) throw error
-    onFailure(error)
+    onRetry(error)
   })
   return session
 }

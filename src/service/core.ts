@@ -158,7 +158,7 @@ export interface CoreOptions extends OwnerConnection, ProofOptions, ReplicaOptio
   /** Directory on this machine that belongs to the database; without it nothing is compared. */
   readonly dataDir?: string
   /** Resolves the placement of companies unknown to this Postgres, if several shards share an external event store. */
-  readonly whereLives?: ResolvePlacement | undefined
+  readonly resolvePlacement?: ResolvePlacement | undefined
   /** How missing or outdated tables are built, and the callbacks for it. */
   readonly building?: Building
   /** Another event store, for tests. */
@@ -251,7 +251,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
-  const following = isOutside(store) ? { ...writing, store, whereLives: options.whereLives } : null
+  const following = isOutside(store) ? { ...writing, store, resolvePlacement: options.resolvePlacement } : null
   const preparation = following && prepare(following, () => assertOwnStore(installationCheck))
   await preparation?.tried
   const proving = createProofParts({ pool, store, installationCheck }, options)
@@ -342,21 +342,23 @@ function writingOf(
   { databaseUrl, pool, store, model, keys, paymentLinks }: Rebuilding & Pick<Core, 'paymentLinks'>,
 ) {
   const { onOutdated, onGroup, log, onForgotten, reserve } = options
-  const deliveryNotifier = createDeliveryNotifier(pool, (error) => log('dispatchers could not be woken', error))
-  const liveNotifier = createLiveNotifier(pool, (error) => log('what was committed could not be told', error))
-  const wiping = createErasureReactor(onForgotten)
+  const deliveryNotifier = createDeliveryNotifier(pool, (error) =>
+    log('dispatchers were not notified of deliveries', error),
+  )
+  const liveNotifier = createLiveNotifier(pool, (error) => log('commits were not announced to open pages', error))
+  const erasure = createErasureReactor(onForgotten)
   const writing = {
     pool: createPool(databaseUrl, { ...WRITER_POOL, ...sessionsOf(model, options) }),
     store,
     model: withPaymentLinks(model, paymentLinks),
     keys,
     limits: WRITER_LIMITS,
-    reactors: [keyDestruction, outbox, switchOffNotifications, wiping.reactor, testDataReset],
+    reactors: [keyDestruction, outbox, switchOffNotifications, erasure.reactor, testDataReset],
     newId,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
       liveNotifier.notify(moved)
-      wiping.onCommitted()
+      erasure.onCommitted()
     },
     onOutdated,
     onGroup,
@@ -411,8 +413,8 @@ async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean
   return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
 }
 
-const ownPartOf = (store: EventStore, pool: Pool, { whereLives }: CoreOptions): EventStore =>
-  whereLives && isOutside(store) ? ownStreams(store, pool, whereLives) : store
+const ownPartOf = (store: EventStore, pool: Pool, { resolvePlacement }: CoreOptions): EventStore =>
+  resolvePlacement && isOutside(store) ? ownStreams(store, pool, resolvePlacement) : store
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store

@@ -89,7 +89,7 @@ async function giveUp({ databaseUrl, ownerUrl, config, eventStoreUrl, hooks, tel
   const whole = createEventStoreDb(eventStoreUrl)
   try {
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
-    const store = hooks ? ownStreams(whole, pool, hooks.whereLives) : whole
+    const store = hooks ? ownStreams(whole, pool, hooks.resolvePlacement) : whole
     const keys = createPersonKeys(pool, createVault(loadMasterKeys(config)))
     const lost = await declareAllKeysLost({ pool, store, model: readModel, keys })
     if (lost > 0) tell(`${lost} keys of persons are lost: what they sealed is empty from now on`)

@@ -31,7 +31,7 @@ interface Opening extends Pick<ServiceOptions, 'config' | 'onFailure'> {
 async function openPostgres({ config, log, closing, onFailure }: Opening): Promise<Addresses> {
   let [databaseUrl, ownerUrl] = [config.DATABASE_URL, config.DATABASE_OWNER_URL]
   if (databaseUrl === undefined) {
-    const starting = startEmbedded({ dataDir: config.DATA_DIR, onTrouble: log, onGivenUp: onFailure })
+    const starting = startEmbedded({ dataDir: config.DATA_DIR, log, onFailure })
     // Also closes it if the process is stopped during the start.
     closing.push(async () => (await starting.catch(() => null))?.stop())
     ;({ url: databaseUrl, ownerUrl } = await starting)
@@ -76,7 +76,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       const demoFile = isApi ? await seed(main) : null
       app.open(shards.health, isApi ? shards.serve() : undefined)
       isOpen = true
-      logger.info({ roles: config.ROLES }, 'at work')
+      logger.info({ roles: config.ROLES }, 'service started')
       if (isApi) welcome(config.PUBLIC_URL, demoFile)
     },
     async stop() {

@@ -179,7 +179,7 @@ function rolesOf(shared: SharedServices): RunningRole[] {
 }
 
 export const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
-  stop().catch((error: unknown) => log('something could not be stopped', error))
+  stop().catch((error: unknown) => log('a part of the service did not stop', error))
 
 function watchCore(
   metrics: ShardMetrics,

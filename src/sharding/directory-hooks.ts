@@ -15,7 +15,7 @@ export interface DirectoryHooks {
   readonly onForgotten: (former: readonly FormerEmails[]) => void
   /** Database of login limits. */
   readonly logins: () => Pool
-  readonly whereLives: ResolvePlacement
+  readonly resolvePlacement: ResolvePlacement
 }
 
 /** `shards` are the additional shards. */
@@ -33,6 +33,6 @@ export function createDirectoryHooks(
     reserve: createNameReserver(over, shard),
     logins: () => over.directory.pool,
     onForgotten: (former) => void Promise.all(former.map(forget)),
-    whereLives: createPlacementResolver({ shard, directory: over.directory, shards }),
+    resolvePlacement: createPlacementResolver({ shard, directory: over.directory, shards }),
   }
 }

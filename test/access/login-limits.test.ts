@@ -41,19 +41,19 @@ describe('login limits', () => {
   })
 
   it('allow unauthenticated clients 50 a minute per address, 200 per network and 1,200 in total [TOKEN-7]', async () => {
-    const stranger = countersOf(attempt()).filter(({ standing }) => standing === 'stranger')
-    expect(stranger.map(({ perMinute, perHour }) => [perMinute, perHour])).to.deep.equal([
+    const unknown = countersOf(attempt()).filter(({ standing }) => standing === 'unknown')
+    expect(unknown.map(({ perMinute, perHour }) => [perMinute, perHour])).to.deep.equal([
       [10, 60],
       [50, 500],
       [200, 2_000],
       [1_200, 20_000],
     ])
-    for (const { key, perMinute } of stranger) {
+    for (const { key, perMinute } of unknown) {
       await api.core.pool.query(
         `insert into ops.login_failures values ($1, now() + interval '50 s', $2, now() + interval '59 min', $2)`,
         [key, perMinute - 1],
       )
-      expect(await count()).to.include({ kind: 'admitted', standing: 'stranger' })
+      expect(await count()).to.include({ kind: 'admitted', standing: 'unknown' })
       const { rows } = await api.core.pool.query('select key from ops.login_failures')
       expect(await count()).to.deep.equal({ kind: 'limited', retryAfter: 50 })
       // The refused attempt was not counted in other windows.
@@ -70,13 +70,13 @@ describe('login limits', () => {
   it('recognise a device and a network per account, and a device also for another account [TOKEN-10]', async () => {
     const device = randomBytes(32)
     const shown = { proof: { device, token: null } }
-    expect(await count(shown)).to.include({ standing: 'stranger', isDeviceKnown: false })
+    expect(await count(shown)).to.include({ standing: 'unknown', isDeviceKnown: false })
     await remember('203.0.113.9', device)
     expect(await count(shown)).to.include({ standing: 'device', isDeviceKnown: true })
     expect(await count({ address: '203.0.113.77' })).to.include({ standing: 'network' })
-    expect(await count({ address: '203.0.114.9' })).to.include({ standing: 'stranger' })
+    expect(await count({ address: '203.0.114.9' })).to.include({ standing: 'unknown' })
     email = 'outra@loja.example'
-    expect(await count(shown)).to.include({ standing: 'stranger', isDeviceKnown: true })
+    expect(await count(shown)).to.include({ standing: 'unknown', isDeviceKnown: true })
     expect(await count({ proof: 'inside' })).to.include({ standing: 'device' })
   })
 
@@ -108,7 +108,7 @@ describe('login limits', () => {
     const { rows } = await api.core.pool.query('select count(*)::int as kept from ops.login_origins')
     expect(rows[0].kept).to.be.at.most(50 + 3)
     expect(await count({ proof: { device, token: null } })).to.include({ standing: 'device' })
-    expect(await count({ address: '10.0.1.1' })).to.include({ standing: 'stranger' })
+    expect(await count({ address: '10.0.1.1' })).to.include({ standing: 'unknown' })
   })
 
   it('delete expired counts and old origins', async () => {

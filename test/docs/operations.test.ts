@@ -69,7 +69,7 @@ async function loggedMessages(): Promise<string[]> {
   const sources = await Promise.all(
     files.filter((file) => !NOT_THE_SERVICE.test(file)).map((file) => readFile(join('src', file), 'utf8')),
   )
-  const calls = /\b(?:log|warn|onTrouble|logger\.\w+)\(\s*(?:\{[^}]*\},\s*)?'([^']+)'/g
+  const calls = /\b(?:log|warn|log|logger\.\w+)\(\s*(?:\{[^}]*\},\s*)?'([^']+)'/g
   return sources.flatMap((source) => [...source.matchAll(calls)].map(([, message = '']) => message))
 }
 

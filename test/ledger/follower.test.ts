@@ -51,8 +51,8 @@ describe('follower of a store outside Postgres', () => {
     await Promise.all([harness.close(), pool.end()])
   })
 
-  const options = (whereLives?: ResolvePlacement): CatchUpSubscriptionOptions => ({
-    whereLives,
+  const options = (resolvePlacement?: ResolvePlacement): CatchUpSubscriptionOptions => ({
+    resolvePlacement,
     pool,
     store,
     model: counterModel,
@@ -169,11 +169,11 @@ describe('follower of a store outside Postgres', () => {
   describe('of a store shared by several shards', () => {
     const told = (answers: Record<number, Placement>): ResolvePlacement & { asked: number[] } => {
       const asked: number[] = []
-      const whereLives = async (companyIds: readonly number[]) => {
+      const resolvePlacement = async (companyIds: readonly number[]) => {
         asked.push(...companyIds)
         return new Map(companyIds.map((companyId) => [companyId, answers[companyId] ?? 'here']))
       }
-      return Object.assign(whereLives, { asked })
+      return Object.assign(resolvePlacement, { asked })
     }
     const moves = (companyId: number, move: string | null) =>
       harness.pool.query(
@@ -188,13 +188,13 @@ describe('follower of a store outside Postgres', () => {
       await left(3, [added(1, 'r-3')])
       await moves(4, 'left')
       await left(4, [added(1, 'r-4')])
-      const whereLives = told({ 2: 'elsewhere', 3: 'here' })
-      expect(await catchUpAll(options(whereLives))).to.equal(4)
-      expect(whereLives.asked, 'a row of its own comes before what others say').to.deep.equal([2, 3])
+      const resolvePlacement = told({ 2: 'elsewhere', 3: 'here' })
+      expect(await catchUpAll(options(resolvePlacement))).to.equal(4)
+      expect(resolvePlacement.asked, 'a row of its own comes before what others say').to.deep.equal([2, 3])
       await Promise.all([assertLedger(harness, 1, 1), assertLedger(harness, 3, 1)])
       expect(await Promise.all([2, 4].map(revisionOf))).to.deep.equal([undefined, -1])
       expect(await readSubscriptionCheckpoint(pool)).to.equal('3')
-      follower = startCatchUpSubscription(options(whereLives))
+      follower = startCatchUpSubscription(options(resolvePlacement))
       await left(2, [added(1, 'r-5')], store.events('company-2').at(-1))
       await until(async () => (await readSubscriptionCheckpoint(pool)) === '4', { what: 'the checkpoint' })
       expect([await revisionOf(2), follower.lag()]).to.deep.equal([undefined, 0])

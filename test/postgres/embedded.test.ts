@@ -239,8 +239,8 @@ describe('embedded Postgres', function () {
       startEmbedded({
         dataDir,
         settings,
-        onTrouble: (message) => troubles.push(message),
-        onGivenUp: () => {
+        log: (message) => troubles.push(message),
+        onFailure: () => {
           givenUp += 1
         },
         ...(restarts !== undefined && { restarts }),

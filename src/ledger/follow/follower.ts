@@ -24,7 +24,7 @@ const TICK_MS = 250
 export interface CatchUpSubscriptionOptions extends CatchUpOptions {
   readonly store: OutsideStore
   /** Present if there are several shards (SHARD-90). */
-  readonly whereLives?: ResolvePlacement | undefined
+  readonly resolvePlacement?: ResolvePlacement | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -184,12 +184,12 @@ interface Look {
  * Drops companies without unapplied notes, and those on other shards. A company on this shard without a ledger gets
  * one. Companies that migrate or have an unknown placement are checked again later; nothing is applied for them.
  */
-async function look({ pool, whereLives }: CatchUpSubscriptionOptions, tracker: CheckpointTracker): Promise<Look> {
+async function look({ pool, resolvePlacement }: CatchUpSubscriptionOptions, tracker: CheckpointTracker): Promise<Look> {
   const noted = tracker.behind()
   const behind = new Map<number, number>()
   const moving = new Set<number>()
   if (noted.size === 0) return { behind, moving }
-  for (const [companyId, { lives, revision }] of await resolvePlacements(pool, [...noted.keys()], whereLives)) {
+  for (const [companyId, { lives, revision }] of await resolvePlacements(pool, [...noted.keys()], resolvePlacement)) {
     const last = noted.get(companyId) as number
     if (lives === 'leaving' || lives === 'arriving') moving.add(companyId)
     else if (lives === 'elsewhere') tracker.applied(companyId, last, performance.now())

@@ -19,22 +19,22 @@ export interface PlacedCompany {
   readonly revision: number | null
 }
 
-/** The company's own row takes precedence over the directory. Without `whereLives` there is a single shard. */
+/** The company's own row takes precedence over the directory. Without `resolvePlacement` there is a single shard. */
 export async function resolvePlacements(
   pool: Pool,
   companyIds: readonly number[],
-  whereLives: ResolvePlacement | undefined,
+  resolvePlacement: ResolvePlacement | undefined,
 ): Promise<Map<number, PlacedCompany>> {
   const { rows } = await pool.query<{ company_id: number; revision: number; move: MigrationState | null }>({
-    name: 'whereabouts',
+    name: 'placed_companies',
     text: 'select company_id, revision, move from ops.ledgers where company_id = any($1::bigint[])',
     values: [companyIds],
   })
   const found = new Map<number, PlacedCompany>()
   for (const { company_id, revision, move } of rows) found.set(company_id, { lives: livesBy(move), revision })
-  const strangers = companyIds.filter((companyId) => !found.has(companyId))
-  const told = strangers.length > 0 ? await whereLives?.(strangers) : undefined
-  for (const companyId of strangers) found.set(companyId, { lives: told?.get(companyId) ?? 'here', revision: null })
+  const unknown = companyIds.filter((companyId) => !found.has(companyId))
+  const placed = unknown.length > 0 ? await resolvePlacement?.(unknown) : undefined
+  for (const companyId of unknown) found.set(companyId, { lives: placed?.get(companyId) ?? 'here', revision: null })
   return found
 }
 
@@ -50,10 +50,10 @@ const BATCH_STREAMS = 1_000
  * Restricts a store to the streams of this shard's companies: other shards use it too, or companies have left
  * (SHARD-90).
  */
-export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLives?: ResolvePlacement): S {
+export function ownStreams<S extends EventStore>(store: S, pool: Pool, resolvePlacement?: ResolvePlacement): S {
   async function* own(streams: readonly string[]): AsyncGenerator<string> {
     const ids = streams.map(companyIdOfStream).filter((companyId) => companyId !== null)
-    const found = await resolvePlacements(pool, ids, whereLives)
+    const found = await resolvePlacements(pool, ids, resolvePlacement)
     for (const stream of streams) {
       const lives = found.get(companyIdOfStream(stream) ?? 0)?.lives
       if (lives === 'unknown')
