@@ -87,8 +87,9 @@ describe('contract document', () => {
     for (const { node, id } of operations) {
       const reply = Object.entries(node.responses ?? {}).find(([status]) => status < '300')?.[1]
       const schema = reply.content?.['application/json']?.schema
+      const { properties } = contract.components?.schemas?.[schema?.$ref.split('/').pop()] ?? ({} as Json)
       // A receipt is the whole response, without `data`.
-      const data = schema?.$ref ? schema : schema?.properties.data
+      const data = properties?.data ?? schema
       const name = (data?.$ref ?? data?.items?.$ref)?.split('/').pop()
       if (name)
         expect(
