@@ -12,7 +12,7 @@ export function isGtin(digits: string): boolean {
 const GTIN = 'deve ser um GTIN de 8, 12, 13 ou 14 dígitos, com o dígito verificador certo'
 
 /** What fiscal documents have in the place of a GTIN that a product does not have. */
-const NO_GTIN = 'SEM GTIN'
+export const NO_GTIN = 'SEM GTIN'
 
 /** GTIN for fiscal documents, `cEAN`; `SEM GTIN` is parsed to null (ITEM-10). */
 export const Gtin = z

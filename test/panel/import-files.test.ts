@@ -19,7 +19,7 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
       ['an unquoted semicolon in a name', 'SKU;Nome;Preço\nA1;Café; moído;18,90', '18,90'],
     ] as const)
       it(`make ${what} an error of its line [PANEL-350]`, async () => {
-        const { check, done } = await importOf(ITEMS, file)
+        const { done } = await importOf(ITEMS, file)
         expect(check).to.match(/Com erro 1/)
         expect(check).to.include(`sobra "${cell}"`)
         expect(done).to.not.include('Arquivo importado')
@@ -427,6 +427,17 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
       expect(check).to.include('há dois documentos')
       expect((await customers()).map(({ phone }) => phone)).to.deep.equal(['11987654321', '1133334444'])
     })
+  })
+
+  it('take SEM GTIN as no GTIN, and as no barcode [ITEM-10]', async () => {
+    const file = 'SKU;Nome;Preço;EAN;cEAN\nA1;Café;1,00;SEM GTIN;SEM GTIN\nA2;Chá;2,00;SEM GTIN;7891234567895'
+    const { done } = await importOf(ITEMS, file)
+    expect(done).to.match(/Criados 2/)
+    const codes = (await items()).map(({ barcode, gtin }) => [barcode, gtin])
+    expect(codes).to.have.deep.members([
+      [null, null],
+      [null, '7891234567895'],
+    ])
   })
 
   describe('spellings', () => {

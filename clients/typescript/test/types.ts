@@ -19,6 +19,7 @@ export async function typedCalls(): Promise<void> {
       | 'invalid_token'
       | 'plan_required'
       | 'insufficient_scope'
+      | 'request_timeout'
       | 'duplicate_resource'
       | 'idempotency_key_reuse'
       | 'person_forgotten'
