@@ -4,7 +4,7 @@ import { createApiAuthenticator, type QuotaLimits } from '#access/api-authentica
 import { KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
-import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
+import { type AddressLimit, createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'

@@ -19,7 +19,7 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
       ['an unquoted semicolon in a name', 'SKU;Nome;Preço\nA1;Café; moído;18,90', '18,90'],
     ] as const)
       it(`make ${what} an error of its line [PANEL-350]`, async () => {
-        const { done } = await importOf(ITEMS, file)
+        const { check, done } = await importOf(ITEMS, file)
         expect(check).to.match(/Com erro 1/)
         expect(check).to.include(`sobra "${cell}"`)
         expect(done).to.not.include('Arquivo importado')

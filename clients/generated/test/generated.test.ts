@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const FOLDER = fileURLToPath(new URL('..', import.meta.url))
 const OUT = `${FOLDER}out`
 const TSX = import.meta.resolve('tsx')
-const COMPILER = fileURLToPath(import.meta.resolve('typescript/package.json')).replace('package.json', 'bin/tsc')
+const COMPILER = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
 
 /** Runs a program in a folder, by default that of the clients. Its output is that of a failure too. */
 async function running(command: string, args: readonly string[], env: object = {}, cwd = FOLDER): Promise<string> {
@@ -42,7 +42,7 @@ function hasDotnet(): boolean {
 
 describe('clients generated from the contract', function () {
   // Compilers of other languages, on a machine that may be busy.
-  this.timeout(300_000)
+  this.timeout(600_000)
   const { api, company } = useCompanyPerTest()
 
   before('generate clients from the contract as the service shows it', async () => {
