@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { bareTaxNumber, isCnpj, isCpf } from '#domain/tax-number.ts'
+import { bareTaxNumber, isCnpj, isCpf, TAX_NUMBER_PATTERN } from '#domain/tax-number.ts'
 import { boundedText, Email, nameText, Phone } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import type { PersonFields } from '#projections/people.ts'
@@ -34,6 +34,7 @@ export const Document = z
   .string(expects(DOCUMENT))
   .overwrite(bareTaxNumber)
   .refine((value) => isCpf(value) || isCnpj(value), DOCUMENT)
+  .meta({ pattern: TAX_NUMBER_PATTERN })
 
 const optionalShape = {
   /** Default: derived from the document. */

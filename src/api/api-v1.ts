@@ -52,6 +52,8 @@ export const V1_ROUTES: readonly Route[] = [
 export interface ApiOptions extends RouteContext {
   readonly authenticator: ApiAuthenticator
   readonly addresses: AddressLimit
+  /** Where clients reach the service, for the contract. */
+  readonly publicUrl: string
   /** Memory for request bodies. */
   readonly bodies: MemoryBudget
   /** Limits requests with large bodies. */
@@ -76,7 +78,7 @@ export function apiV1(options: ApiOptions): Router {
   const limitAnonymous = limitUnauthenticatedBy(options.addresses)
   router.use(forbidCaching)
   router.use(requireHttps(limitAnonymous))
-  router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
+  router.all('/openapi.json', serveContract(V1_ROUTES, options.publicUrl, limitAnonymous, options.compress))
   router.use(logRequests(options.calls))
   router.use(authenticate(options.authenticator, limitAnonymous, MAX_BODY_BYTES))
   const readBody = [

@@ -11,8 +11,15 @@ export function isGtin(digits: string): boolean {
 
 const GTIN = 'deve ser um GTIN de 8, 12, 13 ou 14 dígitos, com o dígito verificador certo'
 
-/** GTIN for fiscal documents, `cEAN` (ITEM-10). */
-export const Gtin = z.string(expects(GTIN)).refine(isGtin, GTIN)
+/** What fiscal documents have in the place of a GTIN that a product does not have. */
+export const NO_GTIN = 'SEM GTIN'
+
+/** GTIN for fiscal documents, `cEAN`; `SEM GTIN` is parsed to null (ITEM-10). */
+export const Gtin = z
+  .string(expects(GTIN))
+  .refine((text) => text === NO_GTIN || isGtin(text), GTIN)
+  .meta({ pattern: `^(?:\\d{8}|\\d{12,14}|${NO_GTIN})$` })
+  .transform((text) => (text === NO_GTIN ? null : text))
 
 /** Digits, bare or punctuated as in the tables of the tax authorities; parsed to digits. */
 const code = (form: RegExp, message: string) =>

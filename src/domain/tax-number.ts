@@ -18,6 +18,9 @@ export function isCnpj(text: string): boolean {
   return /^[0-9A-Z]{12}\d{2}$/.test(text) && !isRepeated(text) && cnpj.isValid(text, true)
 }
 
+/** Shape of a CPF or CNPJ with any punctuation, without its check digits, for the contract. */
+export const TAX_NUMBER_PATTERN = '^[\\s./-]*(?:(?:\\d[\\s./-]*){11}|(?:[0-9A-Za-z][\\s./-]*){12}(?:\\d[\\s./-]*){2})$'
+
 /** CPF or CNPJ without punctuation, in upper case. */
 export const bareTaxNumber = (text: string): string => text.replace(/[\s./-]/g, '').toUpperCase()
 

@@ -83,6 +83,7 @@ export const Phone = z
   .refine((value) => !DECIMAL_PHONE.test(value), { error: PHONE, abort: true })
   .overwrite((value) => value.replace(/[\s+().-]/g, ''))
   .refine((value) => /^\d{6,20}$/.test(value), PHONE)
+  .meta({ pattern: '^[\\s+().-]*(?:\\d[\\s+().-]*){6,20}$' })
 
 const ID = 'deve ser um número inteiro positivo'
 

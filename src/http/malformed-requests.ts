@@ -2,9 +2,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import type { Response } from 'express'
+import type { Rate } from '#access/api-authenticator.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import { JSON_TYPE } from './answer.ts'
 import type { AnswerProblem } from './middleware/problem-handler.ts'
 import { SECURITY_HEADERS } from './middleware/security-headers.ts'
+import { rateHeaders } from './middleware/unauthenticated-clients.ts'
 import { httpStatusOf, Problem, type ProblemCode, problemBody } from './problems.ts'
 import { type Pace, type ReaderPace, watchPace, watchReaders } from './slow-clients.ts'
 
@@ -12,6 +15,8 @@ export interface MalformedRequestOptions {
   /** Ids of requests that reach no route. */
   readonly newId: () => string
   readonly answer: AnswerProblem
+  /** Counts requests that reach no route, whose path may be one of API v1 (RATE-2). */
+  readonly addresses: AddressLimit
   readonly pace: Pace & ReaderPace
 }
 
@@ -28,7 +33,7 @@ interface ConnectionState {
  * HTTP, oversized headers, incomplete requests. Also closes connections whose client reads no answer.
  */
 export function answerMalformed(server: Server, options: MalformedRequestOptions): void {
-  const { newId, pace } = options
+  const { pace } = options
   const states = new WeakMap<object, ConnectionState>()
   const stateOf = (socket: object): ConnectionState => {
     const state = states.get(socket) ?? { last: null, unanswered: new Set(), isRefused: false }
@@ -69,7 +74,7 @@ export function answerMalformed(server: Server, options: MalformedRequestOptions
   })
   // A server may ignore an expectation (RFC 9110); Node would refuse unknown ones.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-  server.on('connect', (_request, socket: Socket) => sendLastAnswer(socket, 'method_not_allowed', newId()))
+  server.on('connect', (_request, socket: Socket) => void answerLast(socket, 'method_not_allowed', options))
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     refuseConnection(socket, problemOf(error.code)),
@@ -104,7 +109,7 @@ async function refuse(
   { last, unanswered }: ConnectionState,
   socket: Socket,
   code: ProblemCode,
-  { newId, answer }: MalformedRequestOptions,
+  options: MalformedRequestOptions,
 ): Promise<void> {
   if (last && !last.request.complete) {
     // The unreadable part is the body of a request that already has its route, and perhaps its answer.
@@ -114,20 +119,31 @@ async function refuse(
       return
     }
     response.locals.isRefused = true
-    answer(response, new Problem(code, undefined, { Connection: 'close' }))
+    options.answer(response, new Problem(code, undefined, { Connection: 'close' }))
     return
   }
   await Promise.all([...unanswered].map((response) => new Promise((done) => response.once('close', done))))
-  sendLastAnswer(socket, code, newId())
+  await answerLast(socket, code, options)
 }
 
-function sendLastAnswer(socket: Socket, code: ProblemCode, requestId: string): void {
+async function answerLast(
+  socket: Socket,
+  code: ProblemCode,
+  { newId, addresses }: MalformedRequestOptions,
+): Promise<void> {
+  const rate = await addresses.consume(socket.remoteAddress ?? '')
+  if (socket.writable) sendLastAnswer(socket, code, newId(), rate)
+  else socket.destroy()
+}
+
+function sendLastAnswer(socket: Socket, code: ProblemCode, requestId: string, rate: Rate): void {
   const body = Buffer.from(problemBody(new Problem(code), requestId))
   const head = [
     `HTTP/1.1 ${httpStatusOf(code)} ${code}`,
     `X-Request-Id: ${requestId}`,
     `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${body.length}`,
+    ...rateHeaders(rate).map(([name, value]) => `${name}: ${value}`),
     'Cache-Control: no-store',
     ...SECURITY_HEADERS.map(([name, value]) => `${name}: ${value}`),
     'Connection: close',

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import { Problem } from '#http/problems.ts'
@@ -53,7 +52,7 @@ export async function sendFile(
   if (request.method === 'HEAD') return void response.end()
   const signal = AbortSignal.timeout(moment ? visit.context.asOf.timeoutMs : LONGEST_SENDING_MS)
   try {
-    await pipeline(Readable.from(partsOf(table), { highWaterMark: 1 }), response, { signal })
+    await pipeline(partsOf(table), response, { signal })
   } catch (error) {
     if (!response.closed) visit.context.log('panel: CSV download failed', error, response.locals.requestId as string)
     response.destroy()

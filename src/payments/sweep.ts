@@ -59,7 +59,7 @@ export interface SweepOptions {
 export const startSweep = (given: SweepOptions, every_ms = everyMs(given.schedule)): Repetition =>
   repeat(createSweep(given, outagesRarely), every_ms, (error) => given.log('payments: sweep failed', error))
 
-/** An outage is met again at every turn, and told every 15 minutes: that of the sandbox apart from that of the provider. */
+/** An outage is met again at every turn, and told every 15 minutes. */
 const OUTAGE_TOLD_MS = 900_000
 
 function outagesRarely(log: SweepOptions['log']): SweepOptions['log'] {
@@ -72,6 +72,13 @@ function outagesRarely(log: SweepOptions['log']): SweepOptions['log'] {
   }
 }
 
+/** Of test companies: their sandbox runs only while it is tried, so that its absence is no error of the service. */
+const exceptAbsence =
+  (log: SweepOptions['log']): SweepOptions['log'] =>
+  (message, error) => {
+    if (!(error instanceof ProviderUnavailable)) log(message, error)
+  }
+
 /**
  * Runs that deal with everything that is due. Orders of test companies have a lane of their own: the sandbox that they ask may be away
  * while the provider answers.
@@ -80,7 +87,10 @@ export function createSweep(
   options: SweepOptions,
   logOf = (log: SweepOptions['log']) => log,
 ): (stopping: AbortSignal) => Promise<number> {
-  const lanes = [false, true].map((isTest) => createLane({ ...options, log: logOf(options.log) }, isTest))
+  const lanes = [false, true].map((isTest) => {
+    const log = logOf(options.log)
+    return createLane({ ...options, log: isTest ? exceptAbsence(log) : log }, isTest)
+  })
   return async (stopping) => {
     const applied = await Promise.all(lanes.map((run) => run(stopping)))
     return applied.reduce((sum, count) => sum + count)

@@ -4,7 +4,7 @@ import { createApiAuthenticator, type QuotaLimits } from '#access/api-authentica
 import { KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
-import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
+import { type AddressLimit, createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
@@ -131,25 +131,33 @@ function openShared({ watchShared }: InterfaceFigures) {
 
 /** Shared by the interfaces of all shards of a process. Closed after the last of them. */
 export interface CommonServices {
-  readonly options: ReturnType<typeof commonOf>
+  readonly options: ReturnType<typeof commonOf> & Pick<InterfaceOptions, 'addresses'>
   /** Null without a mail server. */
   readonly mailer: Mailer | null
   close(): void
 }
 
-export function openCommon(config: Config, metrics: InterfaceFigures, newId: () => string): CommonServices {
+/** `addresses` is that of `openAddressLimit`. */
+export function openCommon(
+  config: Config,
+  metrics: InterfaceFigures,
+  addresses: AddressLimit,
+  newId: () => string,
+): CommonServices {
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
-  return { options: commonOf(config, metrics, newId), mailer, close: () => mailer?.close() }
+  const options = { ...commonOf(config, metrics, newId), addresses }
+  return { options, mailer, close: () => mailer?.close() }
 }
 
+/** Limit of clients without a key or login, for all answers of a process. */
+export const openAddressLimit = (config: Config): AddressLimit => createAddressLimit(limitsOf(config))
+
 function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string) {
-  const limits = limitsOf(config)
   return {
-    limits,
+    limits: limitsOf(config),
     panelLimits: panelLimitsOf(config),
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),
-    addresses: createAddressLimit(limits),
     calls: createMinuteLimit({ perMinute: config.SYNC_QUOTA_PER_MINUTE }),
     ...openShared(metrics),
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),

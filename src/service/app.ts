@@ -1,14 +1,16 @@
 import type { Server } from 'node:http'
-import express, { type RequestHandler, type Response, type Router } from 'express'
+import express, { type RequestHandler, type Router } from 'express'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
 import { serveProofKeys } from '#api/proof-keys.ts'
 import { serveVerifier } from '#api/verifier-file.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
 import { type ObservedRequest, observe, requestId } from '#http/middleware/observe.ts'
-import { answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
+import { type AnswerProblem, answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { securityHeaders } from '#http/middleware/security-headers.ts'
 import { foldForwardedProto, requireHost } from '#http/middleware/transport.ts'
+import { answerCounted } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { type ServerLimits, serverOf } from '#http/server.ts'
 import type { TlsFiles } from '#http/tls.ts'
@@ -29,6 +31,8 @@ import { type CheckHealth, probes } from './health.ts'
 export interface AppOptions {
   /** Express's `trust proxy`: the proxies trusted for X-Forwarded-*. */
   readonly trustProxy: string | boolean | number
+  /** Limit of clients without a key or login, shown by answers of API v1 to requests that were not counted before. */
+  readonly addresses: AddressLimit
   /** Generates the UUID of a request. */
   readonly newId: () => string
   readonly isStopping: () => boolean
@@ -60,6 +64,7 @@ const RETRY_AFTER_SECONDS = '5'
 export function createApp(options: AppOptions): App {
   const {
     trustProxy,
+    addresses,
     newId,
     isStopping,
     isOver = () => false,
@@ -71,6 +76,7 @@ export function createApp(options: AppOptions): App {
     log,
   } = options
   let health: CheckHealth | null = null
+  const answerInShape = createAnswers(addresses)
   const app = express()
   app.set('trust proxy', trustProxy)
   app.set('etag', false)
@@ -95,6 +101,7 @@ export function createApp(options: AppOptions): App {
     server: serverOf(app, {
       newId,
       answer: answerInShape,
+      addresses,
       tls,
       ...(onTlsError && { onTlsError }),
       ...(limits && { limits }),
@@ -132,6 +139,8 @@ export function interfaceRouter(options: InterfaceOptions): Router {
   return router
 }
 
+const OF_API = /^(?:https?:\/\/[^/]*)?\/api\/v1(?![^/?])/i
+
 /** Paths below /api outside API v1 belong to tills and get their error shape. A request line may hold a whole URL. */
 const OF_TILLS = /^(?:https?:\/\/[^/]*)?\/api(?!\/v1(?![^/?]))(?![^/?])/i
 
@@ -139,10 +148,14 @@ const OF_VISITORS = new RegExp(`^${PANEL}(?![^/?])`)
 const OF_BUYERS = new RegExp(`^${CHECKOUT}(?![^/?])`)
 
 /** Answers a request that reached no interface, in the error shape of the one it addressed. */
-function answerInShape(response: Response, problem: Problem): void {
-  const { originalUrl } = response.req
-  if (OF_TILLS.test(originalUrl)) answerTill(response, problem)
-  else if (OF_VISITORS.test(originalUrl)) answerVisitor(response, problem)
-  else if (OF_BUYERS.test(originalUrl)) answerBuyer(response, problem)
-  else answerProblem(response, problem)
+function createAnswers(addresses: AddressLimit): AnswerProblem {
+  const answerIntegrator = answerCounted(addresses, answerProblem)
+  return (response, problem) => {
+    const { originalUrl } = response.req
+    if (OF_API.test(originalUrl)) answerIntegrator(response, problem)
+    else if (OF_TILLS.test(originalUrl)) answerTill(response, problem)
+    else if (OF_VISITORS.test(originalUrl)) answerVisitor(response, problem)
+    else if (OF_BUYERS.test(originalUrl)) answerBuyer(response, problem)
+    else answerProblem(response, problem)
+  }
 }

@@ -7,7 +7,7 @@ import { withTestsAt } from '#payments/store-account.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { assertSupported } from '#postgres/requirements.ts'
 import { createMetrics, type Metrics } from '#service/metrics/metrics.ts'
-import { seed } from './api.ts'
+import { openAddressLimit, seed } from './api.ts'
 import { createApp } from './app.ts'
 import { type Log, logOf } from './log.ts'
 import type { SeedDemo } from './role.ts'
@@ -57,10 +57,12 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   let listening: ListeningServer | null = null
   /** Opened resources, closed in reverse order. */
   const closing: (() => Promise<void>)[] = []
-  const shards = createServedShards({ config, metrics, logger, log, seedDemo, onFailure })
+  const addressLimit = openAddressLimit(config)
+  const shards = createServedShards({ config, metrics, addresses: addressLimit, logger, log, seedDemo, onFailure })
 
   const app = createApp({
     ...appSettings(config, metrics),
+    addresses: addressLimit,
     isStopping: () => stopping,
     isOver: shards.isOver,
     onTlsError: (error) => log('a renewed certificate cannot be used', error),

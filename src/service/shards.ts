@@ -1,4 +1,5 @@
 import type { RequestHandler, Router } from 'express'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Repetition } from '#background/repeat.ts'
 import { type Addresses, addressesOf, configOf } from '#config/config.ts'
 import { DEFAULT_SHARD, type NamedUrl } from '#config/databases.ts'
@@ -40,6 +41,7 @@ export interface ServedShards {
 
 interface ShardsOptions extends Omit<ShardOptions, 'metrics' | 'masterKeys' | 'directory'> {
   readonly metrics: Metrics
+  readonly addresses: AddressLimit
 }
 
 export const createServedShards = (options: ShardsOptions): ServedShards =>
@@ -57,7 +59,7 @@ function oneShard(options: ShardsOptions): ServedShards {
       return shared
     },
     serve() {
-      common = openCommon(options.config, options.metrics, newId)
+      common = openCommon(options.config, options.metrics, options.addresses, newId)
       main.succeed()
       return main.serve(common)
     },
@@ -159,10 +161,10 @@ function lookAfter(
 
 /** Access shared by the interfaces of all shards. */
 function openServed(
-  { config, metrics, log }: ShardsOptions,
+  { config, metrics, addresses, log }: ShardsOptions,
   { directory, shards }: Pick<PersonDirectory, 'directory'> & { readonly shards: Shards<Core> },
 ): { readonly common: CommonServices; readonly access: InterfaceAccess } {
-  const common = openCommon(config, metrics, newId)
+  const common = openCommon(config, metrics, addresses, newId)
   const access = createShardedAccess({
     directory,
     shards,

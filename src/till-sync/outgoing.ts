@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
@@ -86,5 +85,5 @@ async function transmit(response: Response, chunks: readonly Buffer[]): Promise<
   }
   const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
   // Disconnects a till that has gone or takes too long. Content-Length tells it that the answer is incomplete.
-  await pipeline(Readable.from(chunks), response, { signal }).catch(() => response.destroy())
+  await pipeline(chunks, response, { signal }).catch(() => response.destroy())
 }

@@ -2,11 +2,14 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect } from 'chai'
 import type { z } from 'zod'
 import { V1_ROUTES } from '#api/api-v1.ts'
+import { contractOf } from '#api/contract/document.ts'
+import { CreateItemInput } from '#commands/catalog/items.ts'
+import { CreateCustomerInput } from '#commands/people/customers.ts'
 import { LinesInput } from '#commands/sales/lines.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { deliveryHeaders } from '#webhooks/signature.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
-import { type Json, send, startApi, type TestApi } from '../support/api.ts'
+import { type Json, PUBLIC_URL, send, startApi, type TestApi } from '../support/api.ts'
 import { contract, expectDocumentedMessage, expectExample, operations } from '../support/contract.ts'
 import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
@@ -87,8 +90,9 @@ describe('contract document', () => {
     for (const { node, id } of operations) {
       const reply = Object.entries(node.responses ?? {}).find(([status]) => status < '300')?.[1]
       const schema = reply.content?.['application/json']?.schema
+      const { properties } = contract.components?.schemas?.[schema?.$ref.split('/').pop()] ?? ({} as Json)
       // A receipt is the whole response, without `data`.
-      const data = schema?.$ref ? schema : schema?.properties.data
+      const data = properties?.data ?? schema
       const name = (data?.$ref ?? data?.items?.$ref)?.split('/').pop()
       if (name)
         expect(
@@ -114,6 +118,86 @@ describe('contract document', () => {
   })
 })
 
+describe('contract for generators', () => {
+  /** Each schema of the contract, with its place. */
+  function schemasIn(node: Json, place = ''): (readonly [place: string, schema: Json])[] {
+    if (typeof node !== 'object' || node === null) return []
+    const inner = Object.entries(node).flatMap(([member, value]) =>
+      /^(?:examples?|default|enum|const)$/.test(member) ? [] : schemasIn(value, `${place}/${member}`),
+    )
+    return [[place, node], ...inner]
+  }
+  const schemas = schemasIn(contract)
+  const { components } = JSON.parse(JSON.stringify(contract))
+  const isNull = ({ type }: Json) => type === 'null'
+
+  it('names every body of a request and of a success [HTTP-60]', () => {
+    const unnamed = operations.flatMap(({ id, node: { requestBody, responses } }) => {
+      const successes = Object.entries<Json>(responses ?? {}).filter(([status]) => status < '300')
+      const bodies: Json[] = [requestBody, ...successes.map(([, response]) => response)]
+      const shown = bodies.flatMap((body) => Object.values<Json>(body?.content ?? {}))
+      return shown.every(({ schema }) => schema.$ref) ? [] : [id]
+    })
+    expect(unnamed).to.deep.equal([])
+  })
+
+  it('writes null as a type of a plain value, and as an alternative of others [HTTP-60]', () => {
+    const others = schemas.filter(([, { anyOf = [] }]) => Array.isArray(anyOf) && anyOf.some(isNull))
+    expect(others.map(([place]) => place)).to.deep.equal([])
+    const { CatalogItem, Customer, Sale } = components.schemas
+    expect(CatalogItem.properties.sku.type).to.deep.equal(['string', 'null'])
+    expect(CatalogItem.properties.category_id.type).to.deep.equal(['integer', 'null'])
+    expect(Customer.properties.address.oneOf).to.deep.equal([
+      { $ref: '#/components/schemas/Address' },
+      { type: 'null' },
+    ])
+    expect(Sale.properties.customer.oneOf?.some(isNull)).to.equal(true)
+  })
+
+  it('has a size for every integer: 64 bits for ids [HTTP-60]', () => {
+    const integers = schemas.filter(([, { type }]) => [type].flat().includes('integer'))
+    expect(integers.length).to.be.above(100)
+    expect(integers.filter(([, { format }]) => !['int32', 'int64'].includes(format))).to.deep.equal([])
+    expect(components.schemas.CatalogItem.properties.id.format).to.equal('int64')
+    expect(components.schemas.PageMeta.properties.limit.format).to.equal('int32')
+  })
+
+  it('has 408 for every operation, a contact, and the address of the service [HTTP-60]', () => {
+    for (const { id, node } of operations) expect(node.responses, id).to.have.property('408')
+    const { info, servers } = contractOf(V1_ROUTES, `${PUBLIC_URL}/`)
+    expect(servers).to.deep.equal([{ url: `${PUBLIC_URL}/api/v1` }])
+    expect(info.contact).to.deep.equal({ name: 'Tillbook', url: `${PUBLIC_URL}/docs` })
+  })
+
+  const FORMS: Readonly<Record<string, { readonly takes: readonly string[]; readonly refuses: readonly string[] }>> = {
+    'CatalogItemInput.gtin': {
+      takes: ['96385074', '036000291452', '7891234567895', '17891234567892', 'SEM GTIN'],
+      refuses: ['', '7891', '789.1234567895', 'sem gtin', 'SEM GTIN '],
+    },
+    'CustomerInput.document': {
+      takes: ['529.982.247-25', '52998224725', '11.222.333/0001-81', '12.abc.345/01DE-35', ' 11222333000181 '],
+      refuses: ['', '5299822472', '529.982.247-2x', '11_222_333_0001_81'],
+    },
+    'CustomerInput.phone': {
+      takes: ['+55 (11) 98765-4321', '11987654321', '123456'],
+      refuses: ['', '12345', '11 9876x-4321', '123456789012345678901'],
+    },
+  }
+  for (const [field, { takes, refuses }] of Object.entries(FORMS)) {
+    it(`has the form of ${field} as a pattern, no narrower than the service [HTTP-60]`, () => {
+      const [name = '', member = ''] = field.split('.')
+      const pattern = new RegExp(components.schemas[name].properties[member].pattern)
+      const input = name === 'CustomerInput' ? CreateCustomerInput : CreateItemInput
+      for (const text of takes) {
+        expect(pattern.test(text), text).to.equal(true)
+        const body = { name: 'Café', ...(name === 'CatalogItemInput' && { price: '1.00' }), [member]: text }
+        expect(input.safeParse(body).error?.issues ?? [], text).to.deep.equal([])
+      }
+      for (const text of refuses) expect(pattern.test(text), text).to.equal(false)
+    })
+  }
+})
+
 describe('/api/v1/openapi.json', () => {
   const database = useDatabase()
   let api: TestApi
@@ -125,7 +209,7 @@ describe('/api/v1/openapi.json', () => {
   it('is served without a key, limited per IP address [HTTP-14]', async () => {
     const reply = await send(`${api.url}/api/v1/openapi.json`, 'GET')
     expect(reply.status).to.equal(200)
-    expect(reply.body).to.deep.equal(JSON.parse(JSON.stringify(contract)))
+    expect(reply.body).to.deep.equal(JSON.parse(JSON.stringify(contractOf(V1_ROUTES, PUBLIC_URL))))
     expect(reply.headers.get('content-type')).to.equal('application/json; charset=utf-8')
     expect(reply.headers.get('x-request-id')).to.be.a('string')
     expect(expectRate(reply)).to.include({ limit: 5, remaining: 4 })

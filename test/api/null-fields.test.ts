@@ -8,6 +8,7 @@ type Schema = {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
   readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
@@ -21,7 +22,8 @@ const resolved = (schema: Schema): Schema => {
 
 const alternativesOf = (schema: Schema): Schema[] => {
   const found = resolved(schema)
-  return found.anyOf ? found.anyOf.flatMap(alternativesOf) : [found]
+  const choices = found.anyOf ?? found.oneOf
+  return choices ? choices.flatMap(alternativesOf) : [found]
 }
 
 /** Paths of optional fields, at any depth, that refuse null. */

@@ -207,9 +207,9 @@ describe('instants after a change of the time zone', () => {
     const visit = (node: Json): void => {
       if (typeof node !== 'object' || node === null) return
       for (const [name, field] of Object.entries<Json>(node.properties ?? {})) {
-        const kinds = [field, ...(field.anyOf ?? [])]
+        const kinds = [field, ...(field.oneOf ?? [])]
         if (kinds.some(({ pattern }) => pattern?.endsWith('[+-]\\d{2}:\\d{2}$'))) instants.add(name)
-        else if (/_at$|(^|_)since$/.test(name) && kinds.some(({ type }) => type === 'string'))
+        else if (/_at$|(^|_)since$/.test(name) && kinds.some(({ type }) => [type].flat().includes('string')))
           expect(JSON.stringify(field), name).to.include('"format":"date-time"')
       }
       Object.values(node).forEach(visit)

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { createElement } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import { isEnvelope } from '#api/contract/generators.ts'
 import { Markdown } from '#api/docs/markdown.tsx'
 import { docsPage } from '#api/docs/page.tsx'
 import { TRIAL, VERIFY } from '#api/docs/verify-webhook.ts'
@@ -28,7 +29,9 @@ describe('API documentation pages', () => {
     const page = PAGES['/docs']
     const ids = idsOf(page)
     expect(ids).to.include.members(operations.map(({ id }) => id))
-    const objects = Object.keys(contract.components?.schemas ?? {}).filter((name) => !name.startsWith('Error_'))
+    const objects = Object.keys(contract.components?.schemas ?? {}).filter(
+      (name) => !name.startsWith('Error_') && !isEnvelope(name),
+    )
     expect(ids).to.include.members(objects.map((name) => `objeto-${name}`))
     const codes = new Set(operations.flatMap(documentedCodes).filter((code) => !code.startsWith('item:')))
     for (const code of PROBLEM_CODES) if (codes.has(code)) expect(page).to.include(`<code>${code}</code>`)

@@ -25,6 +25,12 @@ describe('fiscal codes', () => {
     )
   })
 
+  it('take the literal SEM GTIN as none, and no other text [ITEM-10]', () => {
+    expect(Gtin.parse('SEM GTIN')).to.equal(null)
+    for (const other of ['sem gtin', 'SEM  GTIN', 'SEM GTIN ', 'SEM'])
+      expect(Gtin.safeParse(other).success).to.equal(false)
+  })
+
   it('refuse a GTIN with a wrong length, a wrong check digit or other characters [ITEM-10]', () => {
     for (const wrong of [
       '',

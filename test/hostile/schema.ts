@@ -5,7 +5,7 @@ import { ODD_TEXTS } from './values.ts'
 /** JSON Schema, as far as the contract uses it. */
 export interface Schema {
   readonly $ref?: string
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly const?: unknown
   readonly enum?: readonly unknown[]
   readonly anyOf?: readonly Schema[]
@@ -29,6 +29,7 @@ export function fitting(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.$ref) return fitting(component(schema.$ref))
   const choices = schema.anyOf ?? schema.oneOf
   if (choices) return fc.oneof(...choices.map(fitting))
+  if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type) => fitting({ ...schema, type })))
   if ('const' in schema) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.type === 'object') return fittingObject(schema)

@@ -429,6 +429,17 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
     })
   })
 
+  it('take SEM GTIN as no GTIN, and as no barcode [ITEM-10]', async () => {
+    const file = 'SKU;Nome;Preço;EAN;cEAN\nA1;Café;1,00;SEM GTIN;SEM GTIN\nA2;Chá;2,00;SEM GTIN;7891234567895'
+    const { done } = await importOf(ITEMS, file)
+    expect(done).to.match(/Criados 2/)
+    const codes = (await items()).map(({ barcode, gtin }) => [barcode, gtin])
+    expect(codes).to.have.deep.members([
+      [null, null],
+      [null, '7891234567895'],
+    ])
+  })
+
   describe('spellings', () => {
     it('of one GTIN and one name are warned of as duplicates, and imported [PANEL-357]', async () => {
       await company.post('/catalog/items', { name: 'Importado', price: '1.00', barcode: '036000291452' })

@@ -311,6 +311,17 @@ describe('payment sweep', () => {
       expect(await sweeping).to.equal(1)
     })
 
+    it('logs nothing of a sandbox that is away, and polls it again [PAY-72]', async () => {
+      const test = await shop.api.company({ test: true })
+      const [lost] = (await shopWith(1, test)) as [OrderObject]
+      const away = withAnswersFor([test.id], () => Promise.reject(new ProviderUnavailable('down')))
+      expect(await sweep({ provider: away })).to.equal(0)
+      expect(logged).to.deep.equal([])
+      provider.payments.set('33', paymentOf(lost, { id: '33' }))
+      await endLeases()
+      expect(await sweep()).to.equal(1)
+    })
+
     it('polls one order of each before a second one of any [PAY-73]', async () => {
       const companies: TestCompany[] = []
       for (let n = 0; n < 10; n++) companies.push(await shop.api.company())

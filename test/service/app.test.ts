@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { createApp } from '#service/app.ts'
 import { bytesOf, exchange } from '../support/wire.ts'
 
@@ -11,7 +12,13 @@ describe('responses before the interfaces are ready', () => {
   let url: string
 
   before(async () => {
-    const app = createApp({ trustProxy: false, newId: uuidv7, isStopping: () => false, log: () => {} })
+    const app = createApp({
+      trustProxy: false,
+      addresses: createAddressLimit({ perMinute: 1_000_000 }),
+      newId: uuidv7,
+      isStopping: () => false,
+      log: () => {},
+    })
     server = app.server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

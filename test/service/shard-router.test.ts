@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express, { type Router } from 'express'
 import { hashKey } from '#access/api-keys.ts'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
 import { Unavailable, WrongShardError } from '#lib/errors.ts'
 import { createApp } from '#service/app.ts'
@@ -40,6 +41,7 @@ describe('shard router', () => {
   before(async () => {
     const { server, open } = createApp({
       trustProxy: false,
+      addresses: createAddressLimit({ perMinute: 1_000_000 }),
       newId: () => 'id',
       isStopping: () => false,
       log: () => {},

@@ -26,7 +26,7 @@ export function expectInvalid(reply: Reply, fields: readonly string[], unknown: 
   for (const messages of Object.values(details.fields)) expect(messages).to.be.an('array').that.is.not.empty
 }
 
-/** The X-RateLimit-* headers for requests; every answer has all three, and those for bytes. */
+/** The X-RateLimit-* headers for requests; every answer has all three. */
 export function expectRate(reply: Reply): { limit: number; remaining: number; reset: number } {
   const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) => {
     const text = reply.headers.get(`x-ratelimit-${name}`)
@@ -34,10 +34,6 @@ export function expectRate(reply: Reply): { limit: number; remaining: number; re
     return Number(text)
   }) as [number, number, number]
   expect(remaining).to.be.at.most(limit)
-  for (const name of ['limit', 'remaining'])
-    expect(reply.headers.get(`x-ratelimit-bytes-${name}`), `X-RateLimit-Bytes-${name} of ${reply.status}`).to.match(
-      /^\d+$/,
-    )
   return { limit, remaining, reset }
 }
 

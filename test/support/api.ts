@@ -31,7 +31,7 @@ import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { openCommon, openInterfaces, panelLimitsOf } from '#service/api.ts'
+import { openAddressLimit, openCommon, openInterfaces, panelLimitsOf } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { createHealthCheck } from '#service/health.ts'
@@ -269,7 +269,8 @@ export async function serve(
     ...NO_PANEL_QUOTA,
     ...options.settings,
   })
-  const common = openCommon(config, NOT_COUNTED, uuidv7)
+  const addresses = openAddressLimit(config)
+  const common = openCommon(config, NOT_COUNTED, addresses, uuidv7)
   const access = shards?.access({
     mailer: common.mailer,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
@@ -289,7 +290,9 @@ export async function serve(
   })
   const routers = Object.fromEntries(opened.map(({ name, router }) => [name, router]))
   const { server, open } = createApp({
+    onAnswered: () => {},
     trustProxy: config.TRUST_PROXY,
+    addresses,
     newId: uuidv7,
     isStopping: () => false,
     limits: { ...SERVER_LIMITS, ...options.server },

@@ -105,7 +105,8 @@ export const expectDocumentedMessage = (event: string, body: unknown): void =>
 export function documentedCodes(operation: Operation): string[] {
   const statuses = Object.keys(operation.node.responses ?? {})
   const errors = statuses.filter((status) => status >= '400').flatMap((status) => codesAt(operation, status))
-  const items = at(`${pointerOf(operation)}/responses/207/content/application~1json/schema`)
+  const result = resolve(`${pointerOf(operation)}/responses/207/content/application~1json/schema`)
+  const items = result && at(result)
   const schemas = items ? Object.values(descend(items, 'properties.meta.properties.errors.items.oneOf')) : []
   return [...errors, ...schemas.map((schema) => `item:${descend(schema as Node, 'properties.code.const')}`)]
 }

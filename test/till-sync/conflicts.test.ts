@@ -57,6 +57,18 @@ describe('POST /api/sync/check-conflicts', () => {
     ])
   })
 
+  it('adds few listeners to the answer of a large request, of which Node would warn [SYNC-14]', async () => {
+    const warnings: string[] = []
+    const note = (warning: Error) => void warnings.push(String(warning))
+    process.on('warning', note)
+    try {
+      await check(Array.from({ length: 500 }, (_, n) => ({ id: n + 1, updated_at: OLD })))
+    } finally {
+      process.off('warning', note)
+    }
+    expect(warnings).to.deep.equal([])
+  })
+
   it('does not report stock movements [SYNC-15]', async () => {
     const id = await create({ stock: '5' })
     const known = await downloaded()

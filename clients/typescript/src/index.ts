@@ -1,4 +1,5 @@
-import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import createFetchClient from 'openapi-fetch'
+import type { ExactCalls } from './calls.ts'
 import { type Changes, type ChangesOptions, changesOf } from './changes.ts'
 import { type EventsOptions, eventsOf, type LedgerEvent } from './events.ts'
 import { type ListPath, type Page, type PageInit, pagesOf } from './pages.ts'
@@ -30,7 +31,7 @@ export interface ClientOptions {
 }
 
 /** `GET`, `POST` … of openapi-fetch with retries, and operations of several requests. */
-export interface Client extends FetchClient<paths> {
+export interface Client extends ExactCalls {
   /** Pages of a list, from the first one on. @throws TillbookError */
   pages<Path extends ListPath>(path: Path, init?: PageInit<Path>): AsyncGenerator<Page<Path>>
   /** Changes since an instant, in batches; with `follow`, later ones too. @throws TillbookError */
@@ -68,7 +69,7 @@ export function createClient({
   const open = (path: string, signal: AbortSignal | undefined, more: Readonly<Record<string, string>>) =>
     fetch(new Request(`${root}${path}`, { headers: { ...headers, ...more }, ...(signal && { signal }) }))
   return {
-    ...calls,
+    ...(calls as unknown as ExactCalls),
     pages: (path, init) => pagesOf(calls, path, init),
     changes: (options) => changesOf(calls, options),
     events: (options) => eventsOf(open, { ...RETRIES, ...retries }, options),

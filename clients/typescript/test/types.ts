@@ -19,6 +19,7 @@ export async function typedCalls(): Promise<void> {
       | 'invalid_token'
       | 'plan_required'
       | 'insufficient_scope'
+      | 'request_timeout'
       | 'duplicate_resource'
       | 'idempotency_key_reuse'
       | 'person_forgotten'
@@ -66,4 +67,31 @@ export async function typedPages(): Promise<void> {
 export async function typedChanges(): Promise<void> {
   for await (const changes of client.changes({ resources: ['/customers', '/sales'] }))
     if (changes.resource === '/customers') changes.records satisfies readonly Schema<'Customer'>[]
+}
+
+export async function typedBodies<B extends Schema<'CustomerInput'>>(generic: B): Promise<void> {
+  await client.POST('/customers', { body: { name: 'Maria' } })
+  const input: Schema<'CustomerInput'> = { name: 'Maria', address: { city: 'Recife' } }
+  await client.POST('/customers', { body: input })
+  await client.POST('/customers/batch', { body: { items: [{ external_id: 'a', name: 'Maria' }] } })
+  await client.PATCH('/customers/{id}', { params: { path: { id: 7 } }, body: { name: 'Maria', address: null } })
+  await client.DELETE('/customers/{id}', { params: { path: { id: 7 } } })
+  // @ts-expect-error: no such field
+  await client.POST('/customers', { body: { name: 'Maria', nam: 'Mario' } })
+  // @ts-expect-error: a name is required
+  await client.POST('/customers', { body: { document: '52998224725' } })
+  // @ts-expect-error: no such field in the address
+  await client.POST('/customers', { body: { name: 'Maria', address: { town: 'Recife' } } })
+  // @ts-expect-error: no such field in an item of the list
+  await client.POST('/customers/batch', { body: { items: [{ external_id: 'a', name: 'Maria', nam: 'Mario' }] } })
+  // @ts-expect-error: no such field of changes
+  await client.PATCH('/customers/{id}', { params: { path: { id: 7 } }, body: { nam: 'Mario' } })
+  const params = { path: { external_id: 'a' } }
+  // @ts-expect-error: no such field of a replacement
+  await client.PUT('/customers/by-external/{external_id}', { params, body: { name: 'Maria', nam: 'Mario' } })
+  const wide = { name: 'Maria', nam: 'Mario' }
+  // @ts-expect-error: a variable is checked too
+  await client.POST('/customers', { body: wide })
+  // @ts-expect-error: a type parameter may have further fields
+  await client.POST('/customers', { body: generic })
 }

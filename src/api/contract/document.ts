@@ -6,6 +6,7 @@ import { Problem } from '#http/problems.ts'
 import { createFixedAnswer } from '#http/representation.ts'
 import type { Route } from '../route.ts'
 import { ForgottenRecord } from './envelopes.ts'
+import { fitSchemas, nameBodies } from './generators.ts'
 import { GLOSSARY } from './glossary.ts'
 import { operationOf, tagOf, templateOf } from './operation.ts'
 import { webhooksOf } from './webhooks.ts'
@@ -32,7 +33,7 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Erros.** \`{"error": {"code", "message", "details", "request_id"}}\`: decida pelo \`code\`, mostre a \`message\`, guarde o \`request_id\`.
 
-**Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Além disso, 1 GiB por dia em corpos de requisições, os dos caixas também. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`, e \`X-RateLimit-Bytes-Limit\` e \`-Bytes-Remaining\`; um 429 ou 503 traz também \`Retry-After\`, em segundos. O JSON de um corpo tem no máximo 64 níveis de listas e objetos, 1.000 campos em um objeto, 100.000 itens em uma lista, 550.000 valores ao todo e 1.048.576 bytes em um texto: além disso, 422.
+**Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Além disso, 1 GiB por dia em corpos de requisições, os dos caixas também. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`, e as de uma chave válida também \`X-RateLimit-Bytes-Limit\` e \`-Bytes-Remaining\`; um 429 ou 503 traz também \`Retry-After\`, em segundos. O JSON de um corpo tem no máximo 64 níveis de listas e objetos, 1.000 campos em um objeto, 100.000 itens em uma lista, 550.000 valores ao todo e 1.048.576 bytes em um texto: além disso, 422.
 
 **Webhooks.** O que é enviado aos endereços registrados, evento por evento, com cabeçalhos e corpo, está na seção \`webhooks\`. \`*\` inclui os eventos básicos; os outros se pedem pelo nome, e nomes novos nunca fazem parte de \`*\`.
 
@@ -48,13 +49,22 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
  */
 const VERSION = '1.0.0'
 
-/** OpenAPI 3.1 document of API v1, generated from the validating schemas. */
-export function contractOf(routes: readonly Route[]): oas31.OpenAPIObject {
+/**
+ * OpenAPI 3.1 document of API v1, generated from the validating schemas. Without `publicUrl`, its addresses are relative
+ * to that of the service.
+ */
+export function contractOf(routes: readonly Route[], publicUrl = ''): oas31.OpenAPIObject {
+  const root = publicUrl.replace(/\/+$/, '')
   const document = createDocument(
     {
       openapi: '3.1.1',
-      info: { title: 'Tillbook: API de integração', version: VERSION, description: INTRODUCTION },
-      servers: [{ url: '/api/v1' }],
+      info: {
+        title: 'Tillbook: API de integração',
+        version: VERSION,
+        description: INTRODUCTION,
+        contact: { name: 'Tillbook', url: `${root}/docs` },
+      },
+      servers: [{ url: `${root}/api/v1` }],
       tags: [...new Set(routes.map(({ path }) => tagOf(path)))].map((tag) => ({ ...tag })),
       paths: pathsOf(routes),
       components: {
@@ -72,7 +82,9 @@ export function contractOf(routes: readonly Route[]): oas31.OpenAPIObject {
   )
   document.webhooks = webhooksOf(document.components?.schemas as Record<string, oas31.SchemaObject>)
   describeFields(document)
-  return document
+  const fitted = fitSchemas(document)
+  nameBodies(fitted)
+  return fitted
 }
 
 function pathsOf(routes: readonly Route[]): ZodOpenApiPathsObject {
@@ -137,10 +149,11 @@ function visitFields(fields: Record<string, Describable>, trail: readonly string
  */
 export function serveContract(
   routes: readonly Route[],
+  publicUrl: string,
   limitAnonymous: LimitUnauthenticated,
   compress: Compress,
 ): RequestHandler {
-  const send = createFixedAnswer(() => JSON.stringify(contractOf(routes)), compress)
+  const send = createFixedAnswer(() => JSON.stringify(contractOf(routes, publicUrl)), compress)
   return async (request, response) => {
     await limitAnonymous(request, response)
     if (!['GET', 'HEAD'].includes(request.method))

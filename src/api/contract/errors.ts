@@ -77,6 +77,7 @@ const ANYWHERE: readonly ProblemCode[] = [
   'invalid_token',
   'plan_required',
   'insufficient_scope',
+  'request_timeout',
   'validation_failed',
   'rate_limited',
   'internal_error',

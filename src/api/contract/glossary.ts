@@ -127,7 +127,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   unit: 'Unidade, como `UN` ou `KG`.',
   price: 'Preço de lista.',
   cost: 'Custo.',
-  gtin: 'GTIN (EAN) do produto para documentos fiscais: 8, 12, 13 ou 14 dígitos com dígito verificador; `null` se não tem ("SEM GTIN").',
+  gtin: 'GTIN (EAN) do produto para documentos fiscais: 8, 12, 13 ou 14 dígitos com dígito verificador; `null` se não tem; `SEM GTIN` é aceito e vale `null`.',
   ncm: 'Classificação NCM, 8 dígitos; aceita também com pontos (`0901.21.00`).',
   cest: 'Código CEST da substituição tributária, 7 dígitos; aceita também com pontos (`17.096.00`).',
   stock: 'Quantidade em estoque; `null` sem controle de estoque. Enviada, passa a ser a quantidade.',

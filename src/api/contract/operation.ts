@@ -45,10 +45,14 @@ const rate = {
   'X-RateLimit-Remaining': header('X-RateLimit-Remaining', 'Chamadas que restam nessa janela.', z.int().min(0)),
   'X-RateLimit-Bytes-Limit': header(
     'X-RateLimit-Bytes-Limit',
-    'Bytes que a empresa pode enviar por dia em corpos de requisições, somados chaves e caixas; 0 para quem não se identifica.',
-    z.int().min(0),
+    'Bytes que a empresa pode enviar por dia em corpos de requisições, somados chaves e caixas; só com uma chave válida.',
+    z.int().min(0).optional(),
   ),
-  'X-RateLimit-Bytes-Remaining': header('X-RateLimit-Bytes-Remaining', 'Bytes que restam nesse dia.', z.int().min(0)),
+  'X-RateLimit-Bytes-Remaining': header(
+    'X-RateLimit-Bytes-Remaining',
+    'Bytes que restam nesse dia.',
+    z.int().min(0).optional(),
+  ),
   'X-RateLimit-Reset': header('X-RateLimit-Reset', 'Fim dessa janela, em segundos Unix.', z.int().min(0)),
 }
 
@@ -80,11 +84,11 @@ const successHeaders = (route: Pick<Route, 'method'>) =>
     ...(route.method === 'get' && !('send' in route) ? { ETag: etag } : {}),
   })
 
-/** Headers of an error. Errors before the quota check show no limit. */
+/** Headers of an error. */
 const errorHeaders = (status: number) =>
   z.object({
     'X-Request-Id': requestId,
-    ...(status < 500 ? rate : {}),
+    ...rate,
     ...(status === 429 || status === 503 ? { 'Retry-After': retryAfter } : {}),
     ...(status === 401 ? { 'WWW-Authenticate': challenge } : {}),
   })

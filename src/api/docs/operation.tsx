@@ -87,7 +87,8 @@ function Body({ operation: { requestBody }, contract }: SuccessProps) {
 
 function Success({ operation: { responses }, contract }: SuccessProps) {
   const successes = Object.entries((responses ?? {}) as Record<string, Response>).filter(([status]) => status < '300')
-  const schema = successes[0]?.[1].content?.['application/json']?.schema as Schema | undefined
+  const body = successes[0]?.[1].content?.['application/json']?.schema as Schema | undefined
+  const schema = body && resolved(body, contract)
   const data = schema?.properties?.data as Schema | undefined
   return (
     <>
@@ -150,7 +151,7 @@ function errorLines(response: oas31.ReferenceObject | Response, { components }: 
 const Json = ({ value }: { readonly value: unknown }) =>
   value === undefined ? null : <Code text={JSON.stringify(value, null, 2)} />
 
-const resolved = (schema: Schema, { components }: oas31.OpenAPIObject): Schema =>
+export const resolved = (schema: Schema, { components }: oas31.OpenAPIObject): Schema =>
   schema.$ref ? (components?.schemas?.[nameOfRef(schema.$ref)] as Schema) : schema
 
 /** Example of a schema, composed of the examples of its objects; undefined without any. */

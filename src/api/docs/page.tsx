@@ -1,4 +1,5 @@
 import type { oas31 } from 'zod-openapi'
+import { isEnvelope } from '../contract/generators.ts'
 import { frame } from './frame.tsx'
 import { Markdown } from './markdown.tsx'
 import { DocsBadge, type DocumentedOperation, OperationSection, operationsOf } from './operation.tsx'
@@ -80,14 +81,14 @@ const Menu = ({ groups }: { readonly groups: readonly Group[] }) => (
   </nav>
 )
 
-/** Excludes errors, which are explained with their operations. */
+/** Excludes errors and envelopes of records, which are explained with their operations. */
 function Objects({ contract }: { readonly contract: oas31.OpenAPIObject }) {
   const schemas = Object.entries((contract.components?.schemas ?? {}) as Record<string, Schema>)
   return (
     <section id="objetos">
       <h2>Objetos</h2>
       {schemas
-        .filter(([name]) => !name.startsWith('Error_'))
+        .filter(([name]) => !name.startsWith('Error_') && !isEnvelope(name))
         .map(([name, schema]) => (
           <article key={name} id={anchorOf(name)}>
             <h3>{name}</h3>

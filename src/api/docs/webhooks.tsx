@@ -1,7 +1,7 @@
 import type { oas31 } from 'zod-openapi'
 import { frame } from './frame.tsx'
 import { Code, Markdown, MarkdownLine } from './markdown.tsx'
-import { Parameters } from './operation.tsx'
+import { Parameters, resolved } from './operation.tsx'
 import { type Schema, Type } from './schema.tsx'
 import { TRIAL, VERIFY } from './verify-webhook.ts'
 
@@ -41,15 +41,15 @@ interface DocumentedEvent {
 }
 
 /** In the order of the contract. */
-function eventsOf({ webhooks }: oas31.OpenAPIObject): DocumentedEvent[] {
-  const documented = Object.entries((webhooks ?? {}) as Record<string, { post: oas31.OperationObject }>)
+function eventsOf(contract: oas31.OpenAPIObject): DocumentedEvent[] {
+  const documented = Object.entries((contract.webhooks ?? {}) as Record<string, { post: oas31.OperationObject }>)
   return documented.map(([name, { post: operation }]) => {
     const content = (operation.requestBody as oas31.RequestBodyObject).content['application/json']
     return {
       name,
       operation,
       headers: (operation.parameters ?? []) as oas31.ParameterObject[],
-      data: (content?.schema as Schema | undefined)?.properties?.data as Schema,
+      data: resolved(content?.schema as Schema, contract).properties?.data as Schema,
       example: content?.example,
     }
   })

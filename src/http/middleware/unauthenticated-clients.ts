@@ -2,10 +2,7 @@ import type { Request, Response } from 'express'
 import type { Rate } from '#access/api-authenticator.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { Problem } from '../problems.ts'
-import { showBytes } from './body-bytes.ts'
-
-/** Bodies of unauthenticated requests are not read. */
-const NO_BYTES = { limit: 0, remaining: 0 }
+import type { AnswerProblem } from './problem-handler.ts'
 
 /** Bearer credential of a request; empty if the header has another scheme, null without the header. */
 export function bearer(request: Request): string | null {
@@ -21,15 +18,37 @@ export function limitUnauthenticatedBy(addresses: AddressLimit): LimitUnauthenti
   return async (request, response) => {
     const rate = await addresses.consume(request.ip ?? '')
     showRate(response, rate)
-    showBytes(response, NO_BYTES)
     if (rate.limited) throw limited(rate)
   }
 }
 
+export const rateHeaders = ({ limit, remaining, reset }: Rate): [name: string, value: number][] => [
+  ['X-RateLimit-Limit', limit],
+  ['X-RateLimit-Remaining', remaining],
+  ['X-RateLimit-Reset', reset],
+]
+
 export function showRate(response: Response, rate: Rate): void {
-  response.setHeader('X-RateLimit-Limit', rate.limit)
-  response.setHeader('X-RateLimit-Remaining', rate.remaining)
-  response.setHeader('X-RateLimit-Reset', rate.reset)
+  for (const [name, value] of rateHeaders(rate)) response.setHeader(name, value)
+}
+
+/**
+ * Answers with an error of API v1. One that came before the request was counted, such as an outage, is counted against
+ * the address, so that every answer shows a limit (RATE-2).
+ */
+export function answerCounted(addresses: AddressLimit, answer: AnswerProblem): AnswerProblem {
+  return (response, problem) => {
+    if (response.hasHeader('X-RateLimit-Limit')) answer(response, problem)
+    else void countThenAnswer(response, problem)
+  }
+
+  async function countThenAnswer(response: Response, problem: Problem): Promise<void> {
+    const rate = await addresses.consume(response.req.ip ?? '')
+    // The request may have been found unreadable, and answered, meanwhile.
+    if (response.headersSent) return
+    showRate(response, rate)
+    answer(response, problem)
+  }
 }
 
 export const limited = (rate: Pick<Rate, 'retryAfter'>): Problem =>

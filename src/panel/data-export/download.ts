@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
@@ -79,7 +78,7 @@ async function send(response: Response, pieces: AsyncIterable<ExportPart>, write
   }
   const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
   try {
-    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), response, { signal })
+    await pipeline(texts(), response, { signal })
     return true
   } catch {
     response.destroy()

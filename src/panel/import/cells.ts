@@ -1,3 +1,4 @@
+import { NO_GTIN } from '#domain/fiscal-codes.ts'
 import { type Pause, UNREADABLE } from '#imports/encoding.ts'
 import type { Sheet } from '#imports/sheet.ts'
 import type { Fields } from '../forms/form.ts'
@@ -39,6 +40,9 @@ const GROUPED_BARCODE = /^\d{1,3}(?:([.,])\d{3})(?:\1\d{3}){2,}$/
 /** The text of a cell, without the apostrophe that marks digits as a text in a spreadsheet. */
 export const withoutTextMark = (fields: Fields, field: string, cell: string): string =>
   CODES.has(field) || isNumberField(fields, field) ? cell.replace(/^'(?=[\d(])/, '') : cell
+
+/** Programs write one column for barcodes and GTINs: a product without a GTIN has no barcode there. */
+export const isNoBarcode = (field: string, cell: string): boolean => field === 'barcode' && cell === NO_GTIN
 
 /** Why a cell does not have what it had in the program that wrote the file; null if nothing tells against it. */
 export function damageOf(fields: Fields, field: string, text: string): string | null {

@@ -9,7 +9,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { checkForm, type Fields } from '../forms/form.ts'
 import { refusalMessage } from '../words/problems.ts'
-import { damageOf, isNumberField, type NumberColumn, readNumber, withoutTextMark } from './cells.ts'
+import { damageOf, isNoBarcode, isNumberField, type NumberColumn, readNumber, withoutTextMark } from './cells.ts'
 import type { ImportMapping } from './heads.ts'
 
 /** Keys that identify a record, most specific first. Values are normalized as in the read model. */
@@ -102,7 +102,7 @@ export function readLine(
   const problems: Record<string, string> = {}
   for (const [column, field] of columns.mapping) {
     const cell = cells[column]
-    if (!cell) continue
+    if (!cell || isNoBarcode(field, cell)) continue
     const text = withoutTextMark(fields, field, cell)
     const damage = damageOf(fields, field, text)
     const read = isNumberField(fields, field) ? readNumber(fields, field, text, columns.numbers.get(field)) : { text }

@@ -102,6 +102,23 @@ describe('catalog items: POST', () => {
     expectInvalid(await company.call('PATCH', path, { gtin: '96385075', ncm: '1', cest: 'x' }), ['gtin', 'ncm', 'cest'])
   })
 
+  it('takes the literal SEM GTIN as null in POST, PUT, PATCH and batches [ITEM-10]', async () => {
+    const none = { ...coffee, gtin: 'SEM GTIN' }
+    const item = await create({ ...none, external_id: 'sem-gtin' })
+    expect(item.gtin).to.equal(null)
+    const path = `/catalog/items/${item.id}`
+    for (const [method, at, body] of [
+      ['PATCH', path, { gtin: 'SEM GTIN' }],
+      ['PUT', '/catalog/items/by-external/sem-gtin', none],
+    ] as const) {
+      await company.call('PATCH', path, { gtin: '96385074' })
+      expect((await company.call(method, at, body)).body.data.gtin, method).to.equal(null)
+    }
+    const batch = await company.post('/catalog/items/batch', { items: [{ ...none, external_id: 'sem-gtin' }] })
+    expect(batch.body.data[0].gtin).to.equal(null)
+    expectInvalid(await company.call('PATCH', path, { gtin: 'sem gtin' }), ['gtin'])
+  })
+
   it('accepts money only as text with two decimals, never negative, never a number [VAL-1]', async () => {
     for (const price of [
       '1',

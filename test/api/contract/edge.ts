@@ -4,6 +4,7 @@ import type { ProblemCode } from '#http/problems.ts'
 import { type Reply, send } from '../../support/api.ts'
 import type { Operation } from '../../support/contract.ts'
 import type { FaultyApi } from '../../support/faulty-api.ts'
+import { exchange } from '../../support/wire.ts'
 import { type Call, pathOf } from './case.ts'
 import type { World } from './world.ts'
 
@@ -55,6 +56,8 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
     return sendCall(world, target, { key: world.tester.key, path })
   },
   not_found: (world, target) => sendCall(world, target, { path: nowhere(target) }),
+  request_timeout: ({ hurried }, { operation, call }) =>
+    exchange(hurried.url, `${operation.method} /api/v1${pathOf(operation, call)} HTTP/1.1\r\nHost: x\r\n`),
   malformed_json: (world, target) => sendCall(world, target, { body: '{"name":' }),
   payload_too_large: (world, target) => sendCall(world, target, { body: `"${'x'.repeat(MAX_BODY_BYTES)}"` }),
   unsupported_media_type: (world, target) =>

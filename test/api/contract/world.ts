@@ -18,6 +18,8 @@ export interface World {
   /** Service with a quota of one request per day, and a company that used it up. */
   readonly stingy: TestApi
   readonly exhausted: TestCompany
+  /** Service that waits briefly for the headers of a request. */
+  readonly hurried: TestApi
   /** Service on the same database with failing handlers. */
   readonly faulty: FaultyApi
   /** Text that no other record has. */
@@ -43,6 +45,7 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
   const stingy = await startApi(databaseUrl, { perDay: 1 })
   const exhausted = await stingy.company()
   await exhausted.get('/me')
+  const hurried = await startApi(databaseUrl, { server: { headers_ms: 20, check_ms: 10 } })
   const faulty = await startFaultyApi(api.core, databaseUrl)
   let count = 0
   const world: World = {
@@ -55,6 +58,7 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
     unpaid: await api.company({ plan: 'basic' }),
     stingy,
     exhausted,
+    hurried,
     faulty,
     unique: (prefix) => `${prefix}-${++count}`,
     async create(path, body) {
@@ -69,6 +73,7 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
     },
     async close() {
       await faulty.close()
+      await hurried.close()
       await stingy.close()
       await api.close()
     },

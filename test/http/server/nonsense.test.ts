@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { expectRate } from '../../support/answers.ts'
 import { bytesOf, exchange } from '../../support/wire.ts'
 import { expectRefusal, ID, JSON_TYPE, useConnections } from './connections.ts'
 
@@ -63,6 +64,26 @@ describe('HTTP server with invalid input', () => {
     }
     const path = `/${'x'.repeat(16_400)}`
     expectRefusal(await exchange(api.url, bytesOf({ method: 'GET', path })), 431, 'headers_too_large')
+  })
+
+  describe('shows the limit of the address, and counts the request against it [RATE-2]', () => {
+    const unreadable: Record<string, readonly [status: number, bytes: string | Buffer]> = {
+      'that is no HTTP': [400, 'nonsense\r\n\r\n'],
+      'without a Host': [400, 'GET /api/v1/me HTTP/1.1\r\n\r\n'],
+      'with headers beyond 16 KB': [431, bytesOf({ method: 'GET', path: `/api/v1/${'x'.repeat(16_400)}` })],
+      'with a body that ends in invalid bytes': [
+        400,
+        'POST /api/v1/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      ],
+    }
+    for (const [what, [status, bytes]] of Object.entries(unreadable)) {
+      it(`in the answer to a request ${what}`, async () => {
+        const first = await exchange(api.url, bytes)
+        expect(first.status).to.equal(status)
+        const again = expectRate(await exchange(api.url, bytes))
+        expect(again.remaining).to.be.below(expectRate(first).remaining)
+      })
+    }
   })
 
   it('sends the same security headers with every response, with and without a route [HTTP-32]', async () => {

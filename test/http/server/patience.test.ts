@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { startApi, type TestApi } from '../../support/api.ts'
+import { expectRate } from '../../support/answers.ts'
+import { type Reply, startApi, type TestApi } from '../../support/api.ts'
 import { until } from '../../support/wait.ts'
 import { bytesOf, exchange } from '../../support/wire.ts'
 import { expectRefusal, JSON_TYPE, useConnections } from './connections.ts'
@@ -16,9 +17,11 @@ describe('HTTP server time limits', () => {
     })
     after(() => quick.close())
 
-    it('close a silent connection [OPS-26]', async () => {
+    it('close a silent connection, with an answer that shows the limit of the address [OPS-26, RATE-2]', async () => {
       const wire = await wireTo(quick.url)
-      expectRefusal((await wire.answered(1))[0], 408, 'request_timeout')
+      const [reply] = await wire.answered(1)
+      expectRefusal(reply, 408, 'request_timeout')
+      expectRate(reply as Reply)
       await wire.ended()
     })
 

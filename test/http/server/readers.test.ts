@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { connect as connectTls } from 'node:tls'
 import { expect } from 'chai'
 import express from 'express'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { answerProblem } from '#http/middleware/problem-handler.ts'
 import { SERVER_LIMITS, serverOf } from '#http/server.ts'
 import { CERTIFICATES } from '../../support/tls.ts'
@@ -40,7 +41,13 @@ describe('client that reads a streamed response', () => {
     })
     const limits = { ...SERVER_LIMITS, look_ms: 20, reader_ms: 300, readerBytesPerSecond }
     const tls = isTls ? { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') } : null
-    const server = serverOf(app, { newId: () => 'id', answer: answerProblem, limits, tls }).listen(0, '127.0.0.1')
+    const server = serverOf(app, {
+      newId: () => 'id',
+      answer: answerProblem,
+      addresses: createAddressLimit({ perMinute: 1_000_000 }),
+      limits,
+      tls,
+    }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     const at = { host: '127.0.0.1', port, rejectUnauthorized: false }

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type TLSSocket, connect as tlsConnect } from 'node:tls'
 import { expect } from 'chai'
 import express from 'express'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { answerProblem } from '#http/middleware/problem-handler.ts'
 import { serverOf } from '#http/server.ts'
 import { renewTls } from '#http/tls.ts'
@@ -29,7 +30,12 @@ describe('server with a certificate', () => {
   it('speaks HTTPS, responds 400 to invalid bytes, and loads a renewed certificate without a restart [PANEL-104]', async () => {
     const app = express().get('/', (request, response) => void response.send(request.secure ? 'secure' : 'plain'))
     const faults: unknown[] = []
-    const server = serverOf(app, { newId: () => 'id', answer: answerProblem, tls: files() })
+    const server = serverOf(app, {
+      newId: () => 'id',
+      answer: answerProblem,
+      addresses: createAddressLimit({ perMinute: 1_000_000 }),
+      tls: files(),
+    })
     const stop = renewTls(server as never, files(), (error) => faults.push(error), 5)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express, { type Request, type Response } from 'express'
 import { v7 as uuidv7 } from 'uuid'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import type { ObservedRequest } from '#http/middleware/observe.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { createApp } from '#service/app.ts'
@@ -22,6 +23,7 @@ describe('/metrics', () => {
   async function serve(token: string | null): Promise<string> {
     const { server, open } = createApp({
       trustProxy: false,
+      addresses: createAddressLimit({ perMinute: 1_000_000 }),
       newId: uuidv7,
       isStopping: () => false,
       onAnswered: (call) => calls.push(call),
