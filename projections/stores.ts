@@ -6,7 +6,7 @@ import { companyRef } from './companies.ts'
 import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** Online store without its secrets, as the command line and the panel show it. */
-export type StoreObject = Omit<DataOf<'StoreCreated'>, 'secrets'> & {
+export type StoreObject = Required<Omit<DataOf<'StoreCreated'>, 'secrets'>> & {
   enabled: boolean
   has_access_token: boolean
   has_notification_secret: boolean
@@ -79,13 +79,14 @@ export const storesProjection = projection('stores', [stores], {
   StoreCreated: {
     apply(rows, event) {
       const { company_id } = companyRef(rows)
-      const { id, alias, commission_percentage, sandbox, secrets } = event.data
+      const { id, alias, commission_percentage, sandbox, registers_sales = false, secrets } = event.data
       const doc: StoreObject = {
         id,
         alias,
         enabled: true,
         commission_percentage,
         sandbox,
+        registers_sales,
         has_access_token: false,
         has_notification_secret: false,
         ...presence(secrets),
