@@ -166,6 +166,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   subtotal: 'Soma dos itens.',
   discount: 'Desconto dado no fim, além dos que já estão nos itens; só vendas de caixas o têm.',
   offline_id: 'Identificador da venda no caixa que a enviou; `null` se nenhum enviou.',
+  order_id: 'O pedido.',
   'Sale.order_id': 'O pedido pago que a venda registra; `null` nas outras vendas.',
   'Sale.refunded_total':
     'Quanto o provedor devolveu de uma venda da loja online que continua valendo; uma devolução inteira a cancela.',
@@ -208,6 +209,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   // Stores
   alias: 'O nome da loja nos endereços.',
   sandbox: 'Se a loja só recebe pagamentos de teste.',
+  'Store.enabled': 'Se a loja recebe pedidos, pagamentos e notificações.',
   registers_sales: 'Se um pedido pago vira venda e baixa o estoque.',
   has_access_token: 'Se a loja tem o token do provedor.',
   has_notification_secret: 'Se a loja tem o segredo das notificações.',
