@@ -21,7 +21,7 @@ export const Alias = z
   .max(60, ALIAS)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, ALIAS)
 
-const YES_OR_NO = 'deve ser sim (true) ou não (false)'
+const YES_OR_NO = 'deve ser sim (yes) ou não (no)'
 
 const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
