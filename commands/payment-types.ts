@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { orDefault } from '#domain/optional.ts'
 import { normalizePercentage, Percentage } from '#domain/percentage.ts'
-import { refuse } from '#domain/refusal.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
 import { Id, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
@@ -12,10 +12,13 @@ import { changedRecordFields, duplicateOf, isEmpty } from './records.ts'
 /** Ten years. */
 const MAX_DUE_DAYS = 3650
 
-/** Each subscriber defines its own payment types, including kinds that only the point of sale may use. */
+/**
+ * Each subscriber defines its own payment types, including kinds that only the point of sale may use. The type of kind
+ * `online` is made with the online store.
+ */
 const paymentTypeShape = {
   name: nameText(60),
-  kind: z.enum(PAYMENT_KINDS),
+  kind: z.enum(PAYMENT_KINDS).exclude(['online']),
   /** Stored with exactly two decimals. */
   fee_percentage: Percentage.transform(normalizePercentage),
   /** Days until the receivable of a credit payment is due. */
@@ -50,6 +53,7 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
   decide(rows, { id, ...fields }) {
     const known = rows.get(paymentTypeById(id))
     if (!known) return refuse('not_found')
+    if (fields.kind !== undefined && known.doc.kind === 'online') return invalid('kind', 'é da loja online e não muda')
     const { name } = fields
     const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
     if (duplicate) return duplicate

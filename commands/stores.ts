@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 import { expects } from '#domain/portuguese.ts'
-import { refuse } from '#domain/refusal.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { STORE_SECRETS } from '#events/stores.ts'
-import { accept, type Command, command } from '#ledger/command.ts'
+import { accept, type Command, command, type DecisionContext, isRefusal } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
+import { paymentTypeByName } from '#projections/payment-types.ts'
 import { type StoreSecrets, storeByAlias, storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'
 import { changedRecordFields, isEmpty } from './records.ts'
 
@@ -17,6 +20,8 @@ export const Alias = z
   .min(2, ALIAS)
   .max(60, ALIAS)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, ALIAS)
+
+const YES_OR_NO = 'deve ser sim (yes) ou não (no)'
 
 const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
@@ -40,39 +45,62 @@ export const CreateStoreInput = z.strictObject({
   /** The service's share of the store's payments. */
   commission_percentage: Percentage,
   sandbox: z.boolean().default(false),
+  /** Whether the service registers a sale when an order is paid; default: yes. */
+  registers_sales: z.boolean(expects(YES_OR_NO)).optional(),
   ...secretsShape,
 })
 export type CreateStoreInput = z.infer<typeof CreateStoreInput>
 
 /** Creates an online store. Its alias is unique in the whole service, permanently. */
 export const createStore = command<CreateStoreInput>({
-  needs: ({ alias }) => [ownCompany, storeSecretsByAlias(alias), storeByAlias(alias)],
-  decide(rows, { alias, commission_percentage, sandbox: wanted, ...secrets }, { companyId, nextId }) {
+  needs: ({ alias }) => [ownCompany, storeSecretsByAlias(alias), storeByAlias(alias), ...ONLINE_TYPE_REFS],
+  decide(
+    rows,
+    { alias, commission_percentage, sandbox: wanted, registers_sales = true, ...secrets },
+    { companyId, nextId },
+  ) {
     // Stores of a test company are always in the sandbox (KIT-40).
     const sandbox = wanted || companyRef(rows).is_test
     const own = rows.get(storeByAlias(alias))
     if (own) return refuse('duplicate_resource', { field: 'alias', conflicting_id: own.id })
     // Of another company's store, only the taken alias is revealed.
     if (rows.get(storeSecretsByAlias(alias))) return refuse('duplicate_resource', { field: 'alias' })
+    const paymentType = missingOnlineType(rows, nextId)
+    if (isRefusal(paymentType)) return paymentType
     const id = nextId('store')
     const created = event('StoreCreated', {
       id,
       alias,
       commission_percentage: normalizePercentage(commission_percentage),
       sandbox,
+      registers_sales,
       secrets: namesOf(secrets),
     })
     const { access_token = null, notification_secret = null } = secrets
     const current = { access_token, notification_secret }
     const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets: current, renew_at: null }
-    return accept('created', created.subject, [created], [{ table: storeSecrets, row }])
+    return accept('created', created.subject, [created, ...paymentType], [{ table: storeSecrets, row }])
   },
 })
+
+/** Names of the payment type of orders; the later ones for companies that have a payment type of that name. */
+const ONLINE_TYPE_NAMES = ['Loja online', 'Pagamento online', 'Pedido da loja online'] as const
+const ONLINE_TYPE_REFS = ONLINE_TYPE_NAMES.map(paymentTypeByName)
+
+/** Event of the payment type of orders; none if the company has it. */
+function missingOnlineType(rows: Rows, nextId: DecisionContext['nextId']): NewEvent[] | Refusal {
+  if (companyRef(rows).online_payment_type_id !== null) return []
+  const name = ONLINE_TYPE_NAMES.find((each) => !rows.get(paymentTypeByName(each)))
+  if (!name) return invalid('payment_types', `dê outro nome à forma de pagamento "${ONLINE_TYPE_NAMES[0]}"`)
+  const id = nextId('payment_type')
+  return [event('PaymentTypeCreated', { id, name, kind: 'online', fee_percentage: '0.00', due_days: 30 })]
+}
 
 /** Absent fields stay unchanged. Alias and sandbox cannot change: pending payments refer to them. */
 export const UpdateStoreInput = z.strictObject({
   alias: Alias,
   commission_percentage: Percentage.optional(),
+  registers_sales: z.boolean(expects(YES_OR_NO)).optional(),
   ...secretsShape,
 })
 export type UpdateStoreInput = z.infer<typeof UpdateStoreInput>
@@ -80,10 +108,10 @@ export type UpdateStoreInput = z.infer<typeof UpdateStoreInput>
 /** For a store that lost its secrets because a process died before its commit. */
 const NO_SECRETS = { access_token: null, notification_secret: null }
 
-/** Changes the commission of future payments, and replaces secrets. */
+/** Changes the commission of future payments and whether they become sales, and replaces secrets. */
 export const updateStore = command<UpdateStoreInput>({
-  needs: ({ alias }) => [storeByAlias(alias), storeSecretsByAlias(alias)],
-  decide(rows, { alias, commission_percentage, access_token, notification_secret }, { companyId }) {
+  needs: ({ alias }) => [ownCompany, storeByAlias(alias), storeSecretsByAlias(alias), ...ONLINE_TYPE_REFS],
+  decide(rows, { alias, access_token, notification_secret, ...fields }, { companyId, nextId }) {
     const store = rows.get(storeByAlias(alias))
     if (!store) return refuse('not_found')
     const { id } = store
@@ -104,11 +132,14 @@ export const updateStore = command<UpdateStoreInput>({
       renew_at: isByHand ? null : (holder?.renew_at ?? null),
     }
     const changes = changedRecordFields(store.doc, {
-      commission_percentage: commission_percentage && normalizePercentage(commission_percentage),
+      commission_percentage: fields.commission_percentage && normalizePercentage(fields.commission_percentage),
+      registers_sales: fields.registers_sales,
     })
+    const paymentType = changes.registers_sales ? missingOnlineType(rows, nextId) : []
+    if (isRefusal(paymentType)) return paymentType
     const replaced = namesOf(changedRecordFields(current, secrets))
-    const events = [
-      ...(isEmpty(changes) ? [] : [event('StoreUpdated', { id, changes })]),
+    const events: NewEvent[] = [
+      ...(isEmpty(changes) ? [] : [event('StoreUpdated', { id, changes }), ...paymentType]),
       ...(replaced.length === 0 ? [] : [event('StoreSecretsReplaced', { id, secrets: replaced })]),
     ]
     if (events.length === 0) return accept('unchanged', `store/${id}`)

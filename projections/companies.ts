@@ -43,6 +43,8 @@ export interface CompanyRow extends ChangedFields {
   webhooks: WebhookRoute[]
   /** Points where the ledger's times go back, oldest first. Between them times never decrease. */
   clock_corrections: ClockCorrection[]
+  /** Payment type of kind `online`, made with the first store; null without one. */
+  online_payment_type_id: number | null
   is_test: boolean
   /** Test twin of a real company; null if it has none. */
   twin_id: number | null
@@ -65,6 +67,7 @@ export const companies = table<CompanyRow>('companies', {
     active_owners: 'json',
     webhooks: 'json',
     clock_corrections: 'json',
+    online_payment_type_id: 'bigint',
     is_test: 'boolean',
     twin_id: 'bigint',
     clock_ahead_ms: 'bigint',
@@ -75,7 +78,10 @@ export const companies = table<CompanyRow>('companies', {
   },
   keys: { pk: ['company_id'] },
   indexes: ['(cnpj)', '(company_id) where clock_ahead_ms > 0'],
-  past: { id: 'company_id', without: ['active_keys', 'active_owners', 'webhooks', 'clock_corrections'] },
+  past: {
+    id: 'company_id',
+    without: ['active_keys', 'active_owners', 'webhooks', 'clock_corrections', 'online_payment_type_id'],
+  },
 })
 
 /** Company of the loaded rows. */
@@ -134,7 +140,13 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
     test,
     created_at: event.recorded_at,
   }
-  const none = { active_keys: [], active_owners: [], webhooks: [], clock_corrections: [] }
+  const none = {
+    active_keys: [],
+    active_owners: [],
+    webhooks: [],
+    clock_corrections: [],
+    online_payment_type_id: null,
+  }
   const never = { twin_id: null, clock_ahead_ms: 0, erased_revision: null, erased_at: null }
   return {
     company_id: id,
@@ -208,6 +220,11 @@ export const companiesProjection = projection('companies', [companies], {
     apply(rows, event) {
       const { revision: erased_revision, recorded_at: erased_at } = event
       rows.put(companies, { ...companyRef(rows), ...stamp(event), clock_ahead_ms: 0, erased_revision, erased_at })
+    },
+  },
+  PaymentTypeCreated: {
+    apply(rows, { data: { id, kind } }) {
+      if (kind === 'online') rows.put(companies, { ...companyRef(rows), online_payment_type_id: id })
     },
   },
   ApiKeyCreated: {

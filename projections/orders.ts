@@ -2,10 +2,12 @@ import { inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { carrierOf, commissionRefunded, type OrderStatus } from '#domain/orders.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
+import { type StockMove, stockMoves } from './catalog.ts'
 import { companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
@@ -52,6 +54,10 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
   /** Refunds requested in this service, in that order. */
   refunds: RefundObject[]
   alarms: AlarmObject[]
+  /** Latest sale that the service registered for it; null without one. */
+  sale_id: number | null
+  /** What left the stock with the sale and is not back; null if the service registered no sale. */
+  goods_out: StockMove[] | null
   released_at: string | null
   /** Delivery of the goods, independent of later refunds. */
   delivered_at: string | null
@@ -277,6 +283,8 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     dispute: null,
     refunds: [],
     alarms: [],
+    sale_id: null,
+    goods_out: null,
     released_at: null,
     delivered_at: null,
     refunded_at: null,
@@ -286,6 +294,16 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     created_at: at,
     updated_at: at,
   }
+}
+
+/** Goods out of stock after further ones left, or came back (negative quantities). */
+function goodsAfter(out: readonly StockMove[], moves: readonly StockMove[]): StockMove[] {
+  const sums = new Map<number, number>()
+  for (const { catalog_item_id: id, quantity } of [...out, ...moves])
+    sums.set(id, (sums.get(id) ?? 0) + toThousandths(quantity))
+  return [...sums].flatMap(([catalog_item_id, thousandths]) =>
+    thousandths > 0 ? [{ catalog_item_id, quantity: fromThousandths(thousandths) }] : [],
+  )
 }
 
 export const ordersProjection = projection('orders', [orders, paymentKeys], {
@@ -386,6 +404,27 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
       ),
     },
   })),
+  SaleCompleted: {
+    refs: ({ data: { order_id } }) => (order_id === undefined ? [] : [orderById(order_id)]),
+    apply(rows, event) {
+      const { id: sale_id, order_id, items } = event.data
+      if (order_id === undefined) return
+      changeOrder(rows, { ...event, data: { id: order_id } }, ({ doc: { goods_out } }) => ({
+        doc: { sale_id, goods_out: goodsAfter(goods_out ?? [], stockMoves(items)) },
+      }))
+    },
+  },
+  StockAdjusted: {
+    refs: ({ data: { order_id } }) => (order_id === undefined ? [] : [orderById(order_id)]),
+    apply(rows, event) {
+      const { id: catalog_item_id, order_id, before, after } = event.data
+      if (order_id === undefined || before === null || after === null) return
+      const quantity = fromThousandths(toThousandths(before) - toThousandths(after))
+      changeOrder(rows, { ...event, data: { id: order_id } }, ({ doc: { goods_out } }) => ({
+        doc: { goods_out: goods_out && goodsAfter(goods_out, [{ catalog_item_id, quantity }]) },
+      }))
+    },
+  },
   OrderDelivered: changing((_row, _event, delivered_at) => ({ doc: { delivered_at } })),
   OrderPaid: changing((_row, _event, at) => ({ doc: { status: 'paid', released_at: at, refunded_at: null } })),
   OrderPending: changing(() => ({ doc: { status: 'pending', refunded_at: null } })),

@@ -34,6 +34,7 @@ const INTERNAL_REASONS: Partial<Record<PaymentKind, string>> = {
   credit_account: 'Venda a prazo (crediário ou convênio): registre o valor como conta a receber.',
   exchange_credit: 'Crédito de troca é gerado somente pelo ponto de venda.',
   promotion: 'Desconto de promoção é gerado somente pelo ponto de venda.',
+  online: 'Pedido da loja online: o serviço registra a venda junto com o pagamento.',
   cashback: 'Resgate de cashback é gerado somente pelo ponto de venda.',
 }
 

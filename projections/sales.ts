@@ -30,7 +30,9 @@ export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
 }
 
 /** Sale as the API returns it (SALE-14). Names are as of the sale. */
-export type SaleObject = Omit<Completed, 'items' | 'test'> & {
+export type SaleObject = Omit<Completed, 'items' | 'test' | 'order_id' | 'warnings'> & {
+  /** Paid order that it records; null for other sales. */
+  order_id: number | null
   /** Identifier from the till; null if no till uploaded it. */
   offline_id: string | null
   status: 'completed' | 'cancelled'
@@ -39,6 +41,10 @@ export type SaleObject = Omit<Completed, 'items' | 'test'> & {
   items: (Omit<Completed['items'][number], 'moves_stock'> & { discount: string })[]
   /** Discount on the whole sale: total = subtotal - discount + delivery fee. */
   discount: string
+  /** Given back by the provider while the sale stands; the order has what was given back in all. */
+  refunded_total: string
+  /** Of sales of orders; the panel shows those of uploaded sales. */
+  warnings: NonNullable<Completed['warnings']>
   fiscal_document: FiscalDocument | null
   cancelled_at: string | null
   cancel_reason: string | null
@@ -126,22 +132,63 @@ export const sales = table<SaleRow>('sales', {
 export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
+/** Money of a sale that went back to its buyer; void once the sale is cancelled, because then all of it is. */
+interface SaleReturnRow {
+  company_id: number
+  /** The event that recorded it. */
+  revision: number
+  sale_id: number
+  order_id: number
+  provider_payment_id: string
+  /** Negative where it takes back an earlier one, see SaleRefunded. */
+  cents: number
+  returned_at: string
+}
+
+const saleReturns = table<SaleReturnRow>('sale_returns', {
+  columns: {
+    company_id: 'bigint',
+    revision: 'bigint',
+    sale_id: 'bigint',
+    order_id: 'bigint',
+    provider_payment_id: 'text',
+    cents: 'bigint',
+    returned_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'revision'] },
+  indexes: ['(company_id, returned_at)', '(company_id, sale_id)'],
+  past: { id: 'revision', isFixed: true },
+})
+
 /** Fields that depend on the origin of a sale. */
 type OriginFields = Pick<
   SaleObject,
-  'external_id' | 'offline_id' | 'customer' | 'payments' | 'subtotal' | 'discount' | 'delivery_fee'
+  | 'external_id'
+  | 'offline_id'
+  | 'order_id'
+  | 'warnings'
+  | 'customer'
+  | 'payments'
+  | 'subtotal'
+  | 'discount'
+  | 'delivery_fee'
 >
 
 type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
 
-function saleObject({ origin, recorded_at, data }: Recorded, made: OriginFields, zone: string): SaleObject {
+/** The service registers sales of orders, also within a request of the API. */
+const isOfOrder = ({ data }: Recorded): boolean => 'order_id' in data && data.order_id !== undefined
+
+function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObject {
+  const { origin, recorded_at, data } = event
   const at = inZone(recorded_at, zone)
   return {
     id: data.id,
     external_id: made.external_id,
     offline_id: made.offline_id,
+    order_id: made.order_id,
     status: 'completed',
-    origin: channelOf(origin),
+    origin: isOfOrder(event) ? 'system' : channelOf(origin),
     customer: made.customer,
     sold_at: inZone(data.sold_at, zone),
     items: data.items.map(({ moves_stock: _, ...item }) =>
@@ -153,6 +200,8 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: OriginFields,
     delivery_fee: made.delivery_fee,
     total: data.total,
     change: data.change,
+    refunded_total: NOTHING,
+    warnings: made.warnings,
     fiscal_document: null,
     cancelled_at: null,
     cancel_reason: null,
@@ -163,13 +212,21 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: OriginFields,
 
 const NOTHING = '0.00'
 
-/** Sales of integrations have no discount: their price is final. */
-const throughTheApi = (data: Completed): OriginFields => withMore(data, { offline_id: null, discount: NOTHING })
+/** Sales of integrations and orders have no discount: their price is final. */
+const withoutDiscount = (data: Completed): OriginFields =>
+  withMore(data, {
+    offline_id: null,
+    order_id: data.order_id ?? null,
+    warnings: data.warnings ?? [],
+    discount: NOTHING,
+  })
 
 /** Counter sales of tills have no delivery. */
 const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
   external_id: null,
   offline_id: data.offline_id,
+  order_id: null,
+  warnings: [],
   customer: data.customer,
   payments: data.payments.map(({ status: _, ...payment }) => payment),
   subtotal: fromCents(data.items.reduce((sum, { total }) => sum + toCents(total), 0)),
@@ -211,7 +268,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
     line_discounts: lineDiscountsOf(doc),
-    actor: event.actor,
+    actor: isOfOrder(event) ? null : event.actor,
     fiscal: fiscalOf(doc),
     access_key: null,
     documented_at: null,
@@ -241,10 +298,10 @@ function changeSale(
   rows.put(sales, { ...before, ...columns, status: doc.status, fiscal: fiscalOf(doc), ...stamp(event), doc })
 }
 
-export const salesProjection = projection('sales', [sales], {
+export const salesProjection = projection('sales', [sales, saleReturns], {
   SaleCompleted: {
     refs: costsOf,
-    apply: (rows, event) => addSale(rows, event, saleObject(event, throughTheApi(event.data), timezoneOf(rows)), []),
+    apply: (rows, event) => addSale(rows, event, saleObject(event, withoutDiscount(event.data), timezoneOf(rows)), []),
   },
   OfflineSaleCompleted: {
     refs: costsOf,
@@ -266,6 +323,20 @@ export const salesProjection = projection('sales', [sales], {
     apply(rows, event) {
       const cancelled_at = inZone(event.recorded_at, timezoneOf(rows))
       changeSale(rows, event, { status: 'cancelled', cancelled_at, cancel_reason: event.data.reason })
+    },
+  },
+  SaleRefunded: {
+    refs: (event) => [saleById(event.data.id)],
+    apply(rows, event) {
+      const { id, order_id, provider_payment_id, amount, refunded } = event.data
+      const { company_id } = companyRef(rows)
+      const { revision, recorded_at: returned_at } = event
+      changeSale(rows, event, { refunded_total: refunded })
+      rows.add(saleReturns, {
+        ...{ company_id, revision, sale_id: id, order_id, provider_payment_id },
+        cents: toCents(amount),
+        returned_at,
+      })
     },
   },
   FiscalDocumentRecorded: {

@@ -14,7 +14,7 @@ export interface StoreConnection {
 }
 
 /** Online store without its secrets, as the command line and the panel show it. */
-export type StoreObject = Omit<DataOf<'StoreCreated'>, 'secrets'> & {
+export type StoreObject = Required<Omit<DataOf<'StoreCreated'>, 'secrets'>> & {
   enabled: boolean
   has_access_token: boolean
   has_notification_secret: boolean
@@ -93,13 +93,14 @@ export const storesProjection = projection('stores', [stores], {
   StoreCreated: {
     apply(rows, event) {
       const { company_id } = companyRef(rows)
-      const { id, alias, commission_percentage, sandbox, secrets } = event.data
+      const { id, alias, commission_percentage, sandbox, registers_sales = false, secrets } = event.data
       const doc: StoreObject = {
         id,
         alias,
         enabled: true,
         commission_percentage,
         sandbox,
+        registers_sales,
         has_access_token: false,
         has_notification_secret: false,
         connection: null,

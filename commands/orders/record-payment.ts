@@ -17,9 +17,11 @@ import { boundedText, Id } from '#domain/text.ts'
 import { type DataOf, EVENT_TYPES, event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
+import { ownCompany } from '#projections/companies.ts'
 import { type PaymentObject, paymentRecorded } from '#projections/order-payments.ts'
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
+import { orderSaleRefs, saleFollows } from './order-sale.ts'
 import { ListedRefunds, restockedItems, settledRefunds } from './settle-refunds.ts'
 
 /** Payment as reported by the provider. The caller has checked its order and amount. */
@@ -52,12 +54,14 @@ type Payments = readonly PaymentObject[]
  * unknown status, changes nothing. An unknown payment is adopted.
  */
 export const recordPayment = command<RecordPaymentInput>({
-  needs: ({ id }) => [orderById(id)],
+  needs: ({ id }) => [ownCompany, orderById(id)],
   needsMore: (rows, { id }) => {
     const order = rows.get(orderById(id))
-    return order ? [storeById(order.store_id), ...restockedItems(order.doc.refunds)] : []
+    if (!order) return []
+    return [storeById(order.store_id), ...restockedItems(order.doc.refunds), ...orderSaleRefs(rows, order)]
   },
-  decide(rows, input, { now, recordedAt }) {
+  decide(rows, input, context) {
+    const { now, recordedAt } = context
     const { id, provider_payment_id, attempt_id } = input
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
@@ -88,7 +92,10 @@ export const recordPayment = command<RecordPaymentInput>({
       // Before the payment's own events: their webhooks show refunds as they are now.
       ...settled,
       event('PaymentRecorded', recorded),
-      ...orderFollows(order, after, recorded, now),
+      ...orderFollows(order, after, recorded, {
+        now,
+        sale: (isPaid) => saleFollows(rows, order, { after, provider_payment_id, isPaid, earlier: settled }, context),
+      }),
     ])
   },
 })
@@ -201,17 +208,22 @@ const MOVES = {
   refunded: 'OrderRefunded',
 } as const
 
-/** Events of the order: an alarm, the commission, and its change of status. */
-function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Recorded, now: string): NewEvent[] {
+/** Events of the order: an alarm, the commission, its sale, and its change of status. */
+function orderFollows(
+  order: Readonly<OrderRow>,
+  after: Payments,
+  recorded: Recorded,
+  { now, sale }: { readonly now: string; sale(isPaid: boolean): NewEvent[] },
+): NewEvent[] {
   const { id, provider_payment_id } = recorded
   const isNewMoney =
     recorded.status === 'paid' &&
     !order.doc.payments.some((payment) => isSame(payment, recorded) && hasBeenPaid([payment]))
   const alarm = isNewMoney && alarmOf(order)
   const events = alarm ? [event('OrderAlarmRaised', { id, provider_payment_id, code: alarm })] : []
-  // Before the order's own event: its webhook already shows the commission.
-  events.push(...commissionFollows(order, after))
   const status = orderStatusOf(after, order.doc.cancelled_at !== null)
+  // Before the order's own event: its webhook already shows the commission and the sale.
+  events.push(...commissionFollows(order, after), ...sale(status === 'paid'))
   const refunded = refundedOf(after, recorded)
   if (status !== order.status) {
     const move = status === 'cancelled' && isExpired(after, recorded, now) ? 'OrderExpired' : MOVES[status]

@@ -12,6 +12,7 @@ import { itemById } from '#projections/catalog.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import { type OrderObject, type OrderRow, orderById, paymentByKey } from '#projections/orders.ts'
+import { quantityOf } from './order-sale.ts'
 import { isKeyTaken, keyHolderRefs } from './payment-attempts.ts'
 
 /** Limit of refunds per order: bounds the size of its record. */
@@ -108,29 +109,28 @@ export function leftOf(payment: PaidPayment, refunds: readonly RefundObject[]): 
 
 type Restock = RefundObject['restock']
 
-const thousandthsOf = (lines: readonly { catalog_item_id?: number | null; quantity: string }[], id: number): number =>
-  lines.reduce((sum, line) => (line.catalog_item_id === id ? sum + toThousandths(line.quantity) : sum), 0)
-
-/** Ordered quantity of an item that is neither returned nor pending, in thousandths. */
-export const leftToRestock = ({ items, refunds }: Pick<OrderObject, 'items' | 'refunds'>, itemId: number): number =>
-  Math.max(
-    0,
-    thousandthsOf(items, itemId) -
-      thousandthsOf(
-        refunds.flatMap(({ status, restock }) => (status === 'refused' ? [] : restock)),
-        itemId,
-      ),
-  )
+/**
+ * Quantity of an item that may return to stock and is not about to, in thousandths: of what the sale took, or of what was
+ * ordered if the service registered no sale.
+ */
+export function leftToRestock(
+  { items, refunds, goods_out }: Pick<OrderObject, 'items' | 'refunds' | 'goods_out'>,
+  itemId: number,
+): number {
+  const isCounted = ({ status }: RefundObject) => (goods_out === null ? status !== 'refused' : status === 'pending')
+  const back = refunds.filter(isCounted).flatMap(({ restock }) => restock)
+  return Math.max(0, quantityOf(goods_out ?? items, itemId) - quantityOf(back, itemId))
+}
 
 /** Checks returned goods: items of the order, at most the ordered quantity, with tracked stock. */
 function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, requested: Restock): Restock | Refusal {
   for (const [index, { catalog_item_id }] of requested.entries()) {
-    if (thousandthsOf(doc.items, catalog_item_id) === 0)
+    if (quantityOf(doc.items, catalog_item_id) === 0)
       return invalid(`restock[${index}].catalog_item_id`, 'o pedido não tem este item')
     if (rows.get(itemById(catalog_item_id))?.doc.stock == null)
       return invalid(`restock[${index}].catalog_item_id`, 'o item não tem controle de estoque')
     const left = leftToRestock(doc, catalog_item_id)
-    if (thousandthsOf(requested, catalog_item_id) > left)
+    if (quantityOf(requested, catalog_item_id) > left)
       return invalid(`restock[${index}].quantity`, `deve somar no máximo ${fromThousandths(left)}`)
   }
   return requested.map(({ catalog_item_id, quantity }) => ({
@@ -179,18 +179,19 @@ export const refundOf = (rows: Rows, orderId: number, refundId: string): RefundO
   rows.get(orderById(orderId))?.doc.refunds.find(({ refund_id }) => refund_id === refundId)
 
 /**
- * Stock after refunds that complete. Items without tracked stock are skipped. No more returns than was ordered, also if
+ * Stock after refunds that complete. Items without tracked stock are skipped. No more returns than went out, also if
  * goods of a refund returned with another one, because this one was refused at first.
  */
 export function stockReturned(rows: Rows, doc: OrderObject, completed: readonly RefundObject[]): NewEvent[] {
   const lines = completed.flatMap(({ restock }) => restock)
-  const others = { items: doc.items, refunds: doc.refunds.filter((refund) => !completed.includes(refund)) }
+  const others = { ...doc, refunds: doc.refunds.filter((refund) => !completed.includes(refund)) }
   return [...new Set(lines.map(({ catalog_item_id }) => catalog_item_id))].flatMap((id) => {
-    const quantity = Math.min(thousandthsOf(lines, id), leftToRestock(others, id))
+    const quantity = Math.min(quantityOf(lines, id), leftToRestock(others, id))
     if (quantity === 0) return []
     const before = rows.get(itemById(id))?.doc.stock ?? null
     if (before === null) return []
     const after = fromThousandths(Math.min(toThousandths(before) + quantity, MAX_THOUSANDTHS))
-    return [event('StockAdjusted', { id, reason: 'adjustment', before, after })]
+    const named = doc.goods_out === null ? {} : { order_id: doc.id }
+    return [event('StockAdjusted', { id, reason: 'adjustment', before, after, ...named })]
   })
 }

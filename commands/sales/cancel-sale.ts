@@ -25,6 +25,8 @@ export const cancelSale = command<CancelSaleInput>({
   decide(rows, { id, reason }, { origin }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
+    // The money decides: a refund of the order cancels its sale.
+    if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
     // Only the till and the panel can cancel a counter sale; the integration API is refused.
     if (sale.origin !== 'api' && origin === 'api') return refuse('managed_by_pdv')
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { hashPassword } from '#access/passwords.ts'
 import { replaceItem } from '#commands/catalog/items.ts'
-import { placeOrder } from '#commands/orders/place-order.ts'
+import { type OrderInput, placeOrder } from '#commands/orders/place-order.ts'
+import { recordPayment } from '#commands/orders/record-payment.ts'
 import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { createUser } from '#commands/users.ts'
 import { type Command, invoke, isRefusal } from '#ledger/command.ts'
 import { asUser, runAsSystem, runList } from '#ledger/write/run.ts'
+import type { OrderObject } from '#projections/orders.ts'
 import type { Core } from '#service/core.ts'
 import type { DemoCompany } from './companies.ts'
 import { monthOfSales, type Shelf } from './month.ts'
@@ -21,7 +23,7 @@ const DELIVERED = '5000'
 /** Low stock at the end, by external id. */
 const SHORT: Readonly<Record<string, string>> = { 'feijao-1kg': '3', 'sabao-1kg': '0' }
 
-/** Creates a month of sales of a demonstration company, its clerks, and an order of its store, unless they exist. */
+/** Creates a month of sales of a demonstration company, its clerks, and orders of its store, unless they exist. */
 export async function fillMonth(core: Core, companyId: number, demo: DemoCompany, store: string | null): Promise<void> {
   const { rows } = await core.pool.query<{ done: boolean; now: string; timezone: string }>(
     `select exists (select from offline_sales where company_id = $1 and offline_id like 'demo-%') as done, now() as now, timezone
@@ -41,9 +43,32 @@ export async function fillMonth(core: Core, companyId: number, demo: DemoCompany
   const shifts = monthOfSales(await shelfOf(core, companyId), found.now, found.timezone)
   for (const [place, sales] of shifts.entries()) await record(core, companyId, clerks[place] as number, sales)
   await stock(({ external_id }) => SHORT[external_id])
-  if (store === null) return
+  if (store !== null) await takeOrders(core, companyId, store)
+}
+
+/** A paid order, whose items left the stock, and one that waits for its payment. */
+async function takeOrders(core: Core, companyId: number, store_alias: string): Promise<void> {
+  const paid = await runAsSystem<OrderObject, OrderInput>(core.writer, companyId, placeOrder, {
+    store_alias,
+    customer: { name: 'Renato Farias', email: 'renato@correio.example', document: '34567891228' },
+    items: [
+      { catalog_item_external_id: 'acucar-1kg', quantity: '2' },
+      { catalog_item_external_id: 'leite-1l', quantity: '6' },
+      { catalog_item_external_id: 'pao-de-queijo', quantity: '10' },
+    ],
+    delivery_fee: '7.00',
+  })
+  if (isRefusal(paid)) throw new Error(`demo: order refused: ${JSON.stringify(paid)}`)
+  await accepted(core, companyId, recordPayment, {
+    id: paid.id,
+    attempt_id: null,
+    provider_payment_id: 'demo-1',
+    provider_status: 'approved',
+    status_detail: 'accredited',
+    live_mode: false,
+  })
   await accepted(core, companyId, placeOrder, {
-    store_alias: store,
+    store_alias,
     customer: { name: 'Paula Menezes', email: 'paula@correio.example', document: '52998224725' },
     items: [{ description: 'Cesta de café da manhã', quantity: '1', unit_price: '46.30' }],
   })

@@ -52,8 +52,9 @@ export async function tellOrder(narrator: Narrator, store: { alias: string }, sa
   const { notification } = (await answer.json()) as { notification: { sent: { status: number; answer: object }[] } }
   const told = notification.sent.at(-1)
   print(`\n  the notification was answered ${told?.status} ${JSON.stringify(told?.answer)}\n`)
-  await get('The order is paid, and the commission split', path, ({ body: { data } }) => ({
+  await get('The order is paid, its sale registered, and the commission split', path, ({ body: { data } }) => ({
     status: data.status,
+    sale_id: data.sale_id,
     commission: data.commission,
     payment_url: data.payment_url,
   }))

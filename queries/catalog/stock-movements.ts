@@ -18,6 +18,8 @@ export interface StockMovement {
   readonly reason: Reason
   /** The sale that took the stock or returned it. */
   readonly sale_id: number | null
+  /** The order whose goods came back, or left again. */
+  readonly order_id: number | null
   /** May be negative; null where tracking began or ended. */
   readonly change: string | null
   /** Stock after the movement; null if untracked. */
@@ -104,7 +106,7 @@ export function movementsIn(part: Part, events: ReadonlyMap<number, Envelope>, i
 type MovingEvent = 'CatalogItemCreated' | 'StockAdjusted' | 'SaleCompleted' | 'OfflineSaleCompleted' | 'SaleCancelled'
 type StockEvent = { [N in MovingEvent]: EventOf<N> }[MovingEvent]
 
-type MovementDetails = Pick<StockMovement, 'reason' | 'sale_id' | 'change'>
+type MovementDetails = Pick<StockMovement, 'reason' | 'sale_id' | 'order_id' | 'change'>
 
 /** The movement of an event that left `after`; null if the event did not change the stock. */
 function movementOf(
@@ -115,17 +117,17 @@ function movementOf(
   const ofSale = (reason: Reason, sale_id: number, thousandths: number) => {
     if (thousandths === 0) return null
     const before = after === null ? null : fromThousandths(toThousandths(after) - thousandths)
-    return { movement: { reason, sale_id, change: fromThousandths(thousandths) }, before }
+    return { movement: { reason, sale_id, order_id: null, change: fromThousandths(thousandths) }, before }
   }
   const known = event as Envelope as StockEvent
   switch (known.type) {
     case 'CatalogItemCreated':
       return known.data.stock === null
         ? null
-        : { movement: { reason: 'created', sale_id: null, change: known.data.stock }, before: null }
+        : { movement: { reason: 'created', sale_id: null, order_id: null, change: known.data.stock }, before: null }
     case 'StockAdjusted': {
-      const { reason, before } = known.data
-      return { movement: { reason, sale_id: null, change: difference(known.data) }, before }
+      const { reason, before, order_id = null } = known.data
+      return { movement: { reason, sale_id: null, order_id, change: difference(known.data) }, before }
     }
     case 'SaleCompleted':
     case 'OfflineSaleCompleted':

@@ -223,12 +223,19 @@ export const COMMANDS = {
       alias: required('ALIAS'),
       commission: required('PERCENT'),
       sandbox: toggle,
+      'registers-sales': optional('yes|no'),
       ...ofProvider,
     },
   },
   'store update': {
-    summary: 'changes the commission of payments to come, or puts new secrets in the place of the old ones',
-    flags: { alias: required('ALIAS'), commission: optional('PERCENT'), ...ofProvider },
+    summary:
+      'changes the commission of payments to come, whether paid orders become sales, or puts new secrets in the place of the old ones',
+    flags: {
+      alias: required('ALIAS'),
+      commission: optional('PERCENT'),
+      'registers-sales': optional('yes|no'),
+      ...ofProvider,
+    },
     positional: 'alias',
   },
   'store enable': {

@@ -39,12 +39,22 @@ const switchVerb = (command: Command<SwitchStoreInput>): Verb<'store enable' | '
 interface Fields {
   readonly alias: string
   readonly commission?: string | undefined
+  readonly 'registers-sales'?: string | undefined
   readonly 'access-token'?: string | undefined
   readonly 'notification-secret'?: string | undefined
 }
 
-const inputOf = ({ alias, commission, 'access-token': token, 'notification-secret': secret }: Fields) =>
-  givenFlags({ alias, commission_percentage: commission, access_token: token, notification_secret: secret })
+const YES_OR_NO: Readonly<Record<string, boolean>> = { yes: true, no: false }
+
+/** Any other text than yes or no is refused by the command's schema. */
+const inputOf = ({ alias, commission, 'registers-sales': sales, ...secrets }: Fields) =>
+  givenFlags({
+    alias,
+    commission_percentage: commission,
+    registers_sales: sales === undefined ? undefined : (YES_OR_NO[sales] ?? sales),
+    access_token: secrets['access-token'],
+    notification_secret: secrets['notification-secret'],
+  })
 
 export const verbs: Verbs<'store'> = {
   'store create': {

@@ -5,6 +5,7 @@ export type RefusalCode =
   | 'duplicate_resource'
   | 'idempotency_key_reuse'
   | 'managed_by_pdv'
+  | 'managed_by_order'
   | 'fiscal_document_issued'
   | 'already_settled'
   | 'validation_failed'

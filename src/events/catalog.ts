@@ -34,6 +34,8 @@ export const catalogEvents = {
     reason: z.enum(['count', 'adjustment']),
     before: quantity.nullable(),
     after: quantity.nullable(),
+    /** Order whose goods came back, or left again; absent for other adjustments. */
+    order_id: id.optional(),
   }),
   CategoryCreated: eventType('category', category),
   CategoryUpdated: eventType('category', { changes: z.strictObject(category).partial() }),

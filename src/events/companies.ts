@@ -17,6 +17,7 @@ export const PAYMENT_KINDS = [
   'exchange_credit',
   'promotion',
   'cashback',
+  'online',
   'other',
 ] as const
 export type PaymentKind = (typeof PAYMENT_KINDS)[number]

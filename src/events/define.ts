@@ -92,6 +92,7 @@ export const personal = <T extends z.ZodType>(schema: T, part: PersonPart, perso
 /** Stored values are not validated like input: plain text, decimal strings in the API's format, UTC instants. */
 export const text = z.string()
 export const money = z.string().regex(/^\d+\.\d{2}$/)
+export const signedMoney = z.string().regex(/^-?\d+\.\d{2}$/)
 export const quantity = z.string().regex(/^-?\d+\.\d{3}$/)
 export const percentage = z.string().regex(/^\d+\.\d{2}$/)
 export const instant = z.iso.datetime({ precision: 3 })

@@ -3,12 +3,16 @@ import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
 import { eventType, id, instant, money, percentage, personal, quantity, text } from './define.ts'
 import { saleLine } from './sales.ts'
 
-/** Alarms: money moved that the order does not expect. */
+/** Alarms: money moved that the order does not expect, or its sale needs a person. */
 export const ORDER_ALARMS = [
   'second_payment',
   'paid_after_refund',
   'paid_after_cancellation',
   'refund_after_refusal',
+  /** The sale took more from stock than there was. */
+  'stock_short',
+  /** The sale was cancelled with its payment although its fiscal document is in force. */
+  'fiscal_document_issued',
 ] as const
 
 const customer = z.strictObject({
@@ -32,7 +36,7 @@ const card = z.strictObject({ last_four: personal(text, 'identity'), installment
 const ofPayment = { provider_payment_id: text }
 
 export const orderEvents = {
-  /** An order does not move stock and is not a sale. */
+  /** An unpaid order moves no stock; SaleCompleted records the sale of a paid one. */
   OrderPlaced: eventType('order', {
     external_id: text.nullable(),
     store_id: id,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eventType, id, instant, money, personal, quantity, text } from './define.ts'
+import { eventType, id, instant, money, personal, quantity, signedMoney, text } from './define.ts'
 
 /** Party, named as of the event. */
 const party = z.strictObject({
@@ -75,6 +75,23 @@ const warning = z.strictObject({
   expected: text.nullable(),
 })
 
+/** Problems of a sale that the service registered for a paid order. */
+export const ORDER_SALE_WARNINGS = ['stock_short'] as const
+
+/** Sale of a paid order, registered with its payment. */
+const ofOrder = {
+  order_id: id,
+  /** `available` is the stock before the sale. */
+  warnings: z.array(
+    z.strictObject({
+      code: z.enum(ORDER_SALE_WARNINGS),
+      catalog_item_id: id,
+      requested: quantity,
+      available: quantity,
+    }),
+  ),
+}
+
 /** Marks sales of a test company, so that their receipts cannot pass for those of real sales; absent otherwise. */
 const test = z.boolean().optional()
 
@@ -110,6 +127,18 @@ export const saleEvents = {
     total: money,
     change: money,
     test,
+    /** Absent for sales of integrations. */
+    ...z.strictObject(ofOrder).partial().shape,
+  }),
+  /**
+   * The provider gave back a part of what the sale's order paid: `amount`, and `refunded` so far. `amount` is negative
+   * where another payment, of which less was given back, takes the place of the refunded one.
+   */
+  SaleRefunded: eventType('sale', {
+    order_id: id,
+    provider_payment_id: text,
+    amount: signedMoney,
+    refunded: money,
   }),
   /** `receivable_ids`: receivables of its credit payments, created by the events that follow. */
   OfflineSaleCompleted: eventType('sale', { ...offlineSale, receivable_ids: z.array(id) }),

@@ -17,9 +17,13 @@ export const storeEvents = {
     commission_percentage: percentage,
     /** Whether it takes the provider's test payments. */
     sandbox: z.boolean(),
+    /** Whether a paid order becomes a sale; absent: no. */
+    registers_sales: z.boolean().optional(),
     secrets,
   }),
-  StoreUpdated: eventType('store', { changes: z.strictObject({ commission_percentage: percentage }).partial() }),
+  StoreUpdated: eventType('store', {
+    changes: z.strictObject({ commission_percentage: percentage, registers_sales: z.boolean() }).partial(),
+  }),
   /** New values replaced these secrets. */
   StoreSecretsReplaced: eventType('store', { secrets }),
   /** Its owner connected an account at the payment provider; this replaced the access token. */

@@ -20,6 +20,7 @@ const PROBLEMS = {
   duplicate_resource: [409, 'Já existe um registro com este valor.'],
   idempotency_key_reuse: [409, 'Esta Idempotency-Key já foi usada com outra requisição.'],
   managed_by_pdv: [409, 'Este registro é mantido pelo ponto de venda: pode ser lido, não alterado.'],
+  managed_by_order: [409, 'Esta venda é de um pedido pago: cancele-a com a devolução do pagamento do pedido.'],
   fiscal_document_issued: [409, 'A venda tem documento fiscal autorizado.'],
   already_settled: [409, 'A conta já está liquidada.'],
   order_already_paid: [409, 'O pedido já está pago.'],

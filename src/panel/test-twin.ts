@@ -60,6 +60,8 @@ async function copySettings(
     test: true,
   })
   const { data } = await listPaymentTypes(context.poolOf(session.companyId), session.companyId, MOST_COPIED)
+  // That of orders is made with a store.
   for (const { name, kind, fee_percentage, due_days } of JSON.parse(`[${data}]`) as PaymentTypeObject[])
-    await run<CreatePaymentTypeInput>(createPaymentType, { name, kind, fee_percentage, due_days })
+    if (kind !== 'online')
+      await run<CreatePaymentTypeInput>(createPaymentType, { name, kind, fee_percentage, due_days })
 }

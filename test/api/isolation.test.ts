@@ -203,6 +203,7 @@ describe("another company's records", () => {
       expect(idsIn(await company.get(path)), path).to.deep.equal([])
     }
     expect((await company.get('/sales/payment-types')).body.data).to.deep.equal([])
+    expect((await company.get('/stores')).body.data).to.deep.equal([])
   })
 
   it('do not conflict with any name, barcode, external_id or Idempotency-Key [HTTP-9]', async () => {

@@ -83,6 +83,8 @@ describe('orders', () => {
       partially_refunded: false,
       dispute: null,
       alarms: [],
+      sale_id: null,
+      goods_out: null,
       released_at: null,
       delivered_at: null,
       refunded_at: null,

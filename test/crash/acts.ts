@@ -111,11 +111,14 @@ const register: Act = async (stage) => {
 
 const order: Act = async (stage) => {
   const { shop, book } = stage
-  const items = [{ description: 'Cesta', quantity: '1', unit_price: '46.30' }]
+  const [product = 0] = shop.products.keys()
+  const items = [{ catalog_item_id: product, quantity: '1', unit_price: '46.30' }]
   const placed = await made(stage, '/orders', { store_alias: shop.alias, customer: { name: 'Ana' }, items })
   book.orders.add(placed.id)
   const payment = { method: 'card', brand: 'visa', token: 'APRO', payer: { email: 'ana@example.com' } }
-  expect(await made(stage, `/orders/${placed.id}/payments`, payment)).to.include({ id: placed.id, status: 'paid' })
+  const paid = await made(stage, `/orders/${placed.id}/payments`, payment)
+  expect(paid).to.include({ id: placed.id, status: 'paid' })
+  book.orderSales.set(paid.sale_id, product)
   book.paid.set(placed.id, placed.provider_reference)
 }
 

@@ -41,6 +41,8 @@ export interface Book {
   readonly orders: Set<number>
   /** Order → reference at the provider, for paid orders. */
   readonly paid: Map<number, string>
+  /** Sale of a paid order → its product. */
+  readonly orderSales: Map<number, number>
 }
 
 export const SIDES = ['receivables', 'payables'] as const
@@ -64,5 +66,6 @@ export function createBook(): Book {
     webhooks: new Set(),
     orders: new Set(),
     paid: new Map(),
+    orderSales: new Map(),
   }
 }

@@ -17,7 +17,7 @@ export async function expectLedger(core: Core, shop: Shop, book: Book): Promise<
   const facts = await factsOf(core, shop)
   const ids = (type: EventName) => facts(type).map(({ id }) => id)
 
-  expect(ids('SaleCompleted'), 'sales').to.have.members([...book.sales.keys()])
+  expect(ids('SaleCompleted'), 'sales').to.have.members([...book.sales.keys(), ...book.orderSales.keys()])
   expect(ids('SaleCancelled'), 'cancelled sales').to.have.members([...book.cancelled])
   expect(
     facts('OfflineSaleCompleted').map(({ id, data }) => [data.offline_id, id]),
@@ -80,6 +80,7 @@ function adjustmentsOf(facts: Facts, { adjustments }: Book): Map<number, number>
 async function expectStock({ pool }: Core, shop: Shop, book: Book, moved: ReadonlyMap<number, number>): Promise<void> {
   const sold = [
     ...[...book.sales].filter(([id]) => !book.cancelled.has(id)).map(([, product]) => product),
+    ...book.orderSales.values(),
     ...[...book.offline.values()].filter(({ sale }) => !book.cancelled.has(sale)).map(({ product }) => product),
   ]
   const expected = [...shop.products].map(([id, opening]) => {

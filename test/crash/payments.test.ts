@@ -50,8 +50,12 @@ describe('service killed between an operation at the provider and its own record
   const paymentsOf = ({ provider_reference }: Json): SandboxPayment[] =>
     sandbox.book.all().filter(({ external_reference }) => external_reference === provider_reference)
 
+  const coffee = () => [...shop.products.keys()][0] as number
+  const ask = async (path: string): Promise<Json> =>
+    (await send(`${service.url}/api/v1${path}`, 'GET', undefined, { authorization: `Bearer ${shop.key}` })).body.data
+
   async function placed(): Promise<Json> {
-    const items = [{ description: 'Cesta', quantity: '1', unit_price: '46.30' }]
+    const items = [{ catalog_item_id: coffee(), quantity: '2', unit_price: '23.15' }]
     return (await call('POST', '', { store_alias: shop.alias, customer: { name: 'Ana' }, items })).body.data
   }
   async function paid(): Promise<Json> {
@@ -60,7 +64,7 @@ describe('service killed between an operation at the provider and its own record
     return order
   }
 
-  it('ends in the final state of the provider, with or without a retry: paid, refunded, cancelled, once each [PAY-3, PAY-25, ORDER-8]', async () => {
+  it('ends in the final state of the provider, with or without a retry: paid, refunded, cancelled, once each, and one sale per paid order [PAY-3, PAY-25, ORDER-8, ORDER-42]', async () => {
     const [asked, left] = [await placed(), await placed()]
     const [refunded, returned] = [await paid(), await paid()]
     const given = await placed()
@@ -109,5 +113,13 @@ describe('service killed between an operation at the provider and its own record
       ['paid', '0.17'],
       ['cancelled', undefined],
     ])
+
+    const sales: Json[] = await ask('/sales?origin=system&limit=100')
+    expect(
+      sales.map(({ order_id, status, refunded_total }) => [order_id, status, refunded_total]),
+    ).to.have.deep.members(ends.slice(0, 4).map(({ id, refunded_total }) => [id, 'completed', refunded_total]))
+    expect(ends.slice(0, 4).map(({ sale_id }) => sale_id)).to.have.members(sales.map(({ id }) => id))
+    const { stock } = await ask(`/catalog/items/${coffee()}`)
+    expect(Number(stock)).to.equal((shop.products.get(coffee()) as number) - 2 * sales.length)
   })
 })

@@ -56,6 +56,7 @@ async function expectTables(aftermath: Aftermath, shop: Shop, book: Book): Promi
   const sales = await pages(aftermath, shop, '/sales')
   expect(sales.map(({ id }) => id)).to.have.members([
     ...book.sales.keys(),
+    ...book.orderSales.keys(),
     ...[...book.offline.values()].map(({ sale }) => sale),
   ])
   const isCancelled = ({ status }: Json) => status === 'cancelled'

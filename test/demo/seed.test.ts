@@ -46,7 +46,8 @@ describe('demonstration data', () => {
       }
     }
     const kinds = DEMO_COMPANIES[0]?.paymentTypes.map(({ kind }) => kind)
-    expect(kinds).to.include.members([...PAYMENT_KINDS])
+    // That of orders is made with the store.
+    expect(kinds).to.include.members(PAYMENT_KINDS.filter((kind) => kind !== 'online'))
   })
 
   describe('in a database', () => {
@@ -142,9 +143,10 @@ describe('demonstration data', () => {
                   (select count(*) from read.api_keys where company_id = $1 and revoked_at is null) as keys`,
           [id],
         )
-        const { paymentTypes, categories, items, customers } = DEMO_COMPANIES[index]!
+        const { paymentTypes, categories, items, customers, store } = DEMO_COMPANIES[index]!
         expect(rows[0]).to.deep.equal({
-          types: paymentTypes.length,
+          // With a store comes the payment type of its orders.
+          types: paymentTypes.length + (store ? 1 : 0),
           categories: categories.length,
           items: items.length,
           customers: customers.length,
@@ -204,6 +206,8 @@ describe('demonstration data', () => {
              (select count(distinct actor)::int from read.sales where company_id = $1) as clerks,
              (select count(*) from read.receivables where company_id = $1) > 0 as is_owed,
              (select count(*)::int from read.orders where company_id = $1) as orders,
+             (select array_agg(doc ->> 'total') from read.sales where company_id = $1 and doc ->> 'order_id' is not null) as ordered,
+             (select stock::text from read.catalog_items where company_id = $1 and external_id = 'leite-1l') as milk,
              (select count(*)::int from read.offline_sales where company_id = $1 and json_array_length(warnings) > 0) as odd`,
           [id],
         )
@@ -211,12 +215,13 @@ describe('demonstration data', () => {
       }
       const { sales, ...rest } = await count()
       expect(sales).to.be.within(500, 900)
-      expect(rest).to.include({ has_cancelled: true, ways: 5, clerks: 2, is_owed: true, orders: 1 })
+      expect(rest).to.include({ has_cancelled: true, ways: 6, clerks: 2, is_owed: true, orders: 2, milk: '90.000' })
+      expect(rest.ordered).to.deep.equal(['93.32'])
       await startMonth()
       expect(await count()).to.deep.equal({ sales, ...rest })
       const { rows } = await core.pool.query(
         `select min(extract(hour from sold_at at time zone 'America/Sao_Paulo'))::int as opens, max(extract(hour from sold_at at time zone 'America/Sao_Paulo'))::int as closes,
-           max(sold_at) <= now() as is_past from read.sales where company_id = $1`,
+           max(sold_at) <= now() as is_past from read.sales where company_id = $1 and origin = 'pdv'`,
         [id],
       )
       expect(rows[0]).to.deep.equal({ opens: 7, closes: 19, is_past: true })

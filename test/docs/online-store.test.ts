@@ -30,6 +30,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'The buyer pays':
     '{"processed":true,"status":"paid","message":"Notificação processada."}\n' +
     '{"status":"paid","released":true,"commission":{"percentage":"5.00","amount":"5.00","store_amount":"94.90"}}\n',
+  'The sale': '[true,"system","99.90","Loja online"]\n"managed_by_order"\n',
   'Goods and alarms': '{"status":"paid","delivered":true}\n[]\n',
   'Giving back':
     '{"status":"paid","refunded_total":"30.00","partially_refunded":true,"commission":"1.50"}\n' +

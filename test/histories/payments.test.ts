@@ -1,5 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { v7 as uuidv7 } from 'uuid'
+import { createItem } from '#commands/catalog/items.ts'
+import { startPayment } from '#commands/orders/payment-attempts.ts'
+import { placeOrder } from '#commands/orders/place-order.ts'
 import { MOVES, type Move, type SandboxPayment } from '#demo/provider-sandbox/book.ts'
 import { FORGERIES, forgery } from '#demo/provider-sandbox/control.ts'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
@@ -12,10 +16,14 @@ import { createProviderClient } from '#payments/provider-client.ts'
 import { type PaymentProvider, ProviderUnavailable } from '#payments/provider-port.ts'
 import { sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
+import type { SaleObject } from '#projections/sales.ts'
 import { addressOf, type OnlineShop, openShop, SECRET } from '../payment-notifications/shop.ts'
 import type { Reply } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { explore } from '../support/random.ts'
+
+/** Stock of the ordered item at first, and ordered quantity. */
+const [STOCK, ORDERED] = [100, 2]
 
 /** Crash of a step: not executed, or executed without a response. */
 type Crash = 'before' | 'after'
@@ -30,7 +38,7 @@ type Action =
   /** Concurrent: a payment changes during its notifications. */
   | { do: 'race'; payment: number; move: Move; times: number }
   /** Refund through the service; it may crash, be repeated or run concurrently. */
-  | { do: 'refund'; cents: number | null; provider?: Crash; writes: (Crash | null)[]; times: number }
+  | { do: 'refund'; cents: number | null; back: number; provider?: Crash; writes: (Crash | null)[]; times: number }
   /** Partial refund on the provider's site. */
   | { do: 'part'; payment: number; cents: number }
   | { do: 'cancel' }
@@ -76,11 +84,12 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       {
         do: fc.constant('refund' as const),
         cents: fc.option(fc.constantFrom(1, 333, 1000, 4630)),
+        back: fc.constantFrom(0, 0, 1, 2),
         provider: crash,
         writes,
         times: fc.constantFrom(1, 2, 12),
       },
-      { requiredKeys: ['do', 'cents', 'writes', 'times'] },
+      { requiredKeys: ['do', 'cents', 'back', 'writes', 'times'] },
     ),
   },
   {
@@ -160,6 +169,16 @@ describe('an order, for any transitions and notifications of its payments,', fun
       .filter(({ transaction_amount }) => transaction_amount === 46.3)
       .reverse()
 
+  /** An order over 46.30 for two of a new item, with an attempt to pay it. */
+  async function orderGoods(): Promise<OrderObject> {
+    const item = { type: 'product', name: 'Cesta', price: '23.15', stock: String(STOCK) } as const
+    const { id: catalog_item_id } = await shop.company.run(createItem, item)
+    const items = [{ catalog_item_id, quantity: String(ORDERED) }]
+    const { id } = await shop.company.run(placeOrder, { store_alias: alias, customer: { name: 'Maria' }, items })
+    const attempt = { id, attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
+    return shop.company.run(startPayment, attempt)
+  }
+
   async function tell(order: OrderObject, payment: SandboxPayment): Promise<void> {
     await sandbox.notifier.send(sandbox.notifier.make(payment, { url: addressOf(shop.api.url, alias, order.id) }))
   }
@@ -187,7 +206,11 @@ describe('an order, for any transitions and notifications of its payments,', fun
   async function refund(order: OrderObject, action: Action & { do: 'refund' }) {
     const before = refundedOf(order)
     const headers = { 'idempotency-key': `refund-${++keys}` }
-    const body = action.cents === null ? {} : { amount: (action.cents / 100).toFixed(2) }
+    const [{ catalog_item_id } = { catalog_item_id: null }] = order.items
+    const body = {
+      ...(action.cents !== null && { amount: (action.cents / 100).toFixed(2) }),
+      ...(action.back > 0 && { restock: [{ catalog_item_id, quantity: String(action.back) }] }),
+    }
     const post = () => shop.company.post(`/orders/${order.id}/refunds`, body, headers)
     writerFaults.push(...action.writes)
     if (action.provider) providerFaults.push(action.provider)
@@ -275,6 +298,42 @@ describe('an order, for any transitions and notifications of its payments,', fun
     } else if (order.commission) expect(order.commission.reversed_at).to.be.a('string')
   }
 
+  /**
+   * The sale follows the money: one completed sale of a paid order, with what was given back of it, and none of another
+   * one. Goods are out as often as sales and refunds say, and never more than were ordered.
+   */
+  async function assertSale(id: number): Promise<void> {
+    const order = await shop.orderNow(id)
+    const { pool } = shop.api.core
+    const sales = await pool.query<{ id: number; doc: SaleObject; returned: number }>(
+      `select s.id, s.doc, coalesce((select sum(r.cents) from read.sale_returns r
+         where r.company_id = s.company_id and r.sale_id = s.id), 0)::bigint as returned
+       from read.sales s where s.company_id = $1 and (s.doc ->> 'order_id')::bigint = $2 order by s.id`,
+      [shop.company.id, id],
+    )
+    const completed = sales.rows.filter(({ doc }) => doc.status === 'completed')
+    expect(completed.map((sale) => sale.id)).to.deep.equal(order.status === 'paid' ? [order.sale_id] : [])
+    expect(order.sale_id).to.equal(sales.rows.at(-1)?.id ?? null)
+    for (const { doc, returned } of completed) {
+      expect(doc).to.include({ total: '46.30', origin: 'system', refunded_total: order.payment?.refunded })
+      expect(Number(returned)).to.equal(cents(Number(doc.refunded_total)))
+    }
+    const [line] = order.items
+    const { rows } = await pool.query('select stock from read.catalog_items where company_id = $1 and id = $2', [
+      shop.company.id,
+      line?.catalog_item_id,
+    ])
+    const out = Number(order.goods_out?.[0]?.quantity ?? 0)
+    expect(Number(rows[0].stock)).to.equal(STOCK - out)
+    expect(out).to.be.within(0, ORDERED)
+    const back = order.refunds
+      .filter(({ status }) => status === 'completed')
+      .reduce((sum, { restock }) => sum + Number(restock[0]?.quantity ?? 0), 0)
+    if (sales.rows.length === 0) expect(order.goods_out).to.equal(null)
+    else if (sales.rows.length === 1) expect(out).to.equal(ORDERED - back)
+    else expect(out).to.be.at.least(ORDERED - back)
+  }
+
   async function eventsOf(id: number, from: number): Promise<Envelope[]> {
     const events: Envelope[] = []
     for await (const event of shop.api.core.store.read(streamOf(shop.company.id), from))
@@ -300,17 +359,18 @@ describe('an order, for any transitions and notifications of its payments,', fun
     }
   }
 
-  it('ends in the provider’s final state [ORDER-8]', async () => {
+  it('ends in the provider’s final state, and its sale and goods with it [ORDER-8, ORDER-42, ORDER-46]', async () => {
     await explore(
       fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 14 }), async (actions) => {
         const from = await shop.revision()
-        const order = await shop.order(alias)
+        const order = await orderGoods()
         for (const each of actions) await perform(order, each)
         const { pool, vault, writer } = shop.api.core
         const log = (message: string, error: unknown) => expect.fail(`${message}: ${error}`)
         await sweepOnce({ pool, vault, writer, provider: client, schedule: [0], log }, new AbortController().signal)
         const events = await eventsOf(order.id, from)
         await assertEnd(order.id, events)
+        await assertSale(order.id)
         assertHistory(events)
       }),
       40,

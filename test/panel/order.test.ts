@@ -59,7 +59,7 @@ describe('panel: payments and refunds of an order', () => {
       expect(await shown(id))
         .to.include('Devolvido em parte')
         .and.to.include('de volta ao estoque: 1 × Cesta')
-      expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('6.000')
+      expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('4.000')
       expect(textIn((await owner.get(path)).html))
         .to.include('tudo o que resta: R$ 15,00')
         .and.to.include('Até 1.')
@@ -169,6 +169,45 @@ describe('panel: payments and refunds of an order', () => {
     expect(before.html).to.include('Alarme de').and.not.to.include(action)
     expect((await owner.get(`/painel/loja?alarm=open&em=${seen - 1}`)).html).to.include(pathOf(id))
     expect((await owner.get(`/painel/loja?alarm=open&em=${seen}`)).html).not.to.include(pathOf(id))
+  })
+
+  it('shows its sale, whose page leads back to it instead of cancelling [ORDER-44]', async () => {
+    const { id, item } = await paidGoods()
+    const { sale_id } = await show(id)
+    expect((await owner.get(pathOf(id))).html).to.include(`href="/painel/vendas/${sale_id}"`)
+    const { html } = await owner.get(`/painel/vendas/${sale_id}`)
+    expect(textIn(html)).to.include('Origem Loja online').and.to.include('Cancelar no pedido')
+    expect(html)
+      .to.include(`href="${pathOf(id)}"`)
+      .and.not.to.include(`/vendas/${sale_id}/cancelar`)
+    const refused = textIn((await owner.get(`/painel/vendas/${sale_id}/cancelar`)).html)
+    expect(refused).to.include(`Esta venda é do pedido ${id} da loja online`)
+    await owner.submit(`${pathOf(id)}/devolver`, { amount: '', [`restock.${item}`]: '1' })
+    expect(textIn((await owner.get(`/painel/vendas/${sale_id}`)).html)).to.include(`Pedido ${id} devolvido`)
+    const movements = await owner.get(`/painel/catalogo/${item}`)
+    expect(textIn(movements.html)).to.include(`Devolução do pedido ${id}`).and.to.include(`Venda ${sale_id}`)
+  })
+
+  it('shows on its sale what was given back and what the stock lacked [ORDER-43, ORDER-45]', async () => {
+    const { id, item } = await paidGoods()
+    const items = [{ catalog_item_id: item, quantity: '4' }]
+    const second = { store_alias: alias(), customer: { name: 'Ana' }, items }
+    const short = (await company.post('/orders', second)).body.data.id
+    await pay(short)
+    expect(await shown(short)).to.include('O estoque não bastava para os itens do pedido pago')
+    const lacking = textIn((await owner.get(`/painel/vendas/${(await show(short)).sale_id}`)).html)
+    expect(lacking).to.include('Estoque insuficiente Cesta: vendidos 4, havia 3')
+    await owner.submit(`${pathOf(id)}/devolver`, { amount: '5,00', [`restock.${item}`]: '0' })
+    const sale = textIn((await owner.get(`/painel/vendas/${(await show(id)).sale_id}`)).html)
+    expect(sale).to.include('Devolvido R$ 5,00')
+  })
+
+  it('is in the sales file with its channel and number [ORDER-42]', async () => {
+    const { id } = await paidGoods()
+    const { html: text } = await owner.get('/painel/vendas.csv?origin=system')
+    expect(text)
+      .to.include('Loja online')
+      .and.to.match(new RegExp(`;${id};`))
   })
 
   it('can be marked as delivered while paid, by clerks too; earlier revisions have no actions [PANEL-80, ORDER-40]', async () => {

@@ -64,6 +64,20 @@ describe('panel: online store', () => {
       }
     })
 
+    it('register the sales of their orders unless the owner says otherwise [STORE-9]', async () => {
+      const path = `${PATH}/${storeId}`
+      expect((await owner.get(`${PATH}/nova`)).html).to.match(/name="registers_sales"[^>]* checked/)
+      expect(await shown(path)).to.include('Pedido pago Vira venda e baixa o estoque')
+      await owner.submit(`${path}/editar`, {})
+      expect(await shown(path)).to.include('Pedido pago Não vira venda')
+      expect((await owner.get(`${path}/editar`)).html).not.to.match(/name="registers_sales"[^>]* checked/)
+      await owner.submit(`${path}/editar`, { registers_sales: 'on' })
+      expect(await shown(path)).to.include('Pedido pago Vira venda e baixa o estoque')
+      await owner.submit(`${PATH}/nova`, { ...fields, alias: `${alias}-d` })
+      const [, created] = await listStores(company.core.pool, company.id)
+      expect(created).to.include({ registers_sales: false })
+    })
+
     it('keep secrets that are not entered again, and are disabled and enabled [PANEL-26]', async () => {
       const path = `${PATH}/${storeId}`
       await owner.submit(`${path}/editar`, { access_token: 'TOKEN-9', notification_secret: '' })
@@ -84,7 +98,11 @@ describe('panel: online store', () => {
       for (const path of [`${PATH}/nova`, `${PATH}/${storeId}/editar`])
         expect((await owner.get(path)).html).not.to.include('name="commission_percentage"')
       for (const commission_percentage of ['0', '0,00', '0.00', '99', '-1', 'x', '']) {
-        const sent = await owner.submit(`${PATH}/${storeId}/editar`, { commission_percentage, access_token: '' })
+        const sent = await owner.submit(`${PATH}/${storeId}/editar`, {
+          commission_percentage,
+          registers_sales: 'on',
+          access_token: '',
+        })
         expect(sent.to).to.equal(`${PATH}/${storeId}?feito=alterado`)
       }
       expect(await percentages()).to.deep.equal(['7.50'])

@@ -106,7 +106,11 @@ function earlierEvents({ type, n, subject, fields }: Marked): NewEvent[] {
   const named = fields.flatMap(({ person }) => (person === 'subject' ? [] : [person.kind]))
   const isFirst = !/(Updated|Revived|Recorded)$/.test(type)
   return [
-    ...(parseSubject(subject).type === 'order' ? [storeCreated({ id: n, alias: `loja-${n}` })] : []),
+    ...(parseSubject(subject).type === 'order' || type === 'SaleCompleted'
+      ? [storeCreated({ id: n, alias: `loja-${n}` })]
+      : []),
+    // The sale of a paid order.
+    ...(type === 'SaleCompleted' ? [orderPlaced({ id: n, store_id: n })] : []),
     ...(named.includes('customer') ? [customer] : []),
     ...(named.includes('supplier') ? [supplier] : []),
     ...(isFirst ? [] : (earlier[parseSubject(subject).type] ?? [])),

@@ -129,7 +129,7 @@ describe('users projection', () => {
 
 describe('payment types projection', () => {
   it('refuses credit and internal kinds to the API, with a reason, and no others [TYPE-2]', async () => {
-    const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback']
+    const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback', 'online']
     const events = PAYMENT_KINDS.map((kind, index) => paymentTypeCreated({ id: index + 1, name: kind, kind }))
     const scenario = await given(companyRegistered(), ...events)
     for (const [index, kind] of PAYMENT_KINDS.entries()) {

@@ -46,6 +46,9 @@ const line = {
 /** Changes of a record, more than its row stores itself. */
 const changes = (changed: (n: number) => NewEvent) => Array.from({ length: 40 }, (_, n) => changed(n))
 
+const OF_ORDER = { order_id: 1, provider_payment_id: 'p2' } as const
+const STOCK_SHORT = { code: 'stock_short', catalog_item_id: 3, requested: '2.000', available: '1.000' } as const
+
 const EVA = { kind: 'customer', id: 9, ground: 'holder_request', reason: null } as const
 
 /** A part of payment `p2` of order 1. */
@@ -136,6 +139,7 @@ export const EVERY_EVENT = ledgerOf(
   from('pdv', offlineSaleCancelled({ id: 11, offline_id: 'pdv-2' })),
   event('FiscalDocumentRecorded', { id: 9, ...fiscalDocument }),
   storeCreated(),
+  paymentTypeCreated({ id: 3, name: 'Loja online', kind: 'online' }),
   event('StoreUpdated', { id: 1, changes: { commission_percentage: '6.00' } }),
   event('StoreSecretsReplaced', { id: 1, secrets: ['access_token'] }),
   event('StoreConnected', { id: 1, account_id: '77', expires_at: '2026-09-06T12:00:00.000Z' }),
@@ -148,6 +152,7 @@ export const EVERY_EVENT = ledgerOf(
   event('PaymentRefused', { id: 1, attempt_id: attemptId(1), reason: 'token' }),
   paymentStarted(2, { idempotency_key: 'k' }),
   paymentRecorded(2, { provider_status: 'approved', status: 'paid' }),
+  saleCompleted({ id: 13, order_id: 1, items: [line], warnings: [STOCK_SHORT] }),
   event('OrderPaid', { id: 1, provider_payment_id: 'p2' }),
   commissionSplit(2),
   event('OrderAlarmRaised', { id: 1, provider_payment_id: 'p3', code: 'second_payment' }),
@@ -159,7 +164,9 @@ export const EVERY_EVENT = ledgerOf(
   event('OrderRefundPrepared', { id: 1, refund_id: attemptId(2), listed: ['r1'] }),
   event('OrderRefundAccepted', { id: 1, refund_id: attemptId(2), provider_refund_id: 'r2' }),
   paymentRecorded(2, { provider_status: 'approved', status: 'paid', refunded: '1.00' }),
+  event('SaleRefunded', { id: 13, ...OF_ORDER, amount: '1.00', refunded: '1.00' }),
   event('OrderRefundCompleted', { id: 1, refund_id: attemptId(2), provider_refund_id: 'r2' }),
+  event('StockAdjusted', { id: 3, reason: 'adjustment', before: '7.000', after: '8.000', order_id: 1 }),
   event('OrderPartiallyRefunded', { id: 1, provider_payment_id: 'p2', refunded: '1.00' }),
   event('OrderRefunded', { id: 1, provider_payment_id: 'p2' }),
   event('CommissionReversed', { id: 1, provider_payment_id: 'p2' }),

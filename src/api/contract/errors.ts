@@ -30,6 +30,7 @@ export const DETAILS = {
     /** Only present if the other record was deleted. */
     deleted: z.literal(true).optional(),
   }),
+  managed_by_order: z.strictObject({ order_id: ContractRecordId }),
   person_forgotten: z.strictObject({ subject: z.string() }),
   rotation_running: z.strictObject({ until: Timestamp }),
   retention_required: z.strictObject({

@@ -80,6 +80,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   created_at: 'Quando foi criado.',
   updated_at: 'Última alteração.',
   origin: 'De onde veio: `api`, `pdv` (ponto de venda) ou `system`; de eventos, também `panel` (painel).',
+  'Sale.origin': 'De onde veio: `api`, `pdv` (ponto de venda) ou `system` (loja online).',
 
   // Account
   company: 'A empresa dona da chave.',
@@ -165,6 +166,14 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   subtotal: 'Soma dos itens.',
   discount: 'Desconto dado no fim, além dos que já estão nos itens; só vendas de caixas o têm.',
   offline_id: 'Identificador da venda no caixa que a enviou; `null` se nenhum enviou.',
+  order_id: 'O pedido.',
+  'Sale.order_id': 'O pedido pago que a venda registra; `null` nas outras vendas.',
+  'Sale.refunded_total':
+    'Quanto o provedor devolveu de uma venda da loja online que continua valendo; uma devolução inteira a cancela.',
+  'Sale.warnings': 'Avisos da venda de um pedido; vazio nas outras vendas.',
+  'SaleWarning.code': '`stock_short`: o estoque não bastava, e ficou negativo.',
+  'SaleWarning.requested': 'Quantidade vendida.',
+  'SaleWarning.available': 'Quantidade que havia antes da venda.',
   'query.offline_id': 'Só a venda que um caixa enviou com este identificador.',
   delivery_fee: 'Taxa de entrega.',
   total: 'Valor total.',
@@ -196,6 +205,14 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   reason: 'Motivo.',
   'PaymentType.reason': 'Por que a API não a aceita; presente quando `accepts_api` é `false`.',
   due_days: 'Prazo, em dias, da conta gerada por uma venda a prazo.',
+
+  // Stores
+  alias: 'O nome da loja nos endereços.',
+  sandbox: 'Se a loja só recebe pagamentos de teste.',
+  'Store.enabled': 'Se a loja recebe pedidos, pagamentos e notificações.',
+  registers_sales: 'Se um pedido pago vira venda e baixa o estoque.',
+  has_access_token: 'Se a loja tem o token do provedor.',
+  has_notification_secret: 'Se a loja tem o segredo das notificações.',
 
   // Orders
   store_alias: 'A loja, pelo nome que ela tem nos endereços.',
@@ -294,10 +311,13 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'RefundInput.amount': 'Quanto devolver; se ausente, o que resta do pagamento.',
   'RefundInput.provider_payment_id':
     'Qual pagamento devolver, de um pedido pago duas vezes; se ausente, o que pagou o pedido.',
-  alarms: 'Dinheiro que o pedido não pedia, e que alguém deve olhar.',
+  alarms: 'O que alguém deve olhar: dinheiro que o pedido não pedia, ou a venda dele.',
   'OrderAlarm.code':
-    '`second_payment`: mais um pagamento aprovado; `paid_after_refund`: um pagamento aprovado depois da devolução; `paid_after_cancellation`: depois do cancelamento; `refund_after_refusal`: uma devolução recusada que o provedor fez depois.',
-  'OrderAlarm.provider_payment_id': 'O pagamento que o causou, no provedor; cada um causa um só.',
+    '`second_payment`: mais um pagamento aprovado; `paid_after_refund`: um pagamento aprovado depois da devolução; `paid_after_cancellation`: depois do cancelamento; `refund_after_refusal`: uma devolução recusada que o provedor fez depois; `stock_short`: a venda levou mais do que havia em estoque; `fiscal_document_issued`: o dinheiro voltou e a venda foi cancelada, mas o documento fiscal dela continua em vigor.',
+  'OrderAlarm.provider_payment_id': 'O pagamento que o causou, no provedor.',
+  'Order.sale_id':
+    'A venda que o serviço registrou quando o pedido foi pago, a última se houve mais de uma; `null` sem ela.',
+  goods_out: 'O que a venda tirou do estoque e ainda não voltou; `null` sem venda registrada pelo serviço.',
   raised_at: 'Quando foi notado.',
   acknowledged_at: 'Quando alguém o viu; `null` enquanto espera.',
   acknowledged_by: 'Quem o viu: `user/{id}` ou `api_key/{id}`; `null` enquanto espera.',

@@ -67,6 +67,8 @@ const orderExample = {
     },
   ],
   alarms: [],
+  sale_id: 981,
+  goods_out: [{ catalog_item_id: 9, quantity: '1.000' }],
   released_at: '2026-11-21T08:21:40.512-03:00',
   delivered_at: null,
   refunded_at: null,
@@ -150,6 +152,8 @@ const Commission = z
   })
   .meta({ id: 'Commission' })
 
+const StockQuantity = z.strictObject({ catalog_item_id: ContractRecordId, quantity: ThreeDecimals })
+
 const Refund = z
   .strictObject({
     refund_id: z.uuid(),
@@ -158,7 +162,7 @@ const Refund = z
     amount: Amount,
     status: z.enum(REFUND_STATUSES),
     refusal: NullableText,
-    restock: z.array(z.strictObject({ catalog_item_id: ContractRecordId, quantity: ThreeDecimals })),
+    restock: z.array(StockQuantity),
     requested_at: Timestamp,
     completed_at: Timestamp.nullable(),
   })
@@ -195,6 +199,8 @@ export const OrderShape = z
     dispute: Dispute.nullable(),
     refunds: z.array(Refund),
     alarms: z.array(OrderAlarm),
+    sale_id: ContractRecordId.nullable(),
+    goods_out: z.array(StockQuantity).nullable(),
     released_at: Timestamp.nullable(),
     delivered_at: Timestamp.nullable(),
     refunded_at: Timestamp.nullable(),

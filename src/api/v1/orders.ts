@@ -149,7 +149,8 @@ export const orderRoutes: readonly Route[] = [
     scope: 'orders:write',
     operation: 'createOrder',
     summary: 'Registra um pedido a pagar',
-    description: 'Um pedido não move estoque nem gera venda: registre a venda ao entregar a mercadoria.',
+    description:
+      'Enquanto não é pago, um pedido não move estoque nem é venda. Quando é pago, o serviço registra a venda e baixa o estoque, se a loja não o dispensa (`registers_sales`).',
     body: OrderInput.meta({ id: 'OrderInput' }),
     example: orderExample,
     reply: singleOf(OrderShape),

@@ -5,7 +5,7 @@ import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { ExternalId, optionalText } from '#domain/text.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
-import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
+import { FISCAL_DOCUMENT_STATUSES, ORDER_SALE_WARNINGS } from '#events/sales.ts'
 import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
@@ -67,6 +67,7 @@ const shownSaleExample = {
   id: 981,
   external_id: 'PEDIDO-1001',
   offline_id: null,
+  order_id: null,
   status: 'completed',
   origin: 'api',
   customer: { id: 17, external_id: 'CLI-001', name: 'Maria da Silva' },
@@ -78,6 +79,8 @@ const shownSaleExample = {
   delivery_fee: '5.00',
   total: '46.30',
   change: '3.70',
+  refunded_total: '0.00',
+  warnings: [],
   fiscal_document: null,
   cancelled_at: null,
   cancel_reason: null,
@@ -131,11 +134,21 @@ const FiscalDocument = z
   })
   .meta({ id: 'FiscalDocument' })
 
+const SaleWarning = z
+  .strictObject({
+    code: z.enum(ORDER_SALE_WARNINGS),
+    catalog_item_id: ContractRecordId,
+    requested: ThreeDecimals,
+    available: ThreeDecimals,
+  })
+  .meta({ id: 'SaleWarning' })
+
 const Sale = z
   .strictObject({
     id: ContractRecordId,
     external_id: NullableText,
     offline_id: NullableText,
+    order_id: ContractRecordId.nullable(),
     status: z.enum(['completed', 'cancelled']),
     origin: z.enum(['api', 'pdv', 'system']),
     customer: Party.nullable(),
@@ -147,6 +160,8 @@ const Sale = z
     delivery_fee: Amount,
     total: Amount,
     change: Amount,
+    refunded_total: Amount,
+    warnings: z.array(SaleWarning),
     fiscal_document: FiscalDocument.nullable(),
     cancelled_at: Timestamp.nullable(),
     cancel_reason: NullableText,
@@ -243,12 +258,13 @@ export const saleRoutes: readonly Route[] = [
     scope: 'sales:write',
     operation: 'cancelSale',
     summary: 'Cancela uma venda registrada pela API e devolve o estoque',
-    description: 'Cancelar de novo responde 200 com a venda como está.',
+    description:
+      'Cancelar de novo responde 200 com a venda como está. A venda de um pedido pago é cancelada com a devolução do pagamento: aqui a resposta é 409 `managed_by_order`, com `order_id`.',
     body: z.strictObject({ reason: optionalText(500) }),
     example: { reason: 'Desistência do cliente' },
     status: 200,
     reply: singleOf(Sale),
-    refusals: ['managed_by_pdv', 'fiscal_document_issued'],
+    refusals: ['managed_by_pdv', 'managed_by_order', 'fiscal_document_issued'],
     command: cancelSale,
     input: (params, body) => withId(params, body),
   }),

@@ -14,6 +14,9 @@ export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
     'O pedido foi pago depois de cancelado: entregue a mercadoria, ou devolva o valor ao cliente.',
   refund_after_refusal:
     'O provedor fez um estorno que tinha recusado: confira o valor estornado antes de estornar de novo.',
+  stock_short: 'O estoque não bastava para os itens do pedido pago, e ficou negativo: confira antes de entregar.',
+  fiscal_document_issued:
+    'O pagamento foi devolvido e a venda foi cancelada, mas o documento fiscal dela continua em vigor: cancele-o.',
 }
 
 const REFUNDS: Readonly<Record<RefundObject['status'], StateMark>> = {

@@ -88,7 +88,7 @@ const Alarms = ({ order, visit }: VisitedProps) => {
   return (
     <>
       {order.alarms.filter(isUnseen).map(({ code, provider_payment_id, raised_at }) => (
-        <div key={provider_payment_id} class="problem" role="note">
+        <div key={`${code} ${provider_payment_id}`} class="problem" role="note">
           <p>
             <strong>Alarme de {formatDateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}):{' '}
             {ALARMS[code]}
@@ -150,6 +150,7 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
             ['Liberado em', time(order.released_at)],
             ['Entregue em', time(order.delivered_at)],
             ...returnedFacts(order, time),
+            ['Venda', order.sale_id && <a href={link(`/vendas/${order.sale_id}`)}>{`Venda ${order.sale_id}`}</a>],
             ...(order.cancelled_at === null
               ? []
               : ([

@@ -21,6 +21,7 @@ const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
   exchange_credit: 'Crédito de troca',
   promotion: 'Promoção',
   cashback: 'Cashback',
+  online: 'Loja online',
   other: 'Outra',
 }
 
@@ -28,11 +29,14 @@ const HOME = '/configuracoes'
 export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
 const at = { section: 'settings', access: 'owner' } as const
 
+/** The kind of the online store's payment type is fixed: it is made with the store. */
+const { online: _, ...CHOSEN_KINDS } = PAYMENT_KIND_NAMES
+
 const FIELDS: Fields = {
   name: { label: 'Nome', kind: lineInput, isRequired: true },
   kind: {
     label: 'Tipo',
-    kind: choiceInput(namedOptions(PAYMENT_KIND_NAMES)),
+    kind: choiceInput(namedOptions(CHOSEN_KINDS)),
     isRequired: true,
     hint: 'Crediário, crédito de troca, promoção e cashback só o ponto de venda usa.',
   },
@@ -49,6 +53,8 @@ const FIELDS: Fields = {
     hint: 'Só para o crediário: quando vence a conta a receber.',
   },
 }
+
+const { kind: __, ...FIELDS_OF_STORES } = FIELDS
 
 /** A page, and what chooses one, has the first of them; a shop has fewer. */
 const MOST_SHOWN = 200
@@ -83,9 +89,9 @@ export const paymentTypePages: readonly PanelRoute[] = [
     intro: () => <p>Vale para os pagamentos a partir de agora; os já feitos ficam como estão.</p>,
     label: 'Salvar',
     back: () => HOME,
-    fields: () => FIELDS,
+    fields: ({ kind }) => (kind === 'online' ? FIELDS_OF_STORES : FIELDS),
     initial: (paymentType) => paymentType,
-    schema: CreatePaymentTypeInput,
+    schema: CreatePaymentTypeInput.partial({ kind: true }),
     act: (submission, { id }, input) =>
       runAndRedirect(submission, updatePaymentType, { id, ...input }, { to: HOME, flash: 'alterado' }),
   }),
@@ -109,11 +115,11 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
         },
         {
           head: 'API',
-          cell: ({ accepts_api }) =>
+          cell: ({ accepts_api, kind }) =>
             accepts_api ? (
               <PanelBadge tone="good">Aceita</PanelBadge>
             ) : (
-              <PanelBadge tone="plain">Só no ponto de venda</PanelBadge>
+              <PanelBadge tone="plain">{kind === 'online' ? 'Só na loja online' : 'Só no ponto de venda'}</PanelBadge>
             ),
         },
       ]}

@@ -86,6 +86,12 @@ const secrets: Fields = {
   },
 }
 
+const registers_sales = {
+  label: 'Registrar a venda de cada pedido pago e baixar o estoque',
+  kind: yesOrNoInput,
+  hint: 'Desmarque só se outro sistema registra as vendas da loja.',
+}
+
 const NEW: Fields = {
   alias: {
     label: 'Apelido',
@@ -94,6 +100,7 @@ const NEW: Fields = {
     hint: 'Vai nos endereços e não muda mais, como "minha-loja".',
   },
   ...secrets,
+  registers_sales,
   sandbox: { label: 'Loja de teste (não recebe pagamentos de verdade)', kind: yesOrNoInput },
 }
 
@@ -120,6 +127,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
           facts={[
             ['Situação', <StoreBadge enabled={enabled} />],
             ['Comissão', formatPercentage(store.commission_percentage)],
+            ['Pedido pago', store.registers_sales ? 'Vira venda e baixa o estoque' : 'Não vira venda'],
             ['Ambiente', store.sandbox ? 'Teste' : 'Produção'],
             ['Token de acesso', store.has_access_token ? 'Guardado' : 'Falta'],
             ['Segredo das notificações', store.has_notification_secret ? 'Guardado' : 'Falta'],
@@ -170,6 +178,7 @@ export const storePages: readonly PanelRoute[] = [
     label: 'Criar loja',
     back: () => HOME,
     fields: () => NEW,
+    initial: () => ({ registers_sales: true }),
     schema: omitEmptyFields(CreateStoreInput.omit(OPERATOR_FIELDS)),
     act: (submission, given, input) =>
       runAndRedirect(submission, createStore, { ...input, ...given }, { to: HOME, flash: 'criado' }),
@@ -183,7 +192,8 @@ export const storePages: readonly PanelRoute[] = [
     title: ({ alias }) => `Editar ${alias}`,
     label: 'Salvar',
     back: ({ id }) => `${PATH}/${id}`,
-    fields: () => secrets,
+    fields: () => ({ ...secrets, registers_sales }),
+    initial: ({ registers_sales }) => ({ registers_sales }),
     schema: omitEmptyFields(UpdateStoreInput.omit({ alias: true, ...OPERATOR_FIELDS })),
     act: (submission, { id, alias }, changes) =>
       runAndRedirect(submission, updateStore, { alias, ...changes }, { to: `${PATH}/${id}`, flash: 'alterado' }),

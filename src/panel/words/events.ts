@@ -3,11 +3,11 @@ import type { EventName } from '#events/catalogue.ts'
 import type { Channel, Origin } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
 
-/** Channel that created a record. */
-export const CHANNELS: Readonly<Record<Channel, string>> = { api: 'API', pdv: 'Ponto de venda', system: 'Sistema' }
+/** Channel that created a record; the service itself registers only sales, those of orders. */
+export const CHANNELS: Readonly<Record<Channel, string>> = { api: 'API', pdv: 'Ponto de venda', system: 'Loja online' }
 
 /** Origin of an event. */
-export const ORIGINS: Readonly<Record<Origin, string>> = { ...CHANNELS, panel: 'Painel' }
+export const ORIGINS: Readonly<Record<Origin, string>> = { ...CHANNELS, system: 'Sistema', panel: 'Painel' }
 
 /** Texts of events in terms of a shop. */
 export const EVENTS: Readonly<Record<EventName, string>> = {
@@ -49,6 +49,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   CategoryDeleted: 'Categoria excluída',
   CategoryRevived: 'Categoria de volta',
   SaleCompleted: 'Venda concluída',
+  SaleRefunded: 'Venda devolvida em parte',
   OfflineSaleCompleted: 'Venda do caixa recebida',
   OfflineSaleCancelled: 'Venda cancelada no caixa recebida',
   SaleCancelled: 'Venda cancelada',

@@ -29,7 +29,7 @@ export async function placeOrder(world: World, alias?: string) {
   return world.create('/orders', order)
 }
 
-async function paidOrder(world: World): Promise<number> {
+export async function paidOrder(world: World): Promise<number> {
   const { id } = await placeOrder(world)
   world.provider.status = 'approved'
   await world.company.post(`/orders/${id}/payments`, pix, key(world))
@@ -39,6 +39,12 @@ async function paidOrder(world: World): Promise<number> {
 const key = (world: World) => ({ 'idempotency-key': world.unique('key') })
 
 export const orderCases: Cases = {
+  listStores: {
+    200: async (world) => {
+      await openStore(world)
+      return {}
+    },
+  },
   listOrders: {
     200: async (world) => {
       const { store_alias, external_id } = await placeOrder(world)

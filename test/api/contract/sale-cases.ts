@@ -3,6 +3,7 @@ import { registerSale } from '#commands/sales/register-sale.ts'
 import { accessKeyOf } from '../../support/access-key.ts'
 import { fiscalDocument } from '../../support/facts.ts'
 import type { Case, Cases } from './case.ts'
+import { paidOrder } from './order-cases.ts'
 import type { World } from './world.ts'
 
 /** An ad-hoc item for 10.00. */
@@ -76,6 +77,10 @@ export const saleCases: Cases = {
     managed_by_pdv: async (world) => {
       const { id } = await world.company.run(registerSale, adHoc(world), 'pdv')
       return { params: { id }, body: {} }
+    },
+    managed_by_order: async (world) => {
+      const { sale_id } = (await world.company.get(`/orders/${await paidOrder(world)}`)).body.data
+      return { params: { id: sale_id }, body: {} }
     },
     fiscal_document_issued: async (world) => {
       const { id } = await sold(world)

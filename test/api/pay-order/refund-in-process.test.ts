@@ -86,7 +86,7 @@ describe('refund in process at the provider', () => {
       status: 'refused',
       refusal: 'recusado pelo provedor depois de aceito',
     })
-    expect(await stockOf(item)).to.equal('5.000')
+    expect(await stockOf(item)).to.equal('3.000')
     expect((await refund(id, 'other', { amount: '100.00' })).status).to.equal(201)
     expect(taken()).to.equal(10_000)
   })
@@ -110,13 +110,13 @@ describe('refund in process at the provider', () => {
     provider.twistRefund(refusedButTaken)
     const made = await refund(id, 'k', { restock: [{ catalog_item_id: item, quantity: '2' }] })
     expect(made.status, made.text).to.equal(201)
-    expect(await stockOf(item)).to.equal('5.000')
+    expect(await stockOf(item)).to.equal('3.000')
     decide('completed')
     await sweep()
     expect(await show(id)).to.include({ status: 'refunded', refunded_total: '100.00' })
-    expect(await stockOf(item)).to.equal('7.000')
+    expect(await stockOf(item)).to.equal('5.000')
     await sweep()
-    expect(await stockOf(item)).to.equal('7.000')
+    expect(await stockOf(item)).to.equal('5.000')
   })
 
   it('is found after a time-out without a second request [PAY-25, PAY-27]', async () => {

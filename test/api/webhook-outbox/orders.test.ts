@@ -60,6 +60,7 @@ describe('webhook outbox of orders', () => {
     await expectToldAlike()
     expect(open.payment_url).to.include(`/pagar/${alias}/${open.id}-`)
     expect(messages[4]?.[1].payment_url).to.equal(null)
-    expect(await queued(basic)).to.deep.equal([])
+    expect((await queued(basic)).map(({ event }) => event)).to.deep.equal(['sale.completed', 'sale.cancelled'])
+    expect(messages[1]?.[1].sale_id).to.equal(JSON.parse((await queued(basic))[0]?.body ?? '').data.id)
   })
 })

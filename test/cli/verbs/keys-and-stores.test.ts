@@ -154,6 +154,18 @@ describe('commands for keys and stores', () => {
     expect(JSON.stringify([store, updated, listed])).not.to.match(/APP_USR|segredo/)
   })
 
+  it('decide whether the paid orders of a store become sales: yes, unless told otherwise [STORE-9]', async () => {
+    const flags = ['--company', words.company, '--commission', '5']
+    expect(await run('store', 'create', ...flags, '--alias', 'loja-sim')).to.include({ registers_sales: true })
+    const own = ['--alias', 'loja-nao', '--registers-sales', 'no']
+    expect(await run('store', 'create', ...flags, ...own)).to.include({ registers_sales: false })
+    const update = (value: string) => ['store', 'update', 'loja-nao', '--registers-sales', value]
+    expect(await run(...update('yes'))).to.include({ registers_sales: true })
+    expect(await run(...update('no'))).to.include({ registers_sales: false })
+    const wrong = await refused(...update('maybe'))
+    expect(wrong.details?.fields).to.deep.equal({ registers_sales: ['deve ser sim (yes) ou não (no)'] })
+  })
+
   it('refuse a used or invalid alias, and a missing store', async () => {
     const create = (alias: string) => [
       'store',

@@ -22,6 +22,14 @@ describe('update payment type', () => {
       .and.not.to.have.property('reason')
   })
 
+  it('changes all but the kind of the online store’s type [TYPE-2]', async () => {
+    const scenario = await given(companyRegistered(), paymentTypeCreated({ name: 'Loja online', kind: 'online' }))
+    const renamed = await scenario.when(updatePaymentType, input({ name: 'Site' }), 'panel')
+    renamed.accepts('updated', event('PaymentTypeUpdated', { id: 1, changes: { name: 'Site' } }))
+    const changed = await scenario.when(updatePaymentType, input({ kind: 'pix' }), 'panel')
+    changed.refuses('validation_failed', { fields: { kind: ['é da loja online e não muda'] }, unknown_fields: [] })
+  })
+
   it('records nothing when nothing changes', async () => {
     const scenario = await existing()
     const decided = await scenario.when(updatePaymentType, input({ fee_percentage: '2.50', due_days: 30 }), 'system')

@@ -10,18 +10,20 @@ import {
 import { event } from '#events/catalogue.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'
-import { companyRegistered, storeCreated } from '../../support/facts.ts'
+import { companyRegistered, paymentTypeCreated, storeCreated } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, recorded } from '../../support/given.ts'
 
 const input = (rest: object = {}): CreateStoreInput =>
   CreateStoreInput.parse({ alias: 'padaria-ipe', commission_percentage: '5', ...rest })
+
+const onlineType = (name = 'Loja online') => paymentTypeCreated({ id: FIRST_NEW_ID, name, kind: 'online' })
 
 describe('create store', () => {
   it('records the store without its secrets, which are stored separately [STORE-2]', async () => {
     const secrets = { access_token: 'APP_USR-token', notification_secret: 'segredo-da-loja' }
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createStore, input({ sandbox: true, ...secrets }))
-    decided.accepts('created', storeCreated({ id: FIRST_NEW_ID }))
+    decided.accepts('created', storeCreated({ id: FIRST_NEW_ID, registers_sales: true }), onlineType())
     expect(JSON.stringify(recorded(decided).events)).not.to.match(/APP_USR|segredo/)
     const row = { store_id: FIRST_NEW_ID, company_id: COMPANY_ID, alias: 'padaria-ipe', secrets, renew_at: null }
     expect(recorded(decided).privateRows).to.deep.equal([{ table: storeSecrets, row }])
@@ -46,9 +48,53 @@ describe('create store', () => {
     theirs.refuses('duplicate_resource', { field: 'alias' })
   })
 
+  it('makes the payment type of orders once, under another name if that one is taken [STORE-9]', async () => {
+    const scenario = await given(companyRegistered(), paymentTypeCreated({ id: 3, name: 'LOJA ONLINE', kind: 'pix' }))
+    const first = await scenario.when(createStore, input())
+    expect(recorded(first).events[1]).to.deep.equal(onlineType('Pagamento online'))
+    const second = await scenario.when(createStore, input({ alias: 'outra-loja' }))
+    expect(recorded(second).events.map(({ type }) => type)).to.deep.equal(['StoreCreated'])
+    expect(await scenario.show(`payment_type/${FIRST_NEW_ID}`)).to.deep.equal({
+      id: FIRST_NEW_ID,
+      name: 'Pagamento online',
+      kind: 'online',
+      is_cash: false,
+      fee_percentage: '0.00',
+      accepts_api: false,
+      reason: 'Pedido da loja online: o serviço registra a venda junto com o pagamento.',
+      due_days: 30,
+    })
+  })
+
+  it('refuses while all names of that payment type are taken [STORE-9]', async () => {
+    const names = ['Loja online', 'Pagamento online', 'Pedido da loja online']
+    const taken = names.map((name, at) => paymentTypeCreated({ id: at + 1, name, kind: 'other' }))
+    const decided = await (await given(companyRegistered(), ...taken)).when(createStore, input())
+    decided.refuses('validation_failed', {
+      fields: { payment_types: ['dê outro nome à forma de pagamento "Loja online"'] },
+      unknown_fields: [],
+    })
+  })
+
+  it('registers sales of paid orders unless told otherwise [STORE-9]', async () => {
+    for (const [registers_sales, shown] of [
+      [undefined, true],
+      [true, true],
+      [false, false],
+    ] as const) {
+      const scenario = await given(companyRegistered())
+      await scenario.when(createStore, input({ registers_sales }))
+      expect(await scenario.show(`store/${FIRST_NEW_ID}`)).to.include({ registers_sales: shown })
+    }
+  })
+
   it('requires no secret, and defaults to production', async () => {
     const decided = await (await given(companyRegistered())).when(createStore, input())
-    decided.accepts('created', storeCreated({ id: FIRST_NEW_ID, sandbox: false, secrets: [] }))
+    decided.accepts(
+      'created',
+      storeCreated({ id: FIRST_NEW_ID, sandbox: false, secrets: [], registers_sales: true }),
+      onlineType(),
+    )
   })
 
   it('accepts secrets of any length up to the limit', async () => {
@@ -93,6 +139,16 @@ describe('update store', () => {
     rows.put(storeSecrets, row)
     return scenario
   }
+
+  it('changes whether paid orders become sales, and makes the payment type that they need [STORE-9]', async () => {
+    const scenario = await given(companyRegistered(), storeCreated())
+    const on = await scenario.when(updateStore, { alias: 'padaria-ipe', registers_sales: true })
+    on.accepts('updated', event('StoreUpdated', { id: 1, changes: { registers_sales: true } }), onlineType())
+    const same = await scenario.when(updateStore, { alias: 'padaria-ipe', registers_sales: true })
+    same.accepts('unchanged')
+    const off = await scenario.when(updateStore, { alias: 'padaria-ipe', registers_sales: false })
+    off.accepts('updated', event('StoreUpdated', { id: 1, changes: { registers_sales: false } }))
+  })
 
   it('changes the commission, and replaces secrets without recording them', async () => {
     const scenario = await open()

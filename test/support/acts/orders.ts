@@ -38,6 +38,7 @@ export const NOTIFICATION_SECRET = 'SECRETNOTIFICATIONSECRETNOTIFICATION'
 /** Few, so that most orders find their store, and several companies meet at an alias. */
 const alias = fc.constantFrom('loja-a', 'loja-b')
 const percentage = fc.constantFrom('0', '5', '3.33', '100')
+const registers_sales = maybe(fc.boolean())
 const secrets = {
   access_token: maybe(fc.constant(ACCESS_TOKEN)),
   notification_secret: maybe(fc.constantFrom(NOTIFICATION_SECRET, `${NOTIFICATION_SECRET}-2`)),
@@ -90,14 +91,14 @@ export const orderActs = {
     weight: 3,
     command: createStore,
     schema: CreateStoreInput,
-    input: fc.record({ alias, commission_percentage: percentage, sandbox: fc.boolean(), ...secrets }),
+    input: fc.record({ alias, commission_percentage: percentage, sandbox: fc.boolean(), registers_sales, ...secrets }),
   },
   updateStore: {
     kind: 'store',
     weight: 1,
     command: updateStore,
     schema: UpdateStoreInput,
-    input: fc.record({ alias, commission_percentage: maybe(percentage), ...secrets }),
+    input: fc.record({ alias, commission_percentage: maybe(percentage), registers_sales, ...secrets }),
   },
   disableStore: {
     kind: 'store',

@@ -6,6 +6,7 @@ import type { PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list.tsx'
 import { Card } from '../../ui/parts.tsx'
+import { ORDERS_PATH } from '../orders.tsx'
 import type { Item } from './stock.tsx'
 
 interface MovementsProps {
@@ -61,7 +62,14 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
 const signed = (change: string): string =>
   change.startsWith('-') ? formatQuantity(change).replace('-', '−') : `+${formatQuantity(change)}`
 
-const Reason = ({ movement: { reason, sale_id, change } }: { readonly movement: StockMovement }) => {
+const Reason = ({ movement }: { readonly movement: StockMovement }) => {
+  const { reason, sale_id, order_id, change } = movement
+  if (order_id !== null)
+    return (
+      <a href={link(`${ORDERS_PATH}/${order_id}`)}>
+        {change?.startsWith('-') ? `Nova saída do pedido ${order_id}` : `Devolução do pedido ${order_id}`}
+      </a>
+    )
   if (sale_id !== null)
     return (
       <a href={link(`/vendas/${sale_id}`)}>

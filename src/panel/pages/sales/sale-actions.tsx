@@ -47,6 +47,9 @@ const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancel
 const RECEIVED =
   'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
 
+const managedBy = (orderId: unknown): string =>
+  `Esta venda é do pedido ${orderId} da loja online: devolva o pagamento na página do pedido, e ela será cancelada.`
+
 const CancelledSale = (sale: SaleObject, { readModel }: PageContext) => (
   <Cancelled when={['Data da venda', formatDateTime(sale.sold_at, readModel.timezone)]} of={sale} />
 )
@@ -72,11 +75,15 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   schema: Cancelling,
   command: cancelSale,
   flash: 'cancelada',
-  obstacle({ status, fiscal_document }) {
+  obstacle({ status, fiscal_document, order_id }) {
     if (status === 'cancelled') return 'A venda já está cancelada.'
+    if (order_id !== null) return managedBy(order_id)
     return isInForce(fiscal_document) ? HAS_DOCUMENT : null
   },
-  meaningOf: ({ refused }) => ({ fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED })[refused as string],
+  meaningOf: ({ refused, details }) =>
+    refused === 'managed_by_order'
+      ? managedBy(details?.order_id)
+      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED }[refused as string],
 }
 
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'

@@ -10,6 +10,7 @@ import { ListTable } from '../../ui/list.tsx'
 import { ButtonLink, Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
+import { ORDERS_PATH } from '../orders.tsx'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { SaleBadge } from './sales.tsx'
 
@@ -26,11 +27,14 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   const liveItems = await findLiveItems(readModel.pool, readModel.companyId, items)
   const body = (
     <>
-      {!readModel.moment && sale.status === 'completed' && isInForce(sale.fiscal_document) && (
-        <p class="hint">
-          Esta venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.
-        </p>
-      )}
+      {sale.order_id === null &&
+        !readModel.moment &&
+        sale.status === 'completed' &&
+        isInForce(sale.fiscal_document) && (
+          <p class="hint">
+            Esta venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.
+          </p>
+        )}
       <Card title="Dados">
         <Facts facts={factsOf(sale, traces, readModel.timezone)} />
       </Card>
@@ -63,13 +67,22 @@ const senderOf = async (readModel: PageReadModel, upload: SaleUpload): Promise<s
 
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
-/** Actions on a sale; as-of pages have none. */
-function actionsOf({ id, status, fiscal_document }: SaleObject): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
+/** Actions on a sale; as-of pages have none. The sale of an order ends with a refund of the order. */
+function actionsOf({
+  id,
+  status,
+  fiscal_document,
+  order_id,
+}: SaleObject): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
   const [isCompleted, isDocumented] = [status === 'completed', isInForce(fiscal_document)]
   return {
     main: { label: 'Recibo', to: `/vendas/${id}/recibo` },
     more: [isCompleted && { label: 'Registrar documento fiscal', to: `/vendas/${id}/documento-fiscal` }],
-    dangers: [isCompleted && !isDocumented && { label: 'Cancelar venda', to: `/vendas/${id}/cancelar` }],
+    dangers: [
+      order_id === null
+        ? isCompleted && !isDocumented && { label: 'Cancelar venda', to: `/vendas/${id}/cancelar` }
+        : isCompleted && { label: 'Cancelar no pedido', to: `${ORDERS_PATH}/${order_id}` },
+    ],
   }
 }
 
@@ -90,6 +103,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
         )),
     ],
     ['Origem', CHANNELS[sale.origin]],
+    ...(sale.order_id === null ? [] : orderFacts(sale, sale.order_id)),
     ['Código externo', sale.external_id],
     ['Identificação no caixa', sale.offline_id],
     ...(sale.status === 'cancelled'
@@ -100,6 +114,17 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
       : []),
   ]
 }
+
+/** Facts of the sale of an order. */
+const orderFacts = ({ refunded_total, warnings, items }: SaleObject, order_id: number): Fact[] => [
+  ['Pedido', <a href={link(`${ORDERS_PATH}/${order_id}`)}>{`Pedido ${order_id}`}</a>],
+  ['Devolvido', /[1-9]/.test(refunded_total) ? formatMoney(refunded_total) : null],
+  ...warnings.map(({ catalog_item_id, requested, available }): Fact => {
+    const item = items.find((each) => each.catalog_item_id === catalog_item_id)?.description ?? ''
+    const [sold, had] = [format.formatQuantity(requested), format.formatQuantity(available)]
+    return ['Estoque insuficiente', `${item}: vendidos ${sold}, havia ${had}`]
+  }),
+]
 
 interface ItemsProps {
   readonly sale: SaleObject

@@ -214,6 +214,7 @@ const file = listFile<SaleObject>({
     ['Taxas', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
     ['Troco', ({ change }) => amountCell(change)],
     ['Origem', ({ origin }) => CHANNELS[origin]],
+    ['Pedido', ({ order_id }) => order_id],
     ['Cancelada em', ({ cancelled_at }) => cancelled_at && formatDateTimeSeconds(cancelled_at, timezone)],
     ['Motivo do cancelamento', ({ cancel_reason }) => cancel_reason],
     ['Chave do documento fiscal', ({ fiscal_document }) => fiscal_document?.access_key],

@@ -1,0 +1,179 @@
+import { expect } from 'chai'
+import { createItem } from '#commands/catalog/items.ts'
+import { createStore, updateStore } from '#commands/stores.ts'
+import type { ProviderPayment } from '#payments/provider-port.ts'
+import { sweepOnce } from '#payments/sweep.ts'
+import { expectProblem } from '../../support/answers.ts'
+import type { Json } from '../../support/api.ts'
+import { vault } from '../../support/master-key.ts'
+import { useCashier } from './cashier.ts'
+
+describe('sale of a paid order', () => {
+  const { api, company, provider, alias, pay, show, tell } = useCashier()
+  beforeEach(() => {
+    provider.status = 'approved'
+    provider.refundStatus = 'completed'
+    provider.refundCalls.length = 0
+    provider.readFailure = null
+  })
+
+  const makeItem = (stock = '5') =>
+    company.run(createItem, { type: 'product', name: 'Cesta', price: '50.00', cost: '20.00', stock })
+
+  /** Two of the item, and an ad-hoc one: 105.00 with the delivery. */
+  async function placeGoods(item: number, store_alias = alias()): Promise<number> {
+    const items = [
+      { catalog_item_id: item, quantity: '2' },
+      { description: 'Laço', quantity: '1', unit_price: '2.00' },
+    ]
+    const order = { store_alias, customer: { name: 'Ana' }, items, delivery_fee: '3.00' }
+    return (await company.post('/orders', order)).body.data.id
+  }
+
+  const stockOf = async (item: number) => (await company.get(`/catalog/items/${item}`)).body.data.stock
+  const salesOf = async (id: number): Promise<Json[]> =>
+    (await company.get('/sales?origin=system&limit=100')).body.data.filter(({ order_id }: Json) => order_id === id)
+  const saleOf = async (id: number): Promise<Json> =>
+    (await company.get(`/sales/${(await show(id)).sale_id}`)).body.data
+  const refund = (id: number, key: string, body: object = {}) =>
+    company.post(`/orders/${id}/refunds`, body, { 'idempotency-key': key })
+  const sweep = () => {
+    const { pool, writer } = api.core
+    const log = (message: string, error: unknown) => expect.fail(`${message}: ${error}`)
+    return sweepOnce({ pool, vault, writer, provider, schedule: [0], log }, new AbortController().signal)
+  }
+  const returns = async (): Promise<Json[]> =>
+    (
+      await api.core.pool.query(
+        'select sale_id, order_id, provider_payment_id, cents from sale_returns where company_id = $1 order by revision',
+        [company.id],
+      )
+    ).rows
+
+  it('shows each other’s id, is listed under origin system, and counts in the summary [ORDER-42]', async () => {
+    const { id: item } = await makeItem()
+    const id = await placeGoods(item)
+    await pay(id)
+    const order = await show(id)
+    const [sale] = await salesOf(id)
+    expect(sale).to.deep.include({ id: order.sale_id, order_id: id, origin: 'system', total: '105.00' })
+    expect(order.goods_out).to.deep.equal([{ catalog_item_id: item, quantity: '2.000' }])
+    expect(await stockOf(item)).to.equal('3.000')
+    const { data: types } = (await company.get('/sales/payment-types')).body
+    expect(types).to.have.length(1)
+    expect(types[0]).to.include({ kind: 'online', accepts_api: false })
+    expect(sale?.payments).to.deep.equal([
+      { payment_type_id: types[0].id, name: 'Loja online', amount: '105.00', surcharge: '0.00', net: '105.00' },
+    ])
+    const day = order.released_at.slice(0, 10)
+    const summary = (await company.get(`/finance/summary?from=${day}&to=${day}`)).body.data
+    expect(summary.sales).to.deep.include({ count: 1, gross: '105.00' })
+  })
+
+  it('is made once by notifications, sweeps and requests at the same time [ORDER-42]', async () => {
+    const { id: item } = await makeItem()
+    const id = await placeGoods(item)
+    provider.status = 'pending'
+    await pay(id, 'k')
+    const payment = { ...(provider.payments[0] as ProviderPayment), status: 'approved' }
+    provider.payments[0] = payment
+    await Promise.all([
+      ...Array.from({ length: 6 }, () => tell(id, payment)),
+      sweep(),
+      pay(id, 'k'),
+      sweep(),
+      pay(id, 'other'),
+    ])
+    await sweep()
+    expect(await show(id)).to.include({ status: 'paid' })
+    expect(await salesOf(id)).to.have.length(1)
+    expect(await stockOf(item)).to.equal('3.000')
+  })
+
+  it('follows a full refund with its goods, once, and the order names it still [ORDER-44, ORDER-46]', async () => {
+    const { id: item } = await makeItem()
+    const id = await placeGoods(item)
+    await pay(id)
+    const restock = [{ catalog_item_id: item, quantity: '1' }]
+    await Promise.all([refund(id, 'k', { restock }), refund(id, 'k', { restock }), sweep()])
+    await sweep()
+    expect(await saleOf(id)).to.include({ status: 'cancelled', cancel_reason: `Pedido ${id} devolvido` })
+    expect(await stockOf(item)).to.equal('4.000')
+    expect((await show(id)).goods_out).to.deep.equal([{ catalog_item_id: item, quantity: '1.000' }])
+    expect(await returns()).to.deep.equal([])
+  })
+
+  it('counts a partial refund at its time, as the provider gave it back [ORDER-45]', async () => {
+    const { id: item } = await makeItem()
+    const id = await placeGoods(item)
+    await pay(id)
+    await refund(id, 'k1', { amount: '30.00' })
+    await refund(id, 'k2', { amount: '0.50' })
+    await sweep()
+    const sale = await saleOf(id)
+    expect(sale).to.include({ status: 'completed', refunded_total: '30.50', total: '105.00' })
+    const of = { sale_id: sale.id, order_id: id, provider_payment_id: provider.payments[0]?.id }
+    expect(await returns()).to.deep.equal([
+      { ...of, cents: 3000 },
+      { ...of, cents: 50 },
+    ])
+    const list = (await company.get('/sales?updated_since=2000-01-01T00:00:00Z')).body.data
+    expect(list.find(({ id: each }: Json) => each === sale.id)).to.deep.equal(sale)
+  })
+
+  it('counts a refund in process only once it is decided [ORDER-45]', async () => {
+    const { id: item } = await makeItem()
+    const id = await placeGoods(item)
+    await pay(id)
+    provider.refundStatus = 'pending'
+    await refund(id, 'k', { amount: '30.00' })
+    expect(await saleOf(id)).to.include({ refunded_total: '0.00' })
+    const payment = provider.payments[0] as ProviderPayment
+    const [listed] = payment.refunds ?? []
+    if (!listed) throw new Error('the provider lists no refund')
+    provider.listRefund(payment.id, { ...listed, status: 'completed' })
+    await sweep()
+    expect(await saleOf(id)).to.include({ refunded_total: '30.00' })
+  })
+
+  it('is 409 managed_by_order for a cancellation, with the order’s id, and stays as it is [ORDER-44]', async () => {
+    const { id: item } = await makeItem()
+    const id = await placeGoods(item)
+    await pay(id)
+    const sale = await saleOf(id)
+    const details = expectProblem(await company.post(`/sales/${sale.id}/cancel`, {}), 409, 'managed_by_order')
+    expect(details).to.deep.equal({ order_id: id })
+    expect(await saleOf(id)).to.deep.equal(sale)
+  })
+
+  it('takes more than there is, with warning and alarm [ORDER-43]', async () => {
+    const { id: item } = await makeItem('1')
+    const id = await placeGoods(item)
+    expect((await pay(id)).body.data.status).to.equal('paid')
+    expect((await saleOf(id)).warnings).to.deep.equal([
+      { code: 'stock_short', catalog_item_id: item, requested: '2.000', available: '1.000' },
+    ])
+    expect((await company.get('/orders?alarm=open')).body.data.map((each: Json) => each.id)).to.include(id)
+    expect(await stockOf(item)).to.equal('-1.000')
+  })
+
+  it('is not made by a store that registers its own sales, which the list of stores shows [STORE-9]', async () => {
+    const own = `${alias()}-propria`
+    await company.run(createStore, { alias: own, commission_percentage: '0', sandbox: true, access_token: 'TEST-x' })
+    const shown = async () =>
+      (await company.get('/stores')).body.data.map((each: Json) => [each.alias, each.registers_sales])
+    expect(await shown()).to.deep.equal([
+      [alias(), true],
+      [own, true],
+    ])
+    await company.run(updateStore, { alias: own, registers_sales: false })
+    expect(await shown()).to.deep.include([own, false])
+    const { id: item } = await makeItem()
+    const id = await placeGoods(item, own)
+    expect((await pay(id)).body.data).to.include({ status: 'paid', sale_id: null, goods_out: null })
+    expect(await salesOf(id)).to.deep.equal([])
+    expect(await stockOf(item)).to.equal('5.000')
+    await refund(id, 'k', { restock: [{ catalog_item_id: item, quantity: '2' }] })
+    expect(await stockOf(item)).to.equal('7.000')
+  })
+})

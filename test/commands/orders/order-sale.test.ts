@@ -1,0 +1,393 @@
+import { expect } from 'chai'
+import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
+import { completeRefund, requestRefund } from '#commands/orders/refunds.ts'
+import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
+import { inZone } from '#domain/instant.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import type { SaleObject } from '#projections/sales.ts'
+import {
+  attemptId,
+  companyRegistered,
+  customerCreated,
+  itemCreated,
+  orderPlaced,
+  paymentTypeCreated,
+  stockCounted,
+  storeCreated,
+} from '../../support/facts.ts'
+import { FIRST_NEW_ID, given, minute, type Scenario } from '../../support/given.ts'
+
+const SALE = FIRST_NEW_ID
+
+const line = (catalog_item_id: number | null, quantity: string, unit_price: string, total: string) => ({
+  catalog_item_id,
+  external_id: null,
+  description: catalog_item_id === null ? 'Cartão de presente' : `Item ${catalog_item_id}`,
+  quantity,
+  unit_price,
+  total,
+})
+
+const lines = [
+  line(1, '2.000', '30.00', '60.00'),
+  line(2, '1.000', '20.00', '20.00'),
+  line(null, '1.000', '10.00', '10.00'),
+]
+
+/** Item 1 twice, the service 2, and an ad-hoc item: 90.00 and the delivery. */
+const placed = (fields: Partial<DataOf<'OrderPlaced'>> = {}) =>
+  orderPlaced({
+    items: lines,
+    subtotal: '90.00',
+    delivery_fee: '10.00',
+    ...fields,
+  })
+
+const shop = (stock = '5.000', registers_sales = true) => [
+  companyRegistered(),
+  storeCreated({ registers_sales }),
+  paymentTypeCreated({ id: 4, name: 'Loja online', kind: 'online' }),
+  itemCreated({ id: 1, name: 'Item 1', price: '30.00', stock }),
+  itemCreated({ id: 2, name: 'Item 2', price: '20.00', type: 'service' }),
+]
+
+const told = (n: number, provider_status: string, rest: Partial<RecordPaymentInput> = {}): RecordPaymentInput => ({
+  id: 1,
+  attempt_id: null,
+  provider_payment_id: `p${n}`,
+  provider_status,
+  status_detail: null,
+  live_mode: false,
+  ...rest,
+})
+
+const report = (scenario: Scenario, n: number, status: string, rest: Partial<RecordPaymentInput> = {}) =>
+  scenario.when(recordPayment, told(n, status, rest))
+
+const eventsOf = ({ decision }: Awaited<ReturnType<typeof report>>): readonly NewEvent[] =>
+  'events' in decision ? decision.events : []
+
+const typesOf = (decided: Awaited<ReturnType<typeof report>>): string[] => eventsOf(decided).map(({ type }) => type)
+
+const dataIn = <T>(decided: Awaited<ReturnType<typeof report>>, type: string): T | undefined =>
+  eventsOf(decided).find((each) => each.type === type)?.data as T | undefined
+
+const orderIn = async (scenario: Scenario) => (await scenario.show('order/1')) as OrderObject
+const saleIn = async (scenario: Scenario, id = SALE) => (await scenario.show(`sale/${id}`)) as SaleObject
+const stockIn = async (scenario: Scenario, id = 1) =>
+  ((await scenario.show(`catalog_item/${id}`)) as { stock: string | null }).stock
+
+/** Requests and completes a refund with these goods. */
+async function giveBack(scenario: Scenario, n: number, amount: string | null, quantity: string | null) {
+  const restock = quantity === null ? [] : [{ catalog_item_id: 1, quantity }]
+  const asked = await scenario.when(requestRefund, {
+    id: 1,
+    refund_id: attemptId(n),
+    idempotency_key: `k${n}`,
+    amount,
+    restock,
+  })
+  expect(asked.decision).to.include({ outcome: 'created' })
+  return scenario.when(completeRefund, { id: 1, refund_id: attemptId(n), provider_refund_id: `d${n}` })
+}
+
+describe('sale of an order', () => {
+  it('is registered with the approved payment: all lines, the order’s total, the payment of kind online [ORDER-42]', async () => {
+    const scenario = await given(...shop(), placed())
+    const decided = await report(scenario, 1, 'approved')
+    expect(typesOf(decided)).to.deep.equal(['PaymentRecorded', 'CommissionSplit', 'SaleCompleted', 'OrderPaid'])
+    expect(await saleIn(scenario)).to.deep.include({
+      order_id: 1,
+      external_id: null,
+      origin: 'system',
+      status: 'completed',
+      sold_at: inZone(minute(6), 'America/Sao_Paulo'),
+      items: lines.map((each) => ({ ...each, discount: '0.00' })),
+      payments: [{ payment_type_id: 4, name: 'Loja online', amount: '100.00', surcharge: '0.00', net: '100.00' }],
+      subtotal: '90.00',
+      delivery_fee: '10.00',
+      total: '100.00',
+      change: '0.00',
+      refunded_total: '0.00',
+      warnings: [],
+    })
+    expect(await orderIn(scenario)).to.deep.include({
+      sale_id: SALE,
+      goods_out: [{ catalog_item_id: 1, quantity: '2.000' }],
+      alarms: [],
+    })
+    expect(await stockIn(scenario)).to.equal('3.000')
+  })
+
+  it('belongs to the service, also if a request of an API key recorded the payment [ORDER-42]', async () => {
+    const scenario = await given(...shop(), placed())
+    await scenario.when(recordPayment, told(1, 'approved'), 'api', 'api_key/1')
+    expect(await saleIn(scenario)).to.include({ origin: 'system' })
+  })
+
+  it('names the buyer if it is a customer that is neither deleted nor forgotten [ORDER-42]', async () => {
+    const customer = { id: 1, external_id: null, name: 'Ana', email: null, document: null }
+    const known = await given(...shop(), customerCreated({ name: 'Ana Souza' }), placed({ customer }))
+    await report(known, 1, 'approved')
+    expect((await saleIn(known)).customer).to.deep.equal({ id: 1, external_id: null, name: 'Ana Souza' })
+    const deleted = await given(
+      ...shop(),
+      customerCreated({ name: 'Ana Souza' }),
+      placed({ customer }),
+      event('CustomerDeleted', { id: 1 }),
+    )
+    await report(deleted, 1, 'approved')
+    expect((await saleIn(deleted)).customer).to.equal(null)
+  })
+
+  it('is registered once, for any further report of the payment or of another one [ORDER-42]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved')
+    for (const [n, status] of [
+      [1, 'approved'],
+      [2, 'approved'],
+      [3, 'rejected'],
+      [1, 'in_mediation'],
+    ] as const)
+      expect(typesOf(await report(scenario, n, status)), `${n} ${status}`).not.to.include('SaleCompleted')
+    expect(await stockIn(scenario)).to.equal('3.000')
+  })
+
+  it('is registered for a payment after the order’s end too: expired, cancelled by the shop, failed [ORDER-42]', async () => {
+    for (const first of ['cancelled', 'rejected']) {
+      const scenario = await given(...shop(), placed())
+      await report(scenario, 1, first)
+      expect(typesOf(await report(scenario, 2, 'approved')), first).to.include('SaleCompleted')
+    }
+    const closed = await given(...shop(), placed(), event('OrderCancelledByStore', { id: 1, reason: null }))
+    expect(typesOf(await report(closed, 1, 'approved'))).to.include('SaleCompleted')
+  })
+
+  it('is not made of an unpaid order, nor of a payment that came to be known refunded [ORDER-42]', async () => {
+    for (const status of ['pending', 'in_process', 'rejected', 'cancelled', 'refunded', 'charged_back']) {
+      const scenario = await given(...shop(), placed())
+      expect(typesOf(await report(scenario, 1, status)), status).not.to.include('SaleCompleted')
+      expect(await stockIn(scenario)).to.equal('5.000')
+    }
+  })
+
+  it('is not registered for a store that registers its sales itself, whose orders return what was ordered [STORE-9]', async () => {
+    const scenario = await given(...shop('5.000', false), placed())
+    expect(typesOf(await report(scenario, 1, 'approved'))).to.deep.equal([
+      'PaymentRecorded',
+      'CommissionSplit',
+      'OrderPaid',
+    ])
+    expect(await stockIn(scenario)).to.equal('5.000')
+    await giveBack(scenario, 1, null, '2.000')
+    expect(typesOf(await report(scenario, 1, 'refunded'))).to.deep.equal([
+      'PaymentRecorded',
+      'CommissionReversed',
+      'OrderRefunded',
+    ])
+    expect(await stockIn(scenario)).to.equal('7.000')
+    expect(await orderIn(scenario)).to.deep.include({ sale_id: null, goods_out: null })
+  })
+
+  it('takes more than there is, with a warning and an alarm, and never undoes the payment [ORDER-43]', async () => {
+    const scenario = await given(...shop('1.500'), placed())
+    const decided = await report(scenario, 1, 'approved')
+    expect(typesOf(decided)).to.deep.equal([
+      'PaymentRecorded',
+      'CommissionSplit',
+      'SaleCompleted',
+      'OrderAlarmRaised',
+      'OrderPaid',
+    ])
+    const short = { code: 'stock_short', catalog_item_id: 1, requested: '2.000', available: '1.500' }
+    expect((await saleIn(scenario)).warnings).to.deep.equal([short])
+    const { alarms, status } = await orderIn(scenario)
+    expect(status).to.equal('paid')
+    expect(alarms.map(({ code, provider_payment_id }) => [code, provider_payment_id])).to.deep.equal([
+      ['stock_short', 'p1'],
+    ])
+    expect(await stockIn(scenario)).to.equal('-0.500')
+  })
+
+  it('is not cancelled by hand: 409 managed_by_order, from every channel [ORDER-44]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved')
+    for (const origin of ['api', 'pdv', 'panel', 'system'] as const) {
+      const refused = await scenario.when(cancelSale, { id: SALE, reason: 'x' }, origin)
+      refused.refuses('managed_by_order', { order_id: 1 })
+    }
+  })
+
+  it('is cancelled by a full refund, and its goods stay out [ORDER-44]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved')
+    const decided = await report(scenario, 1, 'refunded')
+    expect(typesOf(decided)).to.deep.equal(['PaymentRecorded', 'CommissionReversed', 'SaleCancelled', 'OrderRefunded'])
+    expect(await saleIn(scenario)).to.include({ status: 'cancelled', cancel_reason: 'Pedido 1 devolvido' })
+    expect(await stockIn(scenario)).to.equal('3.000')
+    expect(await orderIn(scenario)).to.include({ sale_id: SALE })
+  })
+
+  it('is cancelled by a chargeback, and registered again once the dispute is won, without moving goods [ORDER-44]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved')
+    await report(scenario, 1, 'charged_back')
+    expect(await saleIn(scenario)).to.include({
+      status: 'cancelled',
+      cancel_reason: 'Pedido 1 contestado pelo comprador',
+    })
+    await report(scenario, 1, 'charged_back', { status_detail: 'reimbursed' })
+    expect(await orderIn(scenario)).to.deep.include({ status: 'paid', sale_id: SALE + 1, alarms: [] })
+    expect(await saleIn(scenario, SALE + 1)).to.include({ status: 'completed', total: '100.00' })
+    expect(await saleIn(scenario)).to.include({ status: 'cancelled' })
+    expect(await stockIn(scenario)).to.equal('3.000')
+  })
+
+  it('is cancelled also where a fiscal document is in force, with an alarm [ORDER-44]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved')
+    await scenario.when(recordFiscalDocument, { id: SALE, number: '17', status: 'authorized' })
+    const decided = await report(scenario, 1, 'refunded')
+    expect(typesOf(decided)).to.deep.equal([
+      'PaymentRecorded',
+      'CommissionReversed',
+      'SaleCancelled',
+      'OrderAlarmRaised',
+      'OrderRefunded',
+    ])
+    expect((await orderIn(scenario)).alarms.at(-1)).to.include({ code: 'fiscal_document_issued' })
+    expect(await saleIn(scenario)).to.include({ status: 'cancelled' })
+  })
+
+  it('is cancelled although its store stopped registering sales [ORDER-44, STORE-9]', async () => {
+    const sold = eventsOf(await report(await given(...shop(), placed()), 1, 'approved'))
+    const stopped = event('StoreUpdated', { id: 1, changes: { registers_sales: false } })
+    const scenario = await given(...shop(), placed(), ...sold, stopped)
+    expect(typesOf(await report(scenario, 1, 'refunded'))).to.include('SaleCancelled')
+  })
+
+  it('stands after a partial refund, and counts what the provider gave back [ORDER-45]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved')
+    const first = await report(scenario, 1, 'approved', { refunded: '30.00' })
+    expect(dataIn(first, 'SaleRefunded')).to.deep.equal({
+      id: SALE,
+      order_id: 1,
+      provider_payment_id: 'p1',
+      amount: '30.00',
+      refunded: '30.00',
+    })
+    const second = await report(scenario, 1, 'approved', { refunded: '45.00' })
+    expect(dataIn(second, 'SaleRefunded')).to.include({ amount: '15.00', refunded: '45.00' })
+    expect(await saleIn(scenario)).to.include({ status: 'completed', refunded_total: '45.00' })
+    expect(typesOf(await report(scenario, 1, 'approved', { refunded: '45.00' }))).to.deep.equal([])
+  })
+
+  it('counts what had been given back when its payment came to be known [ORDER-45]', async () => {
+    const scenario = await given(...shop(), placed())
+    const decided = await report(scenario, 1, 'approved', { refunded: '30.00' })
+    expect(typesOf(decided)).to.include.members(['SaleCompleted', 'SaleRefunded'])
+    expect(await saleIn(scenario)).to.include({ refunded_total: '30.00' })
+  })
+
+  it('does not count a second payment that is given back [ORDER-45]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved')
+    await report(scenario, 2, 'approved')
+    expect(typesOf(await report(scenario, 2, 'refunded'))).not.to.include.oneOf(['SaleRefunded', 'SaleCancelled'])
+    expect(await saleIn(scenario)).to.include({ status: 'completed', refunded_total: '0.00' })
+  })
+
+  it('stays with the second payment if the first is given back [ORDER-45]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved', { refunded: '30.00' })
+    await report(scenario, 2, 'approved')
+    const decided = await report(scenario, 1, 'refunded')
+    expect(dataIn(decided, 'SaleRefunded')).to.include({
+      provider_payment_id: 'p2',
+      amount: '-30.00',
+      refunded: '0.00',
+    })
+    expect(await saleIn(scenario)).to.include({ status: 'completed', refunded_total: '0.00' })
+  })
+})
+
+describe('goods of an order that is a sale', () => {
+  const tooMuch = { fields: { 'restock[0].quantity': ['deve somar no máximo 0.000'] }, unknown_fields: [] }
+  const paid = async (stock?: string) => {
+    const scenario = await given(...shop(stock), placed())
+    await report(scenario, 1, 'approved')
+    return scenario
+  }
+
+  it('come back as the refund says, and the movement names the order [ORDER-46]', async () => {
+    const scenario = await paid()
+    const decided = await giveBack(scenario, 1, '30.00', '1.000')
+    decided.accepts(
+      'updated',
+      event('OrderRefundCompleted', { id: 1, refund_id: attemptId(1), provider_refund_id: 'd1' }),
+      event('StockAdjusted', { id: 1, reason: 'adjustment', before: '3.000', after: '4.000', order_id: 1 }),
+    )
+    expect((await orderIn(scenario)).goods_out).to.deep.equal([{ catalog_item_id: 1, quantity: '1.000' }])
+  })
+
+  it('come back once, and never more than went out [ORDER-46]', async () => {
+    const scenario = await paid()
+    await giveBack(scenario, 1, '30.00', '2.000')
+    expect(await stockIn(scenario)).to.equal('5.000')
+    const more = await scenario.when(requestRefund, {
+      id: 1,
+      refund_id: attemptId(2),
+      idempotency_key: 'k2',
+      restock: [{ catalog_item_id: 1, quantity: '0.001' }],
+    })
+    more.refuses('validation_failed', tooMuch)
+    await giveBack(scenario, 3, null, null)
+    await report(scenario, 1, 'refunded')
+    expect(await stockIn(scenario)).to.equal('5.000')
+  })
+
+  it('that were not counted when they were sold do not come back [ORDER-46]', async () => {
+    const uncounted = [...shop(), stockCounted(1, '5.000', null), placed()]
+    const sold = eventsOf(await report(await given(...uncounted), 1, 'approved'))
+    const scenario = await given(...uncounted, ...sold, stockCounted(1, null, '9.000'))
+    const restock = [{ catalog_item_id: 1, quantity: '1.000' }]
+    const asked = await scenario.when(requestRefund, { id: 1, refund_id: attemptId(1), idempotency_key: 'k1', restock })
+    asked.refuses('validation_failed', tooMuch)
+  })
+
+  it('leave again with a payment after the refund that brought them back [ORDER-46]', async () => {
+    const scenario = await paid()
+    await giveBack(scenario, 1, null, '1.000')
+    await report(scenario, 1, 'refunded')
+    expect(await stockIn(scenario)).to.equal('4.000')
+    const again = await report(scenario, 2, 'approved')
+    expect(dataIn<DataOf<'StockAdjusted'>>(again, 'StockAdjusted')).to.deep.equal({
+      id: 1,
+      reason: 'adjustment',
+      before: '4.000',
+      after: '3.000',
+      order_id: 1,
+    })
+    expect(await orderIn(scenario)).to.deep.include({
+      sale_id: SALE + 1,
+      goods_out: [{ catalog_item_id: 1, quantity: '2.000' }],
+    })
+    await giveBack(scenario, 2, null, '2.000')
+    await report(scenario, 2, 'refunded')
+    expect(await stockIn(scenario)).to.equal('5.000')
+  })
+
+  it('stay where they are if a dispute is won after a part of them came back [ORDER-46]', async () => {
+    const scenario = await paid()
+    await giveBack(scenario, 1, '30.00', '1.000')
+    await report(scenario, 1, 'approved', { refunded: '30.00' })
+    await report(scenario, 1, 'charged_back', { refunded: '30.00' })
+    await report(scenario, 1, 'charged_back', { status_detail: 'reimbursed', refunded: '30.00' })
+    expect(await saleIn(scenario, SALE + 1)).to.include({ status: 'completed', refunded_total: '30.00' })
+    expect(await stockIn(scenario)).to.equal('4.000')
+  })
+})
