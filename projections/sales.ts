@@ -22,6 +22,7 @@ import {
 import { erasing } from './erasures.ts'
 
 type Completed = DataOf<'SaleCompleted'>
+type Seller = NonNullable<Completed['seller']>
 
 /** Fiscal document of a sale, issued elsewhere; unknown fields are null. */
 export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
@@ -30,13 +31,15 @@ export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
 }
 
 /** Sale as the API returns it (SALE-14). Names are as of the sale. */
-export type SaleObject = Omit<Completed, 'items' | 'test'> & {
+export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test'> & {
   /** Identifier from the till; null if no till uploaded it. */
   offline_id: string | null
   status: 'completed' | 'cancelled'
   origin: Channel
-  /** Item totals already include the item discount. */
-  items: (Omit<Completed['items'][number], 'moves_stock'> & { discount: string })[]
+  /** Who sold: the user of the till, or as the API said; null if unknown. */
+  seller: Seller | null
+  /** Item totals already include the item discount, and not the share in the discount of the whole sale. */
+  items: (Omit<Completed['items'][number], 'moves_stock' | 'discount'> & { discount: string; discount_share: string })[]
   /** Discount on the whole sale: total = subtotal - discount + delivery fee. */
   discount: string
   fiscal_document: FiscalDocument | null
@@ -57,6 +60,9 @@ export interface SaleRow extends ChangedFields {
   status: SaleObject['status']
   origin: Channel
   customer_id: number | null
+  /** Who sold: a user, or a name without one; both null if unknown. */
+  seller_id: number | null
+  seller_name: string | null
   sold_at: string
   total_cents: number
   /** Cost of its items at the time of sale; null unless known for all. */
@@ -94,6 +100,8 @@ export const sales = table<SaleRow>('sales', {
     status: 'text',
     origin: 'text',
     customer_id: 'bigint',
+    seller_id: 'bigint',
+    seller_name: 'text',
     sold_at: 'timestamptz',
     total_cents: 'bigint',
     cost_cents: 'bigint',
@@ -113,8 +121,9 @@ export const sales = table<SaleRow>('sales', {
     INDEX_BY_CHANGE,
     INDEX_BY_PAST,
     // Covering: sums over many sales need no table access.
-    '(company_id, sold_at, id) include (status, total_cents)',
+    '(company_id, sold_at, id) include (status, total_cents, seller_id, seller_name)',
     '(company_id, customer_id, id) where customer_id is not null',
+    '(company_id, seller_id, id) where seller_id is not null',
     '(company_id, fiscal, id)',
     '(company_id, access_key) where access_key is not null',
     `(company_id, customer_id, documented_at) where ${IS_DOCUMENTED}`,
@@ -126,16 +135,28 @@ export const sales = table<SaleRow>('sales', {
 export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
+const NOTHING = '0.00'
+
 /** Fields that depend on the origin of a sale. */
 type OriginFields = Pick<
   SaleObject,
-  'external_id' | 'offline_id' | 'customer' | 'payments' | 'subtotal' | 'discount' | 'delivery_fee'
+  'external_id' | 'offline_id' | 'customer' | 'payments' | 'subtotal' | 'delivery_fee'
 >
 
 type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
 
+/** Share of each line in the discount of the whole sale, in cents; null without one. */
+const lineDiscountsOf = ({ items, discount = NOTHING }: Recorded['data']): number[] | null =>
+  discount === NOTHING
+    ? null
+    : shareDiscount(
+        items.map(({ total }) => toCents(total)),
+        toCents(discount),
+      )
+
 function saleObject({ origin, recorded_at, data }: Recorded, made: OriginFields, zone: string): SaleObject {
   const at = inZone(recorded_at, zone)
+  const shares = lineDiscountsOf(data)
   return {
     id: data.id,
     external_id: made.external_id,
@@ -143,13 +164,14 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: OriginFields,
     status: 'completed',
     origin: channelOf(origin),
     customer: made.customer,
+    seller: data.seller ?? null,
     sold_at: inZone(data.sold_at, zone),
-    items: data.items.map(({ moves_stock: _, ...item }) =>
-      withMore(item, { discount: 'discount' in item ? item.discount : NOTHING }),
+    items: data.items.map(({ moves_stock: _, discount = NOTHING, ...item }, line) =>
+      withMore(item, { discount, discount_share: shares ? fromCents(shares[line] ?? 0) : NOTHING }),
     ),
     payments: made.payments,
     subtotal: made.subtotal,
-    discount: made.discount,
+    discount: data.discount ?? NOTHING,
     delivery_fee: made.delivery_fee,
     total: data.total,
     change: data.change,
@@ -161,10 +183,7 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: OriginFields,
   }
 }
 
-const NOTHING = '0.00'
-
-/** Sales of integrations have no discount: their price is final. */
-const throughTheApi = (data: Completed): OriginFields => withMore(data, { offline_id: null, discount: NOTHING })
+const throughTheApi = (data: Completed): OriginFields => withMore(data, { offline_id: null })
 
 /** Counter sales of tills have no delivery. */
 const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
@@ -173,7 +192,6 @@ const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
   customer: data.customer,
   payments: data.payments.map(({ status: _, ...payment }) => payment),
   subtotal: fromCents(data.items.reduce((sum, { total }) => sum + toCents(total), 0)),
-  discount: data.discount,
   delivery_fee: NOTHING,
 })
 
@@ -191,14 +209,6 @@ function costOf(rows: Changes, items: SaleObject['items']): number | null {
   return sum
 }
 
-const lineDiscountsOf = ({ items, discount }: SaleObject): number[] | null =>
-  discount === NOTHING
-    ? null
-    : shareDiscount(
-        items.map(({ total }) => toCents(total)),
-        toCents(discount),
-      )
-
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
   rows.add(sales, {
     company_id: companyRef(rows).company_id,
@@ -207,10 +217,12 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     status: doc.status,
     origin: doc.origin,
     customer_id: doc.customer?.id ?? null,
+    seller_id: doc.seller?.user_id ?? null,
+    seller_name: doc.seller?.user_id === null ? doc.seller.name : null,
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
-    line_discounts: lineDiscountsOf(doc),
+    line_discounts: lineDiscountsOf(event.data),
     actor: event.actor,
     fiscal: fiscalOf(doc),
     access_key: null,
@@ -280,7 +292,7 @@ export const salesProjection = projection('sales', [sales], {
       changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } }, columns)
     },
   },
-  PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumn: 'customer_id' }),
+  PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumns: { customer: 'customer_id', user: 'seller_id' } }),
 })
 
 export const saleView = docView(saleById)

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { z } from 'zod'
+import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { PERSON_KINDS } from '#domain/personal-data.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
@@ -23,6 +24,9 @@ const IMPERSONAL = [
   'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name',
   'number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
+  ...ITEM_TAX_FIELDS,
+  ...['gtin', 'ncm', 'cest', ...ITEM_TAX_FIELDS].map((field) => `items[].${field}`),
+  'payments[].card.nsu payments[].card.authorization payments[].card.acquirer_cnpj payments[].end_to_end_id',
   // Reasons of actions, refusals and manual recordings.
   'reason warnings[].found warnings[].expected listed[]',
 ].flatMap((line) => line.split(' '))

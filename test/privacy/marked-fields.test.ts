@@ -109,6 +109,7 @@ function earlierEvents({ type, n, subject, fields }: Marked): NewEvent[] {
     ...(parseSubject(subject).type === 'order' ? [storeCreated({ id: n, alias: `loja-${n}` })] : []),
     ...(named.includes('customer') ? [customer] : []),
     ...(named.includes('supplier') ? [supplier] : []),
+    ...(named.includes('user') ? [userCreated({ id: n, name, email: `${n}@loja.example` })] : []),
     ...(isFirst ? [] : (earlier[parseSubject(subject).type] ?? [])),
   ]
 }

@@ -14,7 +14,7 @@ import {
   updateSupplier,
 } from '#commands/people/suppliers.ts'
 import { boundedText } from '#domain/text.ts'
-import type { PERSON_TYPES } from '#events/persons.ts'
+import type { IE_INDICATORS, PERSON_TYPES } from '#events/persons.ts'
 import { ownValue } from '#lib/own-value.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import { type ListOrder, reversed } from '#queries/list-statement.ts'
@@ -51,7 +51,7 @@ import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.t
 import { PurchasesCard } from './sales/purchases.tsx'
 
 /** Of a customer or a supplier. */
-type Person = CustomerObject
+type Person = Omit<CustomerObject, 'state_registration' | 'ie_indicator'>
 
 const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>> = {
   PF: 'Pessoa física',
@@ -162,6 +162,28 @@ export const personFields = (afterName: Fields = {}): Fields => ({
   'address.state': { label: 'UF', kind: lineInput, columns: 2 },
 })
 
+const IE_INDICATOR_NAMES: Readonly<Record<(typeof IE_INDICATORS)[number], string>> = {
+  1: '1 – Contribuinte do ICMS',
+  2: '2 – Contribuinte isento de inscrição',
+  9: '9 – Não contribuinte',
+}
+
+/** Fields of customers for fiscal documents. */
+export const CUSTOMER_TAX_INPUTS: Fields = {
+  state_registration: { label: 'Inscrição estadual', kind: lineInput, columns: 6, fold: 'Dados fiscais' },
+  ie_indicator: {
+    label: 'Contribuinte do ICMS',
+    kind: choiceInput(namedOptions(IE_INDICATOR_NAMES)),
+    columns: 6,
+    fold: 'Dados fiscais',
+  },
+}
+
+const customerFacts = (customer: CustomerObject): Facts => [
+  ['Inscrição estadual', customer.state_registration],
+  ['Contribuinte do ICMS', customer.ie_indicator && IE_INDICATOR_NAMES[customer.ie_indicator]],
+]
+
 type Facts = ReturnType<RecordPages<Person>['facts']>
 
 const personFacts = (person: Person, { readModel }: PageContext, ...afterName: Facts): Facts => [
@@ -217,7 +239,11 @@ const customerPages = recordPages<CustomerObject>({
     order: 'nome',
     page: pageOf(customerListing),
     summary: countOf(customerListing),
-    file: personFile<CustomerObject>(),
+    file: (visit) => [
+      ...personFile<CustomerObject>()(visit),
+      ['Inscrição estadual', ({ state_registration }) => state_registration],
+      ['Contribuinte do ICMS', ({ ie_indicator }) => ie_indicator],
+    ],
     more: [{ label: 'Importar', to: '/clientes/importar' }],
   },
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
@@ -227,14 +253,14 @@ const customerPages = recordPages<CustomerObject>({
     more: dataExportActions({ kind: 'customer', id: customer.id }, visit),
     dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
   }),
-  facts: (customer, visit) => personFacts(customer, visit),
+  facts: (customer, visit) => [...personFacts(customer, visit), ...customerFacts(customer)],
   more: async ({ id }, visit) => (
     <>
       {await PartyBalanceCard({ visit, side: RECEIVABLE, id })}
       {await PurchasesCard({ visit, id })}
     </>
   ),
-  fields: () => personFields(),
+  fields: () => ({ ...personFields(), ...CUSTOMER_TAX_INPUTS }),
   create: { schema: CreateCustomerInput, command: createCustomer },
   update: { label: 'Editar cliente', schema: CustomerChanges, command: updateCustomer },
   remove: {
