@@ -1,5 +1,5 @@
 import { fromCents, netOfSurcharge, toCents } from '#domain/money.ts'
-import type { PaymentDetails } from '#domain/sale-payment.ts'
+import type { SalePaymentDetails } from '#domain/sale-payment.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 
@@ -10,7 +10,7 @@ export interface TenderedPayment {
   readonly type: Pick<PaymentTypeObject, 'id' | 'name' | 'fee_percentage' | 'is_cash'>
   readonly amount: string
   /** Of a card or a Pix; absent if unknown. */
-  readonly details?: PaymentDetails
+  readonly details?: SalePaymentDetails
 }
 
 /** In cents. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { lineTotal } from '#domain/money.ts'
-import { CARD_BRANDS, type PaymentDetails } from '#domain/sale-payment.ts'
+import { CARD_BRANDS, type SalePaymentDetails } from '#domain/sale-payment.ts'
 import { writeFileAtomically } from '#lib/files.ts'
 
 /** Product as downloaded by the till (SYNC-10). */
@@ -32,7 +32,7 @@ export interface OfflineSale {
   readonly payments: readonly Payment[]
 }
 
-interface Payment extends PaymentDetails {
+interface Payment extends SalePaymentDetails {
   readonly payment_type_id: number
   readonly amount: number
   readonly status: 'completed' | 'pending'
@@ -88,7 +88,7 @@ const BANK = '00038166'
 const MOST_INSTALLMENTS = 3
 
 /** What a card terminal or a bank tells the till about a payment. */
-function detailsOf({ kind }: PaymentType, { random, now }: World): PaymentDetails {
+function detailsOf({ kind }: PaymentType, { random, now }: World): SalePaymentDetails {
   const digits = (count: number): string =>
     Math.floor(random() * 10 ** count)
       .toString()

@@ -45,13 +45,13 @@ export interface PaymentCard {
 }
 
 /** Absent details have no key: a sale in cash costs nothing. */
-export interface PaymentDetails {
+export interface SalePaymentDetails {
   card?: PaymentCard
   end_to_end_id?: string
 }
 
-export function paymentDetailsOf({ card, end_to_end_id }: DetailsInput): PaymentDetails {
-  const details: PaymentDetails = {}
+export function paymentDetailsOf({ card, end_to_end_id }: DetailsInput): SalePaymentDetails {
+  const details: SalePaymentDetails = {}
   if (card && Object.values(card).some((value) => value !== null && value !== undefined)) {
     const { brand = null, nsu = null, authorization = null, installments = null } = card
     const { acquirer_cnpj = null, integrated = null } = card

@@ -14,7 +14,7 @@ import {
   updateSupplier,
 } from '#commands/people/suppliers.ts'
 import { boundedText } from '#domain/text.ts'
-import type { IE_INDICATORS, PERSON_TYPES } from '#events/persons.ts'
+import type { PERSON_TYPES } from '#events/persons.ts'
 import { ownValue } from '#lib/own-value.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import { type ListOrder, reversed } from '#queries/list-statement.ts'
@@ -46,6 +46,7 @@ import type { PageContext, PanelRoute } from '../route.ts'
 import type { FileColumn } from '../ui/csv-file.ts'
 import { type Column, type ListRequest, searched } from '../ui/list.tsx'
 import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
+import { IE_INDICATOR_NAMES } from '../words/fields.ts'
 import { forgetAction, forgetPages } from './erase-person.tsx'
 import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
 import { PurchasesCard } from './sales/purchases.tsx'
@@ -161,12 +162,6 @@ export const personFields = (afterName: Fields = {}): Fields => ({
   'address.city': { label: 'Cidade', kind: lineInput, columns: 3 },
   'address.state': { label: 'UF', kind: lineInput, columns: 2 },
 })
-
-const IE_INDICATOR_NAMES: Readonly<Record<(typeof IE_INDICATORS)[number], string>> = {
-  1: '1 – Contribuinte do ICMS',
-  2: '2 – Contribuinte isento de inscrição',
-  9: '9 – Não contribuinte',
-}
 
 /** Fields of customers for fiscal documents. */
 export const CUSTOMER_TAX_INPUTS: Fields = {

@@ -1,3 +1,5 @@
+import type { CARD_BRANDS } from '#domain/sale-payment.ts'
+import type { IE_INDICATORS } from '#events/persons.ts'
 import * as format from '../format.ts'
 
 /** Names of fields of records and events; unknown fields of a newer version keep their name. */
@@ -197,6 +199,34 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   company_id: 'Número da empresa',
 }
 
+export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], string>> = {
+  visa: 'Visa',
+  mastercard: 'Mastercard',
+  elo: 'Elo',
+  amex: 'American Express',
+  hipercard: 'Hipercard',
+  other: 'Outra bandeira',
+}
+
+export const IE_INDICATOR_NAMES: Readonly<Record<(typeof IE_INDICATORS)[number], string>> = {
+  1: '1 – Contribuinte do ICMS',
+  2: '2 – Contribuinte isento de inscrição',
+  9: '9 – Não contribuinte',
+}
+
+/** Origins of goods, as in fiscal documents. */
+export const GOODS_ORIGIN_NAMES: Readonly<Record<string, string>> = {
+  0: '0 – Nacional',
+  1: '1 – Importada diretamente',
+  2: '2 – Importada, comprada no mercado interno',
+  3: '3 – Nacional, com mais de 40% de conteúdo importado',
+  4: '4 – Nacional, por processo produtivo básico',
+  5: '5 – Nacional, com até 40% de conteúdo importado',
+  6: '6 – Importada diretamente, sem similar nacional',
+  7: '7 – Importada, comprada no mercado interno, sem similar nacional',
+  8: '8 – Nacional, com mais de 70% de conteúdo importado',
+}
+
 /** Names of enumerated values, by field. */
 export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   plan: { basic: 'Básico', api: 'Com adicional de API' },
@@ -274,7 +304,9 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     paid_after_cancellation: 'Pago depois de cancelado',
     refund_after_refusal: 'Estorno feito depois de recusado',
   },
-  origin: { api: 'API', pdv: 'Ponto de venda', sale: 'Venda' },
+  origin: { api: 'API', pdv: 'Ponto de venda', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
+  brand: CARD_BRAND_NAMES,
+  ie_indicator: IE_INDICATOR_NAMES,
   payment_method: {
     cash: 'Dinheiro',
     pix: 'Pix',

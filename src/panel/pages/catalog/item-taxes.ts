@@ -1,20 +1,8 @@
 import type { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import type { Field } from '../../forms/form.ts'
 import { choiceInput, lineInput, namedOptions } from '../../forms/kinds.ts'
+import { GOODS_ORIGIN_NAMES } from '../../words/fields.ts'
 import type { Item } from './stock.tsx'
-
-/** Origins of goods, as in fiscal documents. */
-const ORIGINS = {
-  0: '0 – Nacional',
-  1: '1 – Importada diretamente',
-  2: '2 – Importada, comprada no mercado interno',
-  3: '3 – Nacional, com mais de 40% de conteúdo importado',
-  4: '4 – Nacional, por processo produtivo básico',
-  5: '5 – Nacional, com até 40% de conteúdo importado',
-  6: '6 – Importada diretamente, sem similar nacional',
-  7: '7 – Importada, comprada no mercado interno, sem similar nacional',
-  8: '8 – Nacional, com mais de 70% de conteúdo importado',
-}
 
 type ItemTaxField = (typeof ITEM_TAX_FIELDS)[number]
 
@@ -22,7 +10,7 @@ const fold = 'Dados fiscais'
 
 /** Fields of the item's form, folded: most shops leave them to their accountant. */
 export const ITEM_TAX_INPUTS: Readonly<Record<ItemTaxField, Field>> = {
-  origin: { label: 'Origem da mercadoria', kind: choiceInput(namedOptions(ORIGINS)), columns: 8, fold },
+  origin: { label: 'Origem da mercadoria', kind: choiceInput(namedOptions(GOODS_ORIGIN_NAMES)), columns: 8, fold },
   cfop: { label: 'CFOP', kind: lineInput, columns: 4, fold, hint: 'Ex.: 5102' },
   csosn: { label: 'CSOSN', kind: lineInput, columns: 4, fold, hint: 'Simples Nacional. Ex.: 102' },
   icms_cst: { label: 'CST do ICMS', kind: lineInput, columns: 4, fold, hint: 'Regime normal. Ex.: 00' },
@@ -40,7 +28,7 @@ export const ITEM_TAX_INPUTS: Readonly<Record<ItemTaxField, Field>> = {
 }
 
 const textOf = (item: Item, field: ItemTaxField): string | null =>
-  field === 'origin' && item.origin !== null ? ORIGINS[item.origin as unknown as keyof typeof ORIGINS] : item[field]
+  field === 'origin' && item.origin !== null ? (GOODS_ORIGIN_NAMES[item.origin] ?? item.origin) : item[field]
 
 /** Tax fields that an item has, with their labels. */
 export const itemTaxFacts = (item: Item): (readonly [label: string, value: string | null])[] =>

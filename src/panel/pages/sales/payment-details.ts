@@ -1,18 +1,10 @@
-import type { CARD_BRANDS, PaymentDetails } from '#domain/sale-payment.ts'
+import type { SalePaymentDetails } from '#domain/sale-payment.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { formatTaxNumber } from '../../format.ts'
-
-export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], string>> = {
-  visa: 'Visa',
-  mastercard: 'Mastercard',
-  elo: 'Elo',
-  amex: 'American Express',
-  hipercard: 'Hipercard',
-  other: 'Outra bandeira',
-}
+import { CARD_BRAND_NAMES } from '../../words/fields.ts'
 
 /** Card or Pix of a payment in one line; empty if unknown. */
-export function paymentDetailsText({ card, end_to_end_id }: PaymentDetails): string {
+export function paymentDetailsText({ card, end_to_end_id }: SalePaymentDetails): string {
   const { brand, installments, nsu, authorization, acquirer_cnpj, integrated } = card ?? {}
   return [
     brand && CARD_BRAND_NAMES[brand],
@@ -28,7 +20,7 @@ export function paymentDetailsText({ card, end_to_end_id }: PaymentDetails): str
     .join(' · ')
 }
 
-type Value = (details: PaymentDetails) => string | number | null | undefined
+type Value = (details: SalePaymentDetails) => string | number | null | undefined
 
 const listed = (value: Value) => (sale: SaleObject) => {
   const values = sale.payments.flatMap((payment) => value(payment) ?? [])
