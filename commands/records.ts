@@ -22,6 +22,16 @@ export function changedRecordFields<A extends object>(
   return Object.fromEntries(changed.map((field) => [field, after[field]])) as Partial<A>
 }
 
+/** The fields without those of `optional` that are null: events leave them out. */
+export function withoutEmpty<A extends object, F extends keyof A>(
+  fields: A,
+  optional: readonly F[],
+): Omit<A, F> & Partial<Pick<A, F>> {
+  const given: A = { ...fields }
+  for (const field of optional) if (given[field] === null) delete given[field]
+  return given
+}
+
 export const isEmpty = (changes: object): boolean => Object.keys(changes).length === 0
 
 /** Record with a unique value; a deleted one still occupies its external id. */

@@ -1,4 +1,5 @@
 import { inZone } from '#domain/instant.ts'
+import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
@@ -133,11 +134,17 @@ export const itemById = (id: number) => byPk(catalogItems, id)
 export const itemByExternalId = (externalId: string) => byKey(catalogItems, 'external', externalId)
 export const itemByBarcode = (barcode: string) => byKey(catalogItems, 'barcode', barcode)
 
+const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null])) as Record<
+  (typeof ITEM_TAX_FIELDS)[number],
+  null
+>
+
 const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>({
   table: catalogItems,
   byId: itemById,
+  empty: NO_TAXES,
   create: (data, at) =>
-    withMore(data, {
+    Object.assign({}, data, NO_TAXES, data, {
       stock_updated_at: data.stock === null ? null : at,
       created_at: at,
       updated_at: at,

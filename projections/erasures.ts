@@ -1,3 +1,4 @@
+import type { PersonKind } from '#domain/personal-data.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
@@ -47,7 +48,8 @@ const BATCH_ROWS = 2_000
 interface NamingTable {
   readonly kind: RecordKind
   readonly table: 'sales' | 'receivables' | 'payables'
-  readonly idColumn: 'customer_id' | 'party_id'
+  /** Column with the person's id, by kind of person; each has an index. */
+  readonly idColumns: { readonly [K in PersonKind]?: 'customer_id' | 'seller_id' | 'party_id' }
 }
 
 /** SQL text of a JSON value with null at a path that has a value. All other bytes stay equal to those of a replay. */
@@ -57,8 +59,8 @@ function nulledAt(json: string, [name, ...rest]: readonly string[]): string {
   return `replace((${json})::text, '"${name}":' || (${member})::text, '"${name}":' || ${nulledAt(member, rest)})`
 }
 
-/** Erases a member of the documents that name a person ($2), in rows after an id ($3). */
-const statementOf = ({ table, idColumn }: NamingTable, path: readonly string[]) => ({
+/** Erases a member of the documents that name a person ($2) by a column, in rows after an id ($3). */
+const statementOf = (table: NamingTable['table'], idColumn: string, path: readonly string[]) => ({
   name: `erase_${path.join('_')}_of_${table}`,
   text: `with batch as (
            select id from ${table} where company_id = $1 and ${idColumn} = $2 and id > $3 order by id limit ${BATCH_ROWS}
@@ -71,9 +73,13 @@ const statementOf = ({ table, idColumn }: NamingTable, path: readonly string[]) 
 
 /** Handler that erases the fields of a person from all records of a table that name the person. */
 export function erasing(naming: NamingTable) {
-  const members = (PERSONAL_MEMBERS.get(naming.kind) ?? []).flatMap(({ path, part, person }) =>
-    person === 'subject' ? [] : [{ part, kind: person.kind, statement: statementOf(naming, path) }],
-  )
+  const members = (PERSONAL_MEMBERS.get(naming.kind) ?? []).flatMap(({ path, part, person }) => {
+    if (person === 'subject') return []
+    const kind = person.kind as PersonKind
+    const column = naming.idColumns[kind]
+    if (!column) throw new Error(`erasing: ${naming.table} has no column with the ids of a ${kind}`)
+    return [{ part, kind, statement: statementOf(naming.table, column, path) }]
+  })
   return {
     async erase(tx: Transaction, companyId: number, { data }: { data: DataOf<'PersonForgotten'> }) {
       for (const { part, kind, statement } of members) {

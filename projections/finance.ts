@@ -153,7 +153,7 @@ export const receivablesProjection = projection('receivables', [receivables], {
   ReceivableDeleted: receivable.on.deleted,
   ReceivableRevived: receivable.on.revived,
   ReceivableSettled: receivable.on.settled,
-  PersonForgotten: erasing({ kind: 'receivable', table: 'receivables', idColumn: 'party_id' }),
+  PersonForgotten: erasing({ kind: 'receivable', table: 'receivables', idColumns: { customer: 'party_id' } }),
 })
 
 export const receivableView = receivable.view
@@ -176,7 +176,7 @@ export const payablesProjection = projection('payables', [payables], {
   PayableDeleted: payable.on.deleted,
   PayableRevived: payable.on.revived,
   PayableSettled: payable.on.settled,
-  PersonForgotten: erasing({ kind: 'payable', table: 'payables', idColumn: 'party_id' }),
+  PersonForgotten: erasing({ kind: 'payable', table: 'payables', idColumns: { supplier: 'party_id' } }),
 })
 
 export const payableView = payable.view

@@ -15,13 +15,12 @@ import {
   INDEX_BY_PAST,
   projection,
   stamp,
-  withMore,
 } from './define.ts'
 import { withoutParts } from './personal-members.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 
 /** Writable fields common to customers and suppliers. */
-export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
+export type PersonFields = Omit<DataOf<'SupplierCreated'>, 'id' | 'trade_name'>
 
 /** Customer or supplier as the API returns it. */
 type PersonObject<F extends PersonFields> = { id: number } & F &
@@ -68,8 +67,11 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
 const tradeNameOf = (person: object): string | null =>
   'trade_name' in person ? (person.trade_name as string | null) : null
 
-/** Lookups and event handlers of the persons of a table. */
-function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>) {
+/** Fields as events record them: those of a kind alone are absent if they are empty. */
+type Recorded<F extends PersonFields> = PersonFields & Partial<F>
+
+/** Lookups and event handlers of the persons of a table. `empty`: fields that events leave out if they are empty. */
+function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>, empty: Partial<F> = {}) {
   const byId = (id: number) => byPk(persons, id)
   const byName = (name: string) => byKey(persons, 'name', nameKey(name))
   const columnsOf = (person: PersonObject<F>) => ({
@@ -94,11 +96,17 @@ function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<Per
     byExternalId: (externalId: string) => byKey(persons, 'external', externalId),
     byName,
     on: {
-      ...recordHandlers<{ id: number } & F, PersonObject<F>, PersonColumns>({
+      ...recordHandlers<{ id: number } & Recorded<F>, PersonObject<F>, PersonColumns>({
         table: persons,
         byId,
+        empty: empty as Partial<PersonObject<F>>,
         create: (data, at) =>
-          withMore(data, { forgotten_at: null, forgetting_due_on: null, created_at: at, updated_at: at }),
+          Object.assign({}, data as { id: number } & F, empty, data, {
+            forgotten_at: null,
+            forgetting_due_on: null,
+            created_at: at,
+            updated_at: at,
+          }),
         columnsOf,
         freed: { name_key: null } as Partial<PersonColumns>,
         // The ledger keeps the personal data of a deleted person (PERSON-10).
@@ -116,11 +124,13 @@ function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<Per
 
 type AboutPerson = EventOf<'PersonForgotten'> | EventOf<'PersonForgettingQueued'>
 
-export type CustomerObject = PersonObject<PersonFields>
+export type CustomerFields = Required<Omit<DataOf<'CustomerCreated'>, 'id'>>
 
-export const customers = personTable<PersonFields>('customers')
+export type CustomerObject = PersonObject<CustomerFields>
 
-const customer = personKind('customer', customers)
+export const customers = personTable<CustomerFields>('customers')
+
+const customer = personKind('customer', customers, { state_registration: null, ie_indicator: null })
 
 export const customerById = customer.byId
 export const customerByExternalId = customer.byExternalId

@@ -31,6 +31,8 @@ interface RecordKind<T, D extends RecordObject, C> {
   byId(id: number): Ref<RecordRow<D> & C>
   /** Object of a record created `at` this time, from the event's data. */
   create(data: T, at: string): D
+  /** Fields that events leave out if they are empty. */
+  readonly empty?: Partial<D>
   /** `before`: the previous row; null for a new record. */
   columnsOf(doc: D, before: Readonly<C> | null): Omit<C, 'name_key'>
   /** Unique values that a deleted record releases. */
@@ -61,7 +63,7 @@ type ChangeObject<D, E> = (doc: D, data: E, zone: string) => D
 
 /** Event handlers of a record's row; a projection assigns them to event names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
-  const { table, byId, columnsOf, freed, onDeleted, hasUniqueNames } = kind
+  const { table, byId, columnsOf, empty, freed, onDeleted, hasUniqueNames } = kind
   const keyOf = (name: string | null | undefined): Partial<NameHolder> =>
     hasUniqueNames && name !== undefined ? { name_key: name === null ? null : nameKey(name) } : {}
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
@@ -97,7 +99,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
     revived: {
       refs,
       apply(rows: Changes, event: Recorded<Id & Partial<D>>) {
-        const row = change(rows, event, (doc, fields) => ({ ...doc, ...fields }))
+        const row = change(rows, event, (doc, fields) => ({ ...doc, ...empty, ...fields }))
         rows.put(table, { ...row, ...keyOf(row.doc.name), deleted_at: null })
       },
     },

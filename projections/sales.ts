@@ -22,6 +22,7 @@ import {
 import { erasing } from './erasures.ts'
 
 type Completed = DataOf<'SaleCompleted'>
+type Seller = NonNullable<Completed['seller']>
 
 /** Fiscal document of a sale, issued elsewhere; unknown fields are null. */
 export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
@@ -30,15 +31,17 @@ export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
 }
 
 /** Sale as the API returns it (SALE-14). Names are as of the sale. */
-export type SaleObject = Omit<Completed, 'items' | 'test' | 'order_id' | 'warnings'> & {
+export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test' | 'order_id' | 'warnings'> & {
   /** Paid order that it records; null for other sales. */
   order_id: number | null
   /** Identifier from the till; null if no till uploaded it. */
   offline_id: string | null
   status: 'completed' | 'cancelled'
   origin: Channel
-  /** Item totals already include the item discount. */
-  items: (Omit<Completed['items'][number], 'moves_stock'> & { discount: string })[]
+  /** Who sold: the user of the till, or as the API said; null if unknown. */
+  seller: Seller | null
+  /** Item totals already include the item discount, and not the share in the discount of the whole sale. */
+  items: (Omit<Completed['items'][number], 'moves_stock' | 'discount'> & { discount: string; discount_share: string })[]
   /** Discount on the whole sale: total = subtotal - discount + delivery fee. */
   discount: string
   /** Given back by the provider while the sale stands; the order has what was given back in all. */
@@ -63,6 +66,9 @@ export interface SaleRow extends ChangedFields {
   status: SaleObject['status']
   origin: Channel
   customer_id: number | null
+  /** Who sold: a user, or a name without one; both null if unknown. */
+  seller_id: number | null
+  seller_name: string | null
   sold_at: string
   total_cents: number
   /** Cost of its items at the time of sale; null unless known for all. */
@@ -100,6 +106,8 @@ export const sales = table<SaleRow>('sales', {
     status: 'text',
     origin: 'text',
     customer_id: 'bigint',
+    seller_id: 'bigint',
+    seller_name: 'text',
     sold_at: 'timestamptz',
     total_cents: 'bigint',
     cost_cents: 'bigint',
@@ -119,8 +127,9 @@ export const sales = table<SaleRow>('sales', {
     INDEX_BY_CHANGE,
     INDEX_BY_PAST,
     // Covering: sums over many sales need no table access.
-    '(company_id, sold_at, id) include (status, total_cents)',
+    '(company_id, sold_at, id) include (status, total_cents, seller_id, seller_name)',
     '(company_id, customer_id, id) where customer_id is not null',
+    '(company_id, seller_id, id) where seller_id is not null',
     '(company_id, fiscal, id)',
     '(company_id, access_key) where access_key is not null',
     `(company_id, customer_id, documented_at) where ${IS_DOCUMENTED}`,
@@ -159,19 +168,12 @@ const saleReturns = table<SaleReturnRow>('sale_returns', {
   indexes: ['(company_id, returned_at)', '(company_id, sale_id)'],
   past: { id: 'revision', isFixed: true },
 })
+const NOTHING = '0.00'
 
 /** Fields that depend on the origin of a sale. */
 type OriginFields = Pick<
   SaleObject,
-  | 'external_id'
-  | 'offline_id'
-  | 'order_id'
-  | 'warnings'
-  | 'customer'
-  | 'payments'
-  | 'subtotal'
-  | 'discount'
-  | 'delivery_fee'
+  'external_id' | 'offline_id' | 'order_id' | 'warnings' | 'customer' | 'payments' | 'subtotal' | 'delivery_fee'
 >
 
 type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
@@ -179,9 +181,19 @@ type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | Eve
 /** The service registers sales of orders, also within a request of the API. */
 const isOfOrder = ({ data }: Recorded): boolean => 'order_id' in data && data.order_id !== undefined
 
+/** Share of each line in the discount of the whole sale, in cents; null without one. */
+const lineDiscountsOf = ({ items, discount = NOTHING }: Recorded['data']): number[] | null =>
+  discount === NOTHING
+    ? null
+    : shareDiscount(
+        items.map(({ total }) => toCents(total)),
+        toCents(discount),
+      )
+
 function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObject {
   const { origin, recorded_at, data } = event
   const at = inZone(recorded_at, zone)
+  const shares = lineDiscountsOf(data)
   return {
     id: data.id,
     external_id: made.external_id,
@@ -190,13 +202,14 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
     status: 'completed',
     origin: isOfOrder(event) ? 'system' : channelOf(origin),
     customer: made.customer,
+    seller: data.seller ?? null,
     sold_at: inZone(data.sold_at, zone),
-    items: data.items.map(({ moves_stock: _, ...item }) =>
-      withMore(item, { discount: 'discount' in item ? item.discount : NOTHING }),
+    items: data.items.map(({ moves_stock: _, discount = NOTHING, ...item }, line) =>
+      withMore(item, { discount, discount_share: shares ? fromCents(shares[line] ?? 0) : NOTHING }),
     ),
     payments: made.payments,
     subtotal: made.subtotal,
-    discount: made.discount,
+    discount: data.discount ?? NOTHING,
     delivery_fee: made.delivery_fee,
     total: data.total,
     change: data.change,
@@ -210,16 +223,8 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
   }
 }
 
-const NOTHING = '0.00'
-
-/** Sales of integrations and orders have no discount: their price is final. */
-const withoutDiscount = (data: Completed): OriginFields =>
-  withMore(data, {
-    offline_id: null,
-    order_id: data.order_id ?? null,
-    warnings: data.warnings ?? [],
-    discount: NOTHING,
-  })
+const throughTheApi = (data: Completed): OriginFields =>
+  withMore(data, { offline_id: null, order_id: data.order_id ?? null, warnings: data.warnings ?? [] })
 
 /** Counter sales of tills have no delivery. */
 const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
@@ -230,7 +235,6 @@ const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
   customer: data.customer,
   payments: data.payments.map(({ status: _, ...payment }) => payment),
   subtotal: fromCents(data.items.reduce((sum, { total }) => sum + toCents(total), 0)),
-  discount: data.discount,
   delivery_fee: NOTHING,
 })
 
@@ -248,14 +252,6 @@ function costOf(rows: Changes, items: SaleObject['items']): number | null {
   return sum
 }
 
-const lineDiscountsOf = ({ items, discount }: SaleObject): number[] | null =>
-  discount === NOTHING
-    ? null
-    : shareDiscount(
-        items.map(({ total }) => toCents(total)),
-        toCents(discount),
-      )
-
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
   rows.add(sales, {
     company_id: companyRef(rows).company_id,
@@ -264,10 +260,12 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     status: doc.status,
     origin: doc.origin,
     customer_id: doc.customer?.id ?? null,
+    seller_id: doc.seller?.user_id ?? null,
+    seller_name: doc.seller?.user_id === null ? doc.seller.name : null,
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
-    line_discounts: lineDiscountsOf(doc),
+    line_discounts: lineDiscountsOf(event.data),
     actor: isOfOrder(event) ? null : event.actor,
     fiscal: fiscalOf(doc),
     access_key: null,
@@ -301,7 +299,7 @@ function changeSale(
 export const salesProjection = projection('sales', [sales, saleReturns], {
   SaleCompleted: {
     refs: costsOf,
-    apply: (rows, event) => addSale(rows, event, saleObject(event, withoutDiscount(event.data), timezoneOf(rows)), []),
+    apply: (rows, event) => addSale(rows, event, saleObject(event, throughTheApi(event.data), timezoneOf(rows)), []),
   },
   OfflineSaleCompleted: {
     refs: costsOf,
@@ -351,7 +349,7 @@ export const salesProjection = projection('sales', [sales, saleReturns], {
       changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } }, columns)
     },
   },
-  PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumn: 'customer_id' }),
+  PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumns: { customer: 'customer_id', user: 'seller_id' } }),
 })
 
 export const saleView = docView(saleById)

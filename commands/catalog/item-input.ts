@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { barcodeProblem } from '#domain/barcode.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
+import { itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
 import { Money } from '#domain/money.ts'
 import { orDefault } from '#domain/optional.ts'
 import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
@@ -19,6 +20,7 @@ const optionalShape = {
   gtin: Gtin.nullish(),
   ncm: Ncm.nullish(),
   cest: Cest.nullish(),
+  ...itemTaxShape,
   /** New absolute quantity. Null: stock is not tracked; absent: unchanged. */
   stock: StockQuantity.nullish(),
 }
@@ -54,9 +56,11 @@ export type ItemInput = z.infer<typeof item>
 export const NO_STOCK_OF_SERVICES = 'um serviço não tem estoque'
 
 /** For `superRefine` in schemas of whole items. */
-export function checkStock({ type, stock }: Pick<ItemInput, 'type' | 'stock'>, context: z.RefinementCtx): void {
-  if (type === 'product' || stock === undefined || stock === null) return
-  context.addIssue({ code: 'custom', path: ['stock'], message: NO_STOCK_OF_SERVICES })
+export function checkItem({ type, stock, ...item }: ItemInput, context: z.RefinementCtx): void {
+  if (type !== 'product' && stock !== undefined && stock !== null)
+    context.addIssue({ code: 'custom', path: ['stock'], message: NO_STOCK_OF_SERVICES })
+  const problem = itemTaxProblem(item)
+  if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message })
 }
 
 export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin'] as const

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/item-taxes.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
@@ -6,14 +7,14 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { categoryById, type ItemFields, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
-import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
-import { checkStock, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
+import { changedRecordFields, duplicateOf, isEmpty, type RecordId, withoutEmpty } from '../records.ts'
+import { checkItem, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
 export const CreateItemInput = z
   .strictObject({ external_id: NewExternalId.nullish(), ...itemShape })
-  .superRefine(checkStock)
+  .superRefine(checkItem)
 export type CreateItemInput = z.infer<typeof CreateItemInput>
 
 /** Creates a product or service with a unique external id and barcode. */
@@ -24,7 +25,7 @@ export const createItem = command<CreateItemInput>({
     if (conflict) return conflict
     const created = event('CatalogItemCreated', {
       id: nextId('catalog_item'),
-      ...fieldsOf(input.external_id ?? null, input),
+      ...recordedOf(fieldsOf(input.external_id ?? null, input)),
       stock: input.stock ? normalizeQuantity(input.stock) : null,
     })
     return accept('created', created.subject, [created])
@@ -32,7 +33,7 @@ export const createItem = command<CreateItemInput>({
 })
 
 /** Body of PUT /catalog/items/by-external/{external_id}, and each item of a batch. */
-export const ReplaceItemInput = z.strictObject({ external_id: NewExternalId, ...itemShape }).superRefine(checkStock)
+export const ReplaceItemInput = z.strictObject({ external_id: NewExternalId, ...itemShape }).superRefine(checkItem)
 export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 
 /** Creates, replaces or revives the item with this external id. Absent stock stays unchanged. */
@@ -45,7 +46,7 @@ export const replaceItem = command<ReplaceItemInput>({
     const fields = fieldsOf(input.external_id, input)
     if (!known) {
       const stock = input.stock ? normalizeQuantity(input.stock) : null
-      const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...fields, stock })
+      const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...recordedOf(fields), stock })
       return accept('created', created.subject, [created])
     }
     const { id } = known
@@ -54,7 +55,7 @@ export const replaceItem = command<ReplaceItemInput>({
     // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
       ...countStock({ id, type: input.type, stock: known.doc.stock }, input.stock),
-      ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...fields })] : changed),
+      ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...recordedOf(fields) })] : changed),
     ]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
   },
@@ -76,6 +77,8 @@ export const updateItem = command<UpdateItemInput>({
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: known.doc.stock }, input)
     if (isRefusal(moved)) return moved
     const changes = changedRecordFields(known.doc, fields)
+    const contradiction = itemTaxProblem({ ...known.doc, ...changes })
+    if (contradiction) return invalid(contradiction.field, contradiction.message)
     // Same order as in replaceItem.
     const events = [...moved, ...(isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })])]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
@@ -109,7 +112,9 @@ export const reactivateItem = command<RecordId>({
     const category = was.category_id === null ? null : rows.get(categoryById(was.category_id))
     const fields = { ...was, category_id: category && !category.deleted_at ? was.category_id : null }
     const conflict = findConflict(rows, fields, id)
-    return conflict ?? accept('updated', `catalog_item/${id}`, [event('CatalogItemRevived', { id, ...fields })])
+    return (
+      conflict ?? accept('updated', `catalog_item/${id}`, [event('CatalogItemRevived', { id, ...recordedOf(fields) })])
+    )
   },
 })
 
@@ -135,8 +140,18 @@ export function fieldsOf(externalId: string | null, input: ItemInput): ItemField
     gtin: input.gtin ?? null,
     ncm: input.ncm ?? null,
     cest: input.cest ?? null,
+    ...taxesOf(input),
   }
 }
+
+const taxesOf = (input: ItemInput) =>
+  Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, input[field] ?? null])) as Pick<
+    ItemFields,
+    (typeof ITEM_TAX_FIELDS)[number]
+  >
+
+/** Events leave out tax fields that are empty. */
+const recordedOf = (fields: ItemFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
 
 function linkedRefs({ external_id, barcode, category_id }: LinkedFields): AnyRef[] {
   return [

@@ -64,7 +64,9 @@ export const placeOrder = command<OrderInput>({
       store_alias: store.alias,
       customer: buyerOf(customer, input.customer ?? null),
       ...priced,
-      items: priced.items.map(({ moves_stock: _, ...item }) => item),
+      items: priced.items.map(({ catalog_item_id, external_id, description, quantity, unit_price, total }) => {
+        return { catalog_item_id, external_id, description, quantity, unit_price, total }
+      }),
     })
     return accept('created', placed.subject, [placed])
   },

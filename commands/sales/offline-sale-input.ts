@@ -3,12 +3,18 @@ import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney, JsonQuantity } from '#domain/json-number.ts'
 import { fromCents, toCents } from '#domain/money.ts'
+import { uploadedDetailsShape } from '#domain/sale-payment.ts'
 import { ExternalId, Id } from '#domain/text.ts'
 import { printable } from '#domain/validation.ts'
 import { OFFLINE_PAYMENT_STATUSES, OFFLINE_SALE_STATUSES } from '#events/sales.ts'
 
 const Item = z.object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney, total: JsonMoney })
-const Payment = z.object({ payment_type_id: Id, amount: JsonMoney, status: z.enum(OFFLINE_PAYMENT_STATUSES) })
+const Payment = z.object({
+  payment_type_id: Id,
+  amount: JsonMoney,
+  status: z.enum(OFFLINE_PAYMENT_STATUSES),
+  ...uploadedDetailsShape,
+})
 
 /**
  * Uploaded offline sale (UP-2), amounts as decimal texts. Its sums are checked later, with the payment types. Unknown
@@ -56,7 +62,7 @@ export interface OfflineSale {
 
 /**
  * SHA-256 (hex) of a sale by value: 10, 10.0 and 10.00 are equal, and so are equal instants in different time zones.
- * The customer is excluded: a different customer does not make a different sale.
+ * The customer is excluded, and so are details of payments: they do not make a different sale.
  */
 export function fingerprintOf(sale: OfflineSale): string {
   const { offline_id, total, status, created_at } = sale

@@ -1,4 +1,5 @@
 import { fromCents, netOfSurcharge, toCents } from '#domain/money.ts'
+import type { SalePaymentDetails } from '#domain/sale-payment.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 
@@ -8,6 +9,8 @@ type SalePayment = DataOf<'SaleCompleted'>['payments'][number]
 export interface TenderedPayment {
   readonly type: Pick<PaymentTypeObject, 'id' | 'name' | 'fee_percentage' | 'is_cash'>
   readonly amount: string
+  /** Of a card or a Pix; absent if unknown. */
+  readonly details?: SalePaymentDetails
 }
 
 /** In cents. */
@@ -22,7 +25,7 @@ export const sumOf = (tendered: readonly TenderedPayment[]): number =>
 export function takenPayments<G extends TenderedPayment>(tendered: readonly G[], change: number) {
   let left = change
   const isWithCash = tendered.some(({ type }) => type.is_cash)
-  const payments = tendered.toReversed().map(({ type, amount, ...more }) => {
+  const payments = tendered.toReversed().map(({ type, amount, details, ...more }) => {
     const back = isWithCash && !type.is_cash ? 0 : Math.min(left, toCents(amount))
     left -= back
     const charged = toCents(amount) - back
@@ -34,6 +37,7 @@ export function takenPayments<G extends TenderedPayment>(tendered: readonly G[],
       amount,
       surcharge: fromCents(charged - net),
       net: fromCents(net),
+      ...details,
     }
     return { ...payment, ...more }
   })

@@ -2,6 +2,7 @@ import { addDays, dateInZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
 import { MAX_THOUSANDTHS } from '#domain/quantity.ts'
 import { refuse } from '#domain/refusal.ts'
+import { detailRefusedOnCash, paymentDetailsOf } from '#domain/sale-payment.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, type Decision, type DecisionContext, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
@@ -19,21 +20,28 @@ import {
   type SaleObject,
   saleById,
 } from '#projections/sales.ts'
+import { userById } from '#projections/users.ts'
 import { cancellation, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
 import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
 import { sumOf, takenPayments } from './payments.ts'
+import { userSeller } from './seller.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>
+
+/** Sale of a till, with the user who is logged in there; not part of what the till sends. */
+export interface OfflineSaleUpload extends OfflineSale {
+  readonly sellerId?: number
+}
 
 /**
  * Records a sale that a till made offline. Uploaded sales are facts: negative stock or a different price only adds
  * warnings. A repeated upload records nothing and gets the first response; a repeated upload as cancelled cancels the
  * sale (UP-16).
  */
-export const recordOfflineSale = command<OfflineSale>({
+export const recordOfflineSale = command<OfflineSaleUpload>({
   needs: offlineSaleNeeds,
   needsMore(rows, sale) {
     const known = rows.get(offlineSaleById(sale.offline_id))
@@ -49,9 +57,10 @@ export const recordOfflineSale = command<OfflineSale>({
 })
 
 /** Rows that the recording of a sale reads. */
-export function offlineSaleNeeds({ offline_id, customer, items, payments }: OfflineSale): AnyRef[] {
+export function offlineSaleNeeds({ offline_id, sellerId, customer, items, payments }: OfflineSaleUpload): AnyRef[] {
   return [
     ownCompany,
+    ...(sellerId === undefined ? [] : [userById(sellerId)]),
     offlineSaleById(offline_id),
     ...(customer?.id ? [customerById(customer.id)] : []),
     ...items.map((item) => itemById(item.product_id)),
@@ -105,7 +114,7 @@ interface Recording {
 /** Records a new sale. */
 export function recordSale(
   rows: Rows,
-  sale: OfflineSale,
+  sale: OfflineSaleUpload,
   { now, nextId }: Pick<DecisionContext, 'now' | 'nextId'>,
   { fingerprint, remark, asIs = false }: Recording,
 ): Decision {
@@ -120,12 +129,14 @@ export function recordSale(
   const { offline_id, created_at: sold_at, total } = sale
   const { discount, amount_received } = sums
   const customer = partyOf(rows, sale)
+  const seller = sale.sellerId === undefined ? null : userSeller(rows, sale.sellerId)
   const data = {
     id,
     offline_id,
     fingerprint,
     sold_at,
     customer,
+    ...(seller && { seller }),
     ...parts,
     discount,
     total,
@@ -153,9 +164,11 @@ function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Par
     const moves_stock = sold.moves_stock && sale.status === 'completed'
     return { ...sold, quantity, unit_price: price, total, moves_stock, discount }
   })
-  const tendered = sale.payments.map(({ payment_type_id, amount, status }) => {
+  const tendered = sale.payments.map(({ payment_type_id, amount, status, ...given }) => {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc ?? unknownType(payment_type_id)
-    return { type, amount, status }
+    // Refused on cash, unless a person records the sale as it is.
+    const details = type.is_cash ? {} : paymentDetailsOf(given)
+    return { type, amount, details, status }
   })
   const payments = takenPayments(tendered, Math.max(sumOf(tendered) - toCents(sale.total), 0))
   return { items, payments }
@@ -188,9 +201,11 @@ function fieldErrors(
   for (const [position, { product_id }] of sale.items.entries()) {
     if (!rows.get(itemById(product_id))) fields[`items[${position}].product_id`] = ['produto não encontrado']
   }
-  for (const [position, { payment_type_id }] of sale.payments.entries()) {
-    if (rows.get(paymentTypeById(payment_type_id))) continue
-    fields[`payments[${position}].payment_type_id`] = ['forma de pagamento não encontrada']
+  for (const [position, { payment_type_id, ...given }] of sale.payments.entries()) {
+    const type = rows.get(paymentTypeById(payment_type_id))?.doc
+    const wrong = type?.is_cash ? detailRefusedOnCash(given) : null
+    if (wrong) fields[`payments[${position}].${wrong.field}`] = [wrong.message]
+    if (!type) fields[`payments[${position}].payment_type_id`] = ['forma de pagamento não encontrada']
   }
   return fields
 }

@@ -1,13 +1,12 @@
 import { refuse } from '#domain/refusal.ts'
 import { accept, command } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/sales.ts'
-import type { OfflineSale } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
-import { offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
+import { type OfflineSaleUpload, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 
 /** Refused till sale that a person records, unchanged or corrected. */
 export interface RefusedSaleRecording {
-  readonly sale: OfflineSale
+  readonly sale: OfflineSaleUpload
   /** Fingerprint of the till's upload, which detects a repeated one. */
   readonly fingerprint: string
   readonly how: 'recorded_as_is' | 'recorded_corrected'

@@ -3,6 +3,7 @@ import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { detailRefusedOnCash, paymentDetailsOf, paymentDetailsShape } from '#domain/sale-payment.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
@@ -12,20 +13,35 @@ import { testMarkOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
-import { LinesInput, lineRefs, priceLines, quantitiesTaken } from './lines.ts'
+import { lineRefs, priceLines, quantitiesTaken, SaleLinesInput } from './lines.ts'
 import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
+import { findSeller, SellerInput, sellerRefs } from './seller.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
-/** Body of POST /sales. */
-export const SaleInput = z.strictObject({
-  external_id: NewExternalId.nullish(),
-  ...customerShape,
-  sold_at: Instant.nullish(),
-  delivery_fee: Money.nullish(),
-  items: LinesInput,
-  payments: z.array(z.strictObject({ payment_type_id: Id, amount: Money })).max(50, 'no máximo 50 pagamentos'),
-})
+const REQUIRED = 'é obrigatório'
+
+const Payment = z.strictObject({ payment_type_id: Id, amount: Money, ...paymentDetailsShape })
+
+/** Body of POST /sales. A sale of 0.00 needs no payments. */
+export const SaleInput = z
+  .strictObject({
+    external_id: NewExternalId.nullish(),
+    ...customerShape,
+    sold_at: Instant.nullish(),
+    delivery_fee: Money.nullish(),
+    seller: SellerInput.nullish(),
+    items: SaleLinesInput,
+    /** On the whole sale, beside those of its items. */
+    discount: Money.nullish(),
+    payments: z.array(Payment).max(50, 'no máximo 50 pagamentos').nullish(),
+  })
+  // A sale with other errors has no total that could be 0.00.
+  .refine((sale: { readonly payments?: unknown }) => sale.payments !== undefined && sale.payments !== null, {
+    when: ({ issues, value }) => issues.length > 0 && typeof value === 'object' && value !== null,
+    path: ['payments'],
+    error: REQUIRED,
+  })
 export type SaleInput = z.infer<typeof SaleInput>
 
 /** Registers a completed sale: priced, fully paid, stock debited (SALE-1). */
@@ -33,8 +49,9 @@ export const registerSale = command<SaleInput>({
   needs: (input) => [
     ...(input.external_id ? [saleByExternalId(input.external_id)] : []),
     ...customerRefs(input),
+    ...sellerRefs(input.seller),
     ...lineRefs(input.items),
-    ...input.payments.map((payment) => paymentTypeById(payment.payment_type_id)),
+    ...(input.payments ?? []).map((payment) => paymentTypeById(payment.payment_type_id)),
   ],
   decide(rows, input, { now, nextId }) {
     const same = input.external_id ? rows.get(saleByExternalId(input.external_id)) : null
@@ -42,9 +59,12 @@ export const registerSale = command<SaleInput>({
     if (input.sold_at && isImpossible(input.sold_at, now)) return invalid('sold_at', IMPOSSIBLE)
     const customer = findCustomer(rows, input)
     if (customer && isRefusal(customer)) return customer
+    const seller = findSeller(rows, input.seller)
+    if (seller && isRefusal(seller)) return seller
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
-    const paid = pay(rows, input.payments, toCents(priced.total))
+    if (!input.payments && toCents(priced.total) > 0) return invalid('payments', REQUIRED)
+    const paid = pay(rows, input.payments ?? [], toCents(priced.total))
     if (isRefusal(paid)) return paid
     const short = findShortage(rows, priced.items)
     if (short) return short
@@ -53,6 +73,7 @@ export const registerSale = command<SaleInput>({
       id,
       external_id: input.external_id ?? null,
       customer: customer && { id: customer.id, external_id: customer.external_id, name: customer.doc.name },
+      ...(seller && { seller }),
       sold_at: input.sold_at ?? now,
       ...priced,
       payments: paid.payments,
@@ -66,16 +87,18 @@ export const registerSale = command<SaleInput>({
 /** Payments must reach the total. The excess is change, taken from the cash payments (SALE-6, SALE-7). */
 function pay(
   rows: Rows,
-  inputs: SaleInput['payments'],
+  inputs: NonNullable<SaleInput['payments']>,
   total: number,
 ): { payments: Completed['payments']; change: number } | Refusal {
   const tendered: TenderedPayment[] = []
-  for (const [position, { payment_type_id, amount }] of inputs.entries()) {
+  for (const [position, { payment_type_id, amount, ...given }] of inputs.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     const field = `payments[${position}].payment_type_id`
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
     if (!type.accepts_api) return invalid(field, type.reason ?? 'forma de pagamento não aceita pela API')
-    tendered.push({ type, amount })
+    const wrong = type.is_cash ? detailRefusedOnCash(given) : null
+    if (wrong) return invalid(`payments[${position}].${wrong.field}`, wrong.message)
+    tendered.push({ type, amount, details: paymentDetailsOf(given) })
   }
   const change = sumOf(tendered) - total
   if (change < 0 || change > sumOf(tendered.filter(({ type }) => type.is_cash))) {

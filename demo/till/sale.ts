@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { lineTotal } from '#domain/money.ts'
+import { CARD_BRANDS, type SalePaymentDetails } from '#domain/sale-payment.ts'
 import { writeFileAtomically } from '#lib/files.ts'
 
 /** Product as downloaded by the till (SYNC-10). */
@@ -28,7 +29,13 @@ export interface OfflineSale {
   readonly status: 'completed' | 'cancelled'
   readonly created_at: string
   readonly items: readonly { product_id: number; quantity: number; price: number; total: number }[]
-  readonly payments: readonly { payment_type_id: number; amount: number; status: 'completed' | 'pending' }[]
+  readonly payments: readonly Payment[]
+}
+
+interface Payment extends SalePaymentDetails {
+  readonly payment_type_id: number
+  readonly amount: number
+  readonly status: 'completed' | 'pending'
 }
 
 /** Source of randomness, time and ids. */
@@ -71,8 +78,30 @@ export function sell(products: readonly Product[], types: readonly PaymentType[]
       price,
       total: cents / 100,
     })),
-    payments: [{ payment_type_id: type.id, amount: received / 100, status }],
+    payments: [{ payment_type_id: type.id, amount: received / 100, status, ...detailsOf(type, world) }],
   }
+}
+
+/** CNPJ and code (ISPB) of the simulated acquirer and bank. */
+const ACQUIRER = '01027058000191'
+const BANK = '00038166'
+const MOST_INSTALLMENTS = 3
+
+/** What a card terminal or a bank tells the till about a payment. */
+function detailsOf({ kind }: PaymentType, { random, now }: World): SalePaymentDetails {
+  const digits = (count: number): string =>
+    Math.floor(random() * 10 ** count)
+      .toString()
+      .padStart(count, '0')
+  if (kind === 'pix') {
+    const minute = now().toISOString().replace(/\D/g, '').slice(0, 12)
+    return { end_to_end_id: `E${BANK}${minute}${digits(11)}` }
+  }
+  if (kind !== 'card') return {}
+  const brand = CARD_BRANDS[Math.floor(random() * CARD_BRANDS.length)] ?? 'other'
+  const installments = 1 + Math.floor(random() * MOST_INSTALLMENTS)
+  const card = { brand, nsu: digits(6), authorization: digits(6), installments }
+  return { card: { ...card, acquirer_cnpj: ACQUIRER, integrated: true } }
 }
 
 /** Sales that the service has not confirmed yet, oldest first. */

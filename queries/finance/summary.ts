@@ -3,6 +3,7 @@ import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { withReadSet } from '../read-set.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
+import { type SellerSales, salesBySeller } from './sales-by-seller.ts'
 
 /** Pending accounts by due date, settled ones by accounting date; overdue ones are part of the pending ones. */
 export interface AccountSums {
@@ -18,7 +19,12 @@ export interface Summary {
   readonly receivables: AccountSums
   readonly payables: AccountSums
   /** By day of sale, without cancelled sales, which are counted apart. */
-  readonly sales: { readonly count: number; readonly gross: string; readonly cancelled: Sum }
+  readonly sales: {
+    readonly count: number
+    readonly gross: string
+    readonly cancelled: Sum
+    readonly by_seller: readonly SellerSales[]
+  }
   /** Settled receivables minus settled payables; may be negative. */
   readonly balance: string
 }
@@ -54,14 +60,15 @@ const SALES = `
 const SUMMARY = {
   name: 'summarize',
   text: `with r as (${accounts('receivables')}), p as (${accounts('payables')}), s as (${SALES})
-    select l.revision, r.sums as receivables, p.sums as payables, s.sums as sales, ${moneySum('r.settled - p.settled')} as balance
+    select l.revision, r.sums as receivables, p.sums as payables, s.sums as sales, ${moneySum('r.settled - p.settled')} as balance,
+      ${salesBySeller('$5', '$6')} as by_seller
     from ledgers l cross join r cross join p cross join s
     where l.company_id = $1`,
 }
 
 const OF_SUMMARY = { receivables: 'columns', payables: 'columns', sales: 'columns' } as const
 
-type SummaryRow = Omit<Summary, 'from' | 'to'> & { revision: number }
+type SummaryRow = Omit<Summary, 'from' | 'to'> & { revision: number; by_seller: readonly SellerSales[] }
 
 /** Sums of a period in one snapshot. By default it ends today and starts with the month of its last day. */
 export async function summarize(
@@ -78,8 +85,8 @@ export async function summarize(
   const { rows } = await pool.query<SummaryRow>(withReadSet({ ...SUMMARY, values, readSet: OF_SUMMARY }))
   const [row] = rows
   if (!row) throw new Error(`company ${companyId} has no ledger`)
-  const { revision, receivables, payables, sales, balance } = row
-  return { revision, summary: { from, to, receivables, payables, sales, balance } }
+  const { revision, receivables, payables, sales, by_seller, balance } = row
+  return { revision, summary: { from, to, receivables, payables, sales: { ...sales, by_seller }, balance } }
 }
 
 export interface OpenSide {

@@ -1,3 +1,18 @@
+/** A line of a sale, in cents: quantity × price, and the line's own discount. */
+export interface LineAmounts {
+  readonly gross: number
+  readonly discount: number
+}
+
+/** A line's total is less its own discount only (SALE-24). */
+export const totalOfLine = ({ gross, discount }: LineAmounts): number => gross - discount
+
+/** Sums of a sale in cents: total = subtotal - discount + delivery fee. The caller checks that no discount exceeds its base. */
+export function sumSale(lines: readonly LineAmounts[], discount: number, deliveryFee: number) {
+  const subtotal = lines.reduce((sum, line) => sum + totalOfLine(line), 0)
+  return { subtotal, total: subtotal - discount + deliveryFee }
+}
+
 /**
  * Shares the discount of a whole sale over its lines, in cents, in proportion to their totals and by largest remainder:
  * the shares sum to the discount exactly, and none exceeds its line if the discount does not exceed the sale. Of equal

@@ -1,7 +1,14 @@
 import { z } from 'zod'
+import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { eventType, id, money, quantity, text } from './define.ts'
 
 export const ITEM_TYPES = ['product', 'service'] as const
+
+/** Absent if empty; null in changes. */
+const taxes = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, text.nullable().optional()])) as Record<
+  (typeof ITEM_TAX_FIELDS)[number],
+  z.ZodOptional<z.ZodNullable<typeof text>>
+>
 
 const item = {
   external_id: text.nullable(),
@@ -17,6 +24,7 @@ const item = {
   gtin: text.nullable(),
   ncm: text.nullable(),
   cest: text.nullable(),
+  ...taxes,
 }
 
 const category = { external_id: text.nullable(), name: text }

@@ -4,6 +4,8 @@ import { date, eventType, personal, text } from './define.ts'
 
 export const PERSON_TYPES = ['PF', 'PJ'] as const
 
+export const IE_INDICATORS = ['1', '2', '9'] as const
+
 const address = z.strictObject({
   zip: text.nullable(),
   street: text.nullable(),
@@ -26,12 +28,20 @@ const person = {
   notes: personal(text, 'contact'),
 }
 
+/** Fields of fiscal documents; absent if empty, null in changes. */
+const customer = {
+  ...person,
+  state_registration: personal(text, 'identity').optional(),
+  /** `indIEDest`: contributor of ICMS, exempt, not a contributor. */
+  ie_indicator: z.enum(IE_INDICATORS).nullable().optional(),
+}
+
 export const customerEvents = {
-  CustomerCreated: eventType('customer', person),
-  CustomerUpdated: eventType('customer', { changes: z.strictObject(person).partial() }),
+  CustomerCreated: eventType('customer', customer),
+  CustomerUpdated: eventType('customer', { changes: z.strictObject(customer).partial() }),
   CustomerDeleted: eventType('customer', {}),
   /** PUT by-external revived a deleted customer, with the fields of the PUT. */
-  CustomerRevived: eventType('customer', person),
+  CustomerRevived: eventType('customer', customer),
 } as const
 
 const supplier = { ...person, trade_name: personal(text, 'identity') }

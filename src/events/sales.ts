@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { FISCAL_CODES, type FiscalCodes } from '#domain/item-taxes.ts'
+import { CARD_BRANDS } from '#domain/sale-payment.ts'
 import { eventType, id, instant, money, personal, quantity, signedMoney, text } from './define.ts'
 
 /** Party, named as of the event. */
@@ -19,9 +21,25 @@ export const saleLine = z.strictObject({
   total: money,
 })
 
+/** Codes for fiscal documents, as they were when sold; absent if the item had none. */
+const fiscalCodes = Object.fromEntries(FISCAL_CODES.map((field) => [field, text.optional()])) as Record<
+  keyof FiscalCodes,
+  z.ZodOptional<typeof text>
+>
+
 const item = saleLine.extend({
+  ...fiscalCodes,
   /** Whether the sale debited stock, i.e. the item was tracked. */
   moves_stock: z.boolean(),
+})
+
+const card = z.strictObject({
+  brand: z.enum(CARD_BRANDS).nullable(),
+  nsu: text.nullable(),
+  authorization: text.nullable(),
+  installments: z.int().positive().nullable(),
+  acquirer_cnpj: text.nullable(),
+  integrated: z.boolean().nullable(),
 })
 
 const payment = z.strictObject({
@@ -32,7 +50,21 @@ const payment = z.strictObject({
   /** Net + surcharge is the charged amount; the surcharge is part of it, not added on top. */
   surcharge: money,
   net: money,
+  /** Of a card or a Pix, if known. */
+  card: card.optional(),
+  end_to_end_id: text.optional(),
 })
+
+/**
+ * Person who sold, named as of the sale; absent if unknown. A name without a user identifies no record: it is not
+ * sealed, and stays.
+ */
+const seller = z
+  .strictObject({
+    user_id: id.nullable(),
+    name: personal(text, 'identity', { kind: 'user', id: 'user_id' }),
+  })
+  .optional()
 
 /** Status of an uploaded sale and of each of its payments (UP-2). */
 export const OFFLINE_SALE_STATUSES = ['completed', 'cancelled'] as const
@@ -104,6 +136,8 @@ const offlineSale = {
   fingerprint: text,
   sold_at: instant,
   customer: party.nullable(),
+  /** The user of the till. */
+  seller,
   /** The item's total already includes its discount. */
   items: z.array(item.extend({ discount: money })),
   payments: z.array(z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES) })),
@@ -119,10 +153,14 @@ export const saleEvents = {
   SaleCompleted: eventType('sale', {
     external_id: text.nullable(),
     customer: party.nullable(),
+    seller,
     sold_at: instant,
-    items: z.array(item),
+    /** The item's total already includes its discount, which is absent if there is none. */
+    items: z.array(item.extend({ discount: money.optional() })),
     payments: z.array(payment),
     subtotal: money,
+    /** Deducted from the subtotal; absent if there is none. */
+    discount: money.optional(),
     delivery_fee: money,
     total: money,
     change: money,

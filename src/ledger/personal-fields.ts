@@ -25,6 +25,10 @@ function holderOf(data: object, path: readonly string[]): Holder | null {
   return value === null || value === undefined ? null : holder
 }
 
+/** False if the event says that the named person has no record (a null id): the field is then stored in clear. */
+const hasOwner = ({ person }: PersonalField, holder: Holder): boolean =>
+  person === 'subject' || holder[person.id] !== null
+
 /**
  * Subject of the person whose key seals a field, such as `customer/9`. @throws Error if the event does not identify the
  * person.
@@ -84,7 +88,7 @@ export function ownersOf(
   const owners = new Map<string, readonly [string, PersonPart]>()
   for (const field of fields) {
     const holder = holderOf(event.data, field.path)
-    if (!holder) continue
+    if (!holder || !hasOwner(field, holder)) continue
     const owner = ownerOf(event, field, holder)
     owners.set(`${owner}/${field.part}`, [owner, field.part])
   }
@@ -99,8 +103,11 @@ export function sealData(
   keyOf: (subject: string, part: PersonPart) => PersonSecret | null,
 ): { readonly stored: object; readonly opened: object } {
   const keyFor = (field: PersonalField, holder: Holder) => keyOf(ownerOf(event, field, holder), field.part)
-  const opened = withPersonal(event, fields, (value, field, holder) => (keyFor(field, holder) ? value : null))
+  const opened = withPersonal(event, fields, (value, field, holder) =>
+    !hasOwner(field, holder) || keyFor(field, holder) ? value : null,
+  )
   const stored = withPersonal(event, fields, (value, field, holder) => {
+    if (!hasOwner(field, holder)) return value
     const key = keyFor(field, holder)
     return key && sealValue(value, key, placeOf(eventId, field))
   })
@@ -177,8 +184,9 @@ export function openData(
     onCannotOpen(error)
     return null
   }
-  return withPersonal(event, fields, (value, field) => {
+  return withPersonal(event, fields, (value, field, holder) => {
     if (mayRead?.(kindOf(event, field)) === false) return null
+    if (!hasOwner(field, holder)) return value
     if (!isSealed(value)) return cannot(field, NOT_SEALED)
     const id = sealedKeyId(value)
     if (id === null) return cannot(field, NOT_SEALED)

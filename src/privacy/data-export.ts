@@ -3,9 +3,11 @@ import { loginAccountOf } from '#access/login-limits.ts'
 import type { OpenSession } from '#access/open-sessions.ts'
 
 import type { PersonKind } from '#domain/personal-data.ts'
+import type { RecordKind } from '#domain/record-kinds.ts'
 import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
 import { type EventReader, pickNewest } from '#ledger/reading.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
+import { eraseMembers, PERSONAL_MEMBERS } from '#projections/personal-members.ts'
 import { listActors } from '#queries/events.ts'
 
 /** Subject of the export. An order stands for its buyer. */
@@ -85,9 +87,27 @@ const LISTS: Readonly<Record<ExportedPerson['kind'], readonly { readonly list: L
       { list: 'orders', column: 'customer_id' },
     ],
     supplier: [{ list: 'payables', column: 'party_id' }],
-    user: [],
+    user: [{ list: 'sales', column: 'seller_id' }],
     order: [],
   }
+
+const KIND_OF: Readonly<Record<ListName, RecordKind>> = {
+  sales: 'sale',
+  receivables: 'receivable',
+  payables: 'payable',
+  orders: 'order',
+}
+
+/** A record without the names of other kinds of persons: the buyer does not get the seller's, nor the seller the buyer's. */
+function withoutOtherPersons(held: ExportedList, list: ListName, kind: PersonKind): ExportedList {
+  const others = (PERSONAL_MEMBERS.get(KIND_OF[list]) ?? []).filter(
+    ({ person }) => person !== 'subject' && person.kind !== kind,
+  )
+  if (others.length === 0) return held
+  const copy = structuredClone(held)
+  for (const object of [copy.record, ...copy.events.map(({ data }) => data)]) eraseMembers(object, others)
+  return copy
+}
 
 /** Records held in memory at once, with their events. */
 const PAGE = 200
@@ -115,7 +135,7 @@ export async function exportPersonData(
       const ids = await idsIn(collecting, list, column, id)
       for (let start = 0; start < ids.length; start += PAGE)
         for (const held of await heldIn(collecting, list, ids.slice(start, start + PAGE)))
-          yield { piece: 'entry', held }
+          yield { piece: 'entry', held: withoutOtherPersons(held, list, kind) }
     }
     const { messages, deliveries, addresses } = collecting.webhooks
     const access = kind === 'user' ? await accessOf(collecting, id, person.record as { email: string | null }) : null

@@ -3,7 +3,8 @@ import type { Transaction } from '#postgres/transaction.ts'
 /** Fields that the service reads (OfflineSaleInput); tills may send more. */
 const SALE = ['offline_id', 'total', 'amount_received', 'change', 'status', 'created_at']
 const ITEM = ['product_id', 'quantity', 'price', 'total']
-const PAYMENT = ['payment_type_id', 'amount', 'status']
+const PAYMENT = ['payment_type_id', 'amount', 'status', 'end_to_end_id']
+const CARD = ['brand', 'nsu', 'authorization', 'installments', 'acquirer_cnpj', 'integrated']
 
 type Json = Record<string, unknown>
 
@@ -36,7 +37,7 @@ export function erasedSale(payload: string, isForgotten: (customerId: number) =>
   const sale = JSON.parse(payload) as Json
   const customerId = customerIn(sale)
   if (customerId === null || !isForgotten(customerId)) return null
-  const lists = { items: linesOf(sale.items, ITEM), payments: linesOf(sale.payments, PAYMENT) }
+  const lists = { items: linesOf(sale.items, ITEM), payments: paymentsOf(sale.payments) }
   return JSON.stringify({ ...only(sale, SALE), customer_id: customerId, ...lists })
 }
 
@@ -53,6 +54,14 @@ export function customerIn(sale: unknown): number | null {
 
 const linesOf = (lines: unknown, names: readonly string[]): unknown =>
   Array.isArray(lines) ? lines.map((line) => (isObject(line) ? only(line, names) : null)) : null
+
+const paymentsOf = (payments: unknown): unknown =>
+  Array.isArray(payments)
+    ? payments.map((payment) => {
+        if (!isObject(payment)) return null
+        return { ...only(payment, PAYMENT), ...(isObject(payment.card) && { card: only(payment.card, CARD) }) }
+      })
+    : null
 
 const only = (object: Json, names: readonly string[]): Json =>
   Object.fromEntries(

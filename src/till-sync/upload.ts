@@ -1,8 +1,8 @@
 import type { Response } from 'express'
 import { z } from 'zod'
 import type { SyncSession } from '#access/sync-access.ts'
-import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { type OfflineSaleUpload, recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
@@ -50,7 +50,7 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
   bodyBytes: LIST_BODY_BYTES,
   async handle(request, response) {
     const session = tillSessionOf(response)
-    const upload = await readUpload(session.companyId, parse(Body, request.body).sales)
+    const upload = await readUpload(session, parse(Body, request.body).sales)
     const results = await record(writer, upload, session, response)
     const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
     const noted = await noteRefusals(poolOf(session.companyId), session, entries)
@@ -78,7 +78,7 @@ function* portionsOf(upload: Upload): Iterable<{ readonly invocations: Invocatio
   let lines = 0
   for (const invocation of upload.invocations) {
     invocations.push(invocation)
-    lines += (invocation.input as OfflineSale).items.length
+    lines += (invocation.input as OfflineSaleUpload).items.length
     if (lines < PORTION_LINES) continue
     yield { invocations, lines }
     invocations = []
@@ -96,14 +96,17 @@ interface Upload {
 }
 
 /** Validates each sale on its own. */
-export async function readUpload(companyId: number, sales: readonly unknown[]): Promise<Upload> {
+export async function readUpload(
+  { companyId, userId }: Pick<SyncSession, 'companyId' | 'userId'>,
+  sales: readonly unknown[],
+): Promise<Upload> {
   const slices = createTimeSlicer(companyId)
   const invocations: Invocation[] = []
   const wrong = new Map<number, Refusal>()
   for (const [position, sale] of sales.entries()) {
     if (position > 0) await slices()
     const parsed = OfflineSaleInput.safeParse(sale)
-    if (parsed.success) invocations.push(invoke(recordOfflineSale, parsed.data))
+    if (parsed.success) invocations.push(invoke(recordOfflineSale, { ...parsed.data, sellerId: userId }))
     else wrong.set(position, refuse('validation_failed', { ...describeIssues(parsed.error) }))
   }
   return { sales, invocations, invalid: wrong }

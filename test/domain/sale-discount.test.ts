@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { shareDiscount } from '#domain/sale-discount.ts'
+import { shareDiscount, sumSale, totalOfLine } from '#domain/sale-discount.ts'
 import { explore } from '../support/random.ts'
 
 describe('discount of a whole sale', () => {
@@ -41,5 +41,23 @@ describe('discount of a whole sale', () => {
       expect(() => shareDiscount([1], wrong)).to.throw(RangeError)
       expect(() => shareDiscount([wrong], 1)).to.throw(RangeError)
     }
+  })
+
+  it('beside those of lines leaves lines that are the sale: no line below zero, no cent lost [SALE-24] [SALE-30]', async () => {
+    const line = fc.nat(100_000).chain((gross) => fc.record({ gross: fc.constant(gross), discount: fc.nat(gross) }))
+    const lines = fc.array(line, { minLength: 1, maxLength: 20 })
+    await explore(
+      fc.property(lines, fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(10_000), (lines, part, deliveryFee) => {
+        const totals = lines.map(totalOfLine)
+        const discount = Math.floor(sumSale(lines, 0, 0).subtotal * part)
+        const { subtotal, total } = sumSale(lines, discount, deliveryFee)
+        const shares = shareDiscount(totals, discount)
+        const nets = totals.map((amount, at) => amount - (shares[at] ?? 0))
+        expect(Math.min(...nets)).to.be.at.least(0)
+        expect(nets.reduce((sum, net) => sum + net, 0) + deliveryFee).to.equal(total)
+        expect(totals.reduce((sum, amount) => sum + amount, 0)).to.equal(subtotal)
+      }),
+      300,
+    )
   })
 })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { z } from 'zod'
+import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { PERSON_KINDS } from '#domain/personal-data.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
@@ -25,6 +26,9 @@ const IMPERSONAL = [
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
   // Account of a shop at the provider.
   'account_id',
+  ...ITEM_TAX_FIELDS,
+  ...['gtin', 'ncm', 'cest', ...ITEM_TAX_FIELDS].map((field) => `items[].${field}`),
+  'payments[].card.nsu payments[].card.authorization payments[].card.acquirer_cnpj payments[].end_to_end_id',
   // Reasons of actions, refusals and manual recordings.
   'reason warnings[].found warnings[].expected listed[]',
 ].flatMap((line) => line.split(' '))

@@ -79,12 +79,13 @@ describe('data export of a person', () => {
     expect(html).to.include('&lt;script&gt;')
   })
 
-  it('of a user contains sessions and logins, and no list [PRIV-50]', async () => {
+  it('of a user contains sessions, logins and the user’s sales, and no other list [PRIV-50]', async () => {
     const user = await panelUser(api, company)
     const file = JSON.parse(await written({ kind: 'user', id: user.id }, jsonWriter()))
     expect(types(file)).to.deep.equal(['UserCreated'])
     expect(file.access.sessions).to.have.length(1)
-    expect(file).to.not.have.any.keys('sales', 'receivables', 'payables', 'orders')
+    expect(file.sales).to.deep.equal([])
+    expect(file).to.not.have.any.keys('receivables', 'payables', 'orders')
   })
 
   it('is empty for an unknown person, and contains no other person [PRIV-51]', async () => {

@@ -113,6 +113,7 @@ function earlierEvents({ type, n, subject, fields }: Marked): NewEvent[] {
     ...(type === 'SaleCompleted' ? [orderPlaced({ id: n, store_id: n })] : []),
     ...(named.includes('customer') ? [customer] : []),
     ...(named.includes('supplier') ? [supplier] : []),
+    ...(named.includes('user') ? [userCreated({ id: n, name, email: `${n}@loja.example` })] : []),
     ...(isFirst ? [] : (earlier[parseSubject(subject).type] ?? [])),
   ]
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { event } from '#events/catalogue.ts'
 import { catalogItems, itemByBarcode, itemById } from '#projections/catalog.ts'
 import {
@@ -21,6 +22,9 @@ function soldLine(quantity: string, moves_stock: boolean) {
   const line = { external_id: 'c', description: 'Café', unit_price: '1.00', total: '1.00' }
   return { ...line, catalog_item_id: 3, quantity, moves_stock }
 }
+
+/** An item without tax fields. */
+const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null]))
 
 describe('catalog items projection', () => {
   it('writes a row with all columns and the API’s object', async () => {
@@ -45,7 +49,7 @@ describe('catalog items projection', () => {
       stock: '5.000',
       ...lineageOf(1),
       columns_revision: 1,
-      doc: { ...tracked.data, stock_updated_at: at(1), created_at: at(1), updated_at: at(1) },
+      doc: { ...NO_TAXES, ...tracked.data, stock_updated_at: at(1), created_at: at(1), updated_at: at(1) },
     })
   })
 

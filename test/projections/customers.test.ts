@@ -25,6 +25,8 @@ describe('customers projection', () => {
       ...lineageOf(1),
       doc: {
         ...created.data,
+        state_registration: null,
+        ie_indicator: null,
         forgotten_at: null,
         forgetting_due_on: null,
         created_at: '2026-03-10T12:01:00.000-03:00',
@@ -85,6 +87,8 @@ describe('customers projection', () => {
     expect(row).to.include({ deleted_at: null, name_key: 'ana', document: null, revision: 3 })
     expect(row?.doc).to.deep.equal({
       ...revived.data,
+      state_registration: null,
+      ie_indicator: null,
       forgotten_at: null,
       forgetting_due_on: null,
       created_at: '2026-03-10T12:01:00.000-03:00',

@@ -43,6 +43,8 @@ describe('projections of erased persons', () => {
     const waiting = await given(companyRegistered(), ana, forgotten('customer', 3, ['contact']), queued)
     expect(await waiting.show('customer/3')).to.deep.equal({
       ...ana.data,
+      state_registration: null,
+      ie_indicator: null,
       phone: null,
       email: null,
       notes: null,

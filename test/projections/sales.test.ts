@@ -33,6 +33,8 @@ describe('sales projection', () => {
       status: 'completed',
       origin: 'pdv',
       customer_id: 4,
+      seller_id: null,
+      seller_name: null,
       sold_at: '2026-03-10T14:00:00.000Z',
       total_cents: 1000,
       cost_cents: null,
@@ -57,6 +59,7 @@ describe('sales projection', () => {
       'unit_price',
       'total',
       'discount',
+      'discount_share',
     )
   })
 

@@ -125,7 +125,7 @@ describe('concurrent uploads', () => {
     }
     setImmediate(take)
     const { invalid } = await readUpload(
-      1,
+      { companyId: 1, userId: 1 },
       Array.from({ length: 20 * SALES }, () => ({ items: [] })),
     )
     looking = false

@@ -48,6 +48,7 @@ describe('uploaded sales', () => {
           unit_price: '10.00',
           total: '10.00',
           discount: '0.00',
+          discount_share: '0.00',
         },
       ],
       payments: [{ payment_type_id: counter.cash, name: 'cash', amount: '10.00', surcharge: '0.00', net: '10.00' }],

@@ -43,6 +43,7 @@ import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, Balance, ContractRecordId, Day, NullableText, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../route.ts'
 import { answerPage, pageQuery, recordRoutes } from './record-routes.ts'
+import { SaleSeller } from './sales.ts'
 
 /** Request example of a receivable. */
 export const receivableExample = {
@@ -126,7 +127,13 @@ const Sum = z.strictObject({ count: z.int().min(0), amount: Amount }).meta({ id:
 
 const AccountSums = z.strictObject({ pending: Sum, overdue: Sum, settled: Sum }).meta({ id: 'AccountSums' })
 
-const SaleSums = z.strictObject({ count: z.int().min(0), gross: Amount, cancelled: Sum }).meta({ id: 'SaleSums' })
+const SellerSales = z
+  .strictObject({ seller: SaleSeller.nullable(), count: z.int().min(0), gross: Amount })
+  .meta({ id: 'SellerSales' })
+
+const SaleSums = z
+  .strictObject({ count: z.int().min(0), gross: Amount, cancelled: Sum, by_seller: z.array(SellerSales) })
+  .meta({ id: 'SaleSums' })
 
 const none = { count: 0, amount: '0.00' }
 
@@ -151,7 +158,15 @@ const Summary = z
           settled: { count: 2, amount: '300.00' },
         },
         payables: { pending: none, overdue: none, settled: { count: 1, amount: '1140.00' } },
-        sales: { count: 12, gross: '1830.40', cancelled: none },
+        sales: {
+          count: 12,
+          gross: '1830.40',
+          cancelled: none,
+          by_seller: [
+            { seller: { user_id: 3, name: 'Ana' }, count: 9, gross: '1480.40' },
+            { seller: null, count: 3, gross: '350.00' },
+          ],
+        },
         balance: '-840.00',
       },
     ],

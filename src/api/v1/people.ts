@@ -20,7 +20,7 @@ import {
 } from '#commands/people/suppliers.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
 import { boundedText, ExternalId } from '#domain/text.ts'
-import { PERSON_TYPES } from '#events/persons.ts'
+import { IE_INDICATORS, PERSON_TYPES } from '#events/persons.ts'
 import { withId } from '#http/paths.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import {
@@ -55,6 +55,9 @@ export const personExample = {
     state: 'SP',
   },
 }
+
+/** Request example of a customer. */
+const customerExample = { ...personExample, ie_indicator: '9' }
 
 /** Request example of a supplier. */
 export const supplierExample = {
@@ -110,12 +113,14 @@ const shownCustomer = {
   phone: '11987654321',
   address: { ...personExample.address, complement: null },
   notes: null,
+  state_registration: null,
+  ie_indicator: '9',
   ...shownAt,
 }
 const shownSupplier = { id: 5, ...supplierExample, phone: '1133334444', address: null, notes: null, ...shownAt }
 
 const Customer = z
-  .strictObject(personShape)
+  .strictObject({ ...personShape, state_registration: NullableText, ie_indicator: z.enum(IE_INDICATORS).nullable() })
   .meta({ id: 'Customer', examples: [shownCustomer] }) satisfies z.ZodType<CustomerObject>
 
 const Supplier = z
@@ -162,7 +167,7 @@ const customerRecords = recordRoutes({
   all: 'os clientes',
   names: ['Customer', 'Customers'],
   record: Customer,
-  examples: { whole: personExample, changes: { phone: '(11) 3333-4444', notes: null } },
+  examples: { whole: customerExample, changes: { phone: '(11) 3333-4444', notes: null } },
   refusals: {
     create: ['duplicate_resource'],
     replace: ['duplicate_resource', 'person_forgotten'],

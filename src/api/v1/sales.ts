@@ -3,6 +3,8 @@ import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { FiscalDocumentBody, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { CalendarDate } from '#domain/instant.ts'
+import { FISCAL_CODES, type FiscalCodes } from '#domain/item-taxes.ts'
+import { CARD_BRANDS } from '#domain/sale-payment.ts'
 import { ExternalId, optionalText } from '#domain/text.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { FISCAL_DOCUMENT_STATUSES, ORDER_SALE_WARNINGS } from '#events/sales.ts'
@@ -24,10 +26,12 @@ const saleExample = {
   customer_external_id: 'CLI-001',
   sold_at: '2026-11-21T08:17:15-03:00',
   delivery_fee: '5.00',
+  seller: { name: 'Ana' },
   items: [
-    { catalog_item_external_id: 'CAFE-500', quantity: '2' },
+    { catalog_item_external_id: 'CAFE-500', quantity: '2', discount: '1.80' },
     { description: 'Embalagem para presente', quantity: '1', unit_price: '3.50' },
   ],
+  discount: '3.00',
   payments: [{ payment_type_id: 1, amount: '50.00' }],
 }
 
@@ -62,6 +66,15 @@ export const lineExamples = [
   },
 ]
 
+/** Lines in answers of a sale: with discounts, and the fiscal codes of a catalog item. */
+const soldLineExamples = lineExamples.map((line, position) => ({
+  ...line,
+  ...(position === 0
+    ? { ncm: '09012100', cest: '1709600', origin: '0', cfop: '5102', csosn: '102', total: '36.00' }
+    : {}),
+  ...(position === 0 ? { discount: '1.80', discount_share: '2.73' } : { discount: '0.00', discount_share: '0.27' }),
+}))
+
 /** The same sale in answers. */
 const shownSaleExample = {
   id: 981,
@@ -71,14 +84,15 @@ const shownSaleExample = {
   status: 'completed',
   origin: 'api',
   customer: { id: 17, external_id: 'CLI-001', name: 'Maria da Silva' },
+  seller: { user_id: null, name: 'Ana' },
   sold_at: '2026-11-21T08:17:15.000-03:00',
-  items: lineExamples.map((line) => ({ ...line, discount: '0.00' })),
-  payments: [{ payment_type_id: 1, name: 'Dinheiro', amount: '50.00', surcharge: '0.00', net: '50.00' }],
-  subtotal: '41.30',
-  discount: '0.00',
+  items: soldLineExamples,
+  payments: [{ payment_type_id: 1, name: 'Dinheiro', amount: '50.00', surcharge: '0.00', net: '41.50' }],
+  subtotal: '39.50',
+  discount: '3.00',
   delivery_fee: '5.00',
-  total: '46.30',
-  change: '3.70',
+  total: '41.50',
+  change: '8.50',
   refunded_total: '0.00',
   warnings: [],
   fiscal_document: null,
@@ -113,11 +127,43 @@ export const lineShape = {
   total: Amount,
 }
 
-const SaleItem = z.strictObject({ ...lineShape, discount: Amount }).meta({ id: 'SaleItem' })
+/** Present only if the item had them when it was sold. */
+const soldCodes = Object.fromEntries(FISCAL_CODES.map((field) => [field, z.string().optional()])) as Record<
+  keyof FiscalCodes,
+  z.ZodOptional<z.ZodString>
+>
 
+const SaleItem = z
+  .strictObject({ ...lineShape, ...soldCodes, discount: Amount, discount_share: Amount })
+  .meta({ id: 'SaleItem' })
+
+const SaleCard = z
+  .strictObject({
+    brand: z.enum(CARD_BRANDS).nullable(),
+    nsu: NullableText,
+    authorization: NullableText,
+    installments: z.int().positive().nullable(),
+    acquirer_cnpj: NullableText,
+    integrated: z.boolean().nullable(),
+  })
+  .meta({ id: 'SaleCard' })
+
+/** `card` and `end_to_end_id` are present only if they were sent. */
 const SalePayment = z
-  .strictObject({ payment_type_id: ContractRecordId, name: z.string(), amount: Amount, surcharge: Amount, net: Amount })
+  .strictObject({
+    payment_type_id: ContractRecordId,
+    name: z.string(),
+    amount: Amount,
+    surcharge: Amount,
+    net: Amount,
+    card: SaleCard.optional(),
+    end_to_end_id: z.string().optional(),
+  })
   .meta({ id: 'SalePayment' })
+
+export const SaleSeller = z
+  .strictObject({ user_id: ContractRecordId.nullable(), name: NullableText })
+  .meta({ id: 'Seller' })
 
 const FiscalDocument = z
   .strictObject({
@@ -152,6 +198,7 @@ const Sale = z
     status: z.enum(['completed', 'cancelled']),
     origin: z.enum(['api', 'pdv', 'system']),
     customer: Party.nullable(),
+    seller: SaleSeller.nullable(),
     sold_at: Timestamp,
     items: z.array(SaleItem),
     payments: z.array(SalePayment),
@@ -244,7 +291,7 @@ export const saleRoutes: readonly Route[] = [
     operation: 'createSale',
     summary: 'Registra uma venda paga',
     description:
-      'Os pagamentos somam o total; o que passa dele é troco e exige dinheiro. Falta de estoque recusa a venda inteira.',
+      'Os pagamentos somam o total; o que passa dele é troco e exige dinheiro. Uma venda de 0.00 não precisa deles. Falta de estoque recusa a venda inteira.',
     body: SaleInput.meta({ id: 'SaleInput' }),
     example: saleExample,
     reply: singleOf(Sale),

@@ -33,6 +33,8 @@ export interface Field {
   readonly columns?: 2 | 3 | 4 | 6 | 8 | 12
   /** Heading above the field, for a group of fields. */
   readonly group?: string
+  /** Title of the folded part of the form with this field; its fields follow each other. */
+  readonly fold?: string
 }
 
 /** Fields by name, in order. A dotted name is a nested member: `address.city`. */

@@ -1,4 +1,5 @@
 import { NO_GTIN } from '#domain/fiscal-codes.ts'
+import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { type Pause, UNREADABLE } from '#imports/encoding.ts'
 import type { Sheet } from '#imports/sheet.ts'
 import type { Fields } from '../forms/form.ts'
@@ -16,6 +17,9 @@ const CODES: ReadonlySet<string> = new Set([
   'gtin',
   'ncm',
   'cest',
+  ...ITEM_TAX_FIELDS,
+  'state_registration',
+  'ie_indicator',
   'phone',
   'area_code',
   'document',

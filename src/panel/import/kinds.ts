@@ -9,8 +9,9 @@ import { ownValue } from '#lib/own-value.ts'
 import { matchingItems, matchingPersons } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import { type Kind, lineInput } from '../forms/kinds.ts'
+import { ITEM_TAX_INPUTS } from '../pages/catalog/item-taxes.ts'
 import { itemFields } from '../pages/catalog/items.tsx'
-import { personFields } from '../pages/people.tsx'
+import { CUSTOMER_TAX_INPUTS, personFields } from '../pages/people.tsx'
 import type { PageContext, Section } from '../route.ts'
 import { alikeItems, alikePersons, type FindAlike } from './alike.ts'
 import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './heads.ts'
@@ -119,10 +120,29 @@ const stateWord: Kind = {
   },
 }
 
+/** A code of so many digits: spreadsheets leave out the zeros at its beginning. */
+const codeOf = (digits: number): Kind => ({
+  ...lineInput,
+  read: (typed) => (/^\d+$/.test(typed) ? typed.padStart(digits, '0') : typed),
+})
+
+/** `0 - Nacional` is 0. */
+const leadingDigit: Kind = { ...lineInput, read: (typed) => /^(\d)(\s*[-–].*)?$/.exec(typed)?.[1] ?? typed }
+
+const TAX_CODES: Fields = {
+  origin: { ...ITEM_TAX_INPUTS.origin, kind: leadingDigit },
+  icms_cst: { ...ITEM_TAX_INPUTS.icms_cst, kind: codeOf(2) },
+  pis_cst: { ...ITEM_TAX_INPUTS.pis_cst, kind: codeOf(2) },
+  cofins_cst: { ...ITEM_TAX_INPUTS.cofins_cst, kind: codeOf(2) },
+  ibs_cbs_cst: { ...ITEM_TAX_INPUTS.ibs_cbs_cst, kind: codeOf(3) },
+  ibs_cbs_class: { ...ITEM_TAX_INPUTS.ibs_cbs_class, kind: codeOf(6) },
+}
+
 async function fieldsOfItems(visit: PageContext): Promise<Fields> {
   const { category_id: _, type, ...fields } = await itemFields(visit)
   return {
     ...fields,
+    ...TAX_CODES,
     type: { label: type?.label ?? 'Tipo', kind: ITEM_TYPES },
     category: { label: 'Categoria', kind: lineInput },
   }
@@ -201,7 +221,11 @@ export const IMPORTED: readonly ImportableKind[] = [
     path: '/clientes',
     section: 'customers',
     words: { all: 'Clientes', title: 'Importar clientes' },
-    fields: () => fieldsOfPersons(),
+    fields: () => ({
+      ...fieldsOfPersons(),
+      ...CUSTOMER_TAX_INPUTS,
+      ie_indicator: { label: 'Contribuinte do ICMS', kind: leadingDigit },
+    }),
     heads: PERSON_HEADS,
     reading: {
       onlyNew: [],

@@ -46,12 +46,13 @@ import type { PageContext, PanelRoute } from '../route.ts'
 import type { FileColumn } from '../ui/csv-file.ts'
 import { type Column, type ListRequest, searched } from '../ui/list.tsx'
 import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
+import { IE_INDICATOR_NAMES } from '../words/fields.ts'
 import { forgetAction, forgetPages } from './erase-person.tsx'
 import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
 import { PurchasesCard } from './sales/purchases.tsx'
 
 /** Of a customer or a supplier. */
-type Person = CustomerObject
+type Person = Omit<CustomerObject, 'state_registration' | 'ie_indicator'>
 
 const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>> = {
   PF: 'Pessoa física',
@@ -162,6 +163,22 @@ export const personFields = (afterName: Fields = {}): Fields => ({
   'address.state': { label: 'UF', kind: lineInput, columns: 2 },
 })
 
+/** Fields of customers for fiscal documents. */
+export const CUSTOMER_TAX_INPUTS: Fields = {
+  state_registration: { label: 'Inscrição estadual', kind: lineInput, columns: 6, fold: 'Dados fiscais' },
+  ie_indicator: {
+    label: 'Contribuinte do ICMS',
+    kind: choiceInput(namedOptions(IE_INDICATOR_NAMES)),
+    columns: 6,
+    fold: 'Dados fiscais',
+  },
+}
+
+const customerFacts = (customer: CustomerObject): Facts => [
+  ['Inscrição estadual', customer.state_registration],
+  ['Contribuinte do ICMS', customer.ie_indicator && IE_INDICATOR_NAMES[customer.ie_indicator]],
+]
+
 type Facts = ReturnType<RecordPages<Person>['facts']>
 
 const personFacts = (person: Person, { readModel }: PageContext, ...afterName: Facts): Facts => [
@@ -217,7 +234,11 @@ const customerPages = recordPages<CustomerObject>({
     order: 'nome',
     page: pageOf(customerListing),
     summary: countOf(customerListing),
-    file: personFile<CustomerObject>(),
+    file: (visit) => [
+      ...personFile<CustomerObject>()(visit),
+      ['Inscrição estadual', ({ state_registration }) => state_registration],
+      ['Contribuinte do ICMS', ({ ie_indicator }) => ie_indicator],
+    ],
     more: [{ label: 'Importar', to: '/clientes/importar' }],
   },
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
@@ -227,14 +248,14 @@ const customerPages = recordPages<CustomerObject>({
     more: dataExportActions({ kind: 'customer', id: customer.id }, visit),
     dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
   }),
-  facts: (customer, visit) => personFacts(customer, visit),
+  facts: (customer, visit) => [...personFacts(customer, visit), ...customerFacts(customer)],
   more: async ({ id }, visit) => (
     <>
       {await PartyBalanceCard({ visit, side: RECEIVABLE, id })}
       {await PurchasesCard({ visit, id })}
     </>
   ),
-  fields: () => personFields(),
+  fields: () => ({ ...personFields(), ...CUSTOMER_TAX_INPUTS }),
   create: { schema: CreateCustomerInput, command: createCustomer },
   update: { label: 'Editar cliente', schema: CustomerChanges, command: updateCustomer },
   remove: {

@@ -142,14 +142,42 @@ export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; re
 
 const idOf = (name: string): string => `campo-${name.replaceAll('.', '-')}`
 
-/** Fields of a form, one after the other. */
-export const FieldList = ({ fields, filled }: { readonly fields: Fields; readonly filled: FilledForm }) => (
+interface FieldListProps {
+  readonly fields: Fields
+  readonly filled: FilledForm
+}
+
+/** Fields of a form, one after the other; folded ones in a part that opens on demand, and if one has an error. */
+export const FieldList = ({ fields, filled }: FieldListProps) => (
   <div class="fields">
-    {Object.entries(fields).map(([name, field]) => (
-      <FieldPart key={name} name={name} field={field} filled={filled} />
-    ))}
+    {runsOf(fields).map(({ fold, run }) => {
+      const parts = run.map(([name, field]) => <FieldPart key={name} name={name} field={field} filled={filled} />)
+      if (fold === undefined) return parts
+      return (
+        <details key={fold} class="fold" open={run.some(([name]) => filled.errors[name])}>
+          <summary>{fold}</summary>
+          <div class="fields">{parts}</div>
+        </details>
+      )
+    })}
   </div>
 )
+
+interface FieldRun {
+  readonly fold: string | undefined
+  readonly run: [name: string, field: Field][]
+}
+
+/** Fields that follow each other in the same folded part, or outside of one. */
+function runsOf(fields: Fields): FieldRun[] {
+  const runs: FieldRun[] = []
+  for (const [name, field] of Object.entries(fields)) {
+    const last = runs.at(-1)
+    if (last && last.fold === field.fold) last.run.push([name, field])
+    else runs.push({ fold: field.fold, run: [[name, field]] })
+  }
+  return runs
+}
 
 interface FieldProps {
   readonly name: string

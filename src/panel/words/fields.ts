@@ -1,3 +1,5 @@
+import type { CARD_BRANDS } from '#domain/sale-payment.ts'
+import type { IE_INDICATORS } from '#events/persons.ts'
 import * as format from '../format.ts'
 
 /** Names of fields of records and events; unknown fields of a newer version keep their name. */
@@ -22,9 +24,11 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   state: 'UF',
   role: 'Papel',
   status: 'Situação',
-  origin: 'Canal',
+  origin: 'Origem',
   customer: 'Cliente',
   customer_id: 'Número do cliente',
+  seller: 'Vendedor(a)',
+  user_id: 'Número do usuário',
   customer_name: 'Cliente',
   supplier_id: 'Número do fornecedor',
   supplier_name: 'Fornecedor',
@@ -44,6 +48,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   unit_price: 'Preço unitário',
   subtotal: 'Subtotal',
   discount: 'Desconto',
+  discount_share: 'Rateio do desconto',
   delivery_fee: 'Taxa de entrega',
   surcharge: 'Taxa',
   total: 'Total',
@@ -92,6 +97,15 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   gtin: 'GTIN',
   ncm: 'NCM',
   cest: 'CEST',
+  cfop: 'CFOP',
+  icms_cst: 'CST do ICMS',
+  csosn: 'CSOSN',
+  pis_cst: 'CST do PIS',
+  cofins_cst: 'CST da COFINS',
+  cbenef: 'Código de benefício fiscal',
+  ibs_cbs_cst: 'CST de IBS e CBS',
+  ibs_cbs_class: 'Classificação tributária',
+  ie_indicator: 'Contribuinte do ICMS',
   stock: 'Estoque',
   stock_updated_at: 'Estoque movimentado em',
   before: 'Antes',
@@ -154,6 +168,12 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   boleto: 'Boleto',
   digitable_line: 'Linha digitável',
   card: 'Cartão',
+  brand: 'Bandeira',
+  nsu: 'NSU',
+  authorization: 'Autorização',
+  acquirer_cnpj: 'CNPJ da credenciadora',
+  integrated: 'Maquininha integrada',
+  end_to_end_id: 'Identificador do Pix',
   refunded: 'Devolvido',
   refunded_total: 'Total devolvido',
   refunded_at: 'Devolvido em',
@@ -185,6 +205,34 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   revoked_at: 'Revogado em',
   is_cash: 'É dinheiro',
   company_id: 'Número da empresa',
+}
+
+export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], string>> = {
+  visa: 'Visa',
+  mastercard: 'Mastercard',
+  elo: 'Elo',
+  amex: 'American Express',
+  hipercard: 'Hipercard',
+  other: 'Outra bandeira',
+}
+
+export const IE_INDICATOR_NAMES: Readonly<Record<(typeof IE_INDICATORS)[number], string>> = {
+  1: '1 – Contribuinte do ICMS',
+  2: '2 – Contribuinte isento de inscrição',
+  9: '9 – Não contribuinte',
+}
+
+/** Origins of goods, as in fiscal documents. */
+export const GOODS_ORIGIN_NAMES: Readonly<Record<string, string>> = {
+  0: '0 – Nacional',
+  1: '1 – Importada diretamente',
+  2: '2 – Importada, comprada no mercado interno',
+  3: '3 – Nacional, com mais de 40% de conteúdo importado',
+  4: '4 – Nacional, por processo produtivo básico',
+  5: '5 – Nacional, com até 40% de conteúdo importado',
+  6: '6 – Importada diretamente, sem similar nacional',
+  7: '7 – Importada, comprada no mercado interno, sem similar nacional',
+  8: '8 – Nacional, com mais de 70% de conteúdo importado',
 }
 
 /** Names of enumerated values, by field. */
@@ -266,7 +314,9 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     stock_short: 'Estoque insuficiente',
     fiscal_document_issued: 'Documento fiscal em vigor',
   },
-  origin: { api: 'API', pdv: 'Ponto de venda', sale: 'Venda' },
+  origin: { api: 'API', pdv: 'Ponto de venda', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
+  brand: CARD_BRAND_NAMES,
+  ie_indicator: IE_INDICATOR_NAMES,
   payment_method: {
     cash: 'Dinheiro',
     pix: 'Pix',
@@ -297,6 +347,7 @@ const MONEY = new Set([
   'unit_price',
   'subtotal',
   'discount',
+  'discount_share',
   'delivery_fee',
   'surcharge',
   'total',

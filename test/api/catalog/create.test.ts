@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { expectInvalid, expectProblem, LOCAL_TIME, recordText } from '../../support/answers.ts'
 import { coffee, useCatalog } from './catalog.ts'
 
@@ -17,6 +18,7 @@ const FIELDS = [
   'gtin',
   'ncm',
   'cest',
+  ...ITEM_TAX_FIELDS,
   'stock',
   'stock_updated_at',
   'created_at',

@@ -103,7 +103,7 @@ describe('customers', () => {
         'select to_jsonb(c)::text as kept from read.customers c where company_id = $1 and id = $2',
         [company.id, id],
       )
-      const { address, external_id: _external, person_type: _type, ...told } = everything
+      const { address, external_id: _external, person_type: _type, ie_indicator: _indicator, ...told } = everything
       const { state: _state, ...where } = address
       for (const value of [...Object.values(told), ...Object.values(where)]) {
         expect(rows[0]?.kept).to.not.contain(value)

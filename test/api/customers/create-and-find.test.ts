@@ -13,6 +13,8 @@ const FIELDS = [
   'email',
   'address',
   'notes',
+  'state_registration',
+  'ie_indicator',
   'forgotten_at',
   'forgetting_due_on',
   'created_at',
@@ -49,6 +51,8 @@ describe('customers', () => {
         email: null,
         address: null,
         notes: null,
+        state_registration: null,
+        ie_indicator: null,
         forgotten_at: null,
         forgetting_due_on: null,
       })

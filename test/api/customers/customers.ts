@@ -26,6 +26,8 @@ export const everything = {
     state: 'SP',
   },
   notes: 'Prefere entregas à tarde.',
+  state_registration: '110042490114',
+  ie_indicator: '1',
 }
 
 interface CustomerCalls {

@@ -24,6 +24,8 @@ describe('customers: PUT by-external', () => {
       email: null,
       address: null,
       notes: null,
+      state_registration: null,
+      ie_indicator: null,
       forgotten_at: null,
       forgetting_due_on: null,
       created_at,

@@ -10,6 +10,7 @@ const FIELDS = [
   'status',
   'origin',
   'customer',
+  'seller',
   'sold_at',
   'items',
   'payments',
@@ -58,6 +59,7 @@ describe('sales: registration', () => {
       status: 'completed',
       origin: 'api',
       customer: { id: customer.id, external_id: 'ana', name: 'Ana' },
+      seller: null,
       sold_at: '2026-03-10T12:34:56.789-03:00',
       items: [
         {
@@ -67,6 +69,7 @@ describe('sales: registration', () => {
           quantity: '2.000',
           unit_price: '18.90',
           discount: '0.00',
+          discount_share: '0.00',
           total: '37.80',
         },
         {
@@ -76,6 +79,7 @@ describe('sales: registration', () => {
           quantity: '1.500',
           unit_price: '20.00',
           discount: '0.00',
+          discount_share: '0.00',
           total: '30.00',
         },
         {
@@ -85,6 +89,7 @@ describe('sales: registration', () => {
           quantity: '1.000',
           unit_price: '0.50',
           discount: '0.00',
+          discount_share: '0.00',
           total: '0.50',
         },
       ],

@@ -50,9 +50,9 @@ describe('sale input', () => {
   it('reports unknown fields at every depth', () => {
     const body = {
       total: '1.00',
-      items: [{ ...item, discount: '1' }],
+      items: [{ ...item, rebate: '1' }],
       payments: [{ payment_type_id: 1, amount: '1.00', status: 'x' }],
     }
-    expect(problemsOf(body).unknown_fields).to.have.members(['total', 'items[0].discount', 'payments[0].status'])
+    expect(problemsOf(body).unknown_fields).to.have.members(['total', 'items[0].rebate', 'payments[0].status'])
   })
 })

@@ -16,6 +16,7 @@ const types: PaymentType[] = [
   { id: 1, name: 'Dinheiro', kind: 'cash', is_cash: true },
   { id: 2, name: 'Pix', kind: 'pix', is_cash: false },
   { id: 3, name: 'Crediário', kind: 'credit_account', is_cash: false },
+  { id: 4, name: 'Cartão', kind: 'card', is_cash: false },
 ]
 
 describe('sales of the reference till', () => {
@@ -31,6 +32,9 @@ describe('sales of the reference till', () => {
         })
         const parsed = OfflineSaleInput.safeParse(JSON.parse(JSON.stringify(sale)))
         expect(parsed.success, JSON.stringify([sale, parsed.error?.issues])).to.equal(true)
+        const [payment] = parsed.data?.payments ?? []
+        expect(typeof payment?.card?.nsu === 'string').to.equal(payment?.payment_type_id === 4)
+        expect(/^E\d{31}$/.test(payment?.end_to_end_id ?? '')).to.equal(payment?.payment_type_id === 2)
       }),
       500,
     )

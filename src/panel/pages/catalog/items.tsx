@@ -27,6 +27,7 @@ import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
+import { ITEM_TAX_COLUMNS, ITEM_TAX_INPUTS, itemTaxFacts } from './item-taxes.ts'
 import { MovementsCard } from './movements.tsx'
 import { type Item, StockCard, StockInfo } from './stock.tsx'
 
@@ -86,6 +87,7 @@ export const itemFields = async (visit: PageContext, item?: Item): Promise<Field
       hint: 'Em branco, o estoque não é controlado. Serviços não têm estoque.',
     },
   }),
+  ...ITEM_TAX_INPUTS,
 })
 
 const ORDERS: Readonly<Record<string, ListOrder>> = ITEM_ORDERS
@@ -153,6 +155,7 @@ export const catalogPages = recordPages<Item>({
       ['GTIN', ({ gtin }) => gtin],
       ['NCM', ({ ncm }) => ncm],
       ['CEST', ({ cest }) => cest],
+      ...ITEM_TAX_COLUMNS,
       ['Cadastro', ({ created_at }) => formatDateTimeSeconds(created_at, visit.readModel.timezone)],
     ],
     more: [
@@ -176,6 +179,7 @@ export const catalogPages = recordPages<Item>({
     ['GTIN', item.gtin],
     ['NCM', item.ncm],
     ['CEST', item.cest],
+    ...itemTaxFacts(item),
     ['Cadastro', formatDateTime(item.created_at, visit.readModel.timezone)],
     ['Última alteração', formatDateTime(item.updated_at, visit.readModel.timezone)],
   ],

@@ -58,7 +58,8 @@ async function recordAndResolve(
   recording: Pick<RefusedSaleRecording, 'how' | 'reason'> & { readonly sale: OfflineSale },
 ): Promise<Redirect | Refusal> {
   const fingerprint = fingerprintOfSent(refused)
-  const answer = await submission.run(recordRefusedSale, { ...recording, fingerprint })
+  const sale = { ...recording.sale, sellerId: refused.user.id }
+  const answer = await submission.run(recordRefusedSale, { ...recording, sale, fingerprint })
   if (isRefusal(answer)) return answer
   const { id: saleId } = answer.record as { id: number }
   const { context, session } = submission

@@ -6,12 +6,13 @@ import { formatDateTime, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
-import { ListTable } from '../../ui/list.tsx'
+import { type Column, ListTable } from '../../ui/list.tsx'
 import { ButtonLink, Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { ORDERS_PATH } from '../orders.tsx'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
+import { paymentDetailsText } from './payment-details.ts'
 import { SaleBadge } from './sales.tsx'
 
 /** The sale of a path; null if it does not exist. */
@@ -102,6 +103,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
           format.formatPersonName(customer.name)
         )),
     ],
+    ['Vendedor(a)', sale.seller && format.formatPersonName(sale.seller.name)],
     ['Origem', CHANNELS[sale.origin]],
     ...(sale.order_id === null ? [] : orderFacts(sale, sale.order_id)),
     ['Código externo', sale.external_id],
@@ -145,6 +147,14 @@ const ItemName = ({ item: { catalog_item_id, description }, live }: ItemNameProp
     description
   )
 
+/** Part of the discount on the whole sale. */
+const SHARE: Column<SaleObject['items'][number]> = {
+  head: 'Rateio do desconto',
+  cell: ({ discount_share }) => formatMoney(discount_share),
+  isNumber: true,
+  isExtra: true,
+}
+
 const Items = ({ sale, liveItems }: ItemsProps) => (
   <Card title="Itens">
     <ListTable
@@ -157,6 +167,7 @@ const Items = ({ sale, liveItems }: ItemsProps) => (
         { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true, isExtra: true },
         { head: 'Desconto', cell: ({ discount }) => formatMoney(discount), isNumber: true, isExtra: true },
         { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
+        ...(sale.discount === '0.00' ? [] : [SHARE]),
       ]}
     />
     <dl class="sums">
@@ -176,6 +187,7 @@ const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
       empty="Nada foi pago."
       columns={[
         { head: 'Forma', cell: ({ name }) => name },
+        ...(sale.payments.some(paymentDetailsText) ? [{ head: 'Dados', cell: paymentDetailsText }] : []),
         { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
         { head: 'Taxa', cell: ({ surcharge }) => formatMoney(surcharge), isNumber: true, isExtra: true },
         { head: 'Líquido', cell: ({ net }) => formatMoney(net), isNumber: true },

@@ -37,6 +37,7 @@ import { type Column, List, type ListRequest, listed, type QuickFilter, searched
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
+import { PAYMENT_DETAIL_COLUMNS } from './payment-details.ts'
 
 interface PaymentType {
   readonly id: number
@@ -205,7 +206,9 @@ const file = listFile<SaleObject>({
     ['Situação', ({ status }) => SALE_STATES[status][1]],
     ['Cliente', ({ customer }) => customer && formatPersonName(customer.name)],
     ['Itens', ({ items }) => items.length],
+    ['Vendedor(a)', ({ seller }) => seller && formatPersonName(seller.name)],
     ['Formas de pagamento', paidWith],
+    ...PAYMENT_DETAIL_COLUMNS,
     ['Desconto dos itens', ({ items }) => amountCell(sumOf(items.map(({ discount }) => discount)))],
     ['Subtotal', ({ subtotal }) => amountCell(subtotal)],
     ['Desconto', ({ discount }) => amountCell(discount)],
