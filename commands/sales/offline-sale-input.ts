@@ -10,13 +10,16 @@ import { OFFLINE_PAYMENT_STATUSES, OFFLINE_SALE_STATUSES } from '#events/sales.t
 const Item = z.object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney, total: JsonMoney })
 const Payment = z.object({ payment_type_id: Id, amount: JsonMoney, status: z.enum(OFFLINE_PAYMENT_STATUSES) })
 
+/** Integers count as their text: tills number their sales. */
+const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
+
 /**
  * Uploaded offline sale (UP-2), amounts as decimal texts. Its sums are checked later, with the payment types. Unknown
  * fields are ignored: tills of many versions upload.
  */
 export const OfflineSaleInput: z.ZodType<OfflineSale> = z
   .object({
-    offline_id: ExternalId,
+    offline_id: OfflineId,
     total: JsonMoney,
     amount_received: JsonMoney.nullish(),
     change: JsonMoney.nullish(),
