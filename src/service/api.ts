@@ -104,7 +104,7 @@ function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer |
     sessions: createSessions(pool, (error) => log('the use of a session could not be noted', error), {
       limits: panelLimitsOf(config),
     }),
-    tokens: createTokens(pool, config.SYNC_TOKEN_DAYS ?? null),
+    tokens: createTokens(pool, { days: config.SYNC_TOKEN_DAYS ?? null, secret: core.requestSecret }),
   }
 }
 
