@@ -152,6 +152,7 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
     calls: createMinuteLimit({ perMinute: config.SYNC_QUOTA_PER_MINUTE }),
     ...openShared(metrics),
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    signedNotificationLimit: createMinuteLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,
