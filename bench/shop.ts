@@ -149,7 +149,12 @@ async function createShop(core: Core, number: number): Promise<Shop> {
   ])
   const [, , userId, card, ...records] = created as [number, number, number, number, ...number[]]
   const items = records.slice(CUSTOMERS)
-  const { token } = await createTokens(core.pool, null).issue({ userId, companyId, generation: 0, personGeneration: 0 })
+  const { token } = await createTokens(core.pool, { days: null, secret: core.requestSecret }).issue({
+    userId,
+    companyId,
+    generation: 0,
+    personGeneration: 0,
+  })
   return {
     companyId,
     name,

@@ -134,6 +134,9 @@ async function settle(
 
 const settleAlone = (url: string, companies: number, webhookOf: (place: number) => string | null): Promise<Company[]> =>
   withCore(url, (core) => {
-    const access = { sessions: createSessions(core.pool, () => {}), tokens: createTokens(core.pool, null) }
+    const access = {
+      sessions: createSessions(core.pool, () => {}),
+      tokens: createTokens(core.pool, { days: null, secret: core.requestSecret }),
+    }
     return createCompanies({ core, ids: core.pool, ...access, register: async () => {} }, companies, webhookOf)
   })

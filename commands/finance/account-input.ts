@@ -37,9 +37,12 @@ export function checkParty<N>(field: string, named: (input: N) => PartyName) {
 /** Body of a settlement (ACCT-5). The amount is only checked. */
 export const Settlement = z.strictObject({
   paid_at: Instant.nullish(),
-  payment_method: z.enum(PAYMENT_METHODS),
+  payment_method: boundedText(60),
   amount: Money.nullish(),
 })
+
+/** Settlement by a person, who chooses one of the documented methods. */
+export const PanelSettlement = Settlement.extend({ payment_method: z.enum(PAYMENT_METHODS) }).omit({ amount: true })
 
 export const SettleInput = z.strictObject({ id: Id, ...Settlement.shape })
 export type SettleInput = z.infer<typeof SettleInput>

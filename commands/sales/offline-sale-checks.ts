@@ -28,7 +28,7 @@ export function addUp(sale: Amounts, isCash: (payment: OfflineSale['payments'][n
   const lines = sale.items.map(addUpLine)
   const whole = addUpItems(sale, lines)
   const cash = sumOf(sale.payments.filter(isCash).map(({ amount }) => amount))
-  const paid = addUpPayments(sale, cash)
+  const paid = addUpPayments(sale, { cash, hasCash: sale.payments.some(isCash) })
   const wrong = Object.fromEntries(
     [...lines.map(({ wrong }, position) => [`items[${position}].total`, wrong] as const), ...whole.wrong, ...paid.wrong]
       .filter(([, message]) => message !== null)
@@ -100,9 +100,14 @@ function addUpItems({ total }: Amounts, lines: readonly Line[]) {
 
 /**
  * Payments must sum to the total, or to the received amount including change. `amount_received` may cover all payments,
- * or cash alone (mixed payments, or no cash). A sale that was cancelled before payment has no payments (UP-7).
+ * or cash alone (mixed payments, or no cash). With a cash payment, a received amount and change that do not fit are
+ * recorded with a warning: tills without a drawer send 0. A sale that was cancelled before payment has no payments
+ * (UP-7).
  */
-function addUpPayments({ payments, status, ...sale }: Amounts, cash: number) {
+function addUpPayments(
+  { payments, status, ...sale }: Amounts,
+  { cash, hasCash }: { readonly cash: number; readonly hasCash: boolean },
+) {
   const [total, paid] = [toCents(sale.total), sumOf(payments.map(({ amount }) => amount))]
   const surplus = paid - total
   /** Remaining amount to be paid in cash. */
@@ -121,14 +126,15 @@ function addUpPayments({ payments, status, ...sale }: Amounts, cash: number) {
   const expected = `o total da venda (${sale.total}) ou o valor recebido (${fromCents(received)})`
   const notPaid = isPaid ? null : `somam ${fromCents(paid)}, mas devem somar ${expected}`
   const isTaken = (taken === total || (taken === due && surplus >= 0)) && (surplus <= 0 || surplus === change)
-  if (isTaken && taken !== total) {
+  const isTolerated = !isTaken && hasCash && isPaid && surplus >= 0
+  if (isTolerated || (isTaken && taken !== total)) {
     sums.warnings.push(
       warning('amount_received_differs', { found: fromCents(received), expected: fromCents(total + change) }),
     )
   }
   const wrong: AmountErrors = [
     ['payments', isTooLarge ? 'a soma dos pagamentos é grande demais' : notPaid],
-    ['change', isTaken ? null : 'o valor recebido menos o troco deve ser o total da venda'],
+    ['change', isTaken || isTolerated ? null : 'o valor recebido menos o troco deve ser o total da venda'],
   ]
   return { ...sums, wrong }
 }

@@ -16,13 +16,16 @@ const Payment = z.object({
   ...uploadedDetailsShape,
 })
 
+/** Integers count as their text: tills number their sales. */
+const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
+
 /**
  * Uploaded offline sale (UP-2), amounts as decimal texts. Its sums are checked later, with the payment types. Unknown
  * fields are ignored: tills of many versions upload.
  */
 export const OfflineSaleInput: z.ZodType<OfflineSale> = z
   .object({
-    offline_id: ExternalId,
+    offline_id: OfflineId,
     total: JsonMoney,
     amount_received: JsonMoney.nullish(),
     change: JsonMoney.nullish(),

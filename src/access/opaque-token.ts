@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 
 /** 256 bits: the hash needs no salt, and tokens cannot be guessed. */
 const TOKEN_BYTES = 32
@@ -7,6 +7,8 @@ const TOKEN_BYTES = 32
 interface OpaqueTokens {
   /** Creates a token, which is returned once and not stored. */
   make(): string
+  /** The token that follows another one: the same for the same token and secret, and as hard to guess. */
+  next(token: string, secret: Buffer): string
   /** Hash under which a token is stored; null if the format is wrong, which needs no lookup. */
   hashOf(token: string): Buffer | null
 }
@@ -16,6 +18,7 @@ export function opaqueTokens(prefix: string): OpaqueTokens {
   const format = new RegExp(`^${prefix}[A-Za-z0-9_-]{43}$`)
   return {
     make: () => prefix + randomBytes(TOKEN_BYTES).toString('base64url'),
+    next: (token, secret) => prefix + createHmac('sha256', secret).update(`next token\n${token}`).digest('base64url'),
     hashOf: (token) => (format.test(token) ? createHash('sha256').update(token).digest() : null),
   }
 }

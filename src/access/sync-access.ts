@@ -56,8 +56,13 @@ export interface Tokens {
    * @throws WrongShardError
    */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
-  /** Atomically replaces a live token by a new one. Null if it has ended. @throws Unavailable as `issue` */
-  renew(session: SyncSession): Promise<IssuedToken | null>
+  /**
+   * The successor of a live token: each renewal of the same token returns the same one, so that a lost answer may be
+   * asked for again. The old token ends with the first use of its successor, at the latest after ten minutes. Null if it
+   * has ended. @throws Unavailable as `issue`
+   */
+  renew(session: SyncSession, token: string): Promise<IssuedToken | null>
+  /** Ends a token, and the one that it replaces or is replaced by. */
   revoke(session: SyncSession): Promise<void>
 }
 
@@ -65,14 +70,22 @@ interface SyncSessionRow extends Omit<SyncSession, 'tokenHash'> {
   readonly move: MigrationState | null
 }
 
-/** Tokens expire after `days`; null means never. `register` registers a token by its hash before it is returned. */
-export function createTokens(pool: Pool, days: number | null, register?: RegisterLogin): Tokens {
+interface TokensOptions {
+  /** Lifetime; null means for ever. */
+  readonly days: number | null
+  /** Of the installation: successors of tokens are derived under it, and need not be stored. */
+  readonly secret: Buffer
+  /** Registers a token by its hash before it is returned. */
+  readonly register?: RegisterLogin
+}
+
+export function createTokens(pool: Pool, { days, secret, register }: TokensOptions): Tokens {
   const issued = async (
+    token: string,
     holder: Parameters<RegisterLogin>[1],
     statement: { name: string; text: string },
     values: (hash: Buffer) => unknown[],
   ) => {
-    const token = TOKENS.make()
     const hash = TOKENS.hashOf(token) as Buffer
     await register?.(hash, holder)
     const { rows } = await pool.query<{ expires_at: string | null }>({ ...statement, values: values(hash) })
@@ -82,7 +95,7 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
     async issue(holder) {
       const { userId, companyId, generation, personGeneration } = holder
       const generations = [generation, personGeneration]
-      const token = await issued(holder, ISSUE, (hash) => [
+      const token = await issued(TOKENS.make(), holder, ISSUE, (hash) => [
         hash,
         userId,
         companyId,
@@ -103,13 +116,16 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
       assertOnThisShard(found.companyId, move)
       return { tokenHash, ...found }
     },
-    async renew(session) {
-      const token = await issued(session, RENEW, (hash) => [hash, session.tokenHash, days])
-      if (!token) await assertAcceptsWrites(pool, session.companyId)
-      return token
+    async renew(session, token) {
+      const next = TOKENS.next(token, secret)
+      const renewed = await issued(next, session, RENEW, (hash) => [hash, session.tokenHash, days])
+      if (!renewed) await assertAcceptsWrites(pool, session.companyId)
+      return renewed
     },
     async revoke({ tokenHash }) {
       await pool.query({ ...REVOKE, values: [tokenHash] })
+      // A statement of its own sees the successor of a concurrent renewal, which the first one has waited for.
+      await pool.query({ ...REVOKE_RELATED, values: [tokenHash] })
     },
   }
 }
@@ -129,11 +145,15 @@ const ISSUE = {
 }
 
 /**
- * Records the last use once in five minutes, and a new version at once; accurate enough to tell which tills are in use.
+ * Ends the token that this one has replaced. Records the last use once in five minutes, and a new version at once;
+ * accurate enough to tell which tills are in use.
  */
 const FIND = {
   name: 'find_sync_session',
-  text: `with ${DATABASE_CLOCK}, used as (
+  text: `with ${DATABASE_CLOCK}, replaced as (
+           update ops.sync_tokens former set revoked_at = clock.now from clock, ops.sync_tokens t
+           where t.hash = $1 and ${LIVE} and former.hash = t.replaces and former.revoked_at is null
+         ), used as (
            update ops.sync_tokens t set last_used_at = clock.now, till_version = coalesce($3::text, t.till_version) from clock
            where t.hash = $1 and ${LIVE}
              and (t.last_used_at < clock.now - interval '5 minutes' or $3::text is not null and $3::text is distinct from t.till_version)
@@ -149,24 +169,38 @@ const FIND = {
          join ops.ledgers l on l.company_id = t.company_id`,
 }
 
+/** A till that got no answer repeats a renewal within this time. */
+const REPLACED_LIVES = "interval '10 minutes'"
+
 /**
- * Of two concurrent renewals the second waits for the row lock and then finds the token revoked. The new token keeps
- * the generations of the old one (TOKEN-6).
+ * Of two concurrent renewals the second waits for the row lock, and then finds the successor of the first. A used
+ * successor has ended the old token. The new token keeps the generations of the old one (TOKEN-6).
  */
 const RENEW = {
   name: 'renew_sync_token',
   text: `with ${DATABASE_CLOCK}, old as (
-           update ops.sync_tokens t set revoked_at = clock.now from clock, users u, ops.persons p
+           update ops.sync_tokens t set replaced_at = coalesce(t.replaced_at, clock.now),
+             expires_at = least(t.expires_at, coalesce(t.replaced_at, clock.now) + ${REPLACED_LIVES})
+           from clock, users u, ops.persons p
            where t.hash = $2 and ${LIVE} and ${acceptsWrites('t.company_id')} and ${OF_PERSON}
            returning t.user_id, t.company_id, t.generation, t.person_generation, clock.now
          )
-         ${INSERT} select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3) from old
+         insert into ops.sync_tokens as t (hash, user_id, company_id, generation, person_generation, created_at, last_used_at, expires_at, replaces)
+         select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3), $2 from old
+         on conflict (hash) do update set last_used_at = t.last_used_at where t.revoked_at is null
          returning expires_at`,
 }
 
 const REVOKE = {
   name: 'revoke_sync_token',
   text: `update ops.sync_tokens set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
+}
+
+const REVOKE_RELATED = {
+  name: 'revoke_related_sync_tokens',
+  text: `update ops.sync_tokens related set revoked_at = clock_timestamp() from ops.sync_tokens t
+         where t.hash = $1 and related.company_id = t.company_id and related.user_id = t.user_id and related.revoked_at is null
+           and (related.hash = t.replaces or related.replaces = t.hash)`,
 }
 
 /** Tills of a logged-in user. */
@@ -186,6 +220,7 @@ const CONTACTS = {
            (array_agg(t.till_version order by t.last_used_at desc))[1] as version
          from ops.sync_tokens t
          where t.company_id = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
+           and t.replaced_at is null
          group by t.user_id order by max(t.last_used_at) desc limit $2`,
 }
 

@@ -1,14 +1,11 @@
 import type { WebhookEvent } from '#events/webhooks.ts'
-import { type AsOfCore, revisionBefore } from '#integrity/audit/as-of.ts'
-import { type Load, withRowsAfter } from '#integrity/audit/rows-after.ts'
+import { revisionBefore } from '#integrity/audit/as-of.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { SearchPage } from '#ledger/port.ts'
-import { pickNewest, search, searchOpened } from '#ledger/reading.ts'
+import { search, searchOpened } from '#ledger/reading.ts'
 import { createFairShareLimiter, type LimiterFigures } from '#lib/fair-share-limiter.ts'
 import type { LiveUpdates } from '#live/updates.ts'
-import type { PoolOf } from '#postgres/shared-pool.ts'
-import { withPaymentLinks } from '#projections/payment-links.ts'
-import { type OutboundMessage, renderMessages } from '#webhooks/messages.ts'
+import { type LedgerMessagesCore, renderLedgerMessages } from '#webhooks/ledger-messages.ts'
 import { mayBeOutbound } from '#webhooks/outbound.ts'
 
 /** Maximum of streams per process and per company (FEED-11). */
@@ -62,12 +59,8 @@ export interface EventFeed extends LimiterFigures {
   revisionBefore(companyId: number, time: string): Promise<number>
 }
 
-interface FeedCore extends AsOfCore {
-  readonly poolOf: PoolOf
-}
-
 /** Reads new events of a company once for all streams that keep up. */
-export function createEventFeed({ live, ...core }: FeedCore & { readonly live: LiveUpdates }): EventFeed {
+export function createEventFeed({ live, ...core }: LedgerMessagesCore & { readonly live: LiveUpdates }): EventFeed {
   const places = createFairShareLimiter(STREAMS, STREAMS_OF_COMPANY)
   const reads = new Map<string, Promise<FeedPage>>()
 
@@ -92,7 +85,10 @@ export function createEventFeed({ live, ...core }: FeedCore & { readonly live: L
   }
 }
 
-async function find(core: FeedCore, { companyId, after, head, opened, messages }: FeedQuery): Promise<FeedPage> {
+async function find(
+  core: LedgerMessagesCore,
+  { companyId, after, head, opened, messages }: FeedQuery,
+): Promise<FeedPage> {
   const stream = streamOf(companyId)
   const limit = messages ? MESSAGES_OF_A_READ : EVENTS_OF_A_READ
   const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit }
@@ -103,36 +99,14 @@ async function find(core: FeedCore, { companyId, after, head, opened, messages }
     const { subject, type } = JSON.parse(json) as Envelope
     return { revision, json, subject, type }
   })
-  const messagesByRevision = messages && (await messagesAmong(core, companyId, events, head))
+  const outbound = messages ? events.filter(({ type }) => mayBeOutbound(type)).map(({ revision }) => revision) : []
+  const rendered = await renderLedgerMessages(core, companyId, outbound, head)
   const frameOf = ({ revision, json }: (typeof events)[number]): Buffer | null => {
-    if (!messages || !messagesByRevision) return frame(revision, json)
-    const allowed = (messagesByRevision.get(revision) ?? []).filter(({ event }) => messages.isAllowed(event))
+    if (!messages) return frame(revision, json)
+    const allowed = (rendered.get(revision)?.messages ?? []).filter(({ event }) => messages.isAllowed(event))
     return allowed.length === 0 ? null : frame(revision, `${json.slice(0, -1)},"messages":${JSON.stringify(allowed)}}`)
   }
   return { ...found, events: events.map((event) => ({ ...event, frame: frameOf(event) })) }
 }
 
 const frame = (revision: number, json: string): Buffer => Buffer.from(`id: ${revision}\ndata: ${json}\n\n`)
-
-/** Messages of the events, by revision. */
-async function messagesAmong(
-  core: FeedCore,
-  companyId: number,
-  events: readonly Omit<FeedEvent, 'frame'>[],
-  head: number,
-): Promise<ReadonlyMap<number, readonly OutboundMessage[]>> {
-  const outbound = events.filter(({ type }) => mayBeOutbound(type)).map(({ revision }) => revision)
-  // The next event may affect the message of an event.
-  const revisions = [...new Set(outbound.flatMap((revision) => [revision, Math.min(revision + 1, head)]))]
-  const newest = new Map<number, Envelope>()
-  for await (const event of pickNewest(core, streamOf(companyId), revisions)) newest.set(event.revision, event)
-  const model = withPaymentLinks(core.model, core.paymentLinks)
-  const messagesByRevision = new Map<number, readonly OutboundMessage[]>()
-  for (const revision of outbound) {
-    const event = newest.get(revision) as Envelope
-    const next = newest.get(revision + 1) ?? null
-    const read = (load: Load) => renderMessages(model, event, next, load)
-    messagesByRevision.set(revision, (await withRowsAfter(core, companyId, revision, read)) ?? [])
-  }
-  return messagesByRevision
-}

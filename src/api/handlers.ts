@@ -234,10 +234,12 @@ async function answerOperation(
   request: Request,
   response: Response,
 ): Promise<void> {
-  const { poolOf, newId, deliveryNotifier } = context
+  const { poolOf, feed, newId, deliveryNotifier } = context
   parseQuery(NO_QUERY, request.query)
   const key = keyOf(request, false)
-  const body = parse(route.body ?? NO_BODY, request.body)
+  const sent = parse(route.body ?? NO_BODY, request.body)
+  const body: unknown = (await route.resolve?.(sent, { feed, caller: callerOf(response) })) ?? sent
+  if (isRefusal(body as object | null)) throw problemOf(body as Refusal)
   const idempotency = await idempotencyOf(key, request, response, context)
   const params = request.params as Params
   const { companyId, guard } = actingOf(response)

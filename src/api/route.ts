@@ -161,6 +161,8 @@ export interface OperationRoute<B = unknown> extends Common {
   readonly body?: z.ZodType<B>
   readonly example?: object
   readonly refusals?: readonly RefusalCode[]
+  /** Reads what the body refers to, before the transaction: inside it nothing may wait for a second connection. */
+  resolve?(body: B, context: Pick<StreamContext<never>, 'feed' | 'caller'>): Promise<B | Refusal>
   /** JSON text of the answer's `data`. Null if the path names no possible record. */
   operate(operating: OperationContext, call: OperationCall<B>): Promise<string | Refusal> | null
 }

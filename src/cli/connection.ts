@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { isAbsolute, relative } from 'node:path'
 import { type Addresses, addressesOf, type Config, configOf, readConfig } from '#config/config.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
@@ -81,13 +82,24 @@ interface OpenPostgres {
   stop(): Promise<void>
 }
 
+/** DATA_DIR has no installation. A command makes none: it would be a second one beside that of the service (OPS-154). */
+export class NoInstallation extends Error {
+  constructor(dataDir: string) {
+    const inside = relative(process.cwd(), dataDir)
+    const shown = inside === '' || inside.startsWith('..') || isAbsolute(inside) ? dataDir : `./${inside}`
+    super(`no installation in ${shown}; set DATA_DIR or start the service`)
+  }
+}
+
 /** The database in DATABASE_URL, or the embedded one: that of a running service or, without one, of this command. */
 async function openPostgres(config: Config): Promise<OpenPostgres> {
-  const [{ startEmbedded }, { assertSupported: assertFit }] = await Promise.all([
+  const [{ startEmbedded }, { hasCluster }, { assertSupported: assertFit }] = await Promise.all([
     import('#postgres/embedded.ts'),
+    import('#postgres/cluster.ts'),
     import('#postgres/requirements.ts'),
   ])
   const { DATABASE_URL, DATABASE_OWNER_URL, DATA_DIR } = config
+  if (DATABASE_URL === undefined && !hasCluster(DATA_DIR)) throw new NoInstallation(DATA_DIR)
   const starting = DATABASE_URL === undefined ? startEmbedded({ dataDir: DATA_DIR, kind: 'command' }) : null
   const stop = async () => (await starting)?.stop()
   if (starting)

@@ -12,6 +12,7 @@ export const verbs: Verbs<'demo'> = {
   demo: {
     async run(context, { url, key }) {
       const base = url ?? context.config.PUBLIC_URL
+      const { store: events } = await context.core()
       const known = key === undefined ? await demoCompany(context.config) : null
       const narrator = createNarrator(base, key ?? known?.api_key ?? '', process.stdout)
       const me = await narrator.get('Show the company and limits of the API key', '/me', whoLine)
@@ -19,7 +20,6 @@ export const verbs: Verbs<'demo'> = {
       if (known) await tellWebhook(narrator, known.user)
       const store = known?.store
       if (store) await withSandbox(context.config, store, (sandbox) => tellOrder(narrator, store, sandbox))
-      const { store: events } = await context.core()
       narrator.say(`The ledger of ${me.body.data.company.name}, last events`)
       await showLedger(narrator, events.read(streamOf(me.body.data.company.id), 0))
       return undefined

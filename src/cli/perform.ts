@@ -9,7 +9,7 @@ import { isOutage } from '#postgres/outage.ts'
 import { MigrationRefused } from '#sharding/migration/migration-refused.ts'
 import type { FlagValues } from './arguments.ts'
 import { COMMANDS, type Name } from './commands.ts'
-import { createContext } from './connection.ts'
+import { createContext, NoInstallation } from './connection.ts'
 import { load } from './load.ts'
 import { formatAsText } from './output.ts'
 import { withSecrets } from './secrets.ts'
@@ -56,6 +56,7 @@ function problemOf(error: unknown): PrintedProblem {
   if (error instanceof RequestRefused) return { code: error.code, message: error.message, details: error.details }
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
+  if (error instanceof NoInstallation) return { code: 'no_installation', message }
   if (error instanceof WrongMasterKey) return { code: 'wrong_master_key', message }
   if (error instanceof UnsupportedPostgres) return { code: 'unfit_postgres', message }
   if (error instanceof MigrationRefused) return { code: 'move_refused', message }

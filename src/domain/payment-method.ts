@@ -1,4 +1,7 @@
-/** Methods that settle an account (ACCT-10). Sales use the payment types of each subscriber instead. */
+/**
+ * Documented methods that settle an account; a settlement takes any other text too (ACCT-10). Sales use the payment
+ * types of each subscriber instead.
+ */
 export const PAYMENT_METHODS = [
   'cash',
   'pix',
@@ -10,7 +13,7 @@ export const PAYMENT_METHODS = [
   'other',
 ] as const
 
-export type PaymentMethod = (typeof PAYMENT_METHODS)[number]
+type PaymentMethod = (typeof PAYMENT_METHODS)[number]
 
 /** Portuguese names. */
 export const PAYMENT_METHOD_NAMES: Readonly<Record<PaymentMethod, string>> = {
@@ -23,3 +26,7 @@ export const PAYMENT_METHOD_NAMES: Readonly<Record<PaymentMethod, string>> = {
   check: 'Cheque',
   other: 'Outro',
 }
+
+/** Portuguese name of a method; other texts are names themselves. */
+export const paymentMethodName = (method: string): string =>
+  Object.hasOwn(PAYMENT_METHOD_NAMES, method) ? PAYMENT_METHOD_NAMES[method as PaymentMethod] : method

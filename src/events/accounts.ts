@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { date, eventType, id, instant, money, personal, text } from './define.ts'
 
 /** Origin of an account; the sale manages a `sale` one (a sale on credit made it). */
@@ -27,7 +26,8 @@ const settlement = {
   paid_at: instant,
   /** Day of `paid_at` in the company's time zone. */
   settled_on: date,
-  payment_method: z.enum(PAYMENT_METHODS),
+  /** A code of /finance/payment-methods, or a text of the client. */
+  payment_method: text,
 }
 
 const origin = { origin: z.enum(ACCOUNT_ORIGINS), sale_id: id.nullable() }

@@ -35,6 +35,32 @@ const ofPayment = z.object({
 
 const dataIdOf = z.object({ data: z.object({ id: DataId }) })
 
+/**
+ * The provider's older format (IPN), which has the payment in the query: `topic` and `id`, or `type` and `data.id`. It
+ * has no signature and is not processed, but is answered 200: else the provider repeats it for days.
+ */
+export interface IpnNotification {
+  readonly type: 'ipn'
+}
+
+const IPN_NAMES: readonly (readonly [type: string, id: string])[] = [
+  ['topic', 'id'],
+  ['type', 'data.id'],
+]
+
+const isIpnQuery = (query: URLSearchParams): boolean =>
+  IPN_NAMES.some(
+    ([type, id]) => /^[\w.-]{1,100}$/.test(query.get(type) ?? '') && DataId.safeParse(query.get(id)).success,
+  )
+
+/** A body of the same format. A webhook has more fields: it is processed, whatever its query repeats. */
+const anyId = z.union([z.number(), z.string()])
+const ipnBody = z.union([
+  z.strictObject({ topic: boundedText(100), id: anyId.optional(), resource: z.string().optional() }),
+  z.strictObject({ type: boundedText(100), data: z.strictObject({ id: anyId }) }),
+  z.strictObject({ type: boundedText(100), 'data.id': anyId }),
+])
+
 /** Deeper than any real notification; bounds what readers of the log must handle. */
 const MAX_DEPTH = 32
 
@@ -43,12 +69,17 @@ export interface Payload {
   /** JSON text for the log: the body, or a JSON string that contains it if it is not JSON. */
   readonly text: string
   /** Parsed content, or the problem: malformed_json, invalid_notification. */
-  readonly told: NotifiedPayment | Problem
+  readonly told: NotifiedPayment | IpnNotification | Problem
 }
 
-export function payloadOf(bytes: Buffer): Payload {
+/** Content of a notification; `search` is the query of its URL. */
+export function payloadOf(bytes: Buffer, search: string): Payload {
   const body = bytes.toString('utf8')
   const value = parsed(bytes, body)
+  const query = new URLSearchParams(search)
+  const isEmpty = body.trim() === ''
+  if (isIpnQuery(query) && (isEmpty || ipnBody.safeParse(value).success))
+    return { text: isEmpty ? JSON.stringify(Object.fromEntries(query)) : body, told: { type: 'ipn' } }
   return {
     text: value === undefined ? JSON.stringify(body) : body,
     told: value === undefined ? new Problem('malformed_json') : toldBy(value),

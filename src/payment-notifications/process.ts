@@ -11,7 +11,7 @@ import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.t
 import { accountAt } from '#payments/store-account.ts'
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
-import type { Payload } from './payload.ts'
+import type { IpnNotification, NotifiedPayment, Payload } from './payload.ts'
 
 /** Responses in Portuguese, visible in the provider's panel and the log. */
 const MESSAGES = {
@@ -20,6 +20,7 @@ const MESSAGES = {
   repeated: 'Notificação repetida: ela já foi tratada.',
   stale: 'Notificação atrasada: o pagamento já passou deste estado.',
   ignored: 'Estado de pagamento desconhecido: nada foi alterado.',
+  ipn: 'Notificações IPN não são processadas: só as do tipo webhook.',
   otherType: 'Só notificações do tipo "payment" são processadas.',
   otherMode: 'O modo da notificação (live_mode) não é o da loja.',
 } as const
@@ -60,9 +61,9 @@ export async function findSender(
   const store = storeAlias === null ? null : await findStore(pool, vault, storeAlias)
   if (!store?.enabled) return { store: null, isSigned: false, key: null }
   const { notificationSecret: secret } = store
-  if (secret === null || payload.told instanceof Problem) return { store, isSigned: false, key: null }
-  if (!isSigned({ dataId: payload.told.dataId, signature, requestId }, secret))
-    return { store, isSigned: false, key: null }
+  const { told } = payload
+  if (secret === null || told instanceof Problem || isIpn(told)) return { store, isSigned: false, key: null }
+  if (!isSigned({ dataId: told.dataId, signature, requestId }, secret)) return { store, isSigned: false, key: null }
   const key = ownKey(`notificacao:${storeAlias}:${digest(requestId ?? signature ?? '')}`)
   return { store, isSigned: true, key }
 }
@@ -77,6 +78,8 @@ interface Received {
   /** Request id of this service. */
   readonly requestId: string
 }
+
+const isIpn = (told: NotifiedPayment | IpnNotification): told is IpnNotification => !('dataId' in told)
 
 /** Notification with response 200. */
 interface Processed {
@@ -99,6 +102,7 @@ export async function processNotification(context: Processing, received: Receive
   const { told } = payload
   if (told instanceof Problem) throw told
   if (!sender.store) throw new Problem('not_found')
+  if (isIpn(told)) return ipnIgnored(orderId)
   // A store with a secret requires signatures; without one, only the fetch protects.
   if (sender.store.isSigning && !sender.isSigned) throw new Problem('invalid_signature')
   const order = orderId === null ? null : await findNotifiedOrder(context.pool, sender.store, orderId)
@@ -140,6 +144,12 @@ async function fetchPayment(
   return payment
 }
 
+/** Says nothing about the order: it is not looked up, because the notification is unsigned (RCV-42). */
+function ipnIgnored(orderId: number | null): Processed {
+  if (orderId === null) throw new Problem('not_found')
+  return ignored({ id: orderId, status: 'ignored' }, MESSAGES.ipn)
+}
+
 /** @throws Problem: its signature covers a payment and a request, which were another order's. */
 function takenElsewhere(): never {
   throw new Problem('invalid_notification')
@@ -150,7 +160,7 @@ const repeated = ({ id, status }: NotifiedOrder): Processed => ({
   body: { processed: true, order_id: id, status, message: MESSAGES.repeated },
 })
 
-const ignored = ({ id, status }: NotifiedOrder, message: string): Processed => ({
+const ignored = ({ id, status }: { readonly id: number; readonly status: string }, message: string): Processed => ({
   outcome: 'ignored',
   body: { processed: false, order_id: id, status, message },
 })

@@ -1,5 +1,5 @@
 import express, { type Request, type Response, type Router } from 'express'
-import type { AddressLimit } from '#access/minute-limit.ts'
+import { type AddressLimit, type MinuteLimit, networkOf } from '#access/minute-limit.ts'
 import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
 import {
@@ -19,7 +19,7 @@ import { type NotificationOutcomeRecord, recordArrival, recordConclusion } from 
 import { type Payload, payloadOf } from './payload.ts'
 import { findSender, type NotificationSender, type Processing, processNotification } from './process.ts'
 
-/** Limit per IP address (RCV-10). */
+/** Limit per IP address of unsigned notifications, and per store and IP address of signed ones (RCV-10, RCV-21). */
 export const NOTIFICATIONS_PER_MINUTE = 60
 
 /** Below /webhook. */
@@ -31,6 +31,8 @@ const MAX_BODY_BYTES = 8_192
 export interface NotificationOptions extends Processing {
   /** Limit per IP address; NOTIFICATIONS_PER_MINUTE in production. */
   readonly notificationLimit: AddressLimit
+  /** Limit of signed notifications per store and IP address; the same number. */
+  readonly signedNotificationLimit: MinuteLimit
   /** Called with the outcome of each notification. */
   readonly onNotified?: ((outcome: NotificationOutcomeRecord['outcome']) => void) | undefined
   /** Memory budget for notification bodies. */
@@ -75,7 +77,8 @@ function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Pro
     }
     parse(request, response, (error?: unknown) => {
       const { type } = (error ?? {}) as { type?: string }
-      if (error === undefined) resolve(payloadOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)))
+      if (error === undefined)
+        resolve(payloadOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0), searchOf(request)))
       else if (type === 'entity.too.large') resolve(tooLarge(MAX_BODY_BYTES))
       else if (type === 'encoding.unsupported') resolve(new Problem('unsupported_media_type'))
       else if (type === 'request.aborted' || !request.complete) reject(error)
@@ -84,9 +87,24 @@ function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Pro
   })
 }
 
+const searchOf = ({ originalUrl }: Request): string => originalUrl.split('?').slice(1).join('?')
+
+/** Counts a notification with a signature: a valid one by store and address, a wrong one by address. */
+async function countSigned(
+  options: NotificationOptions,
+  request: Request,
+  { isSigned, store }: NotificationSender,
+): Promise<Problem | null> {
+  if (!isSigned || !store) return countAddress(options, request)
+  const { ip = '' } = request
+  const counted = await options.signedNotificationLimit.consume(`${store.alias} ${networkOf(ip)}`)
+  return counted.limited ? limited(counted) : null
+}
+
 /**
  * Counts, stores, processes, responds, and stores the response. The provider uses few IP addresses for many shops, so
- * signed notifications do not count (RCV-21).
+ * signed notifications count for their store only: strangers take nothing from them (RCV-21). What is refused is stored,
+ * and the sweep polls the payment.
  */
 async function receive(options: NotificationOptions, request: Request, response: Response): Promise<void> {
   const startedAt = performance.now()
@@ -105,7 +123,7 @@ async function receive(options: NotificationOptions, request: Request, response:
       ? UNKNOWN_SENDER
       : await findSender(options, { storeAlias, payload: body, signature, providerRequestId })
   const { isSigned } = sender
-  const refused = tooMany ?? (signature !== undefined && !isSigned ? await countAddress(options, request) : null)
+  const refused = tooMany ?? (signature === undefined ? null : await countSigned(options, request, sender))
   const payload = body instanceof Problem ? null : body.text
   const about = { storePath, orderPath, orderId, requestId, payload }
   const kept = await recordArrival(options.pool, { ...about, isSigned, isLimited: refused !== null })

@@ -210,7 +210,7 @@ function newPayment(
     installments: token ? (installments ?? 1) : undefined,
     expiresInMinutes: expiresInMinutes ?? undefined,
     description: `Pedido ${order.external_id ?? order.id}`,
-    notificationUrl: `${publicUrl}/webhook/paymentprovider/${order.store_alias}/${order.id}`,
+    notificationUrl: `${publicUrl}/webhook/paymentprovider/${order.store_alias}/${order.id}?source_news=webhooks`,
   }
 }
 

@@ -51,6 +51,9 @@ export async function prepareCluster(dataDir: string, { sync }: { sync: boolean 
   return { dataDir: root, directory, password, binaries, options }
 }
 
+/** Whether `dataDir` has a cluster, without creating anything. */
+export const hasCluster = (dataDir: string): boolean => isInitialised(join(dataDir, 'postgres'))
+
 const isInitialised = (directory: string): boolean => existsSync(join(directory, 'PG_VERSION'))
 
 /** initdb writes to a draft that is renamed when complete, so an interrupted run leaves nothing that looks complete. */

@@ -7,9 +7,16 @@ import type { Transaction } from '#postgres/transaction.ts'
  * except those about the catalog.
  */
 export async function eraseMessages(tx: Transaction, companyId: number, redaction: TextErasure): Promise<void> {
+  await tx.query(COUNT_ERASURE, [companyId])
   const texts = { find: FIND_MESSAGES, write: WRITE_MESSAGES, first: '00000000-0000-0000-0000-000000000000' }
   const ids = await eraseTexts(tx, companyId, texts, redaction)
   if (ids.length > 0) await tx.query(FORGET_RESPONSES, [companyId, ids])
+}
+
+/** A replay reads its next messages outside of the ledger's lock: it reads them again after an erasure. */
+const COUNT_ERASURE = {
+  name: 'count_erasure_in_replays',
+  text: `update webhook_replays set erasures = erasures + 1 where company_id = $1 and status = 'running'`,
 }
 
 const FIND_MESSAGES = {

@@ -11,9 +11,9 @@ import { customerIn, erasedSale } from '#privacy/refused-sale-erasure.ts'
 export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
 
 export interface RecordedSale {
-  /** As sent; null if it was not text. */
+  /** As sent, a number as its text; null if it was neither. */
   readonly offline_id: string | null
-  readonly status: 'created' | 'duplicate'
+  readonly status: 'created' | 'cancelled' | 'duplicate'
   readonly sale_id: number
   /** Absent if empty. */
   readonly warnings?: readonly object[]

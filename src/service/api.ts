@@ -105,7 +105,7 @@ function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer |
     sessions: createSessions(pool, (error) => log('the use of a session could not be noted', error), {
       limits: panelLimitsOf(config),
     }),
-    tokens: createTokens(pool, config.SYNC_TOKEN_DAYS ?? null),
+    tokens: createTokens(pool, { days: config.SYNC_TOKEN_DAYS ?? null, secret: core.requestSecret }),
   }
 }
 
@@ -161,6 +161,7 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
     calls: createMinuteLimit({ perMinute: config.SYNC_QUOTA_PER_MINUTE }),
     ...openShared(metrics),
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    signedNotificationLimit: createMinuteLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,

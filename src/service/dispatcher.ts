@@ -27,6 +27,7 @@ export function startDispatcher({
 }: SharedServices): RunningRole {
   const webhooks = startWebhooks({
     databaseUrl,
+    core,
     vault: core.vault,
     readSchemas: readSchemasOf(core.model),
     notifier: core.deliveryNotifier,

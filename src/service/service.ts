@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Addresses, Config } from '#config/config.ts'
+import { type Addresses, type Config, readConfig } from '#config/config.ts'
 import { type ListeningServer, startListening } from '#http/server.ts'
 import { newId } from '#lib/ids.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
@@ -79,7 +79,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       app.open(shards.health, isApi ? shards.serve() : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'service started')
-      if (isApi) welcome(config.PUBLIC_URL, demoFile)
+      if (isApi) welcome(config, demoFile)
     },
     async stop() {
       stopping = true
@@ -108,19 +108,33 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN, TLS_CERT_FILE, TLS_KEY_FILE }
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
 
-/** Printed once the service answers: addresses and first steps. */
-function welcome(baseUrl: string, demoFile: string | null): void {
+/** A word of a shell command, quoted if it has to be. */
+const shellWord = (text: string): string => (/^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+
+/** `npm run -s demo` with the settings that another terminal does not have; of a database, only that it is needed. */
+function demoCommand({ DATA_DIR, DATABASE_URL, PUBLIC_URL }: Config): string {
+  const usual = readConfig({})
+  const settings = DATA_DIR === usual.DATA_DIR ? '' : `DATA_DIR=${shellWord(DATA_DIR)} `
+  const flags = PUBLIC_URL === usual.PUBLIC_URL ? '' : ` -- --url ${shellWord(PUBLIC_URL)}`
+  const database = DATABASE_URL === undefined ? '' : 'with the DATABASE_URL of the service: '
+  return `${settings}npm run -s demo${flags}          # ${database}the main job`
+}
+
+/** Printed once the service answers: addresses and first steps, as commands for another terminal (OPS-155). */
+function welcome(config: Config, demoFile: string | null): void {
+  const { PUBLIC_URL: baseUrl } = config
   const lines = ['', `  Tillbook answers on ${baseUrl}`, '']
   if (demoFile !== null) {
+    const readKey = `node -p 'JSON.parse(fs.readFileSync(process.argv[1])).companies[0].api_key' ${shellWord(demoFile)}`
     lines.push(
       `  Demo companies, their API keys and users: ${demoFile}`,
       `  The panel, for their users: ${baseUrl}/painel`,
       '',
       '  Try, in another terminal:',
-      `    KEY=$(node -p "JSON.parse(require('fs').readFileSync('${demoFile}')).companies[0].api_key")`,
-      `    curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/api/v1/me`,
+      `    KEY=$(${readKey})`,
+      `    curl -s -H "Authorization: Bearer $KEY" ${shellWord(`${baseUrl}/api/v1/me`)}`,
       `    curl -s -H "Authorization: Bearer $KEY" '${baseUrl}/api/v1/catalog/items?limit=3'`,
-      '    npm run -s demo          # the main job, step by step: a sale, its replay, an order paid on its page, the ledger',
+      `    ${demoCommand(config)}, step by step: a sale, its replay, an order paid on its page, the ledger`,
       '',
     )
   }

@@ -38,7 +38,7 @@ interface ShardAccess extends Pick<ShardedAccess, 'sessions' | 'tokens' | 'invit
 }
 
 interface AccessOptions extends PersonDirectory {
-  readonly shards: Shards<{ readonly pool: Pool; readonly writer: Writer }>
+  readonly shards: Shards<{ readonly pool: Pool; readonly writer: Writer; readonly requestSecret: Buffer }>
   readonly mailer: Mailer | null
   readonly publicUrl: string
   /** Lifetime of till tokens; null if they end only by logout. */
@@ -66,7 +66,11 @@ export function createShardedAccess(options: AccessOptions): ShardedAccess {
         register: registerLoginOf(options, shard, 'session'),
         limits: options.panelLimits,
       }),
-      tokens: createTokens(shard.pool, options.tokenDays, registerLoginOf(options, shard, 'sync_token')),
+      tokens: createTokens(shard.pool, {
+        days: options.tokenDays,
+        secret: shard.requestSecret,
+        register: registerLoginOf(options, shard, 'sync_token'),
+      }),
       invitations: createInvitations({ ...shard, login, people, mailer, publicUrl }),
     }
     made.set(shard, access)
@@ -176,11 +180,8 @@ const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
   issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),
   find: (token, tillVersion) =>
     ofKey('sync_token', TILL_TOKENS.hashOf(token), ({ tokens }) => tokens.find(token, tillVersion)),
-  async renew(session) {
-    const renewed = await ofCompany(session.companyId, ({ tokens }) => tokens.renew(session))
-    if (renewed) await release('sync_token', session.tokenHash)
-    return renewed
-  },
+  // The old token still lives: the sweep removes its entry.
+  renew: (session, token) => ofCompany(session.companyId, ({ tokens }) => tokens.renew(session, token)),
   async revoke(session) {
     await ofCompany(session.companyId, ({ tokens }) => tokens.revoke(session))
     await release('sync_token', session.tokenHash)

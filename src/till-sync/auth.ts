@@ -85,11 +85,11 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
     {
       method: 'post',
       path: '/auth/refresh',
-      async handle(_request, response) {
+      async handle(request, response) {
         const session = tillSessionOf(response)
         const granted = await login.grants.consume(`${session.companyId}/${session.userId}`)
         if (granted.limited) throw limited(granted)
-        const token = await tokens.renew(session)
+        const token = await tokens.renew(session, bearer(request) ?? '')
         if (!token) throw new Problem('invalid_token')
         sendToken(response, TOKEN_RENEWED, token, userOf(session))
       },

@@ -7,7 +7,7 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
-import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
+import { type Invocation, invoke, isRefusal, type OutcomeKind } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { CommandResult } from '#ledger/write/answer.ts'
 import { asUser, runList } from '#ledger/write/run.ts'
@@ -126,7 +126,7 @@ type Counts = Record<SaleResult['status'], number>
 
 /** JSON text of the answer in UTF-8, composed in slices: 1,000 sales may have 100,000 errors and warnings. */
 async function composeAnswer(results: readonly SaleResult[], slices: () => Promise<void>): Promise<Buffer> {
-  const counts: Counts = { created: 0, duplicate: 0, resolved: 0, error: 0 }
+  const counts: Counts = { created: 0, cancelled: 0, duplicate: 0, resolved: 0, error: 0 }
   const pieces: ByteRange[] = []
   for (const [position, result] of results.entries()) {
     await slices()
@@ -142,11 +142,14 @@ async function composeAnswer(results: readonly SaleResult[], slices: () => Promi
   return toBytes(`${head.slice(0, -1)},"results":[`, pieces, ']}')
 }
 
+/** An upload that changes a recorded sale cancels it (UP-16). */
+const RECORDED: Partial<Record<OutcomeKind, RecordedSale['status']>> = { created: 'created', updated: 'cancelled' }
+
 function recordedResult(sale: unknown, { outcome, subject, remarks }: Exclude<CommandResult, Refusal>): RecordedSale {
   const { warnings } = remarks as { warnings: readonly OfflineSaleWarning[] }
   return {
     offline_id: offlineIdOf(sale),
-    status: outcome === 'created' ? 'created' : 'duplicate',
+    status: RECORDED[outcome] ?? 'duplicate',
     sale_id: parseSubject(subject).id,
     ...(warnings.length > 0 ? { warnings: warnings.map(shownWarning) } : {}),
   }
@@ -162,15 +165,16 @@ const refusedResult = (sale: unknown, refusal: Refusal): RefusedUpload => ({
 
 function offlineIdOf(sale: unknown): string | null {
   const id = (sale as { offline_id?: unknown } | null)?.offline_id
-  return typeof id === 'string' ? printable(id) : null
+  return typeof id === 'string' || Number.isSafeInteger(id) ? printable(String(id)) : null
 }
 
 const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
 
 /** One sentence with the counts of an upload (UP-1). */
-function uploadMessage({ created, duplicate, resolved, error }: Counts): string {
-  const processed = created + duplicate + resolved + error
+function uploadMessage({ created, cancelled, duplicate, resolved, error }: Counts): string {
+  const processed = created + cancelled + duplicate + resolved + error
   const parts = [`${created} registrada${created === 1 ? '' : 's'}`]
+  if (cancelled > 0) parts.push(`${cancelled} cancelada${cancelled === 1 ? '' : 's'}`)
   if (duplicate > 0) parts.push(`${duplicate} já enviada${duplicate === 1 ? '' : 's'} antes`)
   if (resolved > 0) parts.push(`${resolved} resolvida${resolved === 1 ? '' : 's'} no painel`)
   parts.push(`${error} com erro`)
@@ -227,7 +231,7 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
       return { code, message, total: Number(found), expected_total: Number(expected) }
     }
     case 'amount_received_differs': {
-      const message = `O valor recebido, ${found}, não é o de todos os pagamentos, ${expected}.`
+      const message = `O valor recebido, ${found}, não confere: com o total e o troco seria ${expected}.`
       return { code, message, amount_received: Number(found), expected_amount: Number(expected) }
     }
     case 'customer_unknown':

@@ -56,9 +56,21 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
 }
 
 const TOLD_OF_PERSONS: readonly string[] = ['PersonForgotten', 'PersonForgettingQueued']
+const OF_PERSONS: readonly WebhookEvent[] = [
+  'customer.forgotten',
+  'customer.updated',
+  'supplier.forgotten',
+  'supplier.updated',
+]
 
 /** Whether events of a type can be outbound. */
 export const mayBeOutbound = (type: string): boolean => Object.hasOwn(OUTBOUND, type) || TOLD_OF_PERSONS.includes(type)
+
+/** Types of events that can have one of the wanted outbound events. */
+export function outboundTypes(isWanted: (name: WebhookEvent) => boolean): string[] {
+  const types = Object.entries(OUTBOUND).flatMap(([type, names]) => (names.some(isWanted) ? [type] : []))
+  return OF_PERSONS.some(isWanted) ? [...types, ...TOLD_OF_PERSONS] : types
+}
 
 /**
  * The outbound events of a ledger event; `next` is the following one. A request that changes price and stock writes two

@@ -1,17 +1,18 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from 'pg'
 import { recordsEvents } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
 import { type OperationContext, operate } from '#ledger/write/operation.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
-import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
+import { type Endpoint, findEndpoint } from './deliveries.ts'
+import type { LedgerMessagesCore } from './ledger-messages.ts'
+import { cutPortion, queuePortion, type ReplayPortion, readPortion, type StepLimits } from './replay-messages.ts'
 
 /** Bounds of replays: per step, pending, and per day (HOOK-42). */
-export interface ReplayLimits {
-  /** Deliveries queued, and messages scanned, per step: the company's commands wait for a step. */
-  readonly stepDeliveries: number
-  readonly stepLooks: number
+export interface ReplayLimits extends StepLimits {
   /** Pending deliveries of any origin at which a replay pauses. */
   readonly pendingOfEndpoint: number
   readonly pendingOfCompany: number
@@ -20,67 +21,32 @@ export interface ReplayLimits {
 }
 
 export const REPLAY_LIMITS: ReplayLimits = {
-  stepDeliveries: 500,
-  stepLooks: 5_000,
+  stepEvents: 100,
+  stepRenders: 20,
   pendingOfEndpoint: 2_000,
   pendingOfCompany: 10_000,
   perDay: 100_000,
 }
 
-/** Start of a replay: after a revision, or at a moment (UTC); by default the first stored message. */
-interface ReplayWanted {
+/** Endpoint, and revision after which its replay begins; by default the whole ledger. */
+interface ReplayStart {
   readonly id: number
   readonly after?: number | undefined
-  readonly since?: string | undefined
 }
 
 /**
- * Requests a replay of all stored messages after a revision (exclusive) or since a moment (inclusive), up to the
- * present revision; dispatchers queue the deliveries. Returns the replay; refuses a second one while one is running.
+ * Requests a replay of all events after a revision (exclusive), up to the present one; dispatchers queue the deliveries.
+ * Returns the replay; refuses a second one while one is running.
  */
-export async function startReplay(operating: OperationContext, wanted: ReplayWanted): Promise<string | Refusal> {
-  const { id, after = -1, since } = wanted
-  if (wanted.after !== undefined && since !== undefined) return invalid('since', 'não vai junto com after')
+export async function startReplay(operating: OperationContext, start: ReplayStart): Promise<string | Refusal> {
+  const { id, after = -1 } = start
+  const { tx, companyId, now } = operating
   const endpoint = await findEndpoint(operating, id)
   if ('refused' in endpoint) return endpoint
-  const { tx, companyId, now } = operating
-  const begin = since === undefined ? after : await lastBefore(operating, since)
-  const { rows } = await tx.query<{ record: object }>(START, [companyId, id, begin, now])
+  const { rows } = await tx.query<{ record: object }>(START, [companyId, id, after, now])
   const [started] = rows
   return started ? JSON.stringify(presentReplay(started.record, endpoint.timezone)) : refuse('replay_running')
 }
-
-/**
- * The revision before the first message stored since a moment, by binary search: about twenty messages are read,
- * however many are stored.
- */
-async function lastBefore({ tx, companyId }: OperationContext, since: string): Promise<number> {
-  const next = async (revision: number) => (await tx.query<ReplayRow>(NEXT_KEPT, [companyId, revision, since])).rows[0]
-  let begin = (await next(-1))?.first ?? 0
-  let end = (await tx.query<{ revision: number }>(LEDGER_END, [companyId])).rows[0]?.revision ?? -1
-  // Invariant: messages before `begin` are older, messages after `end` are not.
-  while (begin <= end) {
-    const middle = begin + Math.floor((end - begin) / 2)
-    const kept = await next(middle)
-    if (kept?.is_older) begin = kept.first + 1
-    else end = middle - 1
-  }
-  return begin - 1
-}
-
-interface ReplayRow {
-  /** Revision of the first stored message from a revision on. */
-  readonly first: number
-  readonly is_older: boolean
-}
-
-const NEXT_KEPT = {
-  name: 'next_kept_webhook_message',
-  text: `select revision as first, created_at < $3::timestamptz as is_older from webhook_messages
-         where company_id = $1 and revision >= $2 order by revision limit 1`,
-}
-
-const LEDGER_END = { name: 'end_of_ledger', text: 'select revision from ledgers where company_id = $1' }
 
 /** A running replay is not replaced. */
 const START = {
@@ -102,6 +68,8 @@ interface Due {
 interface Running {
   readonly last_revision: number
   readonly until_revision: number
+  /** Persons erased since the request. */
+  readonly erasures: number
   readonly pending_of_endpoint: number
   readonly pending_of_company: number
   readonly made_today: number
@@ -126,22 +94,33 @@ const rethrow = (error: unknown): never => {
   throw error
 }
 
+/** What replays are written with. */
+export interface ReplayWriting {
+  /** For the statements of replays, which wait for no other. */
+  readonly pool: Pool
+  /** Reads ledgers and records. */
+  readonly core: LedgerMessagesCore
+  readonly newId: () => string
+}
+
 /**
- * Runs a step of the next company's replay that has waited longest. A step is one transaction under the ledger's lock: a
- * crash neither loses nor repeats it. Returns whether deliveries were queued; null if no replay is due.
+ * Runs a step of the next company's replay that has waited longest. A bounded portion of messages is read first; one
+ * transaction under the ledger's lock then queues it: a crash neither loses nor repeats it. Returns whether deliveries
+ * were queued; null if no replay is due.
  */
 export async function stepReplay(
-  pool: Pool,
-  newId: () => string,
+  writing: ReplayWriting,
   { limits = REPLAY_LIMITS, companies = createRoundRobin(), onError = rethrow }: StepOptions = {},
 ): Promise<boolean | null> {
+  const { pool } = writing
   const [due] = await companies.take<Due>(pool, NEXT_DUE, [])
   if (!due) return null
   const { company_id: companyId, webhook_id: id } = due
   try {
+    const prepared = await prepare(writing, due, limits)
     let queued = 0
     await operate(pool, { companyId, idempotency: undefined }, async (operating) => {
-      queued = await step(operating, id, newId, limits)
+      queued = await step(operating, id, prepared, writing.newId, limits)
       return ''
     })
     return queued > 0
@@ -152,44 +131,79 @@ export async function stepReplay(
   }
 }
 
-/** Returns the number of queued deliveries. */
-async function step(
-  operating: OperationContext,
-  id: number,
-  newId: () => string,
+/** Messages of a step, with the states that they were read at. */
+interface PreparedStep {
+  readonly running: Running
+  readonly endpoint: Endpoint
+  readonly portion: ReplayPortion
+}
+
+/** Null if the step has nothing to queue: it ends, or waits. */
+async function prepare(
+  { pool, core, newId }: ReplayWriting,
+  { company_id: companyId, webhook_id: id }: Due,
   limits: ReplayLimits,
-): Promise<number> {
-  const { tx, companyId, now } = operating
-  const { pendingOfEndpoint, pendingOfCompany, perDay } = limits
-  const { rows } = await tx.query<Running>(LOOK, [companyId, id, now, pendingOfEndpoint, pendingOfCompany])
-  const [running] = rows
-  // Another process took the step.
-  if (!running) return 0
-  const isOver = running.made_today >= perDay
-  const room = Math.min(
-    limits.stepDeliveries,
+): Promise<PreparedStep | null> {
+  const values = [companyId, id, null, limits.pendingOfEndpoint, limits.pendingOfCompany]
+  const [running] = (await pool.query<Running>({ ...LOOK, values })).rows
+  if (!running) return null
+  const room = roomOf(running, limits)
+  const tx: Transaction = {
+    query: (statement, parameters = []) => pool.query({ ...statement, values: [...parameters] }),
+  }
+  const endpoint = await findEndpoint({ tx, companyId }, id)
+  if (room <= 0 || 'refused' in endpoint) return null
+  const range = { after: running.last_revision, until: running.until_revision, room }
+  return { running, endpoint, portion: await readPortion(core, companyId, endpoint, range, { ...limits, newId }) }
+}
+
+const roomOf = (running: Running, { pendingOfEndpoint, pendingOfCompany, perDay }: ReplayLimits): number =>
+  Math.min(
     pendingOfEndpoint - running.pending_of_endpoint,
     pendingOfCompany - running.pending_of_company,
     perDay - running.made_today,
   )
-  if (room <= 0) {
-    await tx.query(WAIT, [companyId, id, isOver ? running.day_ends_at : null, WAIT_SECONDS])
-    return 0
-  }
-  const { last_revision: after, until_revision: until } = running
-  const wanted = { id, after, until }
-  const answer = await replayMessages(operating, wanted, newId, { maxMessages: room, maxLooks: limits.stepLooks })
-  if (typeof answer !== 'string') {
-    const isGone = answer.refused === 'not_found' || answer.refused === 'webhook_disabled'
+
+/** Returns the number of queued deliveries. */
+async function step(
+  operating: OperationContext,
+  id: number,
+  prepared: PreparedStep | null,
+  newId: () => string,
+  limits: ReplayLimits,
+): Promise<number> {
+  const { tx, companyId, now } = operating
+  const values = [companyId, id, now, limits.pendingOfEndpoint, limits.pendingOfCompany]
+  const [running] = (await tx.query<Running>(LOOK_AND_LOCK, values)).rows
+  // Another process took the step.
+  if (!running) return 0
+  const endpoint = await findEndpoint(operating, id)
+  if ('refused' in endpoint) {
+    const isGone = endpoint.refused === 'not_found' || endpoint.refused === 'webhook_disabled'
     await (isGone ? tx.query(CANCEL, [companyId, id, now]) : tx.query(WAIT, [companyId, id, null, WAIT_SECONDS]))
     return 0
   }
-  const { deliveries, last_revision, has_more } = JSON.parse(answer) as ReplayResult
-  const reached = has_more && last_revision !== null ? last_revision : until
-  await tx.query(ADVANCE, [companyId, id, reached, deliveries, now])
-  if (deliveries > 0) await tx.query(COUNT_DAY, [companyId, running.day_ends_at, deliveries])
-  return deliveries
+  const room = roomOf(running, limits)
+  if (room <= 0) {
+    const isOver = running.made_today >= limits.perDay
+    await tx.query(WAIT, [companyId, id, isOver ? running.day_ends_at : null, WAIT_SECONDS])
+    return 0
+  }
+  // The next step reads again what another process queued, what the endpoint now gets, or what an erasure has emptied.
+  if (!prepared || !isCurrent(prepared, running, endpoint)) return 0
+  const portion = cutPortion(prepared.portion, room)
+  if (!(await queuePortion(operating, id, portion, newId))) return 0
+  const { length: count } = portion.messages
+  await tx.query(ADVANCE, [companyId, id, portion.seenTo, count, now])
+  if (count > 0) await tx.query(COUNT_DAY, [companyId, running.day_ends_at, count])
+  return count
 }
+
+const isCurrent = ({ running: before, endpoint: former }: PreparedStep, running: Running, endpoint: Endpoint) =>
+  running.last_revision === before.last_revision &&
+  running.until_revision === before.until_revision &&
+  running.erasures === before.erasures &&
+  isDeepStrictEqual(endpoint, former)
 
 const NEXT_DUE = {
   name: 'next_due_webhook_replay',
@@ -200,20 +214,22 @@ const NEXT_DUE = {
 /** Counts pending deliveries up to the bound only. */
 const LOOK = {
   name: 'look_at_webhook_replay',
-  text: `select r.last_revision, r.until_revision,
+  text: `select r.last_revision, r.until_revision, r.erasures,
            (select count(*) from (
              select from webhook_deliveries d where d.status = 'pending' and d.company_id = $1 and d.webhook_id = $2 limit $4) as of_endpoint) as pending_of_endpoint,
            (select coalesce(sum(counted), 0)::bigint from webhooks w cross join lateral (
              select count(*) as counted from (
                select from webhook_deliveries d where d.status = 'pending' and d.company_id = w.company_id and d.webhook_id = w.id limit $5) as pending) as of_endpoint
             where w.company_id = $1) as pending_of_company,
-           case when y.day_ends_at > $3::timestamptz then y.deliveries else 0 end as made_today,
-           case when y.day_ends_at > $3::timestamptz then y.day_ends_at else ops.end_of_day($3::timestamptz, c.timezone) end as day_ends_at
+           case when y.day_ends_at > clock.now then y.deliveries else 0 end as made_today,
+           case when y.day_ends_at > clock.now then y.day_ends_at else ops.end_of_day(clock.now, c.timezone) end as day_ends_at
          from webhook_replays r join companies c on c.company_id = r.company_id
+         cross join (select coalesce($3::timestamptz, clock_timestamp()) as now) as clock
          left join webhook_replay_days y on y.company_id = r.company_id
-         where r.company_id = $1 and r.webhook_id = $2 and r.next_step_at <= clock_timestamp()
-         for update of r`,
+         where r.company_id = $1 and r.webhook_id = $2 and r.next_step_at <= clock_timestamp()`,
 }
+
+const LOOK_AND_LOCK = { name: 'lock_webhook_replay', text: `${LOOK.text} for update of r` }
 
 const WAIT = {
   name: 'put_webhook_replay_off',
@@ -243,9 +259,7 @@ const COUNT_DAY = {
            deliveries = excluded.deliveries + case when y.day_ends_at = excluded.day_ends_at then y.deliveries else 0 end`,
 }
 
-interface ReplaysOptions {
-  readonly pool: Pool
-  readonly newId: () => string
+interface ReplaysOptions extends ReplayWriting {
   /** Called when deliveries were queued. */
   readonly onQueued: () => void
   /** Polling interval for replays without a notification. */
@@ -254,13 +268,13 @@ interface ReplaysOptions {
 }
 
 /** Runs replays while it runs; any number of processes may do so on one database. */
-export function writeReplays({ pool, newId, onQueued, poll_ms, log }: ReplaysOptions): Repetition {
+export function writeReplays({ onQueued, poll_ms, log, ...writing }: ReplaysOptions): Repetition {
   const companies = createRoundRobin()
   const onError = (error: unknown) => log('webhooks: replay step failed', error)
   return repeat(
     async (stopping) => {
       while (!stopping.aborted) {
-        const made = await stepReplay(pool, newId, { companies, onError })
+        const made = await stepReplay(writing, { companies, onError })
         if (made === null) return
         if (made) onQueued()
       }

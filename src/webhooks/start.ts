@@ -3,12 +3,15 @@ import { listenToChannel } from '#postgres/listener.ts'
 import { createPool } from '#postgres/pool.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { monitorEndpoints, type SwitchOff } from './endpoint-health-monitor.ts'
+import type { LedgerMessagesCore } from './ledger-messages.ts'
 import { DELIVERIES_CHANNEL, type DeliveryNotifier } from './notifier.ts'
 import { writeReplays } from './replays.ts'
 import { createSender } from './sender.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
+  /** Reads the events of replays; without it this process writes none. */
+  readonly core?: LedgerMessagesCore
   readonly vault: Vault
   /** Schemas of the read model; the live one by default. */
   readonly readSchemas?: readonly string[]
@@ -48,6 +51,7 @@ const LOCK_TIMEOUT_MS = 500
 export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> } {
   const {
     databaseUrl,
+    core,
     notifier,
     newId,
     poll_ms = POLL_MS,
@@ -81,10 +85,10 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     onRecorded: options.onRecorded,
     log,
   })
-  const replays = writeReplays({ pool, newId, onQueued: dispatcher.wake, poll_ms, log })
+  const replays = core && writeReplays({ pool, core, newId, onQueued: dispatcher.wake, poll_ms, log })
   const wake = () => {
     dispatcher.wake()
-    replays.now()
+    replays?.now()
   }
   const unsubscribe = notifier?.onNotify(wake)
   const listener = listenToChannel({
@@ -98,7 +102,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     async stop() {
       unsubscribe?.()
       await listener.close()
-      await replays.stop()
+      await replays?.stop()
       await dispatcher.stop()
       await watch.stop()
       await sender.close()

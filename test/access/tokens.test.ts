@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
+import { TILL_TOKENS } from '#access/opaque-token.ts'
 import { createTokens, LIVE_TOKENS_OF_USER, type Tokens } from '#access/sync-access.ts'
 import { changePassword } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -19,13 +20,14 @@ describe('tokens', () => {
     api = await startApi(database.url)
     pool = api.core.pool
     company = await api.company()
-    tokens = createTokens(pool, null)
+    tokens = createTokens(pool, { days: null, secret: Buffer.alloc(32) })
   })
   beforeEach(async () => {
     user = await createTestUser(company)
   })
   after(() => api.close())
 
+  const hashOf = (token: string) => TILL_TOKENS.hashOf(token) as Buffer
   const issue = async (of = user): Promise<string> =>
     (await tokens.issue({ userId: of.id, companyId: company.id, generation: 0, personGeneration: 0 })).token
   const kept = async (): Promise<number> =>
@@ -84,20 +86,91 @@ describe('tokens', () => {
   })
 
   it('are renewed only while they are valid, regardless of an earlier look-up [TOKEN-6]', async () => {
-    const session = async () => {
-      const found = await tokens.find(await issue())
-      if (!found) throw new Error('there is no such token')
-      return found
+    const renewal = async () => {
+      const token = await issue()
+      const session = await tokens.find(token)
+      if (!session) throw new Error('there is no such token')
+      return { session, renew: () => tokens.renew(session, token) }
     }
-    const [renewed, revoked, old] = [await session(), await session(), await session()]
-    expect(await tokens.renew(renewed)).not.to.equal(null)
-    expect(await tokens.renew(renewed)).to.equal(null)
-    await tokens.revoke(revoked)
-    expect(await tokens.renew(revoked)).to.equal(null)
+    const [used, revoked, old] = [await renewal(), await renewal(), await renewal()]
+    const next = await used.renew()
+    expect(await tokens.find(next!.token)).not.to.equal(null)
+    expect(await used.renew()).to.equal(null)
+    await tokens.revoke(revoked.session)
+    expect(await revoked.renew()).to.equal(null)
     await company.run(changePassword, { id: user.id, password_hash: 'x' })
     const before = await kept()
-    expect(await tokens.renew(old)).to.equal(null)
+    expect(await old.renew()).to.equal(null)
     expect(await kept()).to.equal(before)
+  })
+
+  describe('renewed without an answer', () => {
+    const renewed = async () => {
+      const token = await issue()
+      const session = (await tokens.find(token))!
+      return { token, session, next: (await tokens.renew(session, token))!.token }
+    }
+    const isLive = async (token: string) => (await tokens.find(token)) !== null
+
+    it('stay valid until their successor is used [TOKEN-5]', async () => {
+      const { token, next } = await renewed()
+      expect(await isLive(token)).to.equal(true)
+      expect(await isLive(next)).to.equal(true)
+      expect(await isLive(token)).to.equal(false)
+    })
+
+    it('have the same successor each time, which is stored as a hash only [TOKEN-1, TOKEN-5]', async () => {
+      const { token, session, next } = await renewed()
+      const again = await Promise.all(Array.from({ length: 4 }, () => tokens.renew(session, token)))
+      expect(again).to.deep.equal(Array(4).fill({ token: next, expiresAt: null }))
+      expect(await kept()).to.equal(2)
+      const stored = JSON.stringify((await pool.query('select t::text as row from ops.sync_tokens t')).rows)
+      for (const text of [next, next.slice('tb_sync_'.length)])
+        expect(stored).not.to.include(text).and.not.include(Buffer.from(text).toString('hex'))
+      const other = createTokens(pool, { days: null, secret: Buffer.alloc(32, 1) })
+      expect((await other.renew(session, token))!.token, 'another installation').not.to.equal(next)
+    })
+
+    it('end ten minutes after the first renewal, however often they are renewed [TOKEN-5]', async () => {
+      const { token, session, next } = await renewed()
+      const pass = (time: string) =>
+        pool.query(
+          `update ops.sync_tokens set replaced_at = replaced_at - $2::interval, expires_at = expires_at - $2::interval
+           where user_id = $1 and replaced_at is not null`,
+          [user.id, time],
+        )
+      await pass('9 minutes')
+      expect((await tokens.renew(session, token))!.token).to.equal(next)
+      expect(await isLive(token)).to.equal(true)
+      await pass('61 seconds')
+      expect(await isLive(token)).to.equal(false)
+      expect(await tokens.renew(session, token)).to.equal(null)
+      expect(await isLive(next)).to.equal(true)
+    })
+
+    for (const ended of ['the old', 'the new'] as const)
+      it(`end together with a logout by ${ended} one [TOKEN-5]`, async () => {
+        const other = await issue()
+        const { token, session, next } = await renewed()
+        await tokens.revoke(ended === 'the old' ? session : { ...session, tokenHash: hashOf(next) })
+        for (const gone of [token, next]) expect(await isLive(gone)).to.equal(false)
+        expect(await isLive(other)).to.equal(true)
+        expect(await tokens.renew(session, token)).to.equal(null)
+      })
+
+    it('end together with concurrent renewals and a logout [TOKEN-5]', async () => {
+      for (let n = 0; n < 10; n++) {
+        const token = await issue()
+        const session = (await tokens.find(token))!
+        const answers = await Promise.all([
+          tokens.renew(session, token),
+          tokens.revoke(session),
+          tokens.renew(session, token),
+        ])
+        expect(await isLive(token)).to.equal(false)
+        for (const answer of answers) if (answer) expect(await isLive(answer.token)).to.equal(false)
+      }
+    })
   })
 
   describe('purge', () => {

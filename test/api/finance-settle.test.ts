@@ -66,10 +66,11 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${id}`)).text).to.equal(before)
     })
 
-    it('refuses an invalid body: missing or unknown method, paid_at without offset, malformed amount', async () => {
+    it('refuses an invalid body: missing or overlong method, paid_at without offset, malformed amount', async () => {
       const { id } = await create()
       expectInvalid(await settle(company, side, id, {}), ['payment_method'])
-      expectInvalid(await settle(company, side, id, { payment_method: 'card' }), ['payment_method'])
+      for (const payment_method of ['x'.repeat(61), '', 3])
+        expectInvalid(await settle(company, side, id, { payment_method }), ['payment_method'])
       const wrong = { ...pix, paid_at: '2026-03-10T12:00:00', amount: 100, partial: true }
       expectInvalid(await settle(company, side, id, wrong), ['paid_at', 'amount'], ['partial'])
       expectInvalid(await settle(company, side, id, { ...pix, paid_at: '2026-03-10' }), ['paid_at'])

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -51,6 +51,71 @@ describe('tillbook', () => {
     const { code, stderr } = await tillbook({ DATABASE_URL: 'localhost' }, 'company', 'list')
     expect(code).to.equal(1)
     expect(stderr).to.include('DATABASE_URL should be')
+  })
+
+  describe('without an installation', () => {
+    let parent: string
+    let DATA_DIR: string
+
+    before(async () => {
+      parent = await mkdtemp(join(tmpdir(), 'tillbook-none-'))
+      DATA_DIR = join(parent, 'data')
+    })
+    after(() => rm(parent, { recursive: true, force: true }))
+
+    for (const words of [
+      CREATE.slice(0, -1),
+      ['company', 'list'],
+      ['ledger', 'verify'],
+      ['ledger', 'public-key'],
+      ['master-key', 'rotate'],
+      ['seal-key', 'rotate'],
+      ['database', 'prepare'],
+      ['restored', '--copy', '--lost-after', '2026-11-21T10:00:00Z', '--reason', 'teste'],
+    ])
+      it(`refuses "${words.slice(0, 2).join(' ')}", and makes none [OPS-154]`, async () => {
+        const { code, stdout, stderr } = await tillbook({ DATA_DIR, MASTER_KEY: '' }, ...words)
+        expect(stderr.trim()).to.equal(
+          `no installation in ${DATA_DIR}; set DATA_DIR or start the service (no_installation)`,
+        )
+        expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
+        expect(await readdir(parent)).to.deep.equal([])
+      })
+
+    it('names a folder below the present one as a relative path, and the code with --json [OPS-154]', async () => {
+      const { code, stderr } = await tillbook({ DATA_DIR: './no-such-folder' }, 'company', 'list', '--json')
+      expect(code).to.equal(1)
+      expect(JSON.parse(stderr)).to.deep.equal({
+        error: {
+          code: 'no_installation',
+          message: 'no installation in ./no-such-folder; set DATA_DIR or start the service',
+        },
+      })
+    })
+
+    it('takes the database of DATABASE_URL as the installation [OPS-154]', async () => {
+      const { code, stderr } = await tillbook({ DATA_DIR, DATABASE_URL: database.url }, 'company', 'list')
+      expect(code, stderr).to.equal(0)
+    })
+
+    it('needs none for files, help and other services [OPS-154]', async () => {
+      const outcomes = {
+        help: await tillbook({ DATA_DIR }, '--help'),
+        file: await tillbook({ DATA_DIR }, 'ledger', 'verify', '--file', join(parent, 'missing.jsonl')),
+        listen: await tillbook(
+          { DATA_DIR },
+          ...['listen', '--url', 'http://127.0.0.1:9', '--key', 'x', '--forward-to', 'http://127.0.0.1:9/'],
+        ),
+        witness: await tillbook({ DATA_DIR }, 'witness', '--url', 'http://127.0.0.1:9'),
+      }
+      for (const [what, { stdout, stderr }] of Object.entries(outcomes))
+        expect(stdout + stderr, what)
+          .not.to.include('no installation')
+          .and.not.equal('')
+      expect(outcomes.help.code).to.equal(0)
+      expect(outcomes.file.stderr).to.include('missing.jsonl')
+      expect(await readdir(parent)).to.deep.equal([])
+    })
   })
 
   describe('with the embedded Postgres', function () {

@@ -114,8 +114,14 @@ export function recordOffline(turn: Turn, sold: OfflineBody): object {
   if (known && known.sent !== sent && !(sold.cancelled && known.sold === lineTexts))
     return refusal('duplicate_resource')
   if (known) {
+    const isCancelled = sold.cancelled && state.sales.get(known.sale)?.cancelled === false
     if (sold.cancelled) cancelUploaded(turn, known)
-    return { offline_id, status: 'duplicate', sale_id: known.sale, warnings: known.warnings }
+    return {
+      offline_id,
+      status: isCancelled ? 'cancelled' : 'duplicate',
+      sale_id: known.sale,
+      warnings: known.warnings,
+    }
   }
   if (sold.lines.some((line) => !state.items.has(line.item))) return refusal('validation_failed')
   const id = turn.newId('sale')

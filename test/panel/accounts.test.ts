@@ -213,6 +213,14 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(Math.abs(Date.parse((await inApi(id)).paid_at) - Date.now())).to.be.lessThan(60_000)
     })
 
+    it('shows the payment method that another system has named [ACCT-10]', async () => {
+      const { id } = await account()
+      const body = { payment_method: 'Cartão da loja' }
+      const settled = await company.post(`${api1}/${id}/settle`, body, { 'idempotency-key': `settle-${PATH}-${id}` })
+      expect(settled.status, settled.text).to.equal(200)
+      expect(textIn((await user.get(`${PATH}/${id}`)).html)).to.include('Forma de pagamento Cartão da loja')
+    })
+
     it('refuses a settlement without a method, with a stale amount, or of a settled account [PANEL-21]', async () => {
       const { id } = await account()
       const at = `${PATH}/${id}/liquidar`

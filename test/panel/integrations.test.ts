@@ -192,7 +192,7 @@ describe('panel: integrations', () => {
       expect((await owner.submit(`${path}/reenviar`, { after: '' })).to).to.equal(`${path}?feito=reenvio`)
       expect(await shown(path)).to.match(/Último reenvio Situação Em andamento Entregas criadas 0/)
       expect(textIn((await owner.submit(`${path}/reenviar`, { after: '' })).html)).to.include('está em andamento')
-      while ((await stepReplay(api.core.pool, uuidv7)) !== null);
+      while ((await stepReplay({ pool: api.core.pool, core: api.core, newId: uuidv7 })) !== null);
       expect(await shown(path)).to.match(/Último reenvio Situação Terminado Entregas criadas 1/)
       expect((await owner.submit(`${path}/reenviar`, { after: 'x' })).status).to.equal(422)
       const deliveries = (await company.get(`${path.replace(HOME, '')}/deliveries`)).body.data

@@ -74,21 +74,44 @@ describe('limits of the notification receiver', () => {
     }
   })
 
-  it('does not count signed notifications, and accepts them beyond the limit; wrong signatures count [RCV-21]', async () => {
-    await open({ notificationsPerMinute: 2 })
-    const signing = { ...shop, alias: await shop.store({ secret: SECRET }) }
-    const { id } = await shop.order(signing.alias)
-    const signed = () => notify(signing, id, told('1', { type: 'plan' }), signedHeaders('1', SECRET))
-    const forged = () => notify(signing, id, told('1', { type: 'plan' }), signedHeaders('1', 'another-secret'))
-    for (let n = 0; n < 5; n++) expect((await signed()).status).to.equal(200)
-    const others = [
-      await forged(),
-      await notify(shop, order.id, plan),
-      await forged(),
-      await notify(shop, order.id, plan),
-    ]
-    expect(others.map(({ status }) => status)).to.deep.equal([401, 200, 429, 429])
-    expect((await signed()).status).to.equal(200)
+  describe('of signed notifications', () => {
+    const twoStores = async (perMinute: number) => {
+      await open({ notificationsPerMinute: perMinute, trustProxy: true })
+      const stores = [await shop.store({ secret: SECRET }), await shop.store({ secret: SECRET })]
+      const orders = [await shop.order(stores[0]), await shop.order(stores[1])]
+      const told1 = told('1', { type: 'plan' })
+      const send = (store: number, headers: object) =>
+        notify({ ...shop, alias: stores[store]! }, orders[store]!.id, told1, { ...from('203.0.113.9'), ...headers })
+      return { orders, send }
+    }
+    const signed = signedHeaders('1', SECRET)
+    const forged = signedHeaders('1', 'another-secret')
+
+    it('is 60 a minute for each store and address; what is refused is stored [RCV-10, RCV-11, RCV-21]', async () => {
+      const { send, orders } = await twoStores(NOTIFICATIONS_PER_MINUTE)
+      const statuses: number[] = []
+      for (let n = 0; n < 63; n++) statuses.push((await send(0, signed)).status)
+      expect(statuses).to.deep.equal([...Array(60).fill(200), ...Array(3).fill(429)])
+      expect((await send(0, signed)).headers.get('retry-after')).to.match(/^[1-9]\d?$/)
+      expect((await send(1, signed)).status, 'another store').to.equal(200)
+      expect((await send(0, { ...signed, ...from('203.0.113.10') })).status, 'another address').to.equal(200)
+      const kept = (await shop.kept()).filter(({ order_id }) => order_id === orders[0]!.id)
+      expect(kept.filter(({ http_status }) => http_status === 429)).to.have.length(4)
+    })
+
+    it('is apart from that of unsigned and forged ones, which take nothing from the provider [RCV-21]', async () => {
+      const { send } = await twoStores(2)
+      for (const [headers, status] of [
+        [{}, 401],
+        [forged, 401],
+        [forged, 429],
+        [{}, 429],
+        [signed, 200],
+        [signed, 200],
+        [signed, 429],
+      ] as const)
+        expect((await send(0, headers)).status).to.equal(status)
+    })
   })
 
   it('counts the client behind a trusted proxy [RCV-10]', async () => {

@@ -71,9 +71,11 @@ describe('people with companies on two shards', () => {
       const token = await till(id)
       const found = await all.access.tokens.find(token)
       expect(found).to.include({ companyId: id, email })
-      const renewed = await all.access.tokens.renew(found!)
-      expect(await all.access.tokens.find(token)).to.equal(null)
+      const renewed = await all.access.tokens.renew(found!, token)
+      expect(await all.access.tokens.find(token)).to.include({ companyId: id })
+      expect(await all.access.tokens.renew(found!, token)).to.deep.equal(renewed)
       expect(await all.access.tokens.find(renewed!.token)).to.include({ companyId: id })
+      expect(await all.access.tokens.find(token)).to.equal(null)
       await all.access.sessions.revoke(session)
       expect(await all.access.sessions.isLive(session.token)).to.equal(false)
     }

@@ -131,7 +131,7 @@ describe('background loops', () => {
         return claims.map(({ company_id }) => company_id)
       },
       replays: async () => {
-        while ((await stepReplay(pool(), uuidv7)) !== null);
+        while ((await stepReplay({ pool: pool(), core: api.core, newId: uuidv7 })) !== null);
         return companiesOf(`select company_id from ops.webhook_replays where status <> 'running'`)
       },
       'switching off': async () => {

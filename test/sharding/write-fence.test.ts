@@ -135,7 +135,7 @@ describe('a company under migration', () => {
       session: () => createSessions(pool(), () => {}).find(session.token),
       'call of the panel': () => createSessions(pool(), () => {}).admit(session.token),
       'open page': () => createSessions(pool(), () => {}).isLive(session.token),
-      token: () => createTokens(pool(), null).find(body.data.token),
+      token: () => createTokens(pool(), { days: null, secret: Buffer.alloc(32) }).find(body.data.token),
       store: () => findStore(pool(), vault, alias),
     }
     for (const [way, ask] of Object.entries(ways)) expect(await thrown(ask()), way).to.equal(null)

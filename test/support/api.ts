@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import type { Login } from '#access/login.ts'
-import { createAddressLimit } from '#access/minute-limit.ts'
+import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import type { Tokens } from '#access/sync-access.ts'
 import type { PageCache } from '#api/page-cache.ts'
 import { createApiKey } from '#commands/api-keys.ts'
@@ -222,6 +222,7 @@ const insteadOf =
     unauthenticatedBodies: options.unauthenticatedBodies ?? opened.unauthenticatedBodies,
     requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
+    signedNotificationLimit: createMinuteLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),
     ...(options.wrapWriter && { writer: options.wrapWriter(opened.writer) }),
     ...(options.wrapLogin && { panel: { ...opened.panel, login: options.wrapLogin(opened.panel.login) } }),

@@ -80,7 +80,11 @@ describe('uploaded sales', () => {
     const hook = await company.post('/webhooks', { url: 'https://erp.example/eventos', events: ['sale.cancelled'] })
     const created = await first(counter.onAccount('a'))
     const cancelled = { ...counter.onAccount('a'), status: 'cancelled' }
-    for (const sale of [cancelled, cancelled, counter.onAccount('a')])
+    const { results, message, summary } = await upload(till, [cancelled])
+    expect(results).to.deep.equal([{ ...created, status: 'cancelled' }])
+    expect(message).to.equal('1 venda processada: 0 registradas, 1 cancelada, 0 com erro.')
+    expect(summary).to.deep.equal({ total_processed: 1, success_count: 1, error_count: 0 })
+    for (const sale of [cancelled, counter.onAccount('a')])
       expect(await first(sale)).to.deep.equal({ ...created, status: 'duplicate' })
     const { data } = (await company.get(`/sales/${created.sale_id}`)).body
     expect(data).to.include({ status: 'cancelled', cancel_reason: null })
@@ -90,6 +94,32 @@ describe('uploaded sales', () => {
       hook.body.data.id,
     ])
     expect(rowCount).to.equal(1)
+  })
+
+  it('are cancelled once by concurrent uploads; all others answer `duplicate` [UP-4, UP-16]', async () => {
+    const created = await first(counter.sale('a'))
+    const cancelled = counter.sale('a', { status: 'cancelled' })
+    const answers: Json[] = await Promise.all(Array.from({ length: 8 }, () => first(cancelled)))
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal(['cancelled', ...Array(7).fill('duplicate')])
+    for (const { sale_id } of answers) expect(sale_id).to.equal(created.sale_id)
+    const [once, twice] = (
+      await upload(till, [counter.sale('b'), cancelled, counter.sale('b', { status: 'cancelled' })])
+    ).results.slice(1)
+    expect([once.status, twice.status]).to.deep.equal(['duplicate', 'cancelled'])
+    expect(await counter.stock()).to.equal('100.000')
+  })
+
+  it('have the text of a numeric identifier [UP-2]', async () => {
+    const sale = { ...counter.sale('a'), offline_id: 4711 }
+    const { sale_id } = await first(sale)
+    expect(await first(sale)).to.deep.include({ offline_id: '4711', status: 'duplicate', sale_id })
+    expect(await first({ ...sale, offline_id: '4711' })).to.include({ status: 'duplicate', sale_id })
+    expect((await company.get('/sales?offline_id=4711')).body.data).to.have.length(1)
+    for (const offline_id of [1.5, 2 ** 60, true, null, {}]) {
+      const { status, errors } = await first({ ...sale, offline_id })
+      expect([status, Object.keys(errors)], String(offline_id)).to.deep.equal(['error', ['offline_id']])
+    }
+    expect(await first({ ...sale, offline_id: 4712, total: 'x' })).to.include({ offline_id: '4712', status: 'error' })
   })
 
   it('are not cancelled by an upload if money was received for them: it is stored for a person [UP-12, UP-16]', async () => {

@@ -103,7 +103,7 @@ describe('user with open till tokens and sessions', () => {
     it(`${what} between password check and token: gets an ended token [TOKEN-6]`, async () => {
       const holder = await holderOf()
       await change()
-      const { token } = await createTokens(api.core.pool, null).issue(holder)
+      const { token } = await createTokens(api.core.pool, { days: null, secret: Buffer.alloc(32) }).issue(holder)
       expectFailure(await tillWith(api.url, user, token).get('/sync/status'), 401)
       expect(await sessions().find((await sessions().issue(holder)).token)).to.equal(null)
     })

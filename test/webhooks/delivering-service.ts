@@ -34,6 +34,7 @@ export async function startDelivering(
   const errors: unknown[] = []
   const webhooks = startWebhooks({
     databaseUrl,
+    core: api.core,
     vault: api.core.vault,
     switchOff: (companyId, id, reason) => runAsSystem(api.core.writer, companyId, switchOffWebhook, { id, reason }),
     retrySeconds: [60, 300],

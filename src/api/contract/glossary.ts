@@ -392,7 +392,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   paid_at: 'Quando foi paga.',
   'Settlement.paid_at': 'Quando foi paga; o momento da chamada, se ausente. Decide a data contábil.',
   'Settlement.amount': 'Confere o valor da conta: outro valor é recusado.',
-  payment_method: 'Como foi paga (GET /finance/payment-methods).',
+  payment_method: 'Como foi paga: um código de GET /finance/payment-methods ou outro texto, de até 60 caracteres.',
   settled_on: 'Data contábil: o dia de `paid_at` no calendário da empresa.',
   sale_id: 'A venda que gerou a conta.',
   due_from: 'Vencimento a partir deste dia.',

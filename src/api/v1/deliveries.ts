@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
+import { invalid } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { type Params, pathId } from '#http/paths.ts'
 import { DELIVERY_STATUSES, getDelivery, getReplay, getWebhook, listDeliveries } from '#queries/webhooks.ts'
@@ -98,7 +99,7 @@ function pathDelivery(params: Params): { webhook: number; id: string } | null {
   return webhook !== null && isUuid(params.delivery_id) ? { webhook, id: params.delivery_id } : null
 }
 
-/** First message of the replay; messages are kept for 30 days. */
+/** First event of the replay: after a revision, or since a moment; by default of the ledger. */
 const ReplayFields = z.strictObject({
   after: z.int().min(-1).nullish(),
   since: Instant.nullish().meta({
@@ -181,16 +182,19 @@ export const deliveryRoutes: readonly Route[] = [
     scope,
     operation: 'replayWebhook',
     summary: 'Entrega de novo todos os eventos depois de uma revisão, ou desde um momento',
-    description: `Cria aos poucos novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\`, ou que aconteceram desde \`since\` (sem nenhum dos dois, de todos os guardados), até a revisão de agora, também dos que ele perdeu enquanto estava desligado. A resposta é o reenvio, que continua em segundo plano: \`GET /webhooks/{id}/replay\` diz até onde chegou. Um por vez por endereço. Espera enquanto houver ${pendingOfEndpoint} entregas pendentes para o endereço ou ${pendingOfCompany} para a empresa; cada empresa tem ${perDay} entregas reenviadas por dia, e o que passar disso continua no dia seguinte. Desligar o endereço cancela o reenvio.`,
+    description: `Cria aos poucos novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\`, ou que foram registrados desde \`since\` (sem nenhum dos dois, de todos), até a revisão de agora: também dos que ele perdeu enquanto estava desligado e dos de antes de a empresa ter um endereço. Os avisos são os do livro, como em \`GET /events/stream\`. A resposta é o reenvio, que continua em segundo plano: \`GET /webhooks/{id}/replay\` diz até onde chegou. Um por vez por endereço. Espera enquanto houver ${pendingOfEndpoint} entregas pendentes para o endereço ou ${pendingOfCompany} para a empresa; cada empresa tem ${perDay} entregas reenviadas por dia, e o que passar disso continua no dia seguinte. Desligar o endereço cancela o reenvio.`,
     body: ReplayFields,
     example: { after: 1204 },
     reply: singleOf(Replay),
     refusals: ['webhook_disabled', 'webhook_paused', 'replay_running'],
+    async resolve({ after, since }, { feed, caller }) {
+      if (since == null) return { after }
+      if (after != null) return invalid('since', 'não vai junto com after')
+      return { after: await feed.revisionBefore(caller.companyId, since) }
+    },
     operate(operating, { params, body }) {
       const id = pathId(params.id)
-      return id === null
-        ? null
-        : startReplay(operating, { id, after: body.after ?? undefined, since: body.since ?? undefined })
+      return id === null ? null : startReplay(operating, { id, after: body.after ?? undefined })
     },
   }),
 ]

@@ -66,8 +66,6 @@ export const payableExample = {
 /** Request example of a settlement. */
 const settlementExample = { paid_at: '2026-11-20T10:00:00-03:00', payment_method: 'pix', amount: '150.00' }
 
-const method = z.enum(PAYMENT_METHODS)
-
 const head = {
   id: ContractRecordId,
   external_id: NullableText,
@@ -81,7 +79,7 @@ const tail = {
   sale_id: ContractRecordId.nullable(),
   status: z.enum(['pending', 'settled']),
   paid_at: Timestamp.nullable(),
-  payment_method: method.nullable(),
+  payment_method: NullableText,
   settled_on: Day.nullable(),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -173,7 +171,7 @@ const Summary = z
   }) satisfies z.ZodType<SummaryObject>
 
 const PaymentMethodName = z
-  .strictObject({ code: method, name: z.string() })
+  .strictObject({ code: z.enum(PAYMENT_METHODS), name: z.string() })
   .meta({ id: 'PaymentMethod', examples: [{ code: 'pix', name: 'Pix' }] })
 
 /**

@@ -186,6 +186,10 @@ create table ops.sync_tokens (
   -- Null: until the till logs out.
   expires_at timestamptz,
   revoked_at timestamptz,
+  -- The token that this one has replaced: it ends with the first use of this one.
+  replaces bytea,
+  -- When it was first renewed; it ends ten minutes later.
+  replaced_at timestamptz,
   -- What the till says of itself (Till-Version), as of its last calls.
   till_version text
 ) with (fillfactor = 70);

@@ -20,7 +20,7 @@ create table ops.webhook_sequences (
   primary key (company_id, webhook_id)
 ) with (fillfactor = 50);
 
--- Rendered messages, kept 30 days: what deliveries, redeliveries and replays send.
+-- Rendered messages, kept 30 days: what deliveries and redeliveries send. A replay adds those of older events.
 create table ops.webhook_messages (
   company_id bigint not null,
   -- Of the ledger's event; of a test message, an id of its own.
@@ -109,6 +109,8 @@ create table ops.webhook_replays (
   -- How far its messages have been looked at.
   last_revision bigint not null,
   deliveries integer not null default 0,
+  -- Persons of the company erased since the request: messages read before an erasure are not queued after it.
+  erasures integer not null default 0,
   status text not null check (status in ('running', 'finished', 'cancelled')),
   requested_at timestamptz not null,
   finished_at timestamptz,

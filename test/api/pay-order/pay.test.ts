@@ -32,7 +32,7 @@ describe('payment of an order', () => {
       installments: 1,
       expiresInMinutes: undefined,
       description: `Pedido ${order.id}`,
-      notificationUrl: `${PUBLIC_URL}/webhook/paymentprovider/${alias()}/${order.id}`,
+      notificationUrl: `${PUBLIC_URL}/webhook/paymentprovider/${alias()}/${order.id}?source_news=webhooks`,
     })
     const { status, payment } = reply.body.data
     expect(status).to.equal('pending')

@@ -72,7 +72,7 @@ export function useOutbox(): Outbox {
     async replayed(webhook, after) {
       const reply = await asRegistrar('POST', `/webhooks/${webhook}/replay`, { after })
       expect(reply.status, reply.text).to.equal(200)
-      while ((await stepReplay(api.core.pool, uuidv7)) !== null);
+      while ((await stepReplay({ pool: api.core.pool, core: api.core, newId: uuidv7 })) !== null);
       const { status, deliveries } = (await asRegistrar('GET', `/webhooks/${webhook}/replay`)).body.data
       expect(status).to.equal('finished')
       return deliveries

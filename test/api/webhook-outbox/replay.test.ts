@@ -15,8 +15,9 @@ describe('webhook outbox: replay', () => {
 
   const start = (webhook: number, body: object = {}) => asRegistrar('POST', `/webhooks/${webhook}/replay`, body)
   const state = async (webhook: number) => (await asRegistrar('GET', `/webhooks/${webhook}/replay`)).body.data
+  const writing = () => ({ pool: api.core.pool, core: api.core, newId: uuidv7 })
   const step = (limits: Partial<ReplayLimits> = {}) =>
-    stepReplay(api.core.pool, uuidv7, { limits: { ...REPLAY_LIMITS, ...limits } })
+    stepReplay(writing(), { limits: { ...REPLAY_LIMITS, ...limits } })
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
   /** Marks the pending deliveries of an endpoint as delivered. */
   const delivered = (webhook: number) =>
@@ -35,21 +36,21 @@ describe('webhook outbox: replay', () => {
       await customer(name)
       revisions.push(await revision())
     }
-    const told = (ago: string, at: number) =>
-      api.core.pool.query('update webhook_messages set created_at = $1 where company_id = $2 and revision = $3', [
-        ago,
-        company.id,
-        revisions[at],
-      ])
-    await told('2026-01-01T10:00:00Z', 0)
-    await told('2026-01-02T10:00:00Z', 1)
-    await told('2026-01-03T10:00:00Z', 2)
+    const { rows } = await api.core.pool.query<{ revision: number; at: string }>(
+      `select revision, envelope->>'recorded_at' as at from ledger.events where stream = $1 order by revision`,
+      [`company-${company.id}`],
+    )
+    const at = rows[revisions[1]!]!.at
+    const firstOf = (time: string) => rows.find((event) => event.at >= time)!.revision
+    const later = new Date(Date.parse(at) + 1).toISOString()
     const startedAt = async (since: string) => {
       await api.core.pool.query('delete from webhook_replays')
       return (await start(webhook, { since })).body.data.after as number
     }
-    expect(await startedAt('2026-01-02T07:00:00-03:00'), 'inclusive').to.equal(revisions[1]! - 1)
-    expect(await startedAt('2026-01-02T10:00:00.001Z')).to.equal(revisions[1])
+    expect(await startedAt(at), 'inclusive').to.equal(firstOf(at) - 1)
+    expect(await startedAt(at.replace('Z', '+00:00'))).to.equal(firstOf(at) - 1)
+    expect(await startedAt(later)).to.equal(firstOf(later) - 1)
+    expect(await startedAt('2000-01-01T00:00:00Z'), 'before the ledger').to.equal(-1)
     expect(await startedAt('2999-01-01T00:00:00Z'), 'nothing yet').to.equal(await revision())
     await step()
     expect(await state(webhook)).to.include({ status: 'finished', deliveries: 0 })
@@ -92,6 +93,115 @@ describe('webhook outbox: replay', () => {
     for (const wrong of [-2, 1.5, '1']) expectInvalid(await start(webhook, { after: wrong }), ['after'])
   })
 
+  describe('of events without a stored message', () => {
+    /** Forgets what the outbox has stored, as if there had been no endpoint, or 30 days had passed. */
+    const forgetMessages = async () => {
+      const { rows: stored } = await api.core.pool.query<{ revision: number; event: string; body: string }>(
+        'select revision, event, body from webhook_messages where company_id = $1 order by revision, event',
+        [company.id],
+      )
+      for (const table of ['webhook_deliveries', 'webhook_messages'])
+        await api.core.pool.query(`delete from ${table} where company_id = $1`, [company.id])
+      return stored
+    }
+
+    it('delivers those from before the company had any endpoint, as the event stream shows them [HOOK-26]', async () => {
+      const ana = await customer('Ana')
+      await company.call('PATCH', `/customers/${ana.id}`, { name: 'Ana Souza' })
+      const item = (await company.post('/catalog/items', { name: 'Café', price: '1.00' })).body.data
+      await company.call('PATCH', `/catalog/items/${item.id}`, { price: '2.00', stock: '5' })
+      await company.call('DELETE', `/catalog/items/${item.id}`)
+      await company.call('DELETE', `/customers/${ana.id}`)
+      const webhook = await register(['*', 'catalog_item.deleted', 'customer.deleted'])
+      expect(await replayed(webhook)).to.equal(7)
+      const told = (await queued(webhook)).map(({ event, body, sequence, replay }) => [
+        sequence,
+        replay,
+        event,
+        JSON.parse(body).data.price ?? JSON.parse(body).data.name ?? null,
+      ])
+      expect(told).to.deep.equal([
+        [1, true, 'customer.created', 'Ana'],
+        [2, true, 'customer.updated', 'Ana Souza'],
+        [3, true, 'catalog_item.created', '1.00'],
+        [4, true, 'catalog_item.updated', '2.00'],
+        [5, true, 'catalog_item.updated', '2.00'],
+        [6, true, 'catalog_item.deleted', null],
+        [7, true, 'customer.deleted', null],
+      ])
+    })
+
+    it('stores the bytes that the outbox has made [HOOK-26]', async () => {
+      const webhook = await register(['*', 'catalog_item.deleted', 'category.created'])
+      const { id } = await customer('Ana')
+      await company.call('PATCH', `/customers/${id}`, { name: 'Bia' })
+      await company.post('/catalog/categories', { name: 'Bebidas' })
+      const item = (await company.post('/catalog/items', { name: 'Café', price: '1.00' })).body.data
+      await company.call('DELETE', `/catalog/items/${item.id}`)
+      const before = await forgetMessages()
+      await replayed(webhook)
+      expect(await forgetMessages()).to.deep.equal(before)
+    })
+
+    it('skips those that the key of the endpoint caused, or may not read [HOOK-10, HOOK-50]', async () => {
+      await asRegistrar('POST', '/customers', { name: 'Da própria chave' })
+      await customer('Ana')
+      const webhook = await register(['*'])
+      expect(await replayed(webhook)).to.equal(1)
+      const { key } = await company.newKey(['webhooks:manage', 'catalog:read'])
+      const own = { authorization: `Bearer ${key}` }
+      const url = 'https://erp.example/eventos'
+      const narrow = (await company.call('POST', '/webhooks', { url, events: ['*'] }, own)).body.data.id
+      await company.post('/catalog/items', { name: 'Café', price: '1.00' })
+      await forgetMessages()
+      expect(await replayed(narrow)).to.equal(1)
+      expect((await queued(narrow)).map(({ event }) => event)).to.deep.equal(['catalog_item.created'])
+    })
+
+    it('stores one message for concurrent replays of several endpoints [HOOK-41]', async () => {
+      for (const name of ['Ana', 'Bia', 'Caio', 'Davi']) await customer(name)
+      const webhooks = [await register(), await register(), await register()]
+      for (const webhook of webhooks) await start(webhook)
+      const writers = Array.from({ length: 4 }, async () => {
+        for (let n = 0; n < 60 && (await step({ stepEvents: 2 })) !== null; n++);
+      })
+      await Promise.all(writers)
+      for (const webhook of webhooks) {
+        expect(await state(webhook)).to.include({ status: 'finished', deliveries: 4 })
+        expect((await queued(webhook)).map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3, 4])
+      }
+      expect(await forgetMessages()).to.have.length(4)
+    })
+
+    it('reads again what a person was erased from meanwhile [HOOK-26]', async () => {
+      const { id } = await customer('Ana Souza')
+      const webhook = await register(['customer.created'])
+      await start(webhook)
+      let isErased = false
+      /** Erases the person when the step has read its messages. */
+      const newId = () => uuidv7()
+      const pool = new Proxy(api.core.pool, {
+        get(target, name) {
+          if (name !== 'connect') return Reflect.get(target, name).bind?.(target) ?? Reflect.get(target, name)
+          return async () => {
+            if (!isErased) {
+              isErased = true
+              const erased = await company.post(`/customers/${id}/forget`, { ground: 'holder_request' })
+              expect(erased.status, erased.text).to.equal(200)
+            }
+            return target.connect()
+          }
+        },
+      })
+      expect(await stepReplay({ pool, core: api.core, newId })).to.equal(false)
+      expect(isErased).to.equal(true)
+      expect(await queued(webhook)).to.deep.equal([])
+      while ((await step()) !== null);
+      const [told] = await queued(webhook)
+      expect(JSON.parse(told!.body).data).to.include({ id, name: null })
+    })
+  })
+
   it('runs once per endpoint, for concurrent requests too; others continue [HOOK-40]', async () => {
     const [webhook, other] = [await register(), await register()]
     await customer('Ana')
@@ -121,32 +231,35 @@ describe('webhook outbox: replay', () => {
       return made
     }
     expect(await stepsOf({})).to.deep.equal([4])
-    expect(await stepsOf({ stepDeliveries: 3 })).to.deep.equal([3, 1])
-    expect(await stepsOf({ stepDeliveries: 4 })).to.deep.equal([4])
-    expect(await stepsOf({ stepLooks: 5 })).to.deep.equal([3, 1])
-    expect(await stepsOf({ stepLooks: 3 })).to.deep.equal([3, 0, 1])
+    expect(await stepsOf({ stepEvents: 3 })).to.deep.equal([3, 1])
+    expect(await stepsOf({ stepEvents: 4 })).to.deep.equal([4])
+    await api.core.pool.query('delete from webhook_deliveries where company_id = $1', [company.id])
+    await api.core.pool.query('delete from webhook_messages where company_id = $1', [company.id])
+    expect(await stepsOf({ stepRenders: 1 }), 'rendered').to.deep.equal([1, 1, 1, 1])
+    expect(await stepsOf({ stepRenders: 1 }), 'stored by then').to.deep.equal([4])
     await start(webhook)
-    await step({ stepDeliveries: 1 })
-    await Promise.all(Array.from({ length: 6 }, () => step({ stepDeliveries: 1 })))
+    await step({ stepEvents: 1 })
+    await Promise.all(Array.from({ length: 6 }, () => step({ stepEvents: 1 })))
+    while ((await step()) !== null);
     expect(await state(webhook)).to.deep.include({ status: 'finished', deliveries: 4 })
     expect((await queued(webhook)).map(({ sequence }) => sequence)).to.deep.equal(
-      Array.from({ length: 28 }, (_, index) => index + 1),
+      Array.from({ length: 12 }, (_, index) => index + 17),
     )
   })
 
   it('never ends a step between two messages of one event [HOOK-26]', async () => {
     const webhook = await register(['*', 'catalog_item.deleted'])
+    const room = { pendingOfEndpoint: 2 }
     const { id } = (await company.post('/catalog/items', { name: 'Café', price: '1.00' })).body.data
     await company.call('DELETE', `/catalog/items/${id}`)
     await customer('Ana')
-    for (const limits of [{ stepDeliveries: 2 }, { stepLooks: 2 }]) {
-      await start(webhook)
-      await step(limits)
-      expect(await state(webhook), JSON.stringify(limits)).to.include({ deliveries: 3 })
-      await step(limits)
-      expect(await state(webhook)).to.include({ deliveries: 4 })
-      while ((await step()) !== null);
-    }
+    await delivered(webhook)
+    await start(webhook)
+    await step(room)
+    expect(await state(webhook)).to.include({ deliveries: 3 })
+    await delivered(webhook)
+    await step(room)
+    expect(await state(webhook)).to.include({ deliveries: 4 })
   })
 
   it('waits while the endpoint or the company has too many pending deliveries, and for the next day [HOOK-42]', async () => {
@@ -233,7 +346,7 @@ describe('webhook outbox: replay', () => {
     it('takes a step of each company in turn, however many replays one of them runs [OPS-142]', async () => {
       const [many, one] = [await replaying(5), await replaying(1)]
       const companies = createRoundRobin()
-      for (let n = 0; n < 2; n++) await stepReplay(pool(), uuidv7, { companies })
+      for (let n = 0; n < 2; n++) await stepReplay(writing(), { companies })
       expect([await finished(many), await finished(one)]).to.deep.equal([1, 1])
     })
 
@@ -242,7 +355,7 @@ describe('webhook outbox: replay', () => {
       const errors: unknown[] = []
       const log = (_message: string, error: unknown) => errors.push(error)
       await whileBroken(api.databaseUrl, { table: 'ops.webhook_deliveries', companyId: broken }, async () => {
-        const replays = writeReplays({ pool: pool(), newId: uuidv7, onQueued: () => {}, poll_ms: 60_000, log })
+        const replays = writeReplays({ ...writing(), onQueued: () => {}, poll_ms: 60_000, log })
         await until(async () => (await finished(sound)) === 1)
         await replays.stop()
       })
@@ -252,6 +365,15 @@ describe('webhook outbox: replay', () => {
         [broken],
       )
       expect(rows).to.deep.equal([{ is_put_off: true }])
+      // The failed step has stored and queued nothing: the next one begins where it began.
+      await passTime()
+      while ((await step()) !== null);
+      const queuedOf = 'select sequence, replay from webhook_deliveries where company_id = $1 order by sequence'
+      expect((await pool().query(queuedOf, [broken])).rows).to.deep.equal([
+        { sequence: 1, replay: false },
+        { sequence: 2, replay: true },
+      ])
+      expect(await finished(broken)).to.equal(1)
     })
   })
 
@@ -261,8 +383,7 @@ describe('webhook outbox: replay', () => {
     let heard = 0
     const errors: unknown[] = []
     const replays = writeReplays({
-      pool: api.core.pool,
-      newId: uuidv7,
+      ...writing(),
       onQueued: () => heard++,
       poll_ms: 60_000,
       log: (_message, error) => errors.push(error),

@@ -93,10 +93,11 @@ for (const side of SIDES) {
 describe('settlement input', () => {
   const accepts = (input: object) => Settlement.safeParse(input).success
 
-  it('requires a known payment method', () => {
-    for (const payment_method of PAYMENT_METHODS) expect(accepts({ payment_method }), payment_method).to.equal(true)
-    for (const payment_method of [undefined, null, '', 'PIX', 'card'])
-      expect(accepts({ payment_method })).to.equal(false)
+  it('requires a payment method: a documented code, or another text of up to 60 characters [ACCT-10]', () => {
+    for (const payment_method of [...PAYMENT_METHODS, 'PIX', 'card', 'Cartão da loja', 'ç'.repeat(60)])
+      expect(accepts({ payment_method }), payment_method).to.equal(true)
+    for (const payment_method of [undefined, null, '', '  ', 1, 'x'.repeat(61), 'pix\u0000'])
+      expect(accepts({ payment_method }), String(payment_method)).to.equal(false)
   })
 
   it('requires an offset in paid_at and two decimals in amount, and refuses other fields', () => {

@@ -16,7 +16,7 @@ import {
   updateReceivable,
 } from '#commands/finance/receivables.ts'
 import { addDays, CalendarDate } from '#domain/instant.ts'
-import { PAYMENT_METHOD_NAMES } from '#domain/payment-method.ts'
+import { paymentMethodName } from '#domain/payment-method.ts'
 import { boundedText } from '#domain/text.ts'
 import type { CustomerOfReceivable, SupplierOfPayable } from '#projections/finance.ts'
 import {
@@ -113,7 +113,7 @@ const fileOf =
     ['Situação', (account) => accountStateOf(account)[1]],
     ['Liquidada em', ({ paid_at }) => paid_at && formatDateTimeSeconds(paid_at, timezone)],
     ['Data contábil', ({ settled_on }) => settled_on && formatDay(settled_on)],
-    ['Forma de pagamento', ({ payment_method }) => payment_method && PAYMENT_METHOD_NAMES[payment_method]],
+    ['Forma de pagamento', ({ payment_method }) => payment_method && paymentMethodName(payment_method)],
     ['Origem', ({ origin }) => ACCOUNT_ORIGIN_NAMES[origin]],
     ['Venda', ({ sale_id }) => sale_id],
     ['Código externo', ({ external_id }) => external_id],
@@ -143,7 +143,7 @@ const factsOf = <P,>(
     ['Código externo', account.external_id],
     ['Liquidada em', account.paid_at && formatDateTime(account.paid_at, readModel.timezone)],
     ['Data contábil', account.settled_on && formatDay(account.settled_on)],
-    ['Forma de pagamento', account.payment_method && PAYMENT_METHOD_NAMES[account.payment_method]],
+    ['Forma de pagamento', account.payment_method && paymentMethodName(account.payment_method)],
     ['Lançamento', formatDateTime(account.created_at, readModel.timezone)],
     ['Última alteração', formatDateTime(account.updated_at, readModel.timezone)],
   ]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type SettleInput, Settlement } from '#commands/finance/account-input.ts'
+import { PanelSettlement, type SettleInput } from '#commands/finance/account-input.ts'
 import { settlePayable } from '#commands/finance/payables.ts'
 import { settleReceivable } from '#commands/finance/receivables.ts'
 import { inZone } from '#domain/instant.ts'
@@ -46,7 +46,7 @@ const Chosen = z
   })
   .pipe(z.strictObject({ id: Id, amount: Money }))
 
-const Several = Settlement.omit({ amount: true }).extend({
+const Several = PanelSettlement.extend({
   accounts: z.array(Chosen).min(1, 'escolha pelo menos uma conta').max(MOST),
 })
 

@@ -1,4 +1,4 @@
-import { type SettleInput, Settlement } from '#commands/finance/account-input.ts'
+import { PanelSettlement, type SettleInput } from '#commands/finance/account-input.ts'
 import { inZone } from '#domain/instant.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import type { Refusal } from '#domain/refusal.ts'
@@ -21,8 +21,6 @@ const FIELDS: Fields = {
 
 /** Hidden field with the displayed amount: if it has changed, nothing is settled. */
 const AMOUNT = 'amount'
-
-const Settled = Settlement.omit({ amount: true })
 
 /** State, amount, due date and party. */
 const SHOWN_FACTS = 4
@@ -51,7 +49,7 @@ export const settlementPages = <P,>(
     back: ({ id }) => `${path}/${id}`,
     fields: () => FIELDS,
     initial: (_, { session, readModel }) => ({ paid_at: inZone(session.companysTime, readModel.timezone) }),
-    schema: Settled,
+    schema: PanelSettlement,
     problem: changed,
     async act(submission, { id }, input) {
       const amount = formText(submission.form, AMOUNT)

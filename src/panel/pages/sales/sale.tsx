@@ -313,7 +313,7 @@ function warningText(
     case 'total_rounded':
       return `Total de ${format.formatMoney(seen)} por arredondamento; os itens somavam ${format.formatMoney(known)}.`
     case 'amount_received_differs':
-      return `Valor recebido de ${format.formatMoney(seen)}, mas os pagamentos são de ${format.formatMoney(known)}.`
+      return `Valor recebido de ${format.formatMoney(seen)}, mas com o total e o troco seria de ${format.formatMoney(known)}.`
     case 'customer_unknown':
       return `O cliente ${seen}, que o caixa informou, não existe.`
     case 'customer_deleted':

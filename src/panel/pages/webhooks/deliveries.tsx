@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { revisionBefore } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operation, operate } from '#ledger/write/operation.ts'
 import { liveUser } from '#projections/users.ts'
@@ -276,7 +277,8 @@ export const deliveryPages: readonly PanelRoute[] = [
     title: () => 'Reenviar eventos',
     intro: () => (
       <p>
-        Cria aos poucos novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado.
+        Cria aos poucos novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado e
+        do que é mais antigo que ele.
       </p>
     ),
     label: 'Reenviar',
@@ -285,8 +287,9 @@ export const deliveryPages: readonly PanelRoute[] = [
     schema: ReplayForm,
     async act(submission, webhook, { after, since }) {
       if (after != null && since != null) return invalid('since', 'informe só a data ou só o número')
-      const wanted = { id: webhook.id, after: after ?? undefined, since: since ?? undefined }
-      const answer = await operated(submission, (operating) => startReplay(operating, wanted))
+      const { context, session } = submission
+      const begin = since == null ? (after ?? undefined) : await revisionBefore(context, session.companyId, since)
+      const answer = await operated(submission, (operating) => startReplay(operating, { id: webhook.id, after: begin }))
       return isRefusal(answer) ? answer : { to: webhookPath(webhook), flash: 'reenvio' }
     },
   }),
