@@ -28,6 +28,7 @@ import {
 } from './order-payments.ts'
 import { type RefundObject, refundAccepted, refundCompleted, refundRefused, refundRequested } from './order-refunds.ts'
 import { withoutParts } from './personal-members.ts'
+import { recordReturn, saleReturns } from './sale-returns.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
@@ -208,6 +209,7 @@ function changeOrder(
     ...stamp(event),
     doc,
   })
+  recordReturn(rows, before.doc, doc, event)
 }
 
 /** Whether the alarm is not acknowledged. */
@@ -288,7 +290,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
   }
 }
 
-export const ordersProjection = projection('orders', [orders, paymentKeys], {
+export const ordersProjection = projection('orders', [orders, paymentKeys, saleReturns], {
   OrderPlaced: {
     apply(rows, event) {
       const { id, external_id, store_id, store_alias, total } = event.data

@@ -23,6 +23,10 @@ export function formatQuantity(amount: string): string {
   return formatDecimal(amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
 }
 
+/** A quantity with its unit, if the item has one: `4.797 UN`, `0,924 kg`. */
+export const formatUnits = (amount: string, unit: string | null | undefined): string =>
+  unit ? `${formatQuantity(amount)}\u00A0${unit}` : formatQuantity(amount)
+
 /** `2.50` becomes `2,50%`. */
 export const formatPercentage = (percent: string): string => `${formatDecimal(percent)}%`
 

@@ -51,7 +51,14 @@ async function expectedSummary(company: TestCompany, from: string, to: string): 
     to,
     receivables: received,
     payables: paid,
-    sales: { count, gross, cancelled: totals('cancelled') },
+    sales: {
+      count,
+      gross,
+      sold: addUp(sold.map(({ total }) => total)),
+      cancelled: totals('cancelled'),
+      returned: NONE,
+      net: gross,
+    },
     balance: fromCents(toCents(received.settled.amount) - toCents(paid.settled.amount)),
   }
 }
@@ -89,7 +96,7 @@ describe('finance: summary', () => {
         to: '2026-03-31',
         receivables: none,
         payables: none,
-        sales: { count: 0, gross: '0.00', cancelled: NONE },
+        sales: { count: 0, gross: '0.00', sold: NONE, cancelled: NONE, returned: NONE, net: '0.00' },
         balance: '0.00',
       },
     })
@@ -124,7 +131,14 @@ describe('finance: summary', () => {
         settled: { count: 1, amount: '20.00' },
       },
       payables: { pending: NONE, overdue: NONE, settled: { count: 1, amount: '20.01' } },
-      sales: { count: 1, gross: '5.00', cancelled: { count: 1, amount: '6.00' } },
+      sales: {
+        count: 1,
+        gross: '5.00',
+        sold: { count: 2, amount: '11.00' },
+        cancelled: { count: 1, amount: '6.00' },
+        returned: NONE,
+        net: '5.00',
+      },
       balance: '-0.01',
     })
   })

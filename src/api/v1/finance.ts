@@ -126,7 +126,19 @@ const Sum = z.strictObject({ count: z.int().min(0), amount: Amount }).meta({ id:
 
 const AccountSums = z.strictObject({ pending: Sum, overdue: Sum, settled: Sum }).meta({ id: 'AccountSums' })
 
-const SaleSums = z.strictObject({ count: z.int().min(0), gross: Amount, cancelled: Sum }).meta({ id: 'SaleSums' })
+/** A dispute that the shop wins takes a return back. */
+const ReturnSum = z.strictObject({ count: z.int(), amount: Balance }).meta({ id: 'ReturnSum' })
+
+const SaleSums = z
+  .strictObject({
+    count: z.int().min(0),
+    gross: Amount,
+    sold: Sum,
+    cancelled: Sum,
+    returned: ReturnSum,
+    net: Balance,
+  })
+  .meta({ id: 'SaleSums' })
 
 const none = { count: 0, amount: '0.00' }
 
@@ -151,7 +163,14 @@ const Summary = z
           settled: { count: 2, amount: '300.00' },
         },
         payables: { pending: none, overdue: none, settled: { count: 1, amount: '1140.00' } },
-        sales: { count: 12, gross: '1830.40', cancelled: none },
+        sales: {
+          count: 12,
+          gross: '1830.40',
+          sold: { count: 13, amount: '1880.40' },
+          cancelled: { count: 1, amount: '50.00' },
+          returned: { count: 1, amount: '20.00' },
+          net: '1810.40',
+        },
         balance: '-840.00',
       },
     ],
