@@ -3,7 +3,7 @@ import { hasBeenPaid } from '#domain/orders.ts'
 import { table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyRef } from './companies.ts'
-import type { OrderObject } from './orders.ts'
+import type { PaymentObject } from './order-payments.ts'
 
 /** Money given back for a sold order; it belongs to the day on which it moved. */
 export interface SaleReturnRow {
@@ -28,13 +28,19 @@ export const saleReturns = table<SaleReturnRow>('sale_returns', {
   past: { id: 'order_id', isFixed: true },
 })
 
+interface PaidOrder {
+  readonly id: number
+  readonly total: string
+  readonly payments: readonly PaymentObject[]
+}
+
 /**
  * Part of an order's total that the shop no longer has, in cents. A second payment that was given back returns nothing of
  * the order.
  */
-export function returnedCents({ total, payments }: Pick<OrderObject, 'total' | 'payments'>): number {
+export function returnedCents({ total, payments }: Omit<PaidOrder, 'id'>): number {
   if (!hasBeenPaid(payments)) return 0
-  const isCharged = ({ status }: OrderObject['payments'][number]) => status === 'paid' || status === 'refunded'
+  const isCharged = ({ status }: PaymentObject) => status === 'paid' || status === 'refunded'
   const left = payments.filter(isCharged).map(({ amount, refunded }) => toCents(amount) - toCents(refunded))
   return Math.max(
     left.reduce((sum, cents) => sum - cents, toCents(total)),
@@ -43,14 +49,14 @@ export function returnedCents({ total, payments }: Pick<OrderObject, 'total' | '
 }
 
 /** What a paid order leaves the shop after refunds, before the commission. */
-export const netOfOrder = (order: Pick<OrderObject, 'total' | 'payments'>): string =>
+export const netOfOrder = (order: Omit<PaidOrder, 'id'>): string =>
   fromCents(toCents(order.total) - returnedCents(order))
 
 /** Records what an event gave back. */
 export function recordReturn(
   rows: Changes,
-  before: OrderObject,
-  after: OrderObject,
+  before: PaidOrder,
+  after: PaidOrder,
   { revision, recorded_at }: { readonly revision: number; readonly recorded_at: string },
 ): void {
   const cents = returnedCents(after) - returnedCents(before)

@@ -1,6 +1,6 @@
 import QRCode from 'qrcode'
+import { type CheckoutState, ENDED_PAYMENTS, endedPaymentOf } from '#queries/checkout-state.ts'
 import type { BuyersOrder } from '#queries/orders.ts'
-import { type CheckoutState, ENDED_PAYMENTS, endedPaymentOf } from './state.ts'
 
 /** Intl formats decimal strings exactly, without floats. */
 type Decimal = `${number}`
