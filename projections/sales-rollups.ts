@@ -1,5 +1,6 @@
 import type { Rollup } from '#ledger/projection.ts'
 import { table } from '#ledger/table.ts'
+import { centsOf, unitsOf, waysOf } from './sale-payments.ts'
 
 /** Progress of a company's sales rollup. No row: not started. */
 export interface SalesRollup {
@@ -30,15 +31,15 @@ export interface SalesRollupRow {
   /** Number of sales; for items, of sale lines. */
   sales: number
   cents: number
-  /** Number of lines; for items, quantity in thousandths. */
+  /** Units (`unitsOf`); for items, quantity in thousandths. */
   quantity: number
   /** Part of `cents` with fully known costs, and these costs. */
   known_cents: number
   cost_cents: number
 }
 
-/** `sale`, and all kinds after `cancelled`, cover completed sales. */
-export const ROLLUP_KINDS = ['sale', 'cancelled', 'origin', 'actor', 'item', 'payment'] as const
+/** Kinds without `cancelled` in their name cover completed sales. */
+export const ROLLUP_KINDS = ['sale', 'cancelled', 'origin', 'actor', 'item', 'payment', 'cancelled_payment'] as const
 export type RollupKind = (typeof ROLLUP_KINDS)[number] | (typeof COARSE_ROLLUPS)[number]['kind']
 
 /**
@@ -79,8 +80,6 @@ const salesSums = table<SalesRollupRow>('sales_sums', {
   keys: { pk: ['company_id', 'kind', 'span', 'key'] },
 })
 
-const cents = (text: string): string => `replace(${text}, '.', '')::bigint`
-
 /** SQL of the start of the span that contains an instant. */
 export const spanOf = (instant: string, minutes: string): string =>
   `to_timestamp(floor(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
@@ -89,14 +88,14 @@ export const spanOf = (instant: string, minutes: string): string =>
 export const SOLD = 'status, total_cents, cost_cents, line_discounts, origin, actor, doc'
 
 /**
- * SQL of the sums (all columns except the company) over a subquery `sold`. Change is deducted from the largest cash
- * payment, so that payments sum to the sales. A line's share of the discount of its sale is deducted, so that items and
- * delivery fees do (SALE-30). $1: company.
+ * SQL of the sums (all columns except the company) over a subquery `sold`. Payments are without change, so that they
+ * sum to the sales (PANEL-420). A line's share of the discount of its sale is deducted, so that items and
+ * delivery fees do (SALE-30).
  */
-export const rollUp = (sold: string, schema = ''): string => `
+export const rollUp = (sold: string): string => `
   with sold as materialized (${sold})
   select 'sale' as kind, span, '' as key, count(*) as sales, sum(total_cents)::bigint as cents,
-    sum(json_array_length(doc -> 'items'))::bigint as quantity,
+    sum(${unitsOf('sold')})::bigint as quantity,
     coalesce(sum(total_cents) filter (where cost_cents is not null), 0)::bigint as known_cents,
     coalesce(sum(cost_cents), 0)::bigint as cost_cents
   from sold where status = 'completed' group by span
@@ -110,23 +109,14 @@ export const rollUp = (sold: string, schema = ''): string => `
   from sold where status = 'completed' group by span, coalesce(actor, '')
   union all
   select 'item', span, coalesce(line ->> 'catalog_item_id', ''), count(*),
-    sum(${cents("line ->> 'total'")} - coalesce((line_discounts ->> (place - 1)::integer)::bigint, 0))::bigint,
+    sum(${centsOf("line ->> 'total'")} - coalesce((line_discounts ->> (place - 1)::integer)::bigint, 0))::bigint,
     sum((line ->> 'quantity')::numeric * 1000)::bigint, 0, 0
   from sold cross join lateral json_array_elements(doc -> 'items') with ordinality as lines (line, place)
   where status = 'completed' group by span, coalesce(line ->> 'catalog_item_id', '')
   union all
-  select 'payment', span, type, count(*), sum(paid)::bigint, 0, 0, 0
-  from sold cross join lateral (
-    select type, amount - case when row_number() over (order by is_cash desc, amount desc, place) = 1
-      then ${cents("doc ->> 'change'")} else 0 end as paid
-    from (
-      select payment ->> 'payment_type_id' as type, ${cents("payment ->> 'amount'")} as amount, place,
-        coalesce(t.doc ->> 'is_cash' = 'true', false) as is_cash
-      from json_array_elements(doc -> 'payments') with ordinality as p (payment, place)
-      left join ${schema}payment_types t on t.company_id = $1 and t.id = (payment ->> 'payment_type_id')::bigint
-    ) as given
-  ) as payments
-  where status = 'completed' group by span, type`
+  select case status when 'completed' then 'payment' else 'cancelled_payment' end, span, way, count(*), sum(w.cents)::bigint, 0, 0, 0
+  from sold cross join lateral ${waysOf('sold')} w
+  group by 1, span, way`
 
 /** SQL of a coarse rollup from a subquery with rows of the finer one. Leaves out spans that end after `endedBy`. */
 export const coarsened = (
@@ -156,7 +146,6 @@ const differences = (schema: string): string => `
   narrow as (${rollUp(
     `select ${spanOf('s.sold_at', 'at.span_minutes')} as span, ${SOLD}
      from at join ${schema}.sales s on s.company_id = $1`,
-    `${schema}.`,
   )}),
   days as (${coarsened(DAYS, `select * from narrow where kind = '${DAYS.of}'`, '(select widened_to from at)')}),
   months as (${coarsened(MONTHS, 'select * from days', '(select widened_to from at)')}),

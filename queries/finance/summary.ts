@@ -2,6 +2,14 @@ import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { withReadSet } from '../read-set.ts'
+import {
+  type Reconciliation,
+  reconcile,
+  returnedOrders,
+  returnsIn,
+  type SumsOfKind,
+  sumReturns,
+} from '../sales/reconciliation.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
 import { type SellerSales, salesBySeller } from './sales-by-seller.ts'
 
@@ -18,13 +26,12 @@ export interface Summary {
   readonly to: string
   readonly receivables: AccountSums
   readonly payables: AccountSums
-  /** By day of sale, without cancelled sales, which are counted apart. */
+  /** `count` and `gross` are by day of sale, without cancelled sales. */
   readonly sales: {
     readonly count: number
     readonly gross: string
-    readonly cancelled: Sum
     readonly by_seller: readonly SellerSales[]
-  }
+  } & Reconciliation
   /** Settled receivables minus settled payables; may be negative. */
   readonly balance: string
 }
@@ -49,26 +56,26 @@ const accounts = (table: 'receivables' | 'payables'): string => `
 
 /** $5 and $6 start and end of the period. */
 const SALES = `
-  select json_build_object(
-           'count', count(*) filter (where status = 'completed'),
-           'gross', ${moneySum(`sum(total_cents) filter (where status = 'completed')`)},
-           'cancelled', ${sumColumn('total_cents', `status = 'cancelled'`)}
-         ) as sums
+  select status as kind, null::text as way, count(*) as count, sum(total_cents)::text as cents
   from sales
-  where company_id = $1 and sold_at >= $5::timestamptz and sold_at < $6::timestamptz`
+  where company_id = $1 and sold_at >= $5::timestamptz and sold_at < $6::timestamptz group by status
+  union all ${sumReturns(returnsIn('$5::timestamptz', '$6::timestamptz', 'r.order_id'))}`
 
 const SUMMARY = {
   name: 'summarize',
   text: `with r as (${accounts('receivables')}), p as (${accounts('payables')}), s as (${SALES})
-    select l.revision, r.sums as receivables, p.sums as payables, s.sums as sales, ${moneySum('r.settled - p.settled')} as balance,
+    select l.revision, r.sums as receivables, p.sums as payables, (select json_agg(s) from s) as sales,
+      ${moneySum('r.settled - p.settled')} as balance,
       ${salesBySeller('$5', '$6')} as by_seller
-    from ledgers l cross join r cross join p cross join s
+    from ledgers l cross join r cross join p
     where l.company_id = $1`,
 }
 
-const OF_SUMMARY = { receivables: 'columns', payables: 'columns', sales: 'columns' } as const
-
-type SummaryRow = Omit<Summary, 'from' | 'to'> & { revision: number; by_seller: readonly SellerSales[] }
+type SummaryRow = Omit<Summary, 'from' | 'to' | 'sales'> & {
+  revision: number
+  sales: SumsOfKind[]
+  by_seller: readonly SellerSales[]
+}
 
 /** Sums of a period in one snapshot. By default it ends today and starts with the month of its last day. */
 export async function summarize(
@@ -80,13 +87,18 @@ export async function summarize(
   const { to = today } = period
   const { from = `${to.slice(0, 8)}01` } = period
   if (from > to) return invalid('from', `não pode ser depois de ${to}, o último dia do período`)
-  const bounds = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
-  const values = [companyId, from, to, today, ...bounds]
-  const { rows } = await pool.query<SummaryRow>(withReadSet({ ...SUMMARY, values, readSet: OF_SUMMARY }))
+  const [start, end] = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
+  const values = [companyId, from, to, today, start, end]
+  const orders = returnedOrders([companyId, start, end])
+  const readSet = { receivables: 'columns', payables: 'columns', sales: 'columns', orders } as const
+  const { rows } = await pool.query<SummaryRow>(withReadSet({ ...SUMMARY, values, readSet }))
   const [row] = rows
   if (!row) throw new Error(`company ${companyId} has no ledger`)
-  const { revision, receivables, payables, sales, by_seller, balance } = row
-  return { revision, summary: { from, to, receivables, payables, sales: { ...sales, by_seller }, balance } }
+  const { revision, receivables, payables, by_seller, balance } = row
+  const { sold, cancelled, returned, net } = reconcile(row.sales)
+  const completed = reconcile(row.sales.filter(({ kind }) => kind === 'completed')).sold
+  const sales = { count: completed.count, gross: completed.amount, sold, cancelled, returned, net, by_seller }
+  return { revision, summary: { from, to, receivables, payables, sales, balance } }
 }
 
 export interface OpenSide {

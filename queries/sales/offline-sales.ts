@@ -1,8 +1,10 @@
 import type { Pool } from 'pg'
+import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { HAS_WARNINGS, type SaleObject } from '#projections/sales.ts'
 import type { ListOrder } from '../list-statement.ts'
 import { type Listing, listInOrder, localTime, type Page, type Paging } from '../records.ts'
+import { type Sum, sumColumn } from '../sums.ts'
 import type { SaleUpload } from './sales.ts'
 
 /** A sale uploaded by a till. `recorded_at` is the time of the upload, on the company's clock. */
@@ -101,6 +103,30 @@ export async function countRefusedByUser(pool: Pool, companyId: number): Promise
     values: [companyId],
   })
   return new Map(rows.map(({ user_id, total }) => [user_id, total] as const))
+}
+
+/**
+ * Open refused sales of a day by user of the last upload. A sale that a till sent in several forms counts once, one
+ * that took nothing never.
+ */
+export async function sumRefusedOfDay(
+  pool: Pool,
+  companyId: number,
+  { day, timezone }: { readonly day: string; readonly timezone: string },
+): Promise<ReadonlyMap<string, Sum>> {
+  const { rows } = await pool.query<{ user_id: number; refused: Sum }>({
+    name: 'sum_refused_of_day',
+    text: `select user_id, ${sumColumn('total_cents', 'true')} as refused
+      from (
+        select distinct on (coalesce(offline_id, id::text)) user_id, total_cents
+        from refused_sales
+        where company_id = $1 and settled_at is null and total_cents is distinct from 0
+          and coalesce(sold_at, first_refused_at) >= $2::timestamptz and coalesce(sold_at, first_refused_at) < $3::timestamptz
+        order by coalesce(offline_id, id::text), last_refused_at desc, id desc) r
+      group by user_id`,
+    values: [companyId, startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)],
+  })
+  return new Map(rows.map(({ user_id, refused }) => [`user/${user_id}`, refused] as const))
 }
 
 /** Open refused sales, oldest first: up to `limit` after the id `after`. */

@@ -1,5 +1,14 @@
 import type { Pool } from 'pg'
 import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
+import {
+  RETURNED_BY,
+  reconcileSales,
+  returnsIn,
+  type SalesReconciliation,
+  type SumsOfKind,
+  WAY_NAMES,
+  type WayName,
+} from './reconciliation.ts'
 
 /** Count and amount of some sales, in cents. */
 export interface SalesFigure {
@@ -9,30 +18,28 @@ export interface SalesFigure {
 
 /** Figures of one bar. */
 export interface SalesBar extends SalesFigure {
-  /** Lines of sales. */
-  readonly lines: number
+  /** Units sold (`unitsOf`). */
+  readonly units: number
   /** The part of `cents` with known costs, and these costs. */
   readonly known_cents: number
   readonly cost_cents: number
 }
 
 export interface NamedFigure extends SalesFigure {
-  /** Id of an item or payment type, an origin, an actor; empty for none. */
+  /** Id of an item, an origin, an actor; empty for none. */
   readonly key: string
-  /** For items and payment types. */
+  /** For items. */
   readonly name: string | null
 }
 
-/** Rollup figures of a period in one snapshot; cancelled sales are counted apart. */
-export interface SalesSums {
+/** Rollup figures of a period in one snapshot. Bars, items, origins and actors are of completed sales. */
+export interface SalesSums extends SalesReconciliation {
   /** By bar, starting with the first. */
   readonly bars: readonly SalesBar[]
-  readonly cancelled: SalesFigure
   readonly before: SalesFigure
   /** Best-selling items with quantities in thousandths. */
-  readonly items: readonly (NamedFigure & { readonly quantity: number })[]
-  /** The 50 largest by amount; origins and actors likewise. */
-  readonly payments: readonly NamedFigure[]
+  readonly items: readonly (NamedFigure & { readonly quantity: number; readonly unit: string | null })[]
+  /** The 50 largest by amount; actors likewise. */
   readonly origins: readonly NamedFigure[]
   readonly actors: readonly NamedFigure[]
   /** Whether the rollup covers all sales of the ledger. */
@@ -48,7 +55,7 @@ export interface SalesPeriod {
 }
 
 const TOP_ITEMS = 8
-/** Payment types, origins and actors per answer. */
+/** Origins and actors per answer. */
 const MOST_NAMED = 50
 
 const [DAY, MONTH] = COARSE_ROLLUPS.map(({ minutes }) => String(minutes)) as [string, string]
@@ -86,9 +93,34 @@ const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantit
   between('item_month', 'm1', 'm2'),
 ].join(' union all ')}) s group by key`
 
-const listed = (kind: string, name: string, join = ''): string => `coalesce((
-  select json_agg(json_build_object('key', g.key, 'name', ${name}, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
-  from (select * from (${byKey(kind)}) each order by cents desc, key limit ${MOST_NAMED}) g ${join}), '[]')`
+const listed = (kind: string): string => `coalesce((
+  select json_agg(json_build_object('key', g.key, 'name', null, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
+  from (select * from (${byKey(kind)}) each order by cents desc, key limit ${MOST_NAMED}) g), '[]')`
+
+const [FROM, TO] = ['($2::timestamptz[])[1]', '($2::timestamptz[])[cardinality($2::timestamptz[])]']
+
+/** Rows of `SumsOfKind`; returns are few, and read one by one. */
+const RECONCILED = `
+  ${(
+    [
+      ['sale', 'completed', 'null'],
+      ['cancelled', 'cancelled', 'null'],
+      ['payment', 'completed', 'key'],
+      ['cancelled_payment', 'cancelled', 'key'],
+    ] as const
+  )
+    .map(
+      ([
+        kind,
+        of,
+        way,
+      ]) => `select '${of}' as kind, ${way} as way, coalesce(sum(sales), 0) as count, coalesce(sum(cents), 0) as cents
+        from ${ofKind(kind)}${way === 'key' ? ' group by key' : ''}`,
+    )
+    .join(' union all ')}
+  union all
+  select 'returned', way, coalesce(sum(count), 0), coalesce(sum(cents), 0)
+  from (${returnsIn(FROM, TO, RETURNED_BY)}) r group by grouping sets ((way), ())`
 
 /** The comparison period may end inside a span: the sales of its last span are read one by one. */
 const WIDTH = '(60 * (select span_minutes from a))'
@@ -99,10 +131,11 @@ const SALES_SUMS = {
   text: `with a as (select * from summed_sales where company_id = $1), w as materialized (${WIDE_BOUNDS})
     select
       coalesce((select json_agg(b) from (
-        select width_bucket(span, $2::timestamptz[]) as n, sum(sales) as count, sum(cents) as cents, sum(quantity) as lines,
+        select width_bucket(span, $2::timestamptz[]) as n, sum(sales) as count, sum(cents) as cents, sum(quantity) as units,
           sum(known_cents) as known_cents, sum(cost_cents) as cost_cents
         from ${ofKind('sale')} group by 1) b), '[]') as bars,
-      (select json_build_object('count', coalesce(sum(sales), 0), 'cents', coalesce(sum(cents), 0)) from ${ofKind('cancelled')}) as cancelled,
+      (select json_agg(f) from (${RECONCILED}) f) as figures,
+      ${WAY_NAMES} as types,
       (select json_build_object('count', coalesce(sum(count), 0), 'cents', coalesce(sum(cents), 0)) from (
         select sum(sales) as count, sum(cents) as cents from sales_sums
         where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
@@ -110,27 +143,32 @@ const SALES_SUMS = {
         select count(*), sum(total_cents) from sales
         where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
       ) as both_parts) as before,
-      coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'count', g.count, 'cents', g.cents, 'quantity', g.quantity)
+      coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'unit', i.doc -> 'unit', 'count', g.count, 'cents', g.cents, 'quantity', g.quantity)
           order by g.cents desc, g.key)
         from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
         left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
-      ${listed('payment', "t.doc -> 'name'", 'left join payment_types t on t.company_id = $1 and t.id = g.key::bigint')} as payments,
-      ${listed('origin', 'null::json')} as origins,
-      ${listed('actor', 'null::json')} as actors,
+      ${listed('origin')} as origins,
+      ${listed('actor')} as actors,
       coalesce((select is_filled and coalesce((
         select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from sales s where s.company_id = $1
         order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
 }
 
-type Row = Omit<SalesSums, 'bars'> & { readonly bars: readonly (SalesBar & { readonly n: number })[] }
+interface Row extends Pick<SalesSums, 'before' | 'items' | 'origins' | 'actors' | 'is_complete'> {
+  readonly bars: readonly (SalesBar & { readonly n: number })[]
+  readonly figures: readonly SumsOfKind[]
+  readonly types: readonly WayName[]
+}
 
-const NOTHING: SalesBar = { count: 0, cents: 0, lines: 0, known_cents: 0, cost_cents: 0 }
+const NOTHING: SalesBar = { count: 0, cents: 0, units: 0, known_cents: 0, cost_cents: 0 }
 
 /** Reads the rollup as far as it has been refreshed (projections). */
 export async function salesSums(pool: Pool, companyId: number, { bounds, before }: SalesPeriod): Promise<SalesSums> {
   const { rows } = await pool.query<Row>({ ...SALES_SUMS, values: [companyId, bounds, before.from, before.to] })
   const [row] = rows
   if (!row) throw new Error('sales rollup: statement returned no row')
-  const byBar = new Map(row.bars.map(({ n, ...bar }) => [n, bar]))
-  return { ...row, bars: bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NOTHING) }
+  const { figures, types, bars, ...sums } = row
+  const byBar = new Map(bars.map(({ n, ...bar }) => [n, bar]))
+  const drawn = bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NOTHING)
+  return { ...sums, ...reconcileSales(figures, types), bars: drawn }
 }

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED, type OfflineSaleWarning, type SaleObject } from '#projections/sales.ts'
 import type { ListOrder } from '../list-statement.ts'
 import { type ReadScope, withReadSet } from '../read-set.ts'
@@ -16,7 +17,15 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
-import { type Sum, sumColumn } from '../sums.ts'
+import { moneySum } from '../sums.ts'
+import {
+  RETURNED_BY,
+  type Reconciliation,
+  reconcile,
+  returnedOrders,
+  returnsIn,
+  type SumsOfKind,
+} from './reconciliation.ts'
 
 interface Period {
   readonly sold_from?: string
@@ -160,40 +169,111 @@ export function listLatestSales(
 }
 
 /** Sums of the filtered sales. */
-export interface SaleSums {
-  readonly completed: Sum
-  readonly cancelled: Sum
+export interface SaleSums extends Reconciliation {
+  /** Of the payment type in the filter. */
+  readonly way: Reconciliation | null
+  /** Of the item in the filter, less its part of discounts. */
+  readonly item: ItemSums | null
   /** Scanned sales; one more than `MAX_SCANNED_SALES` means that there are earlier ones. */
   readonly scanned: number
+}
+
+/** Quantity and amount of an item in completed and in cancelled sales. */
+interface ItemSums {
+  readonly completed: ItemFigure
+  readonly cancelled: ItemFigure
+}
+
+export interface ItemFigure {
+  readonly quantity: string
+  readonly amount: string
 }
 
 /** Selective conditions that enter an index; the others are checked on the rows of the days. */
 const ENTERED: readonly string[] = ['id', 'external_id', 'sold_from', 'sold_before']
 
-/** Counts and sums people's filters (PANEL-140). */
+/** Cents and quantity of an item in a sale `s`. */
+const itemIn = (item: string): string => `lateral (
+  select sum(${centsOf("line ->> 'total'")} - coalesce((s.line_discounts ->> (place - 1)::integer)::bigint, 0)) as cents,
+    sum((line ->> 'quantity')::numeric) as quantity
+  from json_array_elements(s.doc -> 'items') with ordinality as lines (line, place)
+  where line ->> 'catalog_item_id' = ${item}::bigint::text) i on s.is_found`
+
+const itemFigure = (status: SaleObject['status']): string => `json_build_object(
+  'quantity', coalesce(sum(i.quantity) filter (where s.status = '${status}'), 0)::numeric(30, 3)::text,
+  'amount', ${moneySum(`sum(i.cents) filter (where s.status = '${status}')`)})`
+
+/** A figure of `SumsOfKind` as JSON. */
+const figure = (kind: SumsOfKind['kind'], count: string, cents: string): string =>
+  `json_build_object('kind', '${kind}', 'way', null, 'count', ${count}, 'cents', coalesce(${cents}, 0)::text)`
+
+interface SumsRow {
+  readonly sales: readonly SumsOfKind[]
+  readonly way: readonly SumsOfKind[] | null
+  readonly item: ItemSums | null
+  readonly scanned: number
+  readonly returned: readonly SumsOfKind[]
+}
+
+/**
+ * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find; a
+ * return is of a whole sale, so that a filter by item has none.
+ */
 export async function sumLatestSales(pool: Pool, companyId: number, filters: LatestFilters): Promise<SaleSums> {
   const { listing, conditions } = latest(filters)
   const given = Object.entries(conditions).filter(([, value]) => value !== undefined)
-  const sqlOf = given.map(([name], place) => {
+  const parameterOf = (name: string) => `$${given.findIndex(([one]) => one === name) + 3}`
+  const sqlOf = given.map(([name]) => {
     const condition = listing.filters[name as keyof typeof listing.filters]
-    return { name, sql: condition(`$${place + 3}`, '') }
+    return { name, sql: condition(parameterOf(name), '') }
   })
   const all = (wanted: (typeof sqlOf)[number][]) => wanted.map(({ sql }) => ` and ${sql}`).join('')
   const entered = sqlOf.filter(({ name }) => ENTERED.includes(name))
   const scanned = sqlOf.filter(({ name }) => !ENTERED.includes(name))
-  const text = `select ${sumColumn('total_cents', "is_found and status = 'completed'")} as completed,
-      ${sumColumn('total_cents', "is_found and status = 'cancelled'")} as cancelled, count(*) as scanned
+  const [isOfWay, isOfItem] = [conditions.payment_type_id !== undefined, conditions.item !== undefined]
+  const needsDoc = isOfWay || isOfItem
+  const statuses = ['completed', 'cancelled'] as const
+  const sums = (cents: string) =>
+    `json_build_array(${statuses.map((status) => figure(status, `count(*) filter (where s.is_found and s.status = '${status}')`, `sum(${cents}) filter (where s.is_found and s.status = '${status}')`)).join(', ')})`
+  const text = `select ${sums('s.total_cents')} as sales, count(*) as scanned,
+      ${isOfWay ? sums('w.cents') : 'null'} as way,
+      ${isOfItem ? `json_build_object('completed', ${itemFigure('completed')}, 'cancelled', ${itemFigure('cancelled')})` : 'null'} as item,
+      ${returnedBy(sqlOf, parameterOf, conditions)} as returned
     from (
-      select t.total_cents, t.status, true${all(scanned)} as is_found
+      select t.total_cents, t.status${needsDoc ? ', t.doc, t.line_discounts' : ''}, true${all(scanned)} as is_found
       from sales t
       where t.company_id = $1${listing.where ? ` and ${listing.where}` : ''}${all(entered)}
       order by t.sold_at desc
       limit (select $2::bigint + 1)
-    ) scanned`
+    ) s
+    ${isOfWay ? `left join lateral ${waysOf('s')} w on s.is_found and w.way = ${parameterOf('payment_type_id')}::bigint::text` : ''}
+    ${isOfItem ? `left join ${itemIn(parameterOf('item'))}` : ''}`
   const values = [companyId, MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
-  const readSet = { ...(conditions.item === undefined && { sales: 'columns' as const }), customers: 'columns' as const }
-  const { rows } = await pool.query<SaleSums>(withReadSet({ text, values, readSet }))
-  return rows[0] as SaleSums
+  const { sold_from = '-infinity', sold_before = 'infinity' } = conditions
+  const readSet = {
+    ...(!needsDoc && { sales: 'columns' as const }),
+    customers: 'columns' as const,
+    orders: returnedOrders([companyId, sold_from, sold_before]),
+  }
+  const { rows } = await pool.query<SumsRow>(withReadSet({ text, values, readSet }))
+  const { sales, way, returned, ...row } = rows[0] as SumsRow
+  return { ...row, ...reconcile([...sales, ...returned]), way: way && reconcile([...way, ...returned]) }
+}
+
+/** Of the days; the other conditions are of the sale. */
+function returnedBy(
+  conditions: readonly { readonly name: string; readonly sql: string }[],
+  parameterOf: (name: string) => string,
+  { status, item, payment_type_id, sold_from, sold_before }: Partial<Record<string, unknown>>,
+): string {
+  const none = `'[]'::json`
+  if (item !== undefined || status === 'cancelled') return none
+  const ofSale = conditions.filter(({ name }) => name !== 'sold_from' && name !== 'sold_before')
+  const ofWay = payment_type_id === undefined ? '' : ` where r.way = ${parameterOf('payment_type_id')}::bigint::text`
+  const from = sold_from === undefined ? `'-infinity'` : `${parameterOf('sold_from')}::timestamptz`
+  const to = sold_before === undefined ? `'infinity'` : `${parameterOf('sold_before')}::timestamptz`
+  const returns = returnsIn(from, to, RETURNED_BY, ofSale.map(({ sql }) => ` and ${sql}`).join(''))
+  return `(select json_build_array(${figure('returned', 'coalesce(sum(r.count), 0)', 'sum(r.cents)')}) from (${returns}) r${ofWay})`
 }
 
 const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({

@@ -1,7 +1,17 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
+import { waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
+import {
+  RETURNED_BY,
+  reconcileSales,
+  returnsIn,
+  type SalesReconciliation,
+  type SumsOfKind,
+  WAY_NAMES,
+  type WayName,
+} from './reconciliation.ts'
 
 /** A day of the company's calendar. */
 interface Day {
@@ -9,31 +19,23 @@ interface Day {
   readonly timezone: string
 }
 
-/** Amount charged by one payment type, without change. */
-export interface PaymentWay extends Sum {
-  readonly name: string
-  readonly is_cash: boolean
-}
-
 /** Sales of a till on a day; a till is identified by its logged-in user. */
-export interface TillDay {
+export interface TillDay extends SalesReconciliation {
   /** `user/3` */
   readonly actor: string | null
-  /** Without sales that are cancelled now. */
-  readonly sold: Sum
-  /** Sales of the day that are cancelled now. */
-  readonly cancelled: Sum
-  /** Of all sales of the day, including those cancelled since, by name. */
-  readonly ways: readonly PaymentWay[]
   readonly cash_in: string
-  /** Of sales of any day that were cancelled on this day. */
+  /** Of sales of other days too that were cancelled on this day. */
   readonly cash_back: string
   /** `cash_in` minus `cash_back`; may be negative. */
   readonly cash: string
 }
 
+/** The sales of a day: those of each till, and all of the company. */
 export interface TillsDay {
   readonly tills: readonly TillDay[]
+  /** Without tills: API and online stores. */
+  readonly others: SalesReconciliation
+  readonly all: SalesReconciliation
   /** Accounts settled in cash on the day, at any till. */
   readonly settled_in_cash: Sum
   /** True if there were more sales than the bound; then there are no figures. */
@@ -48,6 +50,8 @@ const NEEDED = `t.id, t.status, t.total_cents, t.doc->'payments' as payments,
       case when t.${IS_CANCELLED} then (t.doc->>'cancelled_at')::timestamptz end as cancelled_at,
       t.${IS_CANCELLED} and t.doc->>'cancelled_at' = t.doc->>'created_at' as is_nothing`
 
+const RETURNS = returnsIn('$2::timestamptz', '$3::timestamptz', `t.id, ${RETURNED_BY}`)
+
 /**
  * $1 company, $2 and $3 start and end of the day, $4 the bound, $5 the day. Sales of the day come from their index,
  * those cancelled on the day from the few cancelled ones. A sale uploaded as cancelled never took money.
@@ -57,49 +61,80 @@ const DAY = `
     select ${NEEDED}, true as is_of_day from sales t
     where t.company_id = $1 and t.sold_at >= $2::timestamptz and t.sold_at < $3::timestamptz
     limit $4::bigint + 1),
-  earlier as materialized (
+  others as materialized (
     select ${NEEDED}, false as is_of_day from sales t
-    where t.company_id = $1 and t.${IS_CANCELLED} and t.changed_at >= $2::timestamptz and t.sold_at < $2::timestamptz
+    where t.company_id = $1 and t.${IS_CANCELLED} and t.changed_at >= $2::timestamptz
+      and not (t.sold_at >= $2::timestamptz and t.sold_at < $3::timestamptz)
     limit $4::bigint + 1),
   known as materialized (
-    select s.*, o.actor, s.cancelled_at >= $2::timestamptz and s.cancelled_at < $3::timestamptz as is_undone
-    from (select * from sold union all select * from earlier) s
-    join offline_sales o on o.company_id = $1 and o.sale_id = s.id),
-  types as materialized (
-    select t.id, (t.doc->>'is_cash')::boolean as is_cash from payment_types t where t.company_id = $1),
+    select s.*, o.actor, o.sale_id is not null as is_till,
+      s.cancelled_at >= $2::timestamptz and s.cancelled_at < $3::timestamptz and not s.is_nothing as is_undone
+    from (select * from sold union all select * from others) s
+    left join offline_sales o on o.company_id = $1 and o.sale_id = s.id),
   taken as materialized (
-    select k.actor, k.id, k.is_of_day, coalesce(k.is_undone, false) as is_undone, p.name,
-      ((p.net + p.surcharge) * 100)::bigint as cents, coalesce(y.is_cash, false) as is_cash
-    from known k
-    cross join json_to_recordset(k.payments) p (payment_type_id bigint, name text, surcharge numeric, net numeric)
-    left join types y on y.id = p.payment_type_id
-    where not k.is_nothing),
-  ways as (
-    select actor, json_agg(json_build_object('name', name, 'is_cash', is_cash, 'count', count, 'amount', amount)
-      order by is_cash desc, name) as list
-    from (select actor, name, is_cash, count(distinct id) as count, ${moneySum('sum(cents)')} as amount
-          from taken where is_of_day group by actor, name, is_cash) w
-    group by actor),
+    select k.*, w.way, w.cents, coalesce(y.doc ->> 'is_cash' = 'true', false) as is_cash
+    from known k cross join lateral ${waysOf('k', 'k.payments')} w
+    left join payment_types y on y.company_id = $1 and y.id = nullif(w.way, '')::bigint
+    where k.is_of_day or k.is_undone),
+  returned as materialized (
+    select r.*, o.actor, o.sale_id is not null as is_till
+    from (${RETURNS}) r left join offline_sales o on o.company_id = $1 and o.sale_id = r.id),
+  figures as (
+    select is_till, actor, status as kind, null::text as way, count(*) as count, sum(total_cents)::text as cents
+    from known where is_of_day group by is_till, actor, status
+    union all
+    select is_till, actor, status, way, count(*), sum(cents)::text from taken where is_of_day group by is_till, actor, status, way
+    union all
+    select is_till, actor, 'returned', way, sum(count), sum(cents)::text from returned
+    group by grouping sets ((is_till, actor, way), (is_till, actor))),
   cash as (
-    select actor, coalesce(sum(cents) filter (where is_of_day), 0) as came, coalesce(sum(cents) filter (where is_undone), 0) as went
-    from taken where is_cash group by actor),
-  tills as (
-    select actor, ${sumColumn('total_cents', `is_of_day and status = 'completed'`)} as sold,
-      ${sumColumn('total_cents', `is_of_day and status = 'cancelled'`)} as cancelled
-    from known where is_of_day or is_undone group by actor)
-  select (select count(*) from sold) > $4::bigint or (select count(*) from earlier) > $4::bigint as "isPartial",
-    (select coalesce(json_agg(json_build_object('actor', t.actor, 'sold', t.sold, 'cancelled', t.cancelled,
-        'ways', coalesce(w.list, '[]'), 'cash_in', ${moneySum('c.came')}, 'cash_back', ${moneySum('c.went')},
-        'cash', ${moneySum('c.came - c.went')}) order by t.actor), '[]')
-     from tills t left join ways w on w.actor is not distinct from t.actor
-     left join cash c on c.actor is not distinct from t.actor) as tills,
+    select actor, ${moneySum('sum(cents) filter (where is_of_day and not is_nothing)')} as cash_in,
+      ${moneySum('sum(cents) filter (where is_undone)')} as cash_back,
+      ${moneySum(`coalesce(sum(cents) filter (where is_of_day and not is_nothing), 0)
+        - coalesce(sum(cents) filter (where is_undone), 0)`)} as cash
+    from taken where is_cash and is_till group by actor)
+  select (select count(*) from sold) > $4::bigint or (select count(*) from others) > $4::bigint as "isPartial",
+    (select coalesce(json_agg(f), '[]') from figures f) as figures,
+    (select coalesce(json_agg(c), '[]') from cash c) as cash,
+    ${WAY_NAMES} as types,
     (select ${sumColumn('r.amount_cents', `r.doc->>'payment_method' = 'cash'`)} from receivables r
      where r.company_id = $1 and r.settled_on = $5::date and r.settled_on is not null and r.deleted_at is null) as settled_in_cash`
+
+type Cash = Pick<TillDay, 'actor' | 'cash_in' | 'cash_back' | 'cash'>
+
+interface DayRow extends Pick<TillsDay, 'isPartial' | 'settled_in_cash'> {
+  readonly figures: readonly (SumsOfKind & { readonly is_till: boolean; readonly actor: string | null })[]
+  readonly cash: readonly Cash[]
+  readonly types: readonly WayName[]
+}
+
+const NO_CASH = { cash_in: '0.00', cash_back: '0.00', cash: '0.00' }
 
 /** Sales of each till on a day by payment type, and the expected cash. */
 export async function tillsOfDay(pool: Pool, companyId: number, { day, timezone }: Day): Promise<TillsDay> {
   const bounds = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
   const values = [companyId, ...bounds, MAX_TILLS_OF_DAY, day]
-  const { rows } = await pool.query<TillsDay>({ name: 'tills_of_day', text: DAY, values })
-  return rows[0] as TillsDay
+  const { rows } = await pool.query<DayRow>({ name: 'tills_of_day', text: DAY, values })
+  const { isPartial, settled_in_cash, figures, cash, types } = rows[0] as DayRow
+  const ofTills = figures.filter(({ is_till }) => is_till)
+  const cashOf = new Map(cash.map((each) => [each.actor, each] as const))
+  const actors = [...new Set([...ofTills, ...cash].map(({ actor }) => actor))].sort()
+  return {
+    isPartial,
+    settled_in_cash,
+    tills: actors.map((actor) => ({
+      ...NO_CASH,
+      ...reconcileSales(
+        ofTills.filter((figure) => figure.actor === actor),
+        types,
+      ),
+      ...cashOf.get(actor),
+      actor,
+    })),
+    others: reconcileSales(
+      figures.filter(({ is_till }) => !is_till),
+      types,
+    ),
+    all: reconcileSales(figures, types),
+  }
 }

@@ -34,6 +34,13 @@ export function fromThousandths(thousandths: number): string {
   return `${thousandths < 0 ? '-' : ''}${digits.slice(0, -3)}.${digits.slice(-3)}`
 }
 
+/**
+ * Units of some lines: each counts its quantity, a weighed or measured one (a fraction) as one unit, because kilograms
+ * and pieces have no sum.
+ */
+export const countUnits = (quantities: readonly string[]): number =>
+  quantities.map(toThousandths).reduce((sum, n) => sum + (n % 1000 === 0 ? n / 1000 : 1), 0)
+
 function decimal(pattern: RegExp) {
   return z.string(expects(EXPECTED)).regex(pattern, { error: ({ input }) => faultOf(input as string), abort: true })
 }

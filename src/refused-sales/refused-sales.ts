@@ -1,7 +1,11 @@
 import { hash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { Instant } from '#domain/instant.ts'
+import { JsonMoney } from '#domain/json-number.ts'
+import { toCents } from '#domain/money.ts'
 import { optionalText } from '#domain/text.ts'
+import { OFFLINE_SALE_STATUSES } from '#events/sales.ts'
 import { assertAcceptsWrites } from '#ledger/migration-state.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
@@ -46,10 +50,11 @@ const MAX_PAYLOAD_BYTES = 65_536
 
 const KEEP = `
   insert into refused_sales as known
-    (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, payload)
-  select $1, $2, digest, offline_id, now(), now(), times, code, message, errors, payload
-  from unnest($3::bytea[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::json[], $9::text[])
-    with ordinality as new(digest, offline_id, times, code, message, errors, payload, place)
+    (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, payload,
+     sold_at, total_cents)
+  select $1, $2, digest, offline_id, now(), now(), times, code, message, errors, payload, sold_at, total_cents
+  from unnest($3::bytea[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::json[], $9::text[], $11::timestamptz[], $12::bigint[])
+    with ordinality as new(digest, offline_id, times, code, message, errors, payload, sold_at, total_cents, place)
   where place <= $10 - (select count(*) from refused_sales where company_id = $1 and settled_at is null)
     or exists (select from refused_sales same where same.company_id = $1 and same.digest = new.digest)
   on conflict (company_id, digest) do update set
@@ -139,6 +144,8 @@ async function keep(
       payload !== null && customerId !== null && isForgotten(customerId) ? erasedSale(payload, isForgotten) : payload,
     ),
     MAX_OPEN,
+    refused.map(({ takings }) => takings?.sold_at ?? null),
+    refused.map(({ takings }) => takings?.cents ?? null),
   ])
   return rows
 }
@@ -209,7 +216,7 @@ function distinct(entries: readonly RefusalRow[], digests: readonly (Digest | un
     const digest = digests[position]
     if (result.status !== 'error' || !digest) continue
     const times = (refused.get(digest.hex)?.times ?? 0) + 1
-    refused.set(digest.hex, { ...digest, result, times, customerId: customerIn(sale) })
+    refused.set(digest.hex, { ...digest, result, times, customerId: customerIn(sale), takings: takingsOf(sale) })
   }
   return [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, refusal]) => refusal)
 }
@@ -219,6 +226,21 @@ interface Refusal extends Digest {
   readonly times: number
   /** Customer id in the sale. */
   readonly customerId: number | null
+  readonly takings: Takings | null
+}
+
+/** What the till says that it took. */
+interface Takings {
+  readonly sold_at: string
+  readonly cents: number
+}
+
+const TakingsInput = z.object({ status: z.enum(OFFLINE_SALE_STATUSES), created_at: Instant, total: JsonMoney })
+
+/** Null where the till's text does not say it. A cancelled sale took nothing. */
+function takingsOf(sale: unknown): Takings | null {
+  const { data } = TakingsInput.safeParse(sale)
+  return data ? { sold_at: data.created_at, cents: data.status === 'completed' ? toCents(data.total) : 0 } : null
 }
 
 /** Note on the resolution of a refused sale. */

@@ -54,8 +54,11 @@ async function expectedSummary(company: TestCompany, from: string, to: string): 
     sales: {
       count,
       gross,
-      cancelled: totals('cancelled'),
       by_seller: count === 0 ? [] : [{ seller: null, count, gross }],
+      sold: addUp(sold.map(({ total }) => total)),
+      cancelled: totals('cancelled'),
+      returned: NONE,
+      net: gross,
     },
     balance: fromCents(toCents(received.settled.amount) - toCents(paid.settled.amount)),
   }
@@ -94,7 +97,7 @@ describe('finance: summary', () => {
         to: '2026-03-31',
         receivables: none,
         payables: none,
-        sales: { count: 0, gross: '0.00', cancelled: NONE, by_seller: [] },
+        sales: { count: 0, gross: '0.00', sold: NONE, cancelled: NONE, returned: NONE, net: '0.00', by_seller: [] },
         balance: '0.00',
       },
     })
@@ -132,8 +135,11 @@ describe('finance: summary', () => {
       sales: {
         count: 1,
         gross: '5.00',
-        cancelled: { count: 1, amount: '6.00' },
         by_seller: [{ seller: null, count: 1, gross: '5.00' }],
+        sold: { count: 2, amount: '11.00' },
+        cancelled: { count: 1, amount: '6.00' },
+        returned: NONE,
+        net: '5.00',
       },
       balance: '-0.01',
     })

@@ -24,7 +24,7 @@ describeInBrowser('receipt page saved as a file, in a browser', () => {
   const { prove } = ledgerOf(7, [sale, cancelled])
   const receipt: Receipt = { version: 1, ...prove(0, key) }
 
-  it('verifies the code, the file and the text of a receipt without requests [PROOF-43, PROOF-46, PROOF-48]', async () => {
+  it('verifies the code, the file and the text of a receipt without requests, and names what was altered [PROOF-43, PROOF-46, PROOF-48]', async () => {
     const path = join(folder, 'conferir.html')
     writeFileSync(path, documentOf(trustedOf(key)))
     const page = await browser.open(`${pathToFileURL(path)}#${digitsOf(receipt)}`, { viewport: NARROW })
@@ -47,6 +47,7 @@ describeInBrowser('receipt page saved as a file, in a browser', () => {
 
     await give({ ...receipt, event: { ...receipt.event, data: saleData(981) } })
     await heading('Recibo inválido')
+    expect(await page.locator('#resultado').textContent()).to.contain('Este recibo foi alterado')
     expect(await page.locator('#resultado').textContent()).to.not.contain('Café')
     await give({ ...receipt, ...prove(0, newKey()) })
     await heading('Nada foi provado: a chave é desconhecida')

@@ -20,6 +20,29 @@ describe('panel: a sale', () => {
   const authorize = (id: number, number: string) => user.submit(`/painel/vendas/${id}/documento-fiscal`, { number })
 
   describe('the page', () => {
+    it('shows units beside quantities, and counts units in lists, files and on the start page [PANEL-422]', async () => {
+      const create = async (name: string, unit: string) =>
+        (await company.post('/catalog/items', { name, price: '10.00', unit, stock: '99' })).body.data.id as number
+      const [bread, cheese] = [await create('Pão', 'UN'), await create('Queijo', 'KG')]
+      const items = [
+        { catalog_item_id: bread, quantity: '12' },
+        { catalog_item_id: cheese, quantity: '0.924' },
+        { description: 'Bolo', quantity: '2', unit_price: '10.00' },
+      ]
+      const payments = [{ payment_type_id: counter.cash, amount: '149.24' }]
+      const sale = (await company.post('/sales', { items, payments })).body.data
+      expect(await page(`/${sale.id}`))
+        .to.include('Pão 12 UN R$ 10,00')
+        .and.include('Queijo 0,924 KG R$ 10,00')
+      const [heads = '', row = ''] = (await user.get('/painel/vendas.csv')).html.split('\r\n')
+      expect(row.split(';')[heads.split(';').indexOf('Itens')]).to.equal('15')
+      const start = textIn((await user.get('/painel')).html)
+      expect(start).to.include('Itens 15 15,0 por venda').and.include('Pão 12 UN R$ 120,00')
+      expect(start).to.include('Queijo 0,924 KG R$ 9,24')
+      await counter.sell()
+      expect(await page(`?item=${cheese}`)).to.include('1 venda, R$ 149,24 Deste item: 0,924 KG, R$ 9,24')
+    })
+
     it('shows items, payments, totals, customer, fiscal document and history', async () => {
       const customer = (await company.post('/customers', { name: 'Maria', external_id: 'm' })).body.data
       const card = await company.paymentType('card', '2.50')

@@ -71,8 +71,8 @@ describe('panel: tills', () => {
       await cancel(c)
       const shown = await report()
       for (const text of [
-        'cash 2 R$ 20,00 credit_account 1 R$ 10,00',
-        'Vendas 2, R$ 20,00 Canceladas 2, R$ 20,00',
+        'cash 3 R$ 30,00 R$ 20,00 R$ 10,00 credit_account 1 R$ 10,00 R$ 0,00 R$ 10,00 Total 4 R$ 40,00 R$ 20,00 R$ 20,00',
+        'Vendas 4 vendas, R$ 40,00 − 2 canceladas, R$ 20,00 = R$ 20,00',
         'Entrou em dinheiro R$ 20,00 Saiu por cancelamentos R$ 20,00 Esperado na gaveta R$ 0,00',
       ])
         expect(shown).to.include(text)
@@ -82,6 +82,71 @@ describe('panel: tills', () => {
       )
       expect(await report('?dia=2099-01-01')).to.include('Esperado na gaveta R$ 0,00')
       expect(await report('?dia=ontem')).to.include('Esperado na gaveta R$ 0,00')
+    })
+  })
+
+  describe('cash count', () => {
+    const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
+    const at = (days: number) => `${addDays(today, days)}T12:00:00.000Z`
+    const closing = async (query = '') => textIn(await page(`/fechamento${query}`))
+
+    it('adds up a sale of yesterday that was cancelled today, on the start page and in the list too [PANEL-420]', async () => {
+      const card = await company.paymentType('card')
+      const paid = (offlineId: string, total: number, type = counter.cash) => {
+        const items = [{ product_id: counter.product, quantity: 1, price: total, total }]
+        const payments = [{ payment_type_id: type, amount: total, status: 'completed' }]
+        return counter.sale(offlineId, { created_at: at(-1), items, payments, total, amount_received: total })
+      }
+      const { results } = await upload(till, [paid('a', 78.84, card), paid('b', 132.95, card), paid('c', 110.92)])
+      await user.submit(`/painel/vendas/${results[1].sale_id}/cancelar`, { reason: 'engano' })
+      const day = addDays(today, -1)
+      const table =
+        'cash 1 R$ 110,92 R$ 0,00 R$ 110,92 card 2 R$ 211,79 R$ 132,95 R$ 78,84 Total 3 R$ 322,71 R$ 132,95 R$ 189,76'
+      const line = '3 vendas, R$ 322,71 − 1 cancelada, R$ 132,95 = R$ 189,76'
+      expect(await closing(`?dia=${day}`))
+        .to.include(table)
+        .and.to.include(line)
+      const start = textIn((await user.get('/painel?periodo=ontem')).html)
+      expect(start).to.include(table).and.to.include('Vendas de ontem R$ 189,76')
+      const list = async (query: string) =>
+        textIn((await user.get(`/painel/vendas?sold_from=${day}&sold_to=${day}${query}`)).html)
+      expect(await list('')).to.include(line)
+      expect(await list(`&payment_type_id=${card}`)).to.include(
+        'Nesta forma de pagamento: 2 vendas, R$ 211,79 − 1 cancelada, R$ 132,95 = R$ 78,84',
+      )
+      expect(await closing()).not.to.include('card 1')
+    })
+
+    it('takes change off once, whether a till states its payments with or without it [PANEL-420]', async () => {
+      const change = { total: 28.76, amount_received: 40, change: 11.24, created_at: at(0) }
+      const items = [{ product_id: counter.product, quantity: 1, price: 28.76, total: 28.76 }]
+      const cash = (amount: number) => [{ payment_type_id: counter.cash, amount, status: 'completed' }]
+      await upload(till, [
+        counter.sale('without', { ...change, items, payments: cash(28.76) }),
+        counter.sale('with', { ...change, items, payments: cash(40) }),
+      ])
+      expect(await closing())
+        .to.include('cash 2 R$ 57,52 Total 2 R$ 57,52')
+        .and.include('Esperado na gaveta R$ 57,52')
+      expect(textIn((await user.get('/painel')).html)).to.include('cash 2 R$ 57,52 Total 2 R$ 57,52')
+    })
+
+    it("tells a till's refused sales of the day, with their amount and a link, once for each sale [PANEL-421]", async () => {
+      const refused = (offlineId: string, days: number, fields: object = {}) =>
+        wrong(offlineId, { created_at: at(days), ...fields })
+      await upload(till, [counter.sale('a', { created_at: at(0) }), refused('b', 0), refused('c', -1)])
+      await upload(till, [refused('b', 0, { amount_received: 12 }), refused('d', 0, { total: 57.9 })])
+      await upload(till, [refused('e', 0, { status: 'cancelled' }), refused('f', 0, { total: 'x' })])
+      const html = await page('/fechamento')
+      expect(textIn(html)).to.include(
+        'Fora destas somas: 3 vendas recusadas, R$ 68,90. A gaveta pode ter este dinheiro. Resolver',
+      )
+      expect(html).to.match(/role="note">Fora destas somas: [^<]*<a href="\/painel\/caixas\/recusadas">/)
+      const before = await closing(`?dia=${addDays(today, -1)}`)
+      expect(before).to.include('1 venda recusada, R$ 11,00').and.include('Esperado na gaveta R$ 0,00')
+      const path = refusedPaths(await page('/recusadas')).at(1) ?? ''
+      await user.submit(`/painel/caixas${path}`, { note: 'era um teste' }, `/painel/caixas${path}/resolver`)
+      expect(await closing(`?dia=${addDays(today, -1)}`)).not.to.include('recusada,')
     })
   })
 

@@ -408,11 +408,17 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   pending: 'As pendentes, pelo vencimento.',
   overdue: 'As vencidas, que estão entre as pendentes.',
   settled: 'As liquidadas, pela data contábil.',
-  sales: 'Vendas, pelo dia da venda.',
+  sales:
+    'Vendas, pelo dia da venda: `sold` − `cancelled` − `returned` = `net`. O cancelamento conta no dia da venda; a devolução, no dia em que foi feita.',
   count: 'Quantas são.',
   'Sum.amount': 'Quanto somam.',
   gross: 'Quanto somam, sem as canceladas.',
+  sold: 'Todas as vendas, também as canceladas depois.',
   cancelled: 'As canceladas.',
+  returned: 'As devoluções do período: até agora, estornos parciais de pedidos que são vendas.',
+  'SaleSums.net': 'Vendido menos cancelado menos devolvido; pode ser negativo.',
+  'ReturnSum.count': 'Quantas são, menos as que voltaram à loja, como em uma contestação ganha.',
+  'ReturnSum.amount': 'Quanto somam; negativo se voltou mais do que foi devolvido.',
   balance: 'Contas a receber liquidadas menos contas a pagar liquidadas; pode ser negativo.',
   'PaymentMethod.code': 'O código que a liquidação recebe.',
 

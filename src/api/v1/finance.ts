@@ -129,8 +129,19 @@ const SellerSales = z
   .strictObject({ seller: SaleSeller.nullable(), count: z.int().min(0), gross: Amount })
   .meta({ id: 'SellerSales' })
 
+/** A dispute that the shop wins takes a return back. */
+const ReturnSum = z.strictObject({ count: z.int(), amount: Balance }).meta({ id: 'ReturnSum' })
+
 const SaleSums = z
-  .strictObject({ count: z.int().min(0), gross: Amount, cancelled: Sum, by_seller: z.array(SellerSales) })
+  .strictObject({
+    count: z.int().min(0),
+    gross: Amount,
+    sold: Sum,
+    cancelled: Sum,
+    returned: ReturnSum,
+    net: Balance,
+    by_seller: z.array(SellerSales),
+  })
   .meta({ id: 'SaleSums' })
 
 const none = { count: 0, amount: '0.00' }
@@ -159,7 +170,10 @@ const Summary = z
         sales: {
           count: 12,
           gross: '1830.40',
-          cancelled: none,
+          sold: { count: 13, amount: '1880.40' },
+          cancelled: { count: 1, amount: '50.00' },
+          returned: { count: 1, amount: '20.00' },
+          net: '1810.40',
           by_seller: [
             { seller: { user_id: 3, name: 'Ana' }, count: 9, gross: '1480.40' },
             { seller: null, count: 3, gross: '350.00' },

@@ -1,16 +1,18 @@
 import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { deliverOrder } from '#commands/orders/deliver-order.ts'
-import { canBePaid } from '#domain/orders.ts'
+import { canBePaid, hasBeenPaid } from '#domain/orders.ts'
 import { RIGHTS } from '#domain/roles.ts'
+import { netOfOrder } from '#projections/order-net.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
+import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { dataExportActions } from '../data-export/links.ts'
 import {
   formatDateTime,
   formatMoney,
   formatPercentage,
   formatPersonName,
-  formatQuantity,
   formatTaxNumber,
+  formatUnits,
 } from '../format.ts'
 import { formText } from '../forms/form.ts'
 import { link } from '../link.ts'
@@ -24,7 +26,7 @@ import { forgetAction } from './erase-person.tsx'
 import { Notifications } from './order-notifications.tsx'
 import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
-import { DISPUTES, ORDERS_PATH, OrderBadges, orderOf } from './orders.tsx'
+import { DISPUTES, ORDERS_PATH, OrderBadges, orderOf, presentOf } from './orders.tsx'
 
 async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   const { readModel } = visit
@@ -41,8 +43,8 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
       {!readModel.moment && order.payment_url !== null && RIGHTS[visit.session.role].changes && (
         <PaymentLink url={order.payment_url} />
       )}
-      <OrderFacts order={order} timezone={readModel.timezone} />
-      <Items order={order} />
+      <OrderFacts order={order} timezone={readModel.timezone} now={presentOf(visit)} />
+      <Items order={order} units={await findUnits(readModel.pool, readModel.companyId, order.items)} />
       <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
       {/* Notifications are not part of the ledger, so as-of pages lack them. */}
       {!readModel.moment && (await Notifications(visit, id))}
@@ -53,7 +55,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   return {
     title: `Pedido ${id}`,
     parent: { label: 'Loja online', to: '/loja' },
-    lead: <OrderBadges order={order} />,
+    lead: <OrderBadges order={order} now={presentOf(visit)} />,
     body,
     ...(!readModel.moment && actionsOf(order, visit)),
   }
@@ -135,7 +137,7 @@ interface OrderProps {
   readonly timezone: string
 }
 
-const OrderFacts = ({ order, timezone }: OrderProps) => {
+const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: string | null }) => {
   const { customer, commission } = order
   const time = (at: string | null) => at && formatDateTime(at, timezone)
   return (
@@ -143,7 +145,7 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
       <Card title="Dados">
         <Facts
           facts={[
-            ['Situação', <OrderBadges order={order} />],
+            ['Situação', <OrderBadges order={order} now={now} />],
             ['Loja', order.store_alias],
             ['Código externo', order.external_id],
             ['Feito em', time(order.created_at)],
@@ -191,25 +193,27 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
 }
 
 /** Refunds to the buyer, and disputes. */
-const returnedFacts = (
-  { refunded_total, refunded_at, dispute }: OrderObject,
-  time: (at: string | null) => string | null,
-): Fact[] => [
-  ['Devolvido', formatMoney(refunded_total)],
-  ['Reembolsado em', time(refunded_at)],
-  ...(dispute === null
+const returnedFacts = (order: OrderObject, time: (at: string | null) => string | null): Fact[] => [
+  ['Devolvido', formatMoney(order.refunded_total)],
+  ...(hasBeenPaid(order.payments) ? ([['Líquido', formatMoney(netOfOrder(order))]] as const) : []),
+  ['Reembolsado em', time(order.refunded_at)],
+  ...(order.dispute === null
     ? []
     : ([
         [
           'Contestação',
           <>
-            <StateBadge state={DISPUTES[dispute.status]} /> desde {time(dispute.since)}
+            <StateBadge state={DISPUTES[order.dispute.status]} /> desde {time(order.dispute.since)}
           </>,
         ],
       ] as const)),
 ]
 
-const Items = ({ order }: Pick<OrderProps, 'order'>) => (
+interface ItemsProps extends Pick<OrderProps, 'order'> {
+  readonly units: UnitsOfItems
+}
+
+const Items = ({ order, units }: ItemsProps) => (
   <Card title="Itens">
     <ListTable
       caption="Itens"
@@ -217,7 +221,7 @@ const Items = ({ order }: Pick<OrderProps, 'order'>) => (
       empty="Nenhum item."
       columns={[
         { head: 'Item', cell: ({ description }) => description },
-        { head: 'Quantidade', cell: (item) => formatQuantity(item.quantity), isNumber: true },
+        { head: 'Quantidade', cell: (item) => formatUnits(item.quantity, unitIn(units, item)), isNumber: true },
         { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true },
         { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
       ]}

@@ -1,8 +1,10 @@
 import { z } from 'zod'
-import { type DisputeStatus, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
+import { type DisputeStatus, hasBeenPaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { netOfOrder } from '#projections/order-net.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
+import { checkoutStateOf, ENDED_PAYMENTS, endedPaymentOf } from '#queries/checkout-state.ts'
 import { getOrder, MAX_SUMMED_ORDERS, orderListing, type ShownOrder, sumOrders } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
 import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney, formatPersonName } from '../format.ts'
@@ -21,10 +23,23 @@ export const ORDERS_PATH = '/loja/pedidos'
 export const ORDER_STATES: Readonly<Record<OrderStatus, StateMark>> = {
   pending: ['warn', 'Aguardando pagamento'],
   paid: ['good', 'Pago'],
-  failed: ['bad', 'Pagamento falhou'],
+  failed: ['bad', ENDED_PAYMENTS.failed],
   cancelled: ['plain', 'Cancelado'],
   refunded: ['plain', 'Reembolsado'],
 }
+
+/** Tones of an order whose last payment has ended. */
+const ENDED_TONES = { expired: 'warn', cancelled: 'plain', failed: 'bad' } as const
+
+/** State of an order at an instant, in the words that its buyer reads; null on pages of the past, which ends with the order's last change. */
+export function orderStateOf(order: OrderObject, now: string | null): StateMark {
+  const ended = endedPaymentOf(checkoutStateOf(order, now ?? order.updated_at))
+  return ended === null ? ORDER_STATES[order.status] : [ENDED_TONES[ended], ENDED_PAYMENTS[ended]]
+}
+
+/** The company's time; null on pages of the past. */
+export const presentOf = ({ readModel, session }: PageContext): string | null =>
+  readModel.moment ? null : session.companysTime
 
 /** States of a buyer's dispute. */
 export const DISPUTES: Readonly<Record<DisputeStatus, StateMark>> = {
@@ -66,12 +81,12 @@ const Search = z.object({
   cursor: z.string().optional(),
 })
 
-const columnsOf = (timezone: string): Column<OrderObject>[] => [
+const columnsOf = (timezone: string, now: string | null): Column<OrderObject>[] => [
   { head: 'Pedido', cell: ({ id }) => <a href={link(`${ORDERS_PATH}/${id}`)}>{id}</a> },
   { head: 'Quando', cell: ({ created_at }) => formatDateTime(created_at, timezone) },
   { head: 'Cliente', cell: ({ customer }) => formatPersonName(customer.name) },
   { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
-  { head: 'Situação', cell: (order) => <OrderBadges order={order} /> },
+  { head: 'Situação', cell: (order) => <OrderBadges order={order} now={now} /> },
   { head: 'Loja', cell: ({ store_alias }) => store_alias, isExtra: true },
 ]
 
@@ -105,15 +120,19 @@ export const orderFile = listFile<OrderObject>({
   asOf: true,
   filters: filtersOf([]),
   page: pageOf,
-  columns: ({ readModel: { timezone } }) => [
+  columns: (visit) => [
     ['Pedido', ({ id }) => id],
     ['Código externo', ({ external_id }) => external_id],
-    ['Quando', ({ created_at }) => formatDateTimeSeconds(created_at, timezone)],
+    ['Quando', ({ created_at }) => formatDateTimeSeconds(created_at, visit.readModel.timezone)],
     ['Loja', ({ store_alias }) => store_alias],
     ['Cliente', ({ customer }) => formatPersonName(customer.name)],
-    ['Situação', ({ status }) => ORDER_STATES[status][1]],
+    ['Situação', (order) => orderStateOf(order, presentOf(visit))[1]],
     ['Total', ({ total }) => amountCell(total)],
-    ['Entregue em', ({ delivered_at }) => delivered_at && formatDateTimeSeconds(delivered_at, timezone)],
+    ['Líquido', (order) => amountCell(hasBeenPaid(order.payments) ? netOfOrder(order) : null)],
+    [
+      'Entregue em',
+      ({ delivered_at }) => delivered_at && formatDateTimeSeconds(delivered_at, visit.readModel.timezone),
+    ],
   ],
 })
 
@@ -137,7 +156,7 @@ export async function OrderList({
       filters={filters}
       list={orders}
       caption="Pedidos"
-      columns={columnsOf(timezone)}
+      columns={columnsOf(timezone, presentOf(visit))}
       empty="Nenhum pedido encontrado."
       quick={QUICK}
       file={`${ORDERS_PATH}.csv`}
@@ -146,11 +165,11 @@ export async function OrderList({
 }
 
 /** Status of an order, and what needs attention. */
-export const OrderBadges = ({ order }: { readonly order: OrderObject }) => {
-  const { status, alarms, dispute, partially_refunded, delivered_at } = order
+export const OrderBadges = ({ order, now }: { readonly order: OrderObject; readonly now: string | null }) => {
+  const { alarms, dispute, partially_refunded, delivered_at } = order
   return (
     <>
-      <StateBadge state={ORDER_STATES[status]} />{' '}
+      <StateBadge state={orderStateOf(order, now)} />{' '}
       {partially_refunded && <StateBadge state={['plain', 'Devolvido em parte']} />}{' '}
       {delivered_at !== null && <StateBadge state={['plain', 'Entregue']} />}{' '}
       {dispute?.status === 'open' && <StateBadge state={DISPUTES.open} />}{' '}

@@ -17,6 +17,9 @@ create table ops.refused_sales (
   errors json not null,
   -- JSON as sent, which Postgres would not always take as such; null where it was too large to keep.
   payload text,
+  -- What the till says that it took, for the cash count: 0 for a cancelled sale, null where its text does not say.
+  sold_at timestamptz,
+  total_cents bigint,
   settled_at timestamptz,
   -- Null where the till settled it by uploading a corrected sale.
   settled_by bigint,

@@ -1,6 +1,6 @@
 import QRCode from 'qrcode'
+import { type CheckoutState, ENDED_PAYMENTS, endedPaymentOf } from '#queries/checkout-state.ts'
 import type { BuyersOrder } from '#queries/orders.ts'
-import type { CheckoutState } from './state.ts'
 
 /** Intl formats decimal strings exactly, without floats. */
 type Decimal = `${number}`
@@ -47,7 +47,7 @@ export async function checkoutPageOf(shown: CheckoutView) {
       <p class="brand">{found.shopName}</p>
       <h1>{nameOf(found.order)}</h1>
       <section class={state.is === 'paid' ? 'card state good' : 'card state'} aria-labelledby="estado">
-        <h2 id="estado">{HEADINGS[state.is]}</h2>
+        <h2 id="estado">{headingOf(state)}</h2>
         {await Payment(shown)}
         {shown.problem !== null && (
           <p class="problem" role="alert">
@@ -72,10 +72,15 @@ const HEADINGS: Readonly<Record<CheckoutState['is'], string>> = {
   pix: 'Pague com Pix',
   boleto: 'Pague o boleto',
   in_review: 'Pagamento em análise',
-  ending: 'O prazo para pagar terminou',
+  ending: ENDED_PAYMENTS.expired,
   paid: 'Pagamento recebido',
   refunded: 'Pagamento devolvido',
   cancelled: 'Pedido cancelado',
+}
+
+function headingOf(state: CheckoutState): string {
+  const ended = endedPaymentOf(state)
+  return ended === null ? HEADINGS[state.is] : ENDED_PAYMENTS[ended]
 }
 
 const BEFORE = {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { checkoutStateOf, mayAskForPix } from '#public-pages/checkout/state.ts'
+import { checkoutStateOf, mayAskForPix } from '#queries/checkout-state.ts'
 import {
   approved,
   companyRegistered,

@@ -80,11 +80,11 @@ describe('sums of sales on the start page', () => {
     return rows
   }
 
-  it('include items, margin of known costs, payments without change, channel and seller; cancelled sales separately [PANEL-121] [PANEL-123]', async () => {
+  it('include items, margin of known costs, payments without change, channel and seller; cancelled sales separately [PANEL-121] [PANEL-123] [PANEL-420]', async () => {
     const at = '2026-03-10T14:10:00.000Z'
     await sell(at, '20.00', {
       items: [line(10, '1.500', '20.00')],
-      payments: [paid(1, '5.00'), paid(1, '50.00')],
+      payments: [paid(1, '5.00'), { ...paid(1, '50.00'), net: '15.00' }],
       change: '35.00',
     })
     await sell(at, '7.00', {
@@ -95,17 +95,38 @@ describe('sums of sales on the start page', () => {
     await sell(at, '500.00', { to: OTHER_COMPANY_ID })
     await grow()
     const { bars, ...rest } = await byDay('2026-03-10', 1)
-    expect(bars).to.deep.equal([{ count: 2, cents: 2700, lines: 3, known_cents: 2000, cost_cents: 500 }])
+    // Each line here is of one unit, or weighed.
+    expect(bars).to.deep.equal([{ count: 2, cents: 2700, units: 3, known_cents: 2000, cost_cents: 500 }])
+    const none = { count: 0, amount: '0.00' }
     expect(rest).to.deep.equal({
-      cancelled: { count: 1, cents: 9900 },
+      sold: { count: 3, amount: '126.00' },
+      cancelled: { count: 1, amount: '99.00' },
+      returned: none,
+      net: '27.00',
+      ways: [
+        {
+          key: '1',
+          name: 'Dinheiro',
+          is_cash: true,
+          sold: { count: 2, amount: '119.00' },
+          cancelled: { count: 1, amount: '99.00' },
+          returned: none,
+          net: '20.00',
+        },
+        {
+          key: '2',
+          name: 'Pix',
+          is_cash: false,
+          sold: { count: 1, amount: '7.00' },
+          cancelled: none,
+          returned: none,
+          net: '7.00',
+        },
+      ],
       before: { count: 0, cents: 0 },
       items: [
-        { key: '10', name: 'Café', count: 2, cents: 2400, quantity: 2500 },
-        { key: '11', name: 'Chá', count: 1, cents: 300, quantity: 1000 },
-      ],
-      payments: [
-        { key: '1', name: 'Dinheiro', count: 2, cents: 2000 },
-        { key: '2', name: 'Pix', count: 1, cents: 700 },
+        { key: '10', name: 'Café', unit: null, count: 2, cents: 2400, quantity: 2500 },
+        { key: '11', name: 'Chá', unit: null, count: 1, cents: 300, quantity: 1000 },
       ],
       origins: [{ key: 'api', name: null, count: 2, cents: 2700 }],
       actors: [{ key: '', name: null, count: 2, cents: 2700 }],
@@ -175,7 +196,7 @@ describe('sums of sales on the start page', () => {
     expect((await ask('2026-03-10T14:30:00.001Z')).before).to.deep.equal({ count: 1, cents: 400 })
     expect((await ask('2026-03-10T15:00:00.001Z')).before).to.deep.equal({ count: 2, cents: 600 })
     expect(await centsOf('2026-03-10', 1)).to.deep.equal([600])
-    expect((await byDay('2026-03-10', 1)).cancelled).to.deep.equal({ count: 1, cents: 100 })
+    expect((await byDay('2026-03-10', 1)).cancelled).to.deep.equal({ count: 1, amount: '1.00' })
   })
 
   it('are rebuilt after times of the ledger went back, and after the company was erased [PANEL-121]', async () => {

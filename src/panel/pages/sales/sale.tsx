@@ -1,5 +1,6 @@
 import type { OfflineSaleWarning, SaleObject } from '#projections/sales.ts'
 import { findLiveItems } from '#queries/catalog/items.ts'
+import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'
 import * as format from '../../format.ts'
 import { formatDateTime, formatMoney } from '../../format.ts'
@@ -40,7 +41,11 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
         <Facts facts={factsOf(sale, traces, readModel.timezone)} />
       </Card>
       <FiscalDocumentCard sale={sale} timezone={readModel.timezone} />
-      <Items sale={sale} liveItems={liveItems} />
+      <Items
+        sale={sale}
+        liveItems={liveItems}
+        units={await findUnits(readModel.pool, readModel.companyId, sale.items)}
+      />
       <SalePayments sale={sale} />
       <ReceivablesCard receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
       {traces.upload && (
@@ -132,6 +137,7 @@ interface ItemsProps {
   readonly sale: SaleObject
   /** Ids of items with a page. */
   readonly liveItems: ReadonlySet<number>
+  readonly units: UnitsOfItems
 }
 
 interface ItemNameProps {
@@ -155,7 +161,7 @@ const SHARE: Column<SaleObject['items'][number]> = {
   isExtra: true,
 }
 
-const Items = ({ sale, liveItems }: ItemsProps) => (
+const Items = ({ sale, liveItems, units }: ItemsProps) => (
   <Card title="Itens">
     <ListTable
       caption="Itens"
@@ -163,7 +169,7 @@ const Items = ({ sale, liveItems }: ItemsProps) => (
       empty="Sem itens."
       columns={[
         { head: 'Item', cell: (item) => <ItemName item={item} live={liveItems} /> },
-        { head: 'Qtd.', cell: ({ quantity }) => format.formatQuantity(quantity), isNumber: true },
+        { head: 'Qtd.', cell: (item) => format.formatUnits(item.quantity, unitIn(units, item)), isNumber: true },
         { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true, isExtra: true },
         { head: 'Desconto', cell: ({ discount }) => formatMoney(discount), isNumber: true, isExtra: true },
         { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
+import { countUnits, toThousandths } from '#domain/quantity.ts'
 import { ExternalId } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
@@ -18,7 +19,14 @@ import {
   type SaleSums,
   sumLatestSales,
 } from '#queries/sales/sales.ts'
-import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney, formatPersonName } from '../../format.ts'
+import {
+  formatDateTime,
+  formatDateTimeSeconds,
+  formatDecimal,
+  formatMoney,
+  formatPersonName,
+  formatUnits,
+} from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
   choiceInput,
@@ -35,6 +43,7 @@ import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
 import { type Column, List, type ListRequest, listed, type QuickFilter, searched } from '../../ui/list.tsx'
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
+import { ReconciliationLine } from '../../ui/reconciliation.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { PAYMENT_DETAIL_COLUMNS } from './payment-details.ts'
@@ -86,14 +95,21 @@ async function filters({ readModel, query }: PageContext): Promise<Fields> {
   )
 }
 
-/** The product or service in the query string. */
-async function itemOption({ pool, companyId }: PageReadModel, asked = ''): Promise<Option[]> {
-  if (asked === '') return []
+/** The product or service in the query string; null if it does not exist. */
+async function itemOf({ pool, companyId }: PageReadModel, asked = ''): Promise<ItemObject | null> {
   const id = pathId(asked)
   const found = id === null ? null : await getAnyItem(pool, companyId, id)
-  const name = found?.record ? (JSON.parse(found.record) as ItemObject).name : `Produto ${asked}`
-  return [{ value: asked, label: name }]
+  return found?.record ? (JSON.parse(found.record) as ItemObject) : null
 }
+
+async function itemOption(readModel: PageReadModel, asked = ''): Promise<Option[]> {
+  if (asked === '') return []
+  const item = await itemOf(readModel, asked)
+  return [{ value: asked, label: item?.name ?? `Produto ${asked}` }]
+}
+
+const unitOf = async ({ readModel, query }: PageContext): Promise<string | null> =>
+  (await itemOf(readModel, query.item))?.unit ?? null
 
 /** The most frequent periods. */
 const periodsOf = (today: string): QuickFilter[] => {
@@ -157,25 +173,46 @@ async function sumsOf({ readModel }: PageContext, asked: QueryValues): Promise<S
   return sumLatestSales(pool, companyId, { ...search, timezone })
 }
 
-const counted = (count: number, one: string, many: string): string =>
-  count === 1 ? `1 ${one}` : `${formatDecimal(String(count))} ${many}`
+interface SumsProps {
+  readonly sums: SaleSums
+  /** Of the filtered item; null without one. */
+  readonly unit: string | null
+}
 
-/** Number and totals of the listed sales; cancelled ones apart. */
-const Sums = ({ sums: { completed, cancelled, scanned } }: { readonly sums: SaleSums }) => (
-  <p class="sums">
-    {scanned > MAX_SCANNED_SALES && `Nas últimas ${formatDecimal(String(MAX_SCANNED_SALES))} vendas: `}
-    {counted(completed.count, 'venda', 'vendas')}, <strong>{formatMoney(completed.amount)}</strong>
-    {cancelled.count > 0 &&
-      `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${formatMoney(cancelled.amount)}`}
-  </p>
-)
+/** Number and totals of the listed sales; what of them is of a filtered payment type or item. */
+const Sums = ({ sums, unit }: SumsProps) => {
+  const { way, item, scanned } = sums
+  return (
+    <>
+      <p class="sums">
+        {scanned > MAX_SCANNED_SALES && `Nas últimas ${formatDecimal(String(MAX_SCANNED_SALES))} vendas: `}
+        <ReconciliationLine sales={sums} />
+      </p>
+      {way && (
+        <p class="sums">
+          Nesta forma de pagamento: <ReconciliationLine sales={way} />
+        </p>
+      )}
+      {item && (
+        <p class="sums">
+          Deste item: {formatUnits(item.completed.quantity, unit)},{' '}
+          <strong>{formatMoney(item.completed.amount)}</strong>
+          {toThousandths(item.cancelled.quantity) > 0 &&
+            `, sem as canceladas (${formatUnits(item.cancelled.quantity, unit)}, ${formatMoney(item.cancelled.amount)})`}
+        </p>
+      )}
+    </>
+  )
+}
 
 async function show(visit: PageContext): Promise<PanelPage> {
   const { timezone, today } = visit.readModel
   const fields = await filters(visit)
   const list = await listed<SaleObject>(visit, fields, async (asked, wanted) => {
     const found = await page(visit, asked, wanted)
-    return isRefusal(found) ? found : { ...found, summary: <Sums sums={await sumsOf(visit, asked)} /> }
+    return isRefusal(found)
+      ? found
+      : { ...found, summary: <Sums sums={await sumsOf(visit, asked)} unit={await unitOf(visit)} /> }
   })
   const body = (
     <List
@@ -205,8 +242,8 @@ const file = listFile<SaleObject>({
     ['Quando', ({ sold_at }) => formatDateTimeSeconds(sold_at, timezone)],
     ['Situação', ({ status }) => SALE_STATES[status][1]],
     ['Cliente', ({ customer }) => customer && formatPersonName(customer.name)],
-    ['Itens', ({ items }) => items.length],
     ['Vendedor(a)', ({ seller }) => seller && formatPersonName(seller.name)],
+    ['Itens', ({ items }) => countUnits(items.map(({ quantity }) => quantity))],
     ['Formas de pagamento', paidWith],
     ...PAYMENT_DETAIL_COLUMNS,
     ['Desconto dos itens', ({ items }) => amountCell(sumOf(items.map(({ discount }) => discount)))],

@@ -1,12 +1,16 @@
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
+import { sumRefusedOfDay } from '#queries/sales/offline-sales.ts'
+import { reconcileSales } from '#queries/sales/reconciliation.ts'
 import { type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
-import { formatDay as dayText, formatDateTime, formatDecimal, formatMoney } from '../../format.ts'
+import type { Sum } from '#queries/sums.ts'
+import { formatDay as dayText, formatDateTime, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { ListTable } from '../../ui/list.tsx'
 import { Card, Chips, Facts, Nothing } from '../../ui/parts.tsx'
+import { counted, ReconciliationLine, ReconciliationTable } from '../../ui/reconciliation.tsx'
+import { REFUSED_SALES_PATH } from './refused-sale.ts'
 import { salesOfTill, TooMany } from './tills-today.tsx'
 
 export const CLOSING = '/caixas/fechamento'
@@ -17,18 +21,24 @@ function dayAsked({ query, readModel: { today } }: PageContext): string {
   return asked !== undefined && asked <= today ? asked : today
 }
 
-/** Sales of each till on a day by payment type, and the expected cash; printable (PANEL-167). */
+/**
+ * The day's sales of each till and in all, by way of paying, and the expected cash; printable (PANEL-167, PANEL-420).
+ */
 async function show(visit: PageContext): Promise<PanelPage> {
-  const { readModel, session } = visit
+  const { readModel, session, context } = visit
   const { pool, companyId, timezone, today } = readModel
   const day = dayAsked(visit)
-  const found = await tillsOfDay(pool, companyId, { day, timezone })
+  const [found, refused] = await Promise.all([
+    tillsOfDay(pool, companyId, { day, timezone }),
+    // They can be resolved without a ledger event.
+    sumRefusedOfDay(context.poolOf(companyId), companyId, { day, timezone }),
+  ])
   const body = (
     <>
       <Days day={day} today={today} />
-      {found.isPartial ? <TooMany /> : await Tills({ visit, day, found })}
+      {found.isPartial ? <TooMany /> : await Closing({ visit, day, found, refused })}
       <p class="hint">
-        {`Impresso em ${formatDateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura, que o sistema não conhece.`}
+        {`Impresso em ${formatDateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura, que o sistema não conhece. Uma venda cancelada depois conta no dia em que foi vendida; o dinheiro dela sai da gaveta no dia do cancelamento.`}
       </p>
     </>
   )
@@ -60,30 +70,65 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
   )
 }
 
-interface TillsProps {
+interface ClosingProps {
   readonly visit: PageContext
   readonly day: string
   readonly found: TillsDay
+  /** By user. */
+  readonly refused: ReadonlyMap<string, Sum>
 }
 
-async function Tills({ visit, day, found }: TillsProps) {
-  const { tills, settled_in_cash } = found
-  if (tills.length === 0 && settled_in_cash.count === 0)
+const NO_SALES = 'Nenhuma venda neste dia.'
+const NOTHING_SOLD: TillDay = {
+  ...reconcileSales([], []),
+  actor: null,
+  cash_in: '0.00',
+  cash_back: '0.00',
+  cash: '0.00',
+}
+
+async function Closing({ visit, day, found, refused }: ClosingProps) {
+  const { all, others, settled_in_cash } = found
+  const without = [...refused.keys()].filter((actor) => !found.tills.some((till) => till.actor === actor))
+  const tills = [...found.tills, ...without.sort().map((actor) => ({ ...NOTHING_SOLD, actor }))]
+  if (tills.length === 0 && settled_in_cash.count === 0 && all.ways.length === 0)
     return <Nothing title="Nenhuma venda nos caixas neste dia">O que os caixas enviarem aparece aqui.</Nothing>
   const names = await namesOfActors(visit.readModel, tills)
   const cash = fromCents(tills.reduce((sum, till) => sum + toCents(till.cash), 0))
   return (
     <>
       {tills.map((till) => (
-        <Till key={till.actor} till={till} day={day} name={names(till.actor)} />
+        <Till
+          key={till.actor}
+          till={till}
+          day={day}
+          name={names(till.actor)}
+          refused={refused.get(till.actor ?? '') ?? null}
+        />
       ))}
-      <Card title="Todos os caixas">
+      {others.ways.length > 0 && (
+        <Card title="Outros canais">
+          <ReconciliationTable
+            caption="Vendas de outros canais por forma de pagamento"
+            sales={others}
+            empty={NO_SALES}
+          />
+        </Card>
+      )}
+      <Card title="Total do dia">
+        <ReconciliationTable caption="Todas as vendas do dia por forma de pagamento" sales={all} empty={NO_SALES} />
         <Facts
           facts={[
-            ['Dinheiro das vendas', formatMoney(cash)],
+            [
+              'Vendas',
+              <a key="sales" href={link('/vendas', { sold_from: day, sold_to: day })}>
+                <ReconciliationLine sales={all} />
+              </a>,
+            ],
+            ['Esperado nas gavetas', formatMoney(cash)],
             [
               'Contas recebidas em dinheiro',
-              `${formatMoney(settled_in_cash.amount)} (${formatDecimal(String(settled_in_cash.count))}; some na gaveta em que entraram)`,
+              `${formatMoney(settled_in_cash.amount)} (${counted(settled_in_cash.count, 'conta', 'contas')}; some este valor ao caixa que recebeu)`,
             ],
           ]}
         />
@@ -96,29 +141,22 @@ interface TillProps {
   readonly till: TillDay
   readonly day: string
   readonly name: string
+  /** Of the day, not resolved; null for none. */
+  readonly refused: Sum | null
 }
 
-const Till = ({ till, day, name }: TillProps) => (
+const Till = ({ till, day, name, refused }: TillProps) => (
   <Card title={name}>
-    <ListTable
-      caption={`Vendas de ${name} por forma de pagamento`}
-      rows={till.ways}
-      empty="Nenhuma venda neste dia."
-      columns={[
-        { head: 'Forma', cell: ({ name }) => name },
-        { head: 'Vendas', cell: ({ count }) => formatDecimal(String(count)), isNumber: true },
-        { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
-      ]}
-    />
+    <ReconciliationTable caption={`Vendas de ${name} por forma de pagamento`} sales={till} empty={NO_SALES} />
+    {refused && <RefusedNote refused={refused} />}
     <Facts
       facts={[
         [
           'Vendas',
           <a key="sales" href={link('/vendas', salesOfTill(till.actor, day))}>
-            {`${formatDecimal(String(till.sold.count))}, ${formatMoney(till.sold.amount)}`}
+            <ReconciliationLine sales={till} />
           </a>,
         ],
-        ['Canceladas', `${formatDecimal(String(till.cancelled.count))}, ${formatMoney(till.cancelled.amount)}`],
         ['Entrou em dinheiro', formatMoney(till.cash_in)],
         ['Saiu por cancelamentos', formatMoney(till.cash_back)],
         ['Esperado na gaveta', <strong key="cash">{formatMoney(till.cash)}</strong>],
@@ -127,6 +165,14 @@ const Till = ({ till, day, name }: TillProps) => (
       ]}
     />
   </Card>
+)
+
+/** The till may have taken money for them (PANEL-421). */
+const RefusedNote = ({ refused: { count, amount } }: { readonly refused: Sum }) => (
+  <p class="problem" role="note">
+    {`Fora destas somas: ${counted(count, 'venda recusada', 'vendas recusadas')}, ${formatMoney(amount)}. A gaveta pode ter este dinheiro. `}
+    <a href={link(REFUSED_SALES_PATH)}>Resolver</a>
+  </p>
 )
 
 export const tillsClosingPage: PageRoute = { path: CLOSING, section: 'tills', show }

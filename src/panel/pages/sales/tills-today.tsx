@@ -7,6 +7,7 @@ import type { PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list.tsx'
 import { Card, PanelBadge } from '../../ui/parts.tsx'
+import { wayName } from '../../ui/reconciliation.tsx'
 
 /** Displayed tills; shops have fewer. */
 const SHOWN = 50
@@ -47,13 +48,13 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
           { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
           {
             head: 'Vendas',
-            cell: ({ day }) => formatDecimal(String(day?.sold.count ?? 0)),
+            cell: ({ day }) => formatDecimal(String(day ? day.sold.count - day.cancelled.count : 0)),
             isNumber: true,
             isExtra: true,
           },
           { head: 'Formas de pagamento', cell: ({ day }) => <PaymentWays day={day} />, isExtra: true },
           { head: 'Recusadas', cell: ({ refused }) => <RefusedCount count={refused} />, isNumber: true },
-          { head: 'Total', cell: ({ day }) => formatMoney(day?.sold.amount ?? '0.00'), isNumber: true },
+          { head: 'Total', cell: ({ day }) => formatMoney(day?.net ?? '0.00'), isNumber: true },
         ]}
       />
     </Card>
@@ -93,11 +94,13 @@ function tillsOf(
 }
 
 const PaymentWays = ({ day }: { readonly day: TillDay | undefined }) =>
-  day?.ways.map(({ name, amount }) => (
-    <div key={name}>
-      {name}: {formatMoney(amount)}
-    </div>
-  ))
+  day?.ways
+    .filter(({ sold, cancelled }) => sold.count > cancelled.count)
+    .map((way) => (
+      <div key={way.key}>
+        {wayName(way)}: {formatMoney(way.net)}
+      </div>
+    ))
 
 const RefusedCount = ({ count }: { readonly count: number }) =>
   count === 0 ? null : (

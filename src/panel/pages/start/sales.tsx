@@ -3,11 +3,12 @@ import { fromCents } from '#domain/money.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/rollups.ts'
-import { formatDecimal, formatMoney, formatQuantity } from '../../format.ts'
+import { formatDecimal, formatMoney, formatQuantity, formatUnits } from '../../format.ts'
 import { link } from '../../link.ts'
 import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
 import { ListTable } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
+import { counted, ReconciliationTable } from '../../ui/reconciliation.tsx'
 import { ORIGINS } from '../../words/events.ts'
 import type { StartPeriod } from './period.ts'
 
@@ -24,10 +25,17 @@ const listOf = ({ from, to }: Pick<StartPeriod, 'from' | 'to'>, more: Record<str
   ...more,
 })
 
+/** All sales of a way of paying: its row has the cancelled ones too. */
+const wayList = ({ from, to }: StartPeriod, payment_type_id: string) => ({
+  sold_from: from,
+  sold_to: to,
+  payment_type_id,
+})
+
 const added = (bars: readonly SalesBar[]): SalesBar => {
   const sum = (name: keyof SalesBar) => bars.reduce((total, bar) => total + bar[name], 0)
-  const [count, cents, lines] = [sum('count'), sum('cents'), sum('lines')]
-  return { count, cents, lines, known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
+  const [count, cents, units] = [sum('count'), sum('cents'), sum('units')]
+  return { count, cents, units, known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
 }
 
 const reais = (cents: number): string => formatMoney(fromCents(cents))
@@ -38,7 +46,7 @@ const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / 
 /** Figures and chart of a period; both come from the same rows, so that they agree (PANEL-123). */
 export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonly seesCosts: boolean }) => {
   const all = added(sums.bars)
-  const { cancelled, before } = sums
+  const { cancelled, returned, before } = sums
   return (
     <>
       <Stats>
@@ -59,15 +67,22 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
             all.count > 0 && before.count > 0 ? compared(averageOf(all), averageOf(before), period.than) : null
           }
         />
-        <Stat label="Itens" value={formatDecimal(String(all.lines))} hint={perSale(all)} />
+        <Stat label="Itens" value={formatDecimal(String(all.units))} hint={perSale(all)} />
         {seesCosts && <Margin all={all} />}
         {cancelled.count > 0 && (
           <Stat
             label="Canceladas"
-            value={reais(cancelled.cents)}
+            value={formatMoney(cancelled.amount)}
             to="/vendas"
             parameters={listOf(period, { status: 'cancelled' })}
             hint={countOf(cancelled.count)}
+          />
+        )}
+        {returned.amount !== '0.00' && (
+          <Stat
+            label="Devolvido"
+            value={formatMoney(returned.amount)}
+            hint={`${counted(returned.count, 'devolução', 'devoluções')}; líquido de ${formatMoney(sums.net)}`}
           />
         )}
       </Stats>
@@ -78,8 +93,8 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
   )
 }
 
-const perSale = ({ lines, count }: SalesBar): string | undefined =>
-  count === 0 ? undefined : `${formatDecimal((lines / count).toFixed(1))} por venda`
+const perSale = ({ units, count }: SalesBar): string | undefined =>
+  count === 0 ? undefined : `${formatDecimal((units / count).toFixed(1))} por venda`
 
 /** Margin over the sales with known costs, and the covered amount. */
 const Margin = ({ all }: { readonly all: SalesBar }) =>
@@ -154,7 +169,7 @@ interface PartsProps extends SalesProps {
   readonly actors: (actor: string | null) => string
 }
 
-/** Items sold, payment types, and channels. */
+/** Items sold, ways of paying, and channels. */
 export const SalesParts = ({ period, sums, actors }: PartsProps) => (
   <div class="cards">
     <Figures
@@ -164,17 +179,16 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       rows={sums.items}
       name={({ key, name }) => name ?? `Produto ${key}`}
       list={({ key }) => listOf(period, { item: key })}
-      count={['Quantidade', (item) => formatQuantity(fromThousandths(item.quantity))]}
+      count={['Quantidade', (item) => formatUnits(fromThousandths(item.quantity), item.unit)]}
     />
-    <Figures
-      title="Formas de pagamento"
-      caption="Formas de pagamento"
-      head="Forma"
-      rows={sums.payments}
-      name={({ key, name }) => name ?? `Forma ${key}`}
-      list={({ key }) => listOf(period, { payment_type_id: key })}
-      count={['Pagamentos', ({ count }) => count]}
-    />
+    <Card title="Formas de pagamento">
+      <ReconciliationTable
+        caption="Formas de pagamento"
+        sales={sums}
+        empty="Nada foi vendido neste período."
+        linked={({ key }, name) => (key === '' ? name : <a href={link('/vendas', wayList(period, key))}>{name}</a>)}
+      />
+    </Card>
     <Figures
       title="Por canal"
       caption="Vendas por canal"

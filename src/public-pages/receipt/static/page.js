@@ -159,10 +159,11 @@ const rawOf = ({ receipt: { event, cancellation } }) =>
 
 const FAULTS = {
   unreadable: 'Isto não é um recibo inteiro. Se o arquivo ou o texto foi cortado, obtenha-o de novo.',
-  event_changed: 'A venda foi alterada depois que o recibo foi feito: o conteúdo não confere com o seu código.',
-  not_in_log: 'A prova não leva desta venda ao livro assinado: a venda ou a prova foi trocada.',
-  other_log: 'A assinatura é de um livro, e a venda diz ser de outro.',
-  wrong_signature: 'A assinatura não é da chave que diz ser: o livro assinado foi alterado.',
+  event_changed:
+    'Este recibo foi alterado: o conteúdo não confere com o código que ele traz. A venda na loja não mudou por isso.',
+  not_in_log: 'Este recibo foi alterado: a prova não leva da venda mostrada ao livro assinado.',
+  other_log: 'Este recibo foi alterado: a assinatura é de um livro, e a venda diz ser de outro.',
+  wrong_signature: 'Este recibo foi alterado: a assinatura não é da chave que ele diz.',
   no_sale: 'O que está provado não é uma venda.',
   other_sale: 'O cancelamento que acompanha o recibo não é desta venda.',
 }

@@ -44,6 +44,19 @@ function endOf(last: PaymentObject | null, now: string): 'expired' | 'cancelled'
   return isLate || last.provider_status_detail === 'expired' ? 'expired' : 'cancelled'
 }
 
+/** Why the last payment did not pay an order that can still be paid, for shop and buyer (PANEL-424). */
+export const ENDED_PAYMENTS = {
+  expired: 'Prazo para pagar encerrado',
+  cancelled: 'Pagamento cancelado',
+  failed: 'Pagamento não aprovado',
+} as const
+
+/** Null if nothing was tried, something is pending, or the order cannot be paid any more. */
+export function endedPaymentOf(state: CheckoutState): keyof typeof ENDED_PAYMENTS | null {
+  if (state.is === 'ending') return 'expired'
+  return state.is === 'unpaid' ? state.before : null
+}
+
 /**
  * Whether the buyer may request a Pix: nothing is pending, or the last request was not answered, which is safe to
  * repeat.

@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+
+/** A line of a sale: an item of the shop by position, or a good that is in no catalog. */
+export interface ActLine {
+  readonly item: number | null
+  /** Thousandths. */
+  readonly quantity: number
+}
+
+/** How a sale is paid; `mixed` is cash and card. */
+const WAYS = ['cash', 'pix', 'card', 'mixed', 'account'] as const
+export type ActWay = (typeof WAYS)[number]
+
+/** What happens in a shop. Sales and orders are named by position among those so far, so that a shrunk day stays valid. */
+export type Act =
+  | { do: 'sell'; lines: ActLine[]; way: ActWay; change: number; fee: number; daysAgo: number }
+  | {
+      do: 'upload'
+      till: number
+      lines: ActLine[]
+      way: ActWay
+      /** Cents of discount on the whole sale, and on each line. */
+      discount: number
+      lineDiscount: number
+      change: number
+      /** Whether the till states its payments with the change. */
+      isWithChange: boolean
+      /** Of a till that was offline. */
+      daysAgo: number
+      isCancelled: boolean
+    }
+  | { do: 'cancel'; sale: number }
+  | { do: 'refuse'; till: number; cents: number; daysAgo: number }
+  | { do: 'record'; refused: number }
+  | { do: 'resolve'; refused: number }
+  | { do: 'order'; lines: ActLine[]; isPaid: boolean }
+  | { do: 'refund'; order: number; cents: number | null; restocks: boolean }
+  /** The day ends while these sales arrive. */
+  | { do: 'midnight'; sales: number }
+
+const line: fc.Arbitrary<ActLine> = fc.record({
+  item: fc.option(fc.nat(3), { freq: 5 }),
+  quantity: fc.constantFrom(1_000, 2_000, 3_000, 924, 1_500),
+})
+const lines = fc.array(line, { minLength: 1, maxLength: 3 })
+const way = fc.constantFrom(...WAYS)
+const daysAgo = fc.constantFrom(0, 0, 0, 1, 2)
+const till = fc.nat(1)
+const change = fc.constantFrom(0, 0, 300, 1_124)
+
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('sell' as const),
+      lines,
+      way: way.map((one) => (one === 'account' ? ('cash' as const) : one)),
+      change,
+      fee: fc.constantFrom(0, 0, 500),
+      daysAgo,
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('upload' as const),
+      till,
+      lines,
+      way,
+      discount: fc.constantFrom(0, 0, 1, 101),
+      lineDiscount: fc.constantFrom(0, 0, 7),
+      change,
+      isWithChange: fc.boolean(),
+      daysAgo,
+      isCancelled: fc.constantFrom(false, false, false, true),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('cancel' as const), sale: fc.nat(30) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('refuse' as const),
+      till,
+      cents: fc.integer({ min: 1, max: 9_999 }),
+      daysAgo: fc.constantFrom(0, 0, 1),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('record' as const), refused: fc.nat(5) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('resolve' as const), refused: fc.nat(5) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('order' as const), lines, isPaid: fc.constantFrom(true, true, false) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('refund' as const),
+      order: fc.nat(5),
+      cents: fc.constantFrom(null, 1, 333),
+      restocks: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('midnight' as const), sales: fc.integer({ min: 2, max: 4 }) }) },
+)
+
+/** The acts of each day. */
+export const daysOf = (count: number): fc.Arbitrary<Act[][]> =>
+  fc.array(fc.array(act, { minLength: 2, maxLength: 8 }), { minLength: count, maxLength: count })
