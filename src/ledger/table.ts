@@ -41,6 +41,8 @@ export interface Table<R> {
   readonly fillfactor?: number
   /** Declares the row history; without it the table has no past states. */
   readonly past?: HistoryDeclaration<keyof R & string>
+  /** A table with the same primary key, and a row for each row of this one: both are loaded by one statement. */
+  readonly companion?: AnyTable
 }
 
 /**
@@ -101,7 +103,7 @@ export type AnyRef = Ref<any>
 /** Declares a table. The compiler checks keys and columns against the row type. */
 export function table<R extends object>(
   name: string,
-  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor'> & {
+  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor' | 'companion'> & {
     indexes?: readonly string[]
     global?: boolean
   },
@@ -150,7 +152,10 @@ function arrayOf(type: ColumnType, position: number): string {
   return `$${position}::${element}[]${cast}`
 }
 
-/** Loads the rows with the given keys: one array parameter per key column. */
+/** Column of a loaded row that holds a column of the companion's row. */
+export const companionColumn = (column: string): string => `companion_${column}`
+
+/** Loads the rows with the given keys, and those of the companion: one array parameter per key column. */
 export function loadStatement(table: AnyTable, by: string): Statement {
   const key = table.keys[by] as readonly string[] | undefined
   if (!key) throw new Error(`table ${table.name} has no key ${by}`)
@@ -158,10 +163,15 @@ export function loadStatement(table: AnyTable, by: string): Statement {
   const arrays = key.map((column, index) => arrayOf(columns[column] as ColumnType, index + 1))
   const names = key.map((column) => `k_${column}`)
   const on = key.map((column) => `t.${column} = wanted.k_${column}`)
+  const { companion } = table
   const selected = Object.keys(columns).map((column) => `t.${column}`)
+  const beside = Object.keys(companion?.columns ?? {}).map((column) => `c.${column} as ${companionColumn(column)}`)
+  const same = companion?.keys.pk.map((column) => `c.${String(column)} = t.${String(column)}`)
   return {
     name: `load_${table.name}_${by}`,
-    text: `select ${selected.join(', ')} from unnest(${arrays.join(', ')}) as wanted(${names.join(', ')}) join ${table.name} t on ${on.join(' and ')}`,
+    text: `select ${[...selected, ...beside].join(', ')} from unnest(${arrays.join(', ')}) as wanted(${names.join(', ')}) join ${table.name} t on ${on.join(' and ')}${
+      companion ? ` join ${companion.name} c on ${same?.join(' and ')}` : ''
+    }`,
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type AnyRef,
   type AnyTable,
   type ColumnType,
+  companionColumn,
   copyLines,
   copyStatement,
   elementOf,
@@ -165,7 +166,7 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
         [...(changed?.[write].values() ?? [])].map((row) => ({ row: row as R, isNew: write === 'add' })),
       )
     },
-    load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, vault)),
+    load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, stateOf, vault)),
     flush: (tx) => {
       const parts = [...states.values()].flatMap((state) => WRITES.map((write) => partOf(state, write, vault)))
       return parts.flatMap((part) => send(tx, part))
@@ -250,7 +251,13 @@ function dropKeys({ index, changed }: TableState, prefix: string): void {
     for (const key of keys.keys()) if (key.startsWith(prefix)) keys.delete(key)
 }
 
-function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Promise<void>[] {
+function loadTable(
+  tx: Transaction,
+  state: TableState,
+  stateOf: (table: AnyTable) => TableState,
+  vault: Vault | null,
+): Promise<void>[] {
+  const { companion } = state.table
   const loads = [...state.wanted].map(async ([by, wanted]) => {
     const columns = state.table.keys[by] as readonly string[]
     const keys = [...wanted.values()]
@@ -267,13 +274,26 @@ function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Pro
       values,
     )
     const sealed = sealedColumns(state.table)
-    for (const row of result.rows)
+    for (const row of result.rows) {
+      if (companion) remember(stateOf(companion), takeCompanion(companion, row))
       remember(state, sealed.length > 0 ? openColumns(state.table, sealed, row, vault) : row)
-    const found = indexOf(state, by)
-    for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
+    }
+    const indexes = [indexOf(state, by), ...(companion && by === 'pk' ? [indexOf(stateOf(companion), 'pk')] : [])]
+    for (const found of indexes) for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
   })
   state.wanted.clear()
   return loads
+}
+
+/** Moves the companion's columns of a loaded row into a row of their own. */
+function takeCompanion({ columns }: AnyTable, row: ColumnValues): ColumnValues {
+  const taken: ColumnValues = {}
+  for (const column in columns) {
+    const name = companionColumn(column)
+    taken[column] = row[name]
+    delete row[name]
+  }
+  return taken
 }
 
 /** A loaded row never replaces a known one, which may have changed since. */

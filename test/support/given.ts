@@ -102,7 +102,17 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
       const nextId = counting(taken)
       const recordedAt = minute(revision + 1)
       const now = readModel.timeOf(rows, recordedAt)
-      const at = { companyId: COMPANY_ID, now, recordedAt, aheadUntil, origin, actor, nextId, found }
+      const at = {
+        companyId: COMPANY_ID,
+        now,
+        revision: revision + 1,
+        recordedAt,
+        aheadUntil,
+        origin,
+        actor,
+        nextId,
+        found,
+      }
       const decision = command.decide(rows, input, at)
       if (!isRefusal(decision)) for (const event of decision.events) await happen({ ...event, origin, actor })
       return decided(decision)
