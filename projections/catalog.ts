@@ -151,6 +151,8 @@ export const catalogItemsProjection = projection('catalog_items', [catalogItems]
   CatalogItemUpdated: on.updated,
   CatalogItemDeactivated: on.deleted,
   CatalogItemRevived: on.revived,
+  // Reactors show the item, which itself does not change.
+  StockMovementRecorded: { refs: (event) => [itemById(event.data.catalog_item_id)] },
 })
 
 /** Category of an item; null while the category is deleted. */

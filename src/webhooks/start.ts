@@ -6,6 +6,7 @@ import { monitorEndpoints, type SwitchOff } from './endpoint-health-monitor.ts'
 import { DELIVERIES_CHANNEL, type DeliveryNotifier } from './notifier.ts'
 import { writeReplays } from './replays.ts'
 import { createSender } from './sender.ts'
+import { watchStockChanges } from './stock-changes.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
@@ -37,8 +38,8 @@ const POLL_MS = 1_000
 const TIMEOUT_MS = 10_000
 /** For the start of the answer's body after the status. */
 const BODY_MS = 1_000
-/** One each to lease deliveries, record results, monitor endpoints and run replays. */
-const CONNECTIONS = 4
+/** One each to lease deliveries, record results, monitor endpoints, run replays and queue stock changes. */
+const CONNECTIONS = 5
 /**
  * Below Postgres's deadlock time-out of one second: in a deadlock with a command the dispatcher gives up and retries.
  */
@@ -82,9 +83,11 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     log,
   })
   const replays = writeReplays({ pool, newId, onQueued: dispatcher.wake, poll_ms, log })
+  const stocks = watchStockChanges({ pool, newId, onQueued: dispatcher.wake, poll_ms, log })
   const wake = () => {
     dispatcher.wake()
     replays.now()
+    stocks.now()
   }
   const unsubscribe = notifier?.onNotify(wake)
   const listener = listenToChannel({
@@ -99,6 +102,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
       unsubscribe?.()
       await listener.close()
       await replays.stop()
+      await stocks.stop()
       await dispatcher.stop()
       await watch.stop()
       await sender.close()
