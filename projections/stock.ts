@@ -77,6 +77,7 @@ export const stockMovements = table<StockMovementRow>('stock_movements', {
   keys: { pk: ['company_id', 'id'] },
   indexes: ['(company_id, catalog_item_id, id)', INDEX_BY_CHANGE],
   past: { id: 'id', isFixed: true },
+  writtenWith: itemStocks,
 })
 
 export const movementById = (id: number) => byPk(stockMovements, id)

@@ -43,6 +43,8 @@ export interface Table<R> {
   readonly past?: HistoryDeclaration<keyof R & string>
   /** A table with the same primary key, and a row for each row of this one: both are loaded by one statement. */
   readonly companion?: AnyTable
+  /** A table of which rows are replaced whenever rows are added to this one: one statement writes both. */
+  readonly writtenWith?: AnyTable
 }
 
 /**
@@ -103,7 +105,7 @@ export type AnyRef = Ref<any>
 /** Declares a table. The compiler checks keys and columns against the row type. */
 export function table<R extends object>(
   name: string,
-  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor' | 'companion'> & {
+  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor' | 'companion' | 'writtenWith'> & {
     indexes?: readonly string[]
     global?: boolean
   },
@@ -202,6 +204,14 @@ export function writeStatement(table: AnyTable, write: RowWrite): Statement {
     upsert: () => `${insert} on conflict (${pk.join(', ')}) do update set ${set('excluded')}`,
   }
   return { name: `${write}_${table.name}`, text: texts[write]() }
+}
+
+/** One statement that adds rows to a table and replaces rows of `writtenWith`: its parameters are those of both. */
+export function jointStatement(table: AnyTable, replaced: AnyTable): Statement {
+  const [add, replace] = [writeStatement(table, 'add'), writeStatement(replaced, 'replace')]
+  const first = Object.keys(table.columns).length
+  const text = replace.text.replace(/\$(\d+)/g, (_, position) => `$${Number(position) + first}`)
+  return { name: `${add.name}_${replace.name}`, text: `with added as (${add.text}) ${text}` }
 }
 
 /** COPY statement for new rows. */

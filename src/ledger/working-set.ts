@@ -11,6 +11,7 @@ import {
   copyLines,
   copyStatement,
   elementOf,
+  jointStatement,
   type KeyValue,
   loadStatement,
   type Ref,
@@ -169,7 +170,7 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, stateOf, vault)),
     flush: (tx) => {
       const parts = [...states.values()].flatMap((state) => WRITES.map((write) => partOf(state, write, vault)))
-      return parts.flatMap((part) => send(tx, part))
+      return joined(parts).flatMap((part) => send(tx, part))
     },
     flushInBulk(tx) {
       const parts = [...states.values()].flatMap((state) =>
@@ -192,6 +193,21 @@ interface Part {
   readonly table: AnyTable
   readonly write: RowWrite
   readonly values: Buffer[] | null
+  /** Table of which the last values are replaced rows. */
+  readonly with?: AnyTable
+}
+
+/** Parts with one instead of two for rows that are added and replaced together (`writtenWith`). */
+function joined(parts: readonly Part[]): Part[] {
+  const replacing = (table: AnyTable) => parts.find((part) => part.table === table && part.write === 'replace')
+  const taken = new Set<Part>()
+  const joint = parts.map((part) => {
+    const other = part.write === 'add' && part.table.writtenWith ? replacing(part.table.writtenWith) : undefined
+    if (!part.values || !other?.values) return part
+    taken.add(other)
+    return { ...part, values: [...part.values, ...other.values], with: other.table }
+  })
+  return joint.filter((part) => !taken.has(part))
 }
 
 const partOf = ({ table, changed }: TableState, write: RowWrite, vault: Vault | null): Part => ({
@@ -200,15 +216,12 @@ const partOf = ({ table, changed }: TableState, write: RowWrite, vault: Vault | 
   values: valuesOf(table, [...changed[write].values()], vault),
 })
 
-const send = (tx: Transaction, { table, write, values }: Part): Promise<unknown>[] =>
-  values
-    ? [
-        tx.query(
-          statement(`${write}_${table.name}`, () => writeStatement(table, write)),
-          values,
-        ),
-      ]
-    : []
+function send(tx: Transaction, { table, write, values, with: replaced }: Part): Promise<unknown>[] {
+  if (!values) return []
+  const name = replaced ? `${write}_${table.name}_${replaced.name}` : `${write}_${table.name}`
+  const make = () => (replaced ? jointStatement(table, replaced) : writeStatement(table, write))
+  return [tx.query(statement(name, make), values)]
+}
 
 const copy = (tx: BulkTransaction, { table, lines }: { table: AnyTable; lines: string }): Promise<unknown>[] => [
   tx.copy(copyStatement(table), lines),
