@@ -45,7 +45,7 @@ const STORED = `
   select (select count(*) from read.sales) as service_sales,
     (select count(*) from ledger.events where type in ('SaleCompleted', 'OfflineSaleCompleted')) as service_events,
     (select count(*) from ops.idempotent_answers) as service_answers,
-    (select sum($1::numeric - stock)::bigint from read.catalog_items) as service_units,
+    (select sum($1::numeric - stock)::bigint from read.item_stocks) as service_units,
     (select count(*) from floor.sales) as floor_sales,
     (select count(*) from floor.events) as floor_events,
     (select count(*) from floor.idempotent_answers) as floor_answers,

@@ -99,6 +99,11 @@ async function repeatSale({ ownerUrl }: BenchDatabase): Promise<void> {
       `insert into read.catalog_items select ${products} from product p, generate_series(1000, $1::integer) n`,
       [ITEMS + 1000],
     )
+    const stocks = await columns('item_stocks', { id: 'n' })
+    await client.query(
+      `insert into read.item_stocks select ${stocks} from (select * from item_stocks limit 1) p, generate_series(1000, $1::integer) n`,
+      [ITEMS + 1000],
+    )
     const at = `now() - make_interval(days => n % ${DAYS}, secs => (n * 7919::bigint % 43200)::float8)`
     const sales = await columns('sales', {
       id: 'p.id + n',

@@ -1,24 +1,20 @@
-import { inZone } from '#domain/instant.ts'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
-import type { DataOf, EventOf } from '#events/catalogue.ts'
+import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
-import type { Changes, Rows } from '#ledger/working-set.ts'
-import { timezoneOf } from './companies.ts'
+import type { Rows } from '#ledger/working-set.ts'
 import {
   changedColumns,
   docView,
-  existing,
   INDEX_BY_CHANGE,
   INDEX_BY_DELETION,
   INDEX_BY_NAME,
   projection,
-  stamp,
   withMore,
 } from './define.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
+import { itemStocks, stockById } from './stock.ts'
 
 /** Writable fields of a category. */
 export type CategoryFields = Omit<DataOf<'CategoryCreated'>, 'id'>
@@ -73,14 +69,15 @@ export const categoryView = docView(categoryById)
 /** Writable fields of an item, without stock. */
 export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id'>>
 
-/** Catalog item as the API returns it, without `category_name`: categories change independently, so reads join them. */
-export type ItemObject = { id: number } & ItemFields & {
-    /** Exactly 3 decimals, negative after oversold offline sales; null for services and untracked items. */
-    stock: string | null
-    stock_updated_at: string | null
-    created_at: string
-    updated_at: string
-  }
+/** Stored object of an item. Its stock and its category change independently, so reads join them. */
+export type ItemDocument = { id: number } & ItemFields & { created_at: string; updated_at: string }
+
+/** Catalog item as the API returns it, without `category_name`. */
+export type ItemObject = ItemDocument & {
+  /** Exactly 3 decimals, negative after oversold offline sales; null for services and untracked items. */
+  stock: string | null
+  stock_updated_at: string | null
+}
 
 interface ItemColumns {
   name: string
@@ -98,10 +95,9 @@ interface ItemColumns {
   price: string
   /** Last change of anything except stock (UTC). */
   updated_at: string
-  stock: string | null
 }
 
-export type ItemRow = RecordRow<ItemObject> & ItemColumns
+export type ItemRow = RecordRow<ItemDocument> & ItemColumns
 
 export const catalogItems = table<ItemRow>('catalog_items', {
   columns: {
@@ -119,15 +115,13 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     price: 'numeric',
     updated_at: 'timestamptz',
     deleted_at: 'timestamptz',
-    // Hot columns last: WAL holds a new row version from its first to its last difference.
     doc: 'json',
-    stock: 'numeric',
     ...changedColumns,
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], barcode: ['company_id', 'barcode'] },
-  indexes: [INDEX_BY_CHANGE, INDEX_BY_DELETION],
-  fillfactor: 70,
-  past: { id: 'id', hot: ['doc', 'stock'] },
+  indexes: [INDEX_BY_DELETION],
+  past: { id: 'id' },
+  companion: itemStocks,
 })
 
 export const itemById = (id: number) => byPk(catalogItems, id)
@@ -139,17 +133,13 @@ const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null]
   null
 >
 
-const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>({
+const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumns>({
   table: catalogItems,
   byId: itemById,
   empty: NO_TAXES,
-  create: (data, at) =>
-    Object.assign({}, data, NO_TAXES, data, {
-      stock_updated_at: data.stock === null ? null : at,
-      created_at: at,
-      updated_at: at,
-    }),
-  columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, updated_at, stock }, before) => ({
+  create: ({ stock: _, ...fields }, at) =>
+    Object.assign({}, fields, NO_TAXES, fields, { created_at: at, updated_at: at }),
+  columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, updated_at }, before) => ({
     name,
     sort_key: sortKey(name),
     search: searchText(name, sku, barcode, external_id),
@@ -160,71 +150,17 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
     was_product: type === 'product' || (before?.was_product ?? false),
     price,
     updated_at: new Date(updated_at).toISOString(),
-    stock,
   }),
   freed: { barcode: null },
 })
-
-/** Sets the stock of an item, deleted ones included. */
-function setStock(
-  rows: Changes,
-  event: EventOf<never>,
-  id: number,
-  stockAfter: (before: string | null) => string | null,
-): void {
-  if (!rows.wants(itemById(id))) return
-  const before = existing(rows, itemById(id))
-  const stock = stockAfter(before.doc.stock)
-  const doc = { ...before.doc, stock, stock_updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
-  rows.put(catalogItems, { ...before, ...stamp(event), stock, doc })
-}
-
-const addQuantity = (before: string | null, quantity: string, sign: 1 | -1): string | null =>
-  before === null ? null : fromThousandths(toThousandths(before) + sign * toThousandths(quantity))
-
-export interface StockMove {
-  catalog_item_id: number
-  quantity: string
-}
-
-/** Stock movements of sale lines. */
-export function stockMoves(items: readonly DataOf<'SaleCompleted'>['items'][number][]): StockMove[] {
-  return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
-    moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
-  )
-}
-
-type Sold = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'>
-
-/** Lines of every kind of sale debit their stock. */
-const takesStock = {
-  refs: ({ data }: Sold) => stockMoves(data.items).map((move) => itemById(move.catalog_item_id)),
-  apply(rows: Changes, event: Sold) {
-    for (const { catalog_item_id, quantity } of stockMoves(event.data.items)) {
-      setStock(rows, event as never, catalog_item_id, (before) => addQuantity(before, quantity, -1))
-    }
-  },
-}
 
 export const catalogItemsProjection = projection('catalog_items', [catalogItems], {
   CatalogItemCreated: on.created,
   CatalogItemUpdated: on.updated,
   CatalogItemDeactivated: on.deleted,
   CatalogItemRevived: on.revived,
-  StockAdjusted: {
-    refs: (event) => [itemById(event.data.id)],
-    apply: (rows, event) => setStock(rows, event as never, event.data.id, () => event.data.after),
-  },
-  SaleCompleted: takesStock,
-  OfflineSaleCompleted: takesStock,
-  SaleCancelled: {
-    refs: (event) => event.data.restock.map((item) => itemById(item.catalog_item_id)),
-    apply(rows, event) {
-      for (const item of event.data.restock) {
-        setStock(rows, event as never, item.catalog_item_id, (before) => addQuantity(before, item.quantity, 1))
-      }
-    },
-  },
+  // Reactors show the item, which itself does not change.
+  StockMovementRecorded: { refs: (event) => [itemById(event.data.catalog_item_id)] },
 })
 
 /** Category of an item; null while the category is deleted. */
@@ -233,16 +169,25 @@ const liveCategory = (rows: Rows, categoryId: number | null): Readonly<CategoryR
   return category && !category.deleted_at ? category : null
 }
 
-/** JSON text of the item with its category. Spliced as the list's SQL does it, so that both give the same bytes. */
+/**
+ * JSON text of the item with its stock and category. Spliced as the list's SQL does it, so that both give the same
+ * bytes.
+ */
 export const catalogItemView: RecordView = {
-  refs: (id) => [itemById(id)],
+  refs: (id) => [itemById(id), stockById(id)],
   refsMore: (rows, id) => categoryRefs(rows, id),
   render(rows, id) {
     const row = rows.get(itemById(id))
     if (!row || row.deleted_at) return null
     const category = liveCategory(rows, row.category_id)
     const doc = category ? row.doc : { ...row.doc, category_id: null }
-    return `${JSON.stringify(doc).slice(0, -1)},"category_name":${JSON.stringify(category?.doc.name ?? null)}}`
+    const stock = rows.get(stockById(id))
+    const more = {
+      stock: stock?.stock ?? null,
+      stock_updated_at: stock?.stock_updated_at ?? null,
+      category_name: category?.doc.name ?? null,
+    }
+    return `${JSON.stringify(doc).slice(0, -1)},${JSON.stringify(more).slice(1)}`
   },
 }
 

@@ -18,6 +18,7 @@ import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
+import { stockMovementView, stockProjection } from './stock.ts'
 import { storesProjection, storeView } from './stores.ts'
 import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
@@ -38,6 +39,7 @@ const projections = [
   suppliersProjection,
   categoriesProjection,
   catalogItemsProjection,
+  stockProjection,
   salesProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
@@ -79,6 +81,7 @@ const views: ReadModel['views'] = {
   supplier: supplierView,
   category: categoryView,
   catalog_item: catalogItemView,
+  stock_movement: stockMovementView,
   sale: saleView,
   receivable: receivableView,
   payable: payableView,
@@ -107,8 +110,8 @@ export const readModel: ReadModel = {
   emptiedBy: ({ type }) => (type === 'TestDataErased' ? EMPTIED : NOTHING),
 }
 
-/** Table of each kind of record, and the id column within a company. */
-export const RECORD_ROWS: Readonly<Record<RecordKind, readonly [table: string, column: string]>> = {
+/** Table of each kind of record that has a document, and the id column within a company. */
+export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: string, column: string]>>> = {
   company: ['companies', 'company_id'],
   user: ['users', 'id'],
   api_key: ['api_keys', 'id'],

@@ -7,7 +7,6 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { type StockMove, stockMoves } from './catalog.ts'
 import { companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
@@ -30,6 +29,7 @@ import {
 } from './order-payments.ts'
 import { type RefundObject, refundAccepted, refundCompleted, refundRefused, refundRequested } from './order-refunds.ts'
 import { withoutParts } from './personal-members.ts'
+import { type StockMove, stockMoves } from './stock.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 

@@ -6,7 +6,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { itemById, type StockMove, stockMoves } from './catalog.ts'
+import { itemById } from './catalog.ts'
 import { companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
@@ -20,6 +20,7 @@ import {
   withMore,
 } from './define.ts'
 import { erasing } from './erasures.ts'
+import { type StockMove, stockMoves } from './stock.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 type Seller = NonNullable<Completed['seller']>

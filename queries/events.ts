@@ -169,7 +169,9 @@ export async function getRow(
   kind: RecordKind,
   id: number,
 ): Promise<Record<string, unknown> | null> {
-  const [table, column] = RECORD_ROWS[kind]
+  const place = RECORD_ROWS[kind]
+  if (!place) return null
+  const [table, column] = place
   const { rows } = await pool.query<{ doc: Record<string, unknown> }>(
     withReadSet({
       name: `get_row_${kind}`,

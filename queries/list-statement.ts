@@ -3,10 +3,18 @@ import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
 
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 
+interface OrderColumn {
+  readonly name: string
+  readonly type: KeyType
+  readonly collation?: 'C'
+  /** Alias of the column's table if that is not the listed one. */
+  readonly of?: string
+}
+
 /** Order of a list, and so the key in its cursor. The first column may have a lower bound. */
 export interface ListOrder {
   readonly name: string
-  readonly columns: readonly { readonly name: string; readonly type: KeyType; readonly collation?: 'C' }[]
+  readonly columns: readonly OrderColumn[]
   readonly descending?: true
   /** No index: all keys, `id` included, are sorted, and only the records of the page are read. */
   readonly isSorted?: true
@@ -27,6 +35,8 @@ export interface Source {
   readonly where?: string
   /** Records survive the reset of a test company (KIT-36). */
   readonly outlastsReset?: true
+  /** Table of the rows' often changed columns, with the same ids. */
+  readonly companion?: string
   /** Other tables that conditions read by column only (see read-set.ts). */
   readonly joinedTables?: readonly string[]
   /** Builds the API object where SQL cannot, with instants on the company's clock. */
@@ -173,13 +183,14 @@ export function readRows(
   return [ledger, descending ? rows.slice(1) : rows.slice(0, -1)]
 }
 
-const collationOf = ({ collation }: ListOrder['columns'][number]): string =>
-  collation ? ` collate "${collation}"` : ''
+const collationOf = ({ collation }: OrderColumn): string => (collation ? ` collate "${collation}"` : '')
+const columnIn = ({ of = 't', name, ...column }: OrderColumn): string =>
+  `${of}.${name}${collationOf({ name, ...column })}`
 const directionOf = ({ descending }: ListOrder): string => (descending ? ' desc' : '')
 const keysOf = ({ columns }: ListOrder): string =>
-  columns.map((column) => `t.${column.name}${collationOf(column)} as ${keyColumn(column.name)}`).join(', ')
+  columns.map((column) => `${columnIn(column)} as ${keyColumn(column.name)}`).join(', ')
 const sortedBy = (order: ListOrder): string =>
-  order.columns.map((column) => `t.${column.name}${collationOf(column)}${directionOf(order)}`).join(', ')
+  order.columns.map((column) => `${columnIn(column)}${directionOf(order)}`).join(', ')
 
 /** A page by an index scan. */
 const walkedPage = (source: Source, order: ListOrder, wanted: string): string => `
@@ -204,8 +215,8 @@ const sortedPage = (source: Source, order: ListOrder, wanted: string): string =>
 function startConditions({ columns, descending }: ListOrder, start: PageStart, next: number): string[] {
   const [first] = columns
   if (start === 'first' || !first) return []
-  if (start === 'since') return [`t.${first.name} >= $${next}::${first.type}`]
-  const names = columns.map((column) => `t.${column.name}${collationOf(column)}`)
+  if (start === 'since') return [`${columnIn(first)} >= $${next}::${first.type}`]
+  const names = columns.map(columnIn)
   const values = columns.map(({ type }, position) => `$${next + position}::${type}`)
   return [`(${names.join(', ')}) ${descending ? '<' : '>'} (${values.join(', ')})`]
 }

@@ -56,6 +56,8 @@ export interface DeletedPaging extends Paging {
 }
 
 export interface Listing<F> extends Source {
+  /** Order of `updated_since` if the listed table does not have it. */
+  readonly byChange?: ListOrder
   readonly filters: { readonly [N in keyof F & string]-?: (parameter: string, today: string) => string }
 }
 
@@ -102,7 +104,7 @@ export async function list<F extends object>(
   today?: string,
 ): Promise<Page | Refusal> {
   const { limit, cursor, updated_since, ...filters } = query
-  const order = updated_since === undefined ? ORDER_BY_ID : ORDER_BY_CHANGE
+  const order = updated_since === undefined ? ORDER_BY_ID : (listing.byChange ?? ORDER_BY_CHANGE)
   const conditions = listing.filters
   return fetchPage(pool, listing, companyId, { order, conditions, filters, limit, cursor, since: updated_since, today })
 }
@@ -213,7 +215,8 @@ function readSetOf(
   const names = order.columns.map(({ name }) => name)
   const isByColumns = names.includes('id') && !names.includes('changed_at')
   const asksBusy = present.some((name) => BUSY.test(conditions[name]?.('', '') ?? ''))
-  const own = isByColumns && !asksBusy ? [[tableOf(source), 'answered'] as const] : []
+  const tables = [tableOf(source), ...(source.companion ? [source.companion] : [])]
+  const own = isByColumns && !asksBusy ? tables.map((table) => [table, 'answered'] as const) : []
   return Object.fromEntries([...joinedTables, ...own])
 }
 
@@ -268,7 +271,7 @@ export async function getBy(
   value: number | string,
   today?: string,
 ): Promise<FoundRecords> {
-  const { resource, from, where } = source
+  const { resource, from, where, companion } = source
   const live = where ? ` and ${where}` : ''
   const table = tableOf(source)
   const idOf = `select t.id from ${table} t where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}`
@@ -282,7 +285,7 @@ export async function getBy(
            join companies c on c.company_id = l.company_id
            where l.company_id = $1`,
     values: [companyId, value, ...(isDaily(source) ? [today] : [])],
-    readSet: { [table]: look },
+    readSet: { [table]: look, ...(companion && { [companion]: look }) },
   })
   const { rows } = await pool.query<FoundRecords & Clock>(statement)
   const [found] = rows

@@ -7,6 +7,7 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { categoryById, type ItemFields, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
+import { stockOf } from '#projections/stock.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId, withoutEmpty } from '../records.ts'
 import { checkItem, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock.ts'
@@ -54,7 +55,7 @@ export const replaceItem = command<ReplaceItemInput>({
     const changed = isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })]
     // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
-      ...countStock({ id, type: input.type, stock: known.doc.stock }, input.stock),
+      ...countStock({ id, type: input.type, stock: stockOf(rows, id) }, input.stock),
       ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...recordedOf(fields) })] : changed),
     ]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
@@ -74,7 +75,7 @@ export const updateItem = command<UpdateItemInput>({
     const fields = { ...rest, type: rest.type === null ? DEFAULT_TYPE : rest.type }
     const conflict = findConflict(rows, fields, id)
     if (conflict) return conflict
-    const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: known.doc.stock }, input)
+    const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: stockOf(rows, id) }, input)
     if (isRefusal(moved)) return moved
     const changes = changedRecordFields(known.doc, fields)
     const contradiction = itemTaxProblem({ ...known.doc, ...changes })
@@ -108,7 +109,7 @@ export const reactivateItem = command<RecordId>({
     const known = rows.get(itemById(id))
     if (!known) return refuse('not_found')
     if (!known.deleted_at) return accept('unchanged', `catalog_item/${id}`)
-    const { id: _id, stock: _stock, stock_updated_at: _counted, created_at: _made, updated_at: _at, ...was } = known.doc
+    const { id: _id, created_at: _made, updated_at: _at, ...was } = known.doc
     const category = was.category_id === null ? null : rows.get(categoryById(was.category_id))
     const fields = { ...was, category_id: category && !category.deleted_at ? was.category_id : null }
     const conflict = findConflict(rows, fields, id)

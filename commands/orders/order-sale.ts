@@ -13,6 +13,7 @@ import type { OrderRow } from '#projections/orders.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
+import { stockById, stockOf } from '#projections/stock.ts'
 import { storeById } from '#projections/stores.ts'
 import { quantitiesTaken } from '../sales/lines.ts'
 import { takenPayments } from '../sales/payments.ts'
@@ -29,7 +30,7 @@ export function orderSaleRefs(rows: Rows, { doc, status, customer_id }: Readonly
       : [
           ...(online_payment_type_id === null ? [] : [paymentTypeById(online_payment_type_id)]),
           ...(customer_id === null ? [] : [customerById(customer_id)]),
-          ...itemsOf(doc.items).map(itemById),
+          ...itemsOf(doc.items).flatMap((id) => [itemById(id), stockById(id)]),
         ]
   return [...mayBeSold, ...(doc.sale_id === null ? [] : [saleById(doc.sale_id)])]
 }
@@ -161,8 +162,6 @@ function goodsOf(
   })
   return { items, takenAgain }
 }
-
-const stockOf = (rows: Rows, id: number): string | null => rows.get(itemById(id))?.doc.stock ?? null
 
 /** Stock of an item after the events, if one of them changed it. */
 const stockAfter = (events: readonly NewEvent[], id: number): string | null =>

@@ -8,10 +8,10 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import { type OrderObject, type OrderRow, orderById, paymentByKey } from '#projections/orders.ts'
+import { stockById, stockOf } from '#projections/stock.ts'
 import { quantityOf } from './order-sale.ts'
 import { isKeyTaken, keyHolderRefs } from './payment-attempts.ts'
 
@@ -48,7 +48,7 @@ export const requestRefund = command<RequestRefundInput>({
   needs: ({ id, idempotency_key }) => [orderById(id), paymentByKey(idempotency_key)],
   needsMore: (rows, input) => [
     ...keyHolderRefs(rows, input.idempotency_key),
-    ...(input.restock ?? []).map(({ catalog_item_id }) => itemById(catalog_item_id)),
+    ...(input.restock ?? []).map(({ catalog_item_id }) => stockById(catalog_item_id)),
   ],
   decide(rows, input, { recordedAt: now }) {
     const { id, refund_id, idempotency_key } = input
@@ -127,7 +127,7 @@ function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, requested: Restock):
   for (const [index, { catalog_item_id }] of requested.entries()) {
     if (quantityOf(doc.items, catalog_item_id) === 0)
       return invalid(`restock[${index}].catalog_item_id`, 'o pedido não tem este item')
-    if (rows.get(itemById(catalog_item_id))?.doc.stock == null)
+    if (stockOf(rows, catalog_item_id) === null)
       return invalid(`restock[${index}].catalog_item_id`, 'o item não tem controle de estoque')
     const left = leftToRestock(doc, catalog_item_id)
     if (quantityOf(requested, catalog_item_id) > left)
@@ -163,7 +163,7 @@ export type CompleteRefundInput = z.infer<typeof CompleteRefundInput>
 export const completeRefund = command<CompleteRefundInput>({
   needs: ({ id }) => [orderById(id)],
   needsMore: (rows, { id, refund_id }) =>
-    (refundOf(rows, id, refund_id)?.restock ?? []).map(({ catalog_item_id }) => itemById(catalog_item_id)),
+    (refundOf(rows, id, refund_id)?.restock ?? []).map(({ catalog_item_id }) => stockById(catalog_item_id)),
   decide(rows, { id, refund_id, provider_refund_id }) {
     const refund = refundOf(rows, id, refund_id)
     if (!refund) return refuse('not_found')
@@ -188,10 +188,9 @@ export function stockReturned(rows: Rows, doc: OrderObject, completed: readonly 
   return [...new Set(lines.map(({ catalog_item_id }) => catalog_item_id))].flatMap((id) => {
     const quantity = Math.min(quantityOf(lines, id), leftToRestock(others, id))
     if (quantity === 0) return []
-    const before = rows.get(itemById(id))?.doc.stock ?? null
+    const before = stockOf(rows, id)
     if (before === null) return []
     const after = fromThousandths(Math.min(toThousandths(before) + quantity, MAX_THOUSANDTHS))
-    const named = doc.goods_out === null ? {} : { order_id: doc.id }
-    return [event('StockAdjusted', { id, reason: 'adjustment', before, after, ...named })]
+    return [event('StockAdjusted', { id, reason: 'return', before, after, order_id: doc.id })]
   })
 }

@@ -7,9 +7,9 @@ import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog.ts'
 import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
 import { type OrderRow, orderById } from '#projections/orders.ts'
+import { stockById } from '#projections/stock.ts'
 import { isPaid, leftOf, refundOf, stockReturned } from './refunds.ts'
 
 /** Limit of refunds that a payment may list at the provider. */
@@ -32,7 +32,7 @@ const FOUND_BEFORE = 'um estorno pedido antes, e recusado, foi feito pelo proved
 export const restockedItems = (refunds: readonly RefundObject[]): AnyRef[] =>
   refunds
     .filter(({ status }) => status !== 'completed')
-    .flatMap(({ restock }) => restock.map(({ catalog_item_id }) => itemById(catalog_item_id)))
+    .flatMap(({ restock }) => restock.map(({ catalog_item_id }) => stockById(catalog_item_id)))
 
 /** Whether a refund was requested from the provider, which named none for it yet. */
 const isUnanswered = (order: Readonly<OrderRow>, { refund_id, status, provider_refund_id }: RefundObject): boolean =>

@@ -5,9 +5,9 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog.ts'
 import { receivableById } from '#projections/finance.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
+import { stockById, stockOf } from '#projections/stock.ts'
 
 /** POST /sales/{id}/cancel; the reason is optional. */
 export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500) })
@@ -37,7 +37,7 @@ export const cancelSale = command<CancelSaleInput>({
 
 /** Other rows that a cancellation changes. */
 export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>) => [
-  ...stock_moves.map((move) => itemById(move.catalog_item_id)),
+  ...stock_moves.map((move) => stockById(move.catalog_item_id)),
   ...receivable_ids.map(receivableById),
 ]
 
@@ -48,9 +48,7 @@ export function cancellation(rows: Rows, sale: Readonly<SaleRow>, reason: string
   const owed = owedFor(sale, rows)
   // A cancellation cannot undo received money.
   if (owed.some((receivable) => receivable.status === 'settled')) return refuse('already_settled')
-  const restock = sale.stock_moves.filter(
-    (move) => typeof rows.get(itemById(move.catalog_item_id))?.doc.stock === 'string',
-  )
+  const restock = sale.stock_moves.filter((move) => stockOf(rows, move.catalog_item_id) !== null)
   return [
     event('SaleCancelled', { id: sale.id, reason, restock }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),

@@ -8,24 +8,19 @@ import { boundedText, ExternalId, Id } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { type ItemRow, itemByExternalId, itemById, stockMoves } from '#projections/catalog.ts'
+import { type ItemRow, itemByExternalId, itemById } from '#projections/catalog.ts'
+import { stockMoves, stockOf, thousandthsByItem } from '#projections/stock.ts'
 
 type SaleItem = DataOf<'SaleCompleted'>['items'][number]
 
 /** Item fields stored in a sale: its current description and fiscal codes, and whether its stock is tracked. */
-export function soldItem({ id, external_id, doc }: Readonly<ItemRow>) {
-  const moves_stock = typeof doc.stock === 'string'
+export function soldItem(rows: Rows, { id, external_id, doc }: Readonly<ItemRow>) {
+  const moves_stock = stockOf(rows, id) !== null
   return { catalog_item_id: id, external_id, description: doc.name, moves_stock, ...fiscalCodesOf(doc) }
 }
 
 /** Quantities that lines take from stock, in thousandths per item. An item may be on several lines. */
-export function quantitiesTaken(items: readonly SaleItem[]): Map<number, number> {
-  const taken = new Map<number, number>()
-  for (const { catalog_item_id, quantity } of stockMoves(items)) {
-    taken.set(catalog_item_id, (taken.get(catalog_item_id) ?? 0) + toThousandths(quantity))
-  }
-  return taken
-}
+export const quantitiesTaken = (items: readonly SaleItem[]): Map<number, number> => thousandthsByItem(stockMoves(items))
 
 const IDENTIFIER = 'informe exatamente um entre catalog_item_id, catalog_item_external_id e description'
 
@@ -134,7 +129,7 @@ function priceLine(rows: Rows, input: LineInput, position: number): PricedLine |
   if (discount > gross)
     return invalid(`items[${position}].discount`, `não pode passar do valor do item, ${fromCents(gross)}`)
   const item = {
-    ...(found ? soldItem(found) : adHocItem(input)),
+    ...(found ? soldItem(rows, found) : adHocItem(input)),
     quantity: fromThousandths(thousandths),
     unit_price: unitPrice,
     total: fromCents(totalOfLine({ gross, discount })),

@@ -5,6 +5,7 @@ import { itemById } from '#projections/catalog.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
+import { stockOf } from '#projections/stock.ts'
 import { quantitiesTaken } from './lines.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
 
@@ -16,7 +17,7 @@ const CLOCK_TOLERANCE_MS = 5 * 60_000
 /** Remaining stock of each item with moved stock, in thousandths. */
 export function stockAfter(rows: Rows, items: Parts['items']): { id: number; thousandths: number }[] {
   return [...quantitiesTaken(items)].map(([id, taken]) => {
-    const before = rows.get(itemById(id))?.doc.stock ?? '0'
+    const before = stockOf(rows, id) ?? '0'
     return { id, thousandths: toThousandths(before) - taken }
   })
 }

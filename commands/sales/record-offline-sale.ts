@@ -159,7 +159,7 @@ type Parts = Pick<Completed, 'items' | 'payments' | 'change'>
 function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Parts, 'items' | 'payments'> {
   const items = sale.items.map(({ product_id, quantity, price }, position) => {
     const product = rows.get(itemById(product_id))
-    const sold = product ? soldItem(product) : unknownItem(product_id)
+    const sold = product ? soldItem(rows, product) : unknownItem(product_id)
     const { total = '0.00', discount = '0.00' } = sums.lines[position] ?? {}
     const moves_stock = sold.moves_stock && sale.status === 'completed'
     return { ...sold, quantity, unit_price: price, total, moves_stock, discount }

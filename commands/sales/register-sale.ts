@@ -8,10 +8,10 @@ import { Id, NewExternalId } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { itemById } from '#projections/catalog.ts'
 import { testMarkOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
+import { stockOf } from '#projections/stock.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
 import { lineRefs, priceLines, quantitiesTaken, SaleLinesInput } from './lines.ts'
 import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
@@ -110,8 +110,8 @@ function pay(
 /** If one item is short, the whole sale is refused. */
 function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
   const short = [...quantitiesTaken(items)].flatMap(([id, thousandths]) => {
-    const available = rows.get(itemById(id))?.doc.stock
-    if (typeof available !== 'string' || toThousandths(available) >= thousandths) return []
+    const available = stockOf(rows, id)
+    if (available === null || toThousandths(available) >= thousandths) return []
     return [{ catalog_item_id: id, requested: fromThousandths(thousandths), available }]
   })
   return short[0] ? refuse('insufficient_stock', { ...short[0], items: short }) : null

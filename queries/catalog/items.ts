@@ -15,6 +15,7 @@ import {
   listDeleted,
   listInOrder,
   NEWEST_FIRST,
+  ORDER_BY_CHANGE,
   ORDER_BY_ID,
   ORDER_BY_NAME,
   type Page,
@@ -32,6 +33,8 @@ export interface ItemFilters {
   readonly sku?: string
   readonly barcode?: string
   readonly external_id?: string
+  /** Only items whose stock has moved since then, inclusive (UTC). */
+  readonly stock_updated_since?: string
 }
 
 /** Filters in the form that conditions take. */
@@ -47,16 +50,30 @@ const conditionsOf = <Q extends ItemFilters>(query: Q) => ({
   name: containing(query.name),
 })
 
+/** Order of change: the stock's row has the last change of the item too. */
+export const BY_ITEM_CHANGE: ListOrder = {
+  ...ORDER_BY_CHANGE,
+  columns: ORDER_BY_CHANGE.columns.map((column) => ({ ...column, of: 's' })),
+}
+
 /** Matches the item's own member only: inside a JSON string it would read `\\"category_id\\"`. */
 const OWN_TEXT = `case when t.category_id is not null and g.id is null
   then replace(t.doc::text, '"category_id":' || t.category_id || ',', '"category_id":null,') else t.doc::text end`
 
-/** Joins the category and appends its name as catalogItemView does, so that both give the same bytes. */
+/** A text of digits or of a time needs no escapes. */
+const quoted = (column: string): string => `coalesce('"' || ${column} || '"', 'null')`
+
+const WITH_STOCK = 'join item_stocks s on s.company_id = t.company_id and s.id = t.id'
+
+/** Joins stock and category and appends them as catalogItemView does, so that both give the same bytes. */
 const itemListing: Listing<ItemConditions> = {
   resource: 'catalog_items',
-  from: `catalog_items t
+  from: `catalog_items t ${WITH_STOCK}
     left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null`,
-  record: `left(${OWN_TEXT}, -1) || ',"category_name":' || coalesce((g.doc -> 'name')::text, 'null') || '}'`,
+  companion: 'item_stocks',
+  byChange: BY_ITEM_CHANGE,
+  record: `left(${OWN_TEXT}, -1) || ',"stock":' || ${quoted('s.stock')} || ',"stock_updated_at":' || ${quoted('s.stock_updated_at')}
+    || ',"category_name":' || coalesce((g.doc -> 'name')::text, 'null') || '}'`,
   where: 't.deleted_at is null',
   filters: {
     q: hasWords,
@@ -66,11 +83,18 @@ const itemListing: Listing<ItemConditions> = {
     sku: (value) => `t.sku = ${value}::text`,
     barcode: (value) => `t.barcode = any(${value}::text[])`,
     external_id: (value) => `t.external_id = ${value}::text`,
+    stock_updated_since: (value) => `s.stock_updated_at::timestamptz >= ${value}::timestamptz`,
   },
 }
 
+/**
+ * With `stock_updated_since` in order of change, like `updated_since`, so that a poller that continues from `synced_at`
+ * misses no movement: a movement is a change, so the list begins there.
+ */
 export function listItems(pool: Pool, companyId: number, query: ListPaging & ItemFilters): Promise<Page | Refusal> {
-  return list(pool, itemListing, companyId, conditionsOf(query))
+  const { stock_updated_since: moved, updated_since: changed } = query
+  const since = moved !== undefined && (changed === undefined || changed < moved) ? moved : changed
+  return list(pool, itemListing, companyId, { ...conditionsOf(query), ...(since && { updated_since: since }) })
 }
 
 export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
@@ -104,11 +128,11 @@ const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly str
     q,
     type,
     category_id,
-    out_of_stock: (value) => `${value}::boolean and t.stock <= 0`,
+    out_of_stock: (value) => `${value}::boolean and s.stock <= 0`,
   },
 }
 
-/** Sorted without an index: each sale changes the stamps of its items and would have to write an index by name too. */
+/** Sorted without an index: a catalog is small. */
 const BY_ITEM_NAME: ListOrder = { ...ORDER_BY_NAME, name: 'by_item_name', isSorted: true }
 
 const inactiveListing: typeof searchListing = {
@@ -150,7 +174,7 @@ export async function countItems(
   const text = `select count(*) as count from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')}`
   const values = [companyId, ...given.map(([, value]) => value)]
   const readSet = Object.fromEntries(
-    search.out_of_stock ? [] : ['catalog_items', ...joinedTables].map((table) => [table, 'columns'] as const),
+    search.out_of_stock ? [] : ['item_stocks', ...joinedTables].map((table) => [table, 'columns'] as const),
   )
   const { rows } = await pool.query<{ count: number }>(withReadSet({ text, values, readSet }))
   return rows[0]?.count ?? 0
@@ -164,7 +188,7 @@ export const getAnyItem = (pool: Pool, companyId: number, id: number): Promise<F
 export async function itemsWithStock(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await pool.query<{ id: number }>({
     name: 'items_with_stock',
-    text: `select id from catalog_items where company_id = $1 and id = any($2::bigint[]) and stock is not null`,
+    text: `select id from item_stocks where company_id = $1 and id = any($2::bigint[]) and stock is not null`,
     values: [companyId, ids],
   })
   return new Set(rows.map(({ id }) => id))
@@ -210,9 +234,9 @@ const LOW_STOCK = 5
 const SHORT_ITEMS = {
   name: 'panel_low_stock',
   text: `with short as materialized (
-      select t.id, t.name, t.sort_key collate "C" as sort_key, t.doc, t.stock
-      from catalog_items t
-      where t.company_id = $1 and t.type = 'product' and t.deleted_at is null and t.stock <= $2::numeric
+      select t.id, t.name, t.sort_key collate "C" as sort_key, t.doc, s.stock
+      from catalog_items t ${WITH_STOCK}
+      where t.company_id = $1 and t.type = 'product' and t.deleted_at is null and s.stock <= $2::numeric
     )
     select count(*) filter (where stock <= 0) as out, count(*) filter (where stock > 0) as low,
            coalesce((

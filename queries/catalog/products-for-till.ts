@@ -12,12 +12,14 @@ import {
   recordsIn,
   type Source,
 } from '../list-statement.ts'
-import { ORDER_BY_CHANGE, ORDER_BY_ID } from '../records.ts'
+import { ORDER_BY_ID } from '../records.ts'
+import { BY_ITEM_CHANGE } from './items.ts'
 
 /** SQL of an instant in the sync format: UTC with milliseconds. */
 const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** The category of an item `t`. */
+/** Stock and category of an item `t`. */
+const STOCK = 'join item_stocks s on s.company_id = t.company_id and s.id = t.id'
 const CATEGORY =
   'left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null'
 
@@ -29,8 +31,8 @@ const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"name":' || to_json(t.name)::text
   || ',"barcode":' || coalesce(to_json(t.barcode)::text, '""')
   || ',"price":' || t.price
-  || ',"stock":' || coalesce(t.stock, '0.000')
-  || ',"tracks_stock":' || (t.stock is not null)::text
+  || ',"stock":' || coalesce(s.stock, '0.000')
+  || ',"tracks_stock":' || (s.stock is not null)::text
   || ',"category_name":' || coalesce((g.doc -> 'name')::text, '""')
   || ',"updated_at":"' || ${utc('t.updated_at')} || '"}'`
 
@@ -41,7 +43,7 @@ const CHUNK_PRODUCTS = 1_000
 
 const products: Source = {
   resource: 'sync_products',
-  from: `catalog_items t ${CATEGORY}`,
+  from: `catalog_items t ${STOCK} ${CATEGORY}`,
   record: PRODUCT_RECORD,
   where: IS_PRODUCT,
 }
@@ -74,7 +76,7 @@ export function listProductsForTill(
       )
       return found && { syncTimestamp: found.time, total: found.total, deleted: null }
     }
-    const changed: Pass = { order: ORDER_BY_CHANGE, start: 'since', bounds: [lastSync], values: [] }
+    const changed: Pass = { order: BY_ITEM_CHANGE, start: 'since', bounds: [lastSync], values: [] }
     // Usually empty and requested often: one round trip answers it.
     const [found, categories, deleted] = await Promise.all([
       streamPass(tx, companyId, changed, take),
@@ -106,7 +108,7 @@ interface Pass {
 
 const OF_CATEGORIES: Conditions = {
   categories: (value) => `t.category_id = any(${value}::bigint[])`,
-  before: (value) => `t.changed_at < ${value}::timestamptz`,
+  before: (value) => `s.changed_at < ${value}::timestamptz`,
 }
 
 /** Streams the products of a pass in chunks and returns the ledger's time. Null when `take` stopped the stream. */
@@ -158,10 +160,10 @@ const DELETED_SINCE = {
   text: `select coalesce(string_agg(gone.id::text, ','), '') as ids
          from (
            select t.id
-           from catalog_items t
-           where t.company_id = $1 and t.changed_at >= $2 and t.was_product
+           from catalog_items t ${STOCK}
+           where s.company_id = $1 and s.changed_at >= $2 and t.was_product
              and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
-           order by t.changed_at, t.revision, t.id
+           order by s.changed_at, s.revision, s.id
          ) gone`,
 }
 
@@ -220,6 +222,7 @@ const FIND_CONFLICTS = {
            ',' order by known.position) as conflicts
          from unnest($2::bigint[], $3::timestamptz[]) with ordinality as known(id, updated_at, position)
          left join catalog_items t on t.company_id = $1 and t.id = known.id
+         left ${STOCK}
          ${CATEGORY}
          cross join lateral (
            select case

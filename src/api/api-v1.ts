@@ -28,6 +28,7 @@ import { customerRoutes, supplierRoutes } from './v1/people.ts'
 import { proofRoutes } from './v1/proofs.ts'
 import { requestRoutes } from './v1/requests.ts'
 import { saleRoutes } from './v1/sales.ts'
+import { stockRoutes } from './v1/stock.ts'
 import { storeRoutes } from './v1/stores.ts'
 import { testCompanyRoutes } from './v1/test-companies.ts'
 import { webhookRoutes } from './v1/webhooks.ts'
@@ -36,6 +37,7 @@ import { webhookRoutes } from './v1/webhooks.ts'
 export const V1_ROUTES: readonly Route[] = [
   meRoute,
   ...catalogRoutes,
+  ...stockRoutes,
   ...customerRoutes,
   ...supplierRoutes,
   ...financeRoutes,

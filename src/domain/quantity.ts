@@ -13,6 +13,9 @@ export const Quantity = decimal(/^(?:0|[1-9]\d{0,8})(?:\.\d{1,3})?$/).refine(isN
 /** Stock quantity: like Quantity, or zero. Negative stock is returned, never accepted. */
 export const StockQuantity = decimal(/^(?:0|[1-9]\d{0,8})(?:\.\d{1,3})?$/)
 
+/** Any of these quantities: its sign and zero are judged by what it is used for. */
+export const AnyQuantity = decimal(/^-?(?:0|[1-9]\d{0,8})(?:\.\d{1,3})?$/)
+
 /** Stock movement: like Quantity, with an optional leading "-"; never zero. */
 export const SignedQuantity = decimal(/^-?(?:0|[1-9]\d{0,8})(?:\.\d{1,3})?$/).refine(isNotZero, NOT_ZERO)
 

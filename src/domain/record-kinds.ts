@@ -8,6 +8,7 @@ export const RECORD_KINDS = [
   'supplier',
   'category',
   'catalog_item',
+  'stock_movement',
   'sale',
   'receivable',
   'payable',
@@ -18,8 +19,8 @@ export const RECORD_KINDS = [
 
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
-/** Kinds with ids per company, from 1 (LEDGER-9). */
-export type IdKind = Exclude<RecordKind, 'company'>
+/** Kinds with ids per company, from 1 (LEDGER-9); ids of stock movements follow from their events. */
+export type IdKind = Exclude<RecordKind, 'company' | 'stock_movement'>
 
 export const isIdKind = (kind: string | undefined): kind is IdKind =>
-  kind !== 'company' && RECORD_KINDS.some((each) => each === kind)
+  kind !== 'company' && kind !== 'stock_movement' && RECORD_KINDS.some((each) => each === kind)

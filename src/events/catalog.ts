@@ -2,6 +2,12 @@ import { z } from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { eventType, id, money, quantity, text } from './define.ts'
 
+/** Kinds of stock movements; the first three follow from sales and refunds. */
+export const MOVEMENT_KINDS = ['sale', 'cancel', 'return', 'purchase', 'count', 'loss', 'adjustment'] as const
+
+/** Kinds that a client records. */
+export const RECORDED_KINDS = ['purchase', 'count', 'loss', 'adjustment'] as const
+
 export const ITEM_TYPES = ['product', 'service'] as const
 
 /** Absent if empty; null in changes. */
@@ -37,13 +43,27 @@ export const catalogEvents = {
   CatalogItemDeactivated: eventType('catalog_item', {}),
   /** PUT by-external revived a deactivated item, with the fields of the PUT; its stock is unchanged. */
   CatalogItemRevived: eventType('catalog_item', item),
-  /** Stock count (`stock` given) or signed adjustment. Both quantities are recorded; null if untracked. */
+  /**
+   * Stock count (`stock` given), signed adjustment, or goods returned with the refund of `order_id`. Both quantities are
+   * recorded; null if untracked.
+   */
   StockAdjusted: eventType('catalog_item', {
-    reason: z.enum(['count', 'adjustment']),
+    reason: z.enum(['count', 'adjustment', 'return']),
     before: quantity.nullable(),
     after: quantity.nullable(),
-    /** Order whose goods came back, or left again; absent for other adjustments. */
     order_id: id.optional(),
+  }),
+  /** Purchase, count, loss or adjustment with its details. `before` is null if the count starts the tracking. */
+  StockMovementRecorded: eventType('stock_movement', {
+    catalog_item_id: id,
+    kind: z.enum(RECORDED_KINDS),
+    before: quantity.nullable(),
+    after: quantity,
+    /** Purchases only; it becomes the item's cost. */
+    unit_cost: money.nullable(),
+    reason: text.nullable(),
+    /** The client's document, such as an invoice. */
+    reference: text.nullable(),
   }),
   CategoryCreated: eventType('category', category),
   CategoryUpdated: eventType('category', { changes: z.strictObject(category).partial() }),

@@ -28,6 +28,7 @@ export const WEBHOOK_EVENTS = [
   'category.updated',
   'category.deleted',
   'catalog_item.deleted',
+  'catalog_item.stock_changed',
   'receivable.updated',
   'receivable.deleted',
   'payable.created',

@@ -43,6 +43,8 @@ export interface DecisionContext {
    * (KIT-34).
    */
   readonly now: string
+  /** Revision that the first of the new events gets. */
+  readonly revision: number
   /** recorded_at of the new events. Access (keys, users, invitations, secrets) is decided by this time. */
   readonly recordedAt: string
   /**

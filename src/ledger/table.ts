@@ -41,6 +41,10 @@ export interface Table<R> {
   readonly fillfactor?: number
   /** Declares the row history; without it the table has no past states. */
   readonly past?: HistoryDeclaration<keyof R & string>
+  /** A table with the same primary key, and a row for each row of this one: both are loaded by one statement. */
+  readonly companion?: AnyTable
+  /** A table of which rows are replaced whenever rows are added to this one: one statement writes both. */
+  readonly writtenWith?: AnyTable
 }
 
 /**
@@ -101,7 +105,7 @@ export type AnyRef = Ref<any>
 /** Declares a table. The compiler checks keys and columns against the row type. */
 export function table<R extends object>(
   name: string,
-  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor'> & {
+  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor' | 'companion' | 'writtenWith'> & {
     indexes?: readonly string[]
     global?: boolean
   },
@@ -150,7 +154,10 @@ function arrayOf(type: ColumnType, position: number): string {
   return `$${position}::${element}[]${cast}`
 }
 
-/** Loads the rows with the given keys: one array parameter per key column. */
+/** Column of a loaded row that holds a column of the companion's row. */
+export const companionColumn = (column: string): string => `companion_${column}`
+
+/** Loads the rows with the given keys, and those of the companion: one array parameter per key column. */
 export function loadStatement(table: AnyTable, by: string): Statement {
   const key = table.keys[by] as readonly string[] | undefined
   if (!key) throw new Error(`table ${table.name} has no key ${by}`)
@@ -158,10 +165,15 @@ export function loadStatement(table: AnyTable, by: string): Statement {
   const arrays = key.map((column, index) => arrayOf(columns[column] as ColumnType, index + 1))
   const names = key.map((column) => `k_${column}`)
   const on = key.map((column) => `t.${column} = wanted.k_${column}`)
+  const { companion } = table
   const selected = Object.keys(columns).map((column) => `t.${column}`)
+  const beside = Object.keys(companion?.columns ?? {}).map((column) => `c.${column} as ${companionColumn(column)}`)
+  const same = companion?.keys.pk.map((column) => `c.${String(column)} = t.${String(column)}`)
   return {
     name: `load_${table.name}_${by}`,
-    text: `select ${selected.join(', ')} from unnest(${arrays.join(', ')}) as wanted(${names.join(', ')}) join ${table.name} t on ${on.join(' and ')}`,
+    text: `select ${[...selected, ...beside].join(', ')} from unnest(${arrays.join(', ')}) as wanted(${names.join(', ')}) join ${table.name} t on ${on.join(' and ')}${
+      companion ? ` join ${companion.name} c on ${same?.join(' and ')}` : ''
+    }`,
   }
 }
 
@@ -192,6 +204,14 @@ export function writeStatement(table: AnyTable, write: RowWrite): Statement {
     upsert: () => `${insert} on conflict (${pk.join(', ')}) do update set ${set('excluded')}`,
   }
   return { name: `${write}_${table.name}`, text: texts[write]() }
+}
+
+/** One statement that adds rows to a table and replaces rows of `writtenWith`: its parameters are those of both. */
+export function jointStatement(table: AnyTable, replaced: AnyTable): Statement {
+  const [add, replace] = [writeStatement(table, 'add'), writeStatement(replaced, 'replace')]
+  const first = Object.keys(table.columns).length
+  const text = replace.text.replace(/\$(\d+)/g, (_, position) => `$${Number(position) + first}`)
+  return { name: `${add.name}_${replace.name}`, text: `with added as (${add.text}) ${text}` }
 }
 
 /** COPY statement for new rows. */

@@ -7,9 +7,11 @@ import {
   type AnyRef,
   type AnyTable,
   type ColumnType,
+  companionColumn,
   copyLines,
   copyStatement,
   elementOf,
+  jointStatement,
   type KeyValue,
   loadStatement,
   type Ref,
@@ -165,10 +167,10 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
         [...(changed?.[write].values() ?? [])].map((row) => ({ row: row as R, isNew: write === 'add' })),
       )
     },
-    load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, vault)),
+    load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, stateOf, vault)),
     flush: (tx) => {
       const parts = [...states.values()].flatMap((state) => WRITES.map((write) => partOf(state, write, vault)))
-      return parts.flatMap((part) => send(tx, part))
+      return joined(parts).flatMap((part) => send(tx, part))
     },
     flushInBulk(tx) {
       const parts = [...states.values()].flatMap((state) =>
@@ -191,6 +193,21 @@ interface Part {
   readonly table: AnyTable
   readonly write: RowWrite
   readonly values: Buffer[] | null
+  /** Table of which the last values are replaced rows. */
+  readonly with?: AnyTable
+}
+
+/** Parts with one instead of two for rows that are added and replaced together (`writtenWith`). */
+function joined(parts: readonly Part[]): Part[] {
+  const replacing = (table: AnyTable) => parts.find((part) => part.table === table && part.write === 'replace')
+  const taken = new Set<Part>()
+  const joint = parts.map((part) => {
+    const other = part.write === 'add' && part.table.writtenWith ? replacing(part.table.writtenWith) : undefined
+    if (!part.values || !other?.values) return part
+    taken.add(other)
+    return { ...part, values: [...part.values, ...other.values], with: other.table }
+  })
+  return joint.filter((part) => !taken.has(part))
 }
 
 const partOf = ({ table, changed }: TableState, write: RowWrite, vault: Vault | null): Part => ({
@@ -199,15 +216,12 @@ const partOf = ({ table, changed }: TableState, write: RowWrite, vault: Vault | 
   values: valuesOf(table, [...changed[write].values()], vault),
 })
 
-const send = (tx: Transaction, { table, write, values }: Part): Promise<unknown>[] =>
-  values
-    ? [
-        tx.query(
-          statement(`${write}_${table.name}`, () => writeStatement(table, write)),
-          values,
-        ),
-      ]
-    : []
+function send(tx: Transaction, { table, write, values, with: replaced }: Part): Promise<unknown>[] {
+  if (!values) return []
+  const name = replaced ? `${write}_${table.name}_${replaced.name}` : `${write}_${table.name}`
+  const make = () => (replaced ? jointStatement(table, replaced) : writeStatement(table, write))
+  return [tx.query(statement(name, make), values)]
+}
 
 const copy = (tx: BulkTransaction, { table, lines }: { table: AnyTable; lines: string }): Promise<unknown>[] => [
   tx.copy(copyStatement(table), lines),
@@ -250,7 +264,13 @@ function dropKeys({ index, changed }: TableState, prefix: string): void {
     for (const key of keys.keys()) if (key.startsWith(prefix)) keys.delete(key)
 }
 
-function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Promise<void>[] {
+function loadTable(
+  tx: Transaction,
+  state: TableState,
+  stateOf: (table: AnyTable) => TableState,
+  vault: Vault | null,
+): Promise<void>[] {
+  const { companion } = state.table
   const loads = [...state.wanted].map(async ([by, wanted]) => {
     const columns = state.table.keys[by] as readonly string[]
     const keys = [...wanted.values()]
@@ -267,13 +287,26 @@ function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Pro
       values,
     )
     const sealed = sealedColumns(state.table)
-    for (const row of result.rows)
+    for (const row of result.rows) {
+      if (companion) remember(stateOf(companion), takeCompanion(companion, row))
       remember(state, sealed.length > 0 ? openColumns(state.table, sealed, row, vault) : row)
-    const found = indexOf(state, by)
-    for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
+    }
+    const indexes = [indexOf(state, by), ...(companion && by === 'pk' ? [indexOf(stateOf(companion), 'pk')] : [])]
+    for (const found of indexes) for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
   })
   state.wanted.clear()
   return loads
+}
+
+/** Moves the companion's columns of a loaded row into a row of their own. */
+function takeCompanion({ columns }: AnyTable, row: ColumnValues): ColumnValues {
+  const taken: ColumnValues = {}
+  for (const column in columns) {
+    const name = companionColumn(column)
+    taken[column] = row[name]
+    delete row[name]
+  }
+  return taken
 }
 
 /** A loaded row never replaces a known one, which may have changed since. */

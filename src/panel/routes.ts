@@ -5,6 +5,7 @@ import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
+import { movementPages } from './pages/catalog/movements.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
@@ -56,6 +57,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,
+  ...movementPages,
   ...catalogPages,
   stockForm,
   itemReactivation,

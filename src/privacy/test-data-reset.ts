@@ -20,6 +20,7 @@ const SLICE_ROWS = 10_000
 const FORMER: readonly (readonly [table: string, condition: string])[] = [
   ['idempotent_answers', 'created_at < $2 and $3::bigint >= 0'],
   ['webhook_replays', 'requested_at < $2 and $3::bigint >= 0'],
+  ['webhook_stock_changes', 'recorded_at < $2 and $3::bigint >= 0'],
   ['webhook_deliveries', 'coalesce(revision < $3, created_at < $2)'],
   ['webhook_messages', 'coalesce(revision < $3, created_at < $2)'],
   ['payment_notifications', 'received_at < $2 and $3::bigint >= 0'],

@@ -57,6 +57,7 @@ import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
+import { noteStockChanges } from '#webhooks/stock-changes.ts'
 import {
   asOwner,
   type OwnerConnection,
@@ -353,7 +354,7 @@ function writingOf(
     model: withPaymentLinks(model, paymentLinks),
     keys,
     limits: WRITER_LIMITS,
-    reactors: [keyDestruction, outbox, switchOffNotifications, erasure.reactor, testDataReset],
+    reactors: [keyDestruction, outbox, noteStockChanges, switchOffNotifications, erasure.reactor, testDataReset],
     newId,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()

@@ -5,7 +5,7 @@ import { type ReadModel, viewOf } from '#ledger/projection.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
-import { dataOf, dataRefs, outboundOf } from './outbound.ts'
+import { dataOf, dataRefs, outboundOf, shownItemRefs } from './outbound.ts'
 
 /** An outbound message; `body` is sent byte for byte. */
 export interface OutboundMessage {
@@ -14,7 +14,12 @@ export interface OutboundMessage {
 }
 
 /** The body of a delivery (HOOK-9); `data` is JSON text. */
-export function bodyOf(event: WebhookEvent, { recorded_at, origin }: Envelope, data: string, timezone: string): string {
+export function bodyOf(
+  event: WebhookEvent,
+  { recorded_at, origin }: Pick<Envelope, 'recorded_at' | 'origin'>,
+  data: string,
+  timezone: string,
+): string {
   const head = JSON.stringify({ event, occurred_at: inZone(recorded_at, timezone), origin: channelOf(origin) })
   return `${head.slice(0, -1)},"data":${data}}`
 }
@@ -32,7 +37,7 @@ export async function renderMessages(
   const names = outboundOf(event, next)
   if (names.length === 0) return []
   const { view, id } = viewOf(model, event.subject)
-  const own = await load([ownCompany, ...view.refs(id)])
+  const own = await load([ownCompany, ...view.refs(id), ...shownItemRefs(event)])
   const rows = await load([...(view.refsMore?.(own, id) ?? []), ...dataRefs(own, event)])
   const record = view.render(rows, id, event.recorded_at) ?? ''
   return names.flatMap((name) => {

@@ -30,6 +30,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   CatalogItemDeactivated: ['catalog_item.updated', 'catalog_item.deleted'],
   // Manual adjustments only: sales and cancellations move stock without an event of their own.
   StockAdjusted: ['catalog_item.updated'],
+  StockMovementRecorded: ['catalog_item.updated'],
   ReceivableCreated: ['receivable.created'],
   ReceivableUpdated: ['receivable.updated'],
   // Subscribers that keep a copy created the record once; with the basic events alone they would otherwise not see it.
@@ -77,13 +78,20 @@ export function outboundTypes(isWanted: (name: WebhookEvent) => boolean): string
  * ledger events for one change: the second one is announced.
  */
 export function outboundOf(event: Envelope, next: Envelope | null): readonly WebhookEvent[] {
+  const item = adjustedItem(event)
   const isToldByNext =
-    event.type === 'StockAdjusted' &&
+    item !== null &&
     (next?.type === 'CatalogItemUpdated' || next?.type === 'CatalogItemRevived') &&
-    next.subject === event.subject &&
+    next.subject === `catalog_item/${item}` &&
     next.request_id === event.request_id
   if (TOLD_OF_PERSONS.includes(event.type)) return outboundOfPerson(event)
   return isToldByNext ? [] : (OUTBOUND[event.type as EventName] ?? [])
+}
+
+/** Item of an event that changes its stock beside the item. */
+function adjustedItem({ type, data }: Envelope): number | null {
+  if (type === 'StockAdjusted') return (data as DataOf<'StockAdjusted'>).id
+  return type === 'StockMovementRecorded' ? (data as DataOf<'StockMovementRecorded'>).catalog_item_id : null
 }
 
 /** Subscribers of changes hear of an erasure too. Fields erased ahead of their due day are announced with it. */
@@ -125,8 +133,16 @@ const PERSONS: Partial<Record<WebhookEvent, (id: number) => Ref<Forgotten>>> = {
   'supplier.forgotten': supplierById as (id: number) => Ref<Forgotten>,
 }
 
+/** Rows of the item that is shown for a recorded movement, which `dataRefs` reads. */
+export const shownItemRefs = ({ type, data }: Envelope): readonly AnyRef[] =>
+  type === 'StockMovementRecorded'
+    ? catalogItemView.refs((data as DataOf<'StockMovementRecorded'>).catalog_item_id)
+    : []
+
 /** Rows that `dataOf` reads besides the event's own record. */
 export function dataRefs(rows: Rows, event: Envelope): readonly AnyRef[] {
+  const [item] = shownItemRefs(event)
+  if (item) return catalogItemView.refsMore?.(rows, item.values[0] as number) ?? []
   const removed = removedRef(event)
   if (!removed) return []
   const { id } = event.data as { id: number }
@@ -145,6 +161,8 @@ export function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: 
     const { id, external_id } = existing(rows, person)
     return JSON.stringify({ id, external_id, forgotten_at: inZone(event.recorded_at, timezoneOf(rows)) })
   }
+  if (event.type === 'StockMovementRecorded')
+    return catalogItemView.render(rows, (event.data as DataOf<'StockMovementRecorded'>).catalog_item_id, '')
   const ref = removedRef(event)
   const removed = ref && rows.get(ref)
   if (!removed) return record === '' ? null : record

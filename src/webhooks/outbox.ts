@@ -79,7 +79,7 @@ const sequences = table<WebhookSequence>('webhook_sequences', {
   keys: { pk: ['company_id', 'webhook_id'] },
 })
 
-const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
+export const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
 
 /**
  * Whether an endpoint gets a message: it is enabled, subscribes to the event, may receive it (HOOK-50), and its own key
@@ -90,8 +90,9 @@ function wants(route: WebhookRoute, event: WebhookEvent, actor: string | null): 
   return route.enabled && isSubscribed(route.events, event) && isDeliverable(route.scopes, event) && !isOwnDoing
 }
 
-function routesFor(rows: Rows, name: WebhookEvent, event: Envelope): WebhookRoute[] {
-  return (rows.get(ownCompany)?.webhooks ?? []).filter((route) => wants(route, name, event.actor))
+/** Endpoints that get a message; `actor` caused it. */
+export function routesFor(rows: Rows, name: WebhookEvent, { actor }: Pick<Envelope, 'actor'>): WebhookRoute[] {
+  return (rows.get(ownCompany)?.webhooks ?? []).filter((route) => wants(route, name, actor))
 }
 
 /** Webhook outbox: renders an event's messages for companies with endpoints and queues the deliveries. */
@@ -106,7 +107,7 @@ export const outbox: Reactor = {
   react(rows, event, record, made) {
     for (const [position, name] of outboundOf(event, null).entries()) {
       const data = dataOf(name, rows, event, record)
-      if (data !== null) tell(rows, event, { id: position === 0 ? event.id : made.newId(), name, data }, made)
+      if (data !== null) queueMessage(rows, event, { id: position === 0 ? event.id : made.newId(), name, data }, made)
     }
   },
 }
@@ -118,11 +119,15 @@ interface OutboxMessage {
   readonly data: string
 }
 
-function tell(
+/** What caused a message; `revision` is null if it is no event of the ledger. */
+export type MessageCause = Pick<Envelope, 'actor' | 'origin' | 'recorded_at'> & { readonly revision: number | null }
+
+/** Adds a message and its deliveries. The sequences of its endpoints are loaded. */
+export function queueMessage(
   rows: Changes,
-  event: Envelope,
+  event: MessageCause,
   { id: message_id, name, data }: OutboxMessage,
-  { newId, now }: Reaction,
+  { newId, now }: Pick<Reaction, 'newId' | 'now'>,
 ): void {
   const { company_id, timezone } = companyRef(rows)
   const { revision, actor } = event

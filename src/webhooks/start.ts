@@ -7,6 +7,7 @@ import type { LedgerMessagesCore } from './ledger-messages.ts'
 import { DELIVERIES_CHANNEL, type DeliveryNotifier } from './notifier.ts'
 import { writeReplays } from './replays.ts'
 import { createSender } from './sender.ts'
+import { watchStockChanges } from './stock-changes.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
@@ -40,8 +41,8 @@ const POLL_MS = 1_000
 const TIMEOUT_MS = 10_000
 /** For the start of the answer's body after the status. */
 const BODY_MS = 1_000
-/** One each to lease deliveries, record results, monitor endpoints and run replays. */
-const CONNECTIONS = 4
+/** One each to lease deliveries, record results, monitor endpoints, run replays and queue stock changes. */
+const CONNECTIONS = 5
 /**
  * Below Postgres's deadlock time-out of one second: in a deadlock with a command the dispatcher gives up and retries.
  */
@@ -86,9 +87,11 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     log,
   })
   const replays = core && writeReplays({ pool, core, newId, onQueued: dispatcher.wake, poll_ms, log })
+  const stocks = watchStockChanges({ pool, newId, onQueued: dispatcher.wake, poll_ms, log })
   const wake = () => {
     dispatcher.wake()
     replays?.now()
+    stocks.now()
   }
   const unsubscribe = notifier?.onNotify(wake)
   const listener = listenToChannel({
@@ -103,6 +106,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
       unsubscribe?.()
       await listener.close()
       await replays?.stop()
+      await stocks.stop()
       await dispatcher.stop()
       await watch.stop()
       await sender.close()

@@ -88,7 +88,7 @@ async function expectStock({ pool }: Core, shop: Shop, book: Book, moved: Readon
     return { id, stock: fromThousandths((opening - gone) * 1000 + (moved.get(id) ?? 0)) }
   })
   const { rows } = await pool.query(
-    `select id, stock from read.catalog_items where company_id = $1 and id = any($2) order by id`,
+    `select id, stock from read.item_stocks where company_id = $1 and id = any($2) order by id`,
     [shop.companyId, [...shop.products.keys()]],
   )
   expect(rows).to.deep.equal(expected)

@@ -61,7 +61,8 @@ describe(`the service compared with its model (${TITLE} TEST_SHARDS=${SHARDS})`,
   /** The final tables equal the model's state. */
   async function expectAsModel({ companyId, core }: Played, state: State): Promise<void> {
     const { rows } = await core.pool.query<{ act: Call['act']; doc: Json }>(
-      `select 'getItem' as act, id, doc from read.catalog_items where company_id = $1 and deleted_at is null
+      `select 'getItem' as act, id, (doc::jsonb || jsonb_build_object('stock', stock::text))::json as doc
+       from read.catalog_items join read.item_stocks using (company_id, id) where company_id = $1 and deleted_at is null
        union all select 'getCustomer', id, doc from read.customers where company_id = $1 and deleted_at is null
        union all select 'getReceivable', id, doc from read.receivables where company_id = $1 and deleted_at is null
        union all select 'getSale', id, doc from read.sales where company_id = $1

@@ -172,16 +172,27 @@ describe('panel: catalog', () => {
     expect(await stock()).to.equal('5.500')
     await move('count', '7')
     expect(await stock()).to.equal('7.000')
+    await move('loss', '2')
+    expect(await stock()).to.equal('5.000')
     await move('untrack', '')
     expect(await stock()).to.equal(null)
     const untracked = (await user.get(`${PATH}/${id}`)).html
-    expect(textIn(untracked)).to.include('Sem controle').and.not.to.include('Entrada')
+    expect(textIn(untracked)).to.include('Sem controle').and.not.to.include('Entrada: somar')
     await move('count', '0')
     expect(await stock()).to.equal('0.000')
     const last = textIn((await user.get(`${PATH}/${id}`)).html)
-    expect(last.split('Estoque ajustado')).to.have.length(6)
-    for (const text of ['Estoque inicial', '+5 5', 'Acerto para mais', '+1.000,5 1.005,5', '−1.000 5,5', 'Contagem'])
+    for (const text of ['Inventário', '+5 5', 'Entrada', '+1.000,5 1.005,5', 'Acerto', '−1.000 5,5', 'Perda', '−2 5'])
       expect(last).to.include(text)
+    const { body } = await company.get(`/catalog/items/${id}/movements`)
+    expect(body.data.map(({ kind }: { kind: string }) => kind)).to.deep.equal([
+      'count',
+      'purchase',
+      'adjustment',
+      'count',
+      'loss',
+      'count',
+      'count',
+    ])
   })
 
   it('shows the stock history sale by sale, beyond the entries of the row [PANEL-164]', async () => {
@@ -194,11 +205,37 @@ describe('panel: catalog', () => {
     for (let to = at; to !== ''; ) {
       const { html } = await user.get(to)
       pages.push(sold(html))
-      to = /href="([^"#]+estoque=\d+)#movimentacao" rel="next"/.exec(html)?.[1] ?? ''
+      to = /href="([^"#]+estoque=[^"#]+)#movimentacao" rel="next"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? ''
       if (to === '') expect(textIn(html)).to.include('−2 498').and.to.include('+500 500')
     }
     expect(pages.flat()).to.deep.equal(Array.from({ length: 66 }, (_, n) => 66 - n))
     expect(pages.length).to.be.above(1)
+  })
+
+  it('records the cost and the document of a purchase, and shows them to owners [PANEL-381]', async () => {
+    const { id } = await item({ name: 'Café', stock: '5', cost: '1.00' })
+    const at = `${PATH}/${id}`
+    const fields = { movement: 'in', quantity: '2', unit_cost: '3,25', document: 'NF 4711', reason: 'Reposição' }
+    expect((await user.submit(at, fields, `${at}/estoque`)).to).to.equal(`${at}?feito=estoque`)
+    expect(await inApi(at)).to.include({ stock: '7.000', cost: '3.25' })
+    const text = textIn((await user.get(at)).html)
+    for (const shown of ['NF 4711: Reposição', 'R$ 3,25', '+2 7']) expect(text).to.include(shown)
+    const wrong = await user.submit(at, { ...fields, movement: 'loss' }, `${at}/estoque`)
+    expect(problemsIn(wrong.html)).to.include('Custo unitário (R$): só vale para uma entrada')
+    expect((await inApi(at)).stock).to.equal('7.000')
+  })
+
+  it('lists all movements, filtered, with their items, as a page and as a file [PANEL-381]', async () => {
+    const [coffee, tea] = [await item({ name: 'Café', stock: '5' }), await item({ name: 'Chá', stock: '3' })]
+    await company.post('/stock/movements', { catalog_item_id: tea.id, kind: 'loss', quantity: '1', reason: 'molhou' })
+    const page = textIn((await user.get(`${PATH}/movimentacao`)).html)
+    expect(page).to.match(/Chá .*Perda .*molhou .*−1 2.*Chá .*Inventário .*\+3 3.*Café .*\+5 5/)
+    const losses = textIn((await user.get(`${PATH}/movimentacao?kind=loss`)).html)
+    expect(losses).to.include('molhou').and.not.to.include('+3')
+    const file = (await user.get(`${PATH}/movimentacao.csv?catalog_item_id=${tea.id}`)).html
+    expect(file).to.include('Perda').and.to.include('Chá').and.not.to.include('Café')
+    expect(file.trim().split('\n')).to.have.length(3)
+    expect(coffee.id).not.to.equal(tea.id)
   })
 
   it('refuses invalid stock movements, and leaves the stock unchanged [PANEL-20]', async () => {

@@ -4,6 +4,7 @@ import type { Pool } from 'pg'
 const TABLES = [
   'categories',
   'catalog_items',
+  'item_stocks',
   'customers',
   'suppliers',
   'payment_types',

@@ -6,7 +6,7 @@ import { type Accepted, type Command, type Decision, isRefusal, type OutcomeKind
 import { resetCompanyRows } from '#ledger/company-reset.ts'
 import { type Envelope, GENESIS_HASH, type NewEvent, type Origin, streamOf } from '#ledger/envelope.ts'
 import { project, refsOf, viewOf } from '#ledger/projection.ts'
-import type { AnyRef } from '#ledger/table.ts'
+import type { AnyRef, Table } from '#ledger/table.ts'
 import { createWorkingSet, type Rows, type WorkingSet } from '#ledger/working-set.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
@@ -58,6 +58,10 @@ export interface Scenario {
     aheadUntil?: string | null,
     found?: readonly unknown[],
   ): Promise<Decided>
+  /** Adds an event. */
+  happens(event: Past): Promise<void>
+  /** All rows that the events added to a table or changed. */
+  changed<R>(table: Table<R>): readonly Readonly<R>[]
   /** Rows as a decision reads them, loaded for `refs`. */
   rows(...refs: AnyRef[]): Promise<Rows>
   /** The API's view of the record at a time (UTC), by default that of the last event; null if it does not exist. */
@@ -102,11 +106,23 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
       const nextId = counting(taken)
       const recordedAt = minute(revision + 1)
       const now = readModel.timeOf(rows, recordedAt)
-      const at = { companyId: COMPANY_ID, now, recordedAt, aheadUntil, origin, actor, nextId, found }
+      const at = {
+        companyId: COMPANY_ID,
+        now,
+        revision: revision + 1,
+        recordedAt,
+        aheadUntil,
+        origin,
+        actor,
+        nextId,
+        found,
+      }
       const decision = command.decide(rows, input, at)
       if (!isRefusal(decision)) for (const event of decision.events) await happen({ ...event, origin, actor })
       return decided(decision)
     },
+    happens: happen,
+    changed: (table) => set.changedOf(table).map(({ row }) => row),
     async rows(...refs) {
       await load(refs)
       return rows

@@ -151,6 +151,16 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   stock: 'Quantidade em estoque; `null` sem controle de estoque. Enviada, passa a ser a quantidade.',
   stock_adjustment: 'Entrada ou saída a somar ao estoque, qualquer que ele seja; não se combina com `stock`.',
   stock_updated_at: 'Último movimento do estoque.',
+  stock_updated_since: 'Só itens cujo estoque se moveu desde este momento, inclusive, na ordem das mudanças do item.',
+  'StockMovement.kind':
+    'Venda (`sale`), cancelamento (`cancel`), devolução de um pedido (`return`), entrada (`purchase`), inventário (`count`), perda (`loss`) ou acerto (`adjustment`).',
+  'query.kind': 'Só movimentos deste tipo.',
+  'StockMovement.quantity': 'Quantidade com sinal; de um inventário, a diferença.',
+  'StockMovement.balance': 'Estoque depois do movimento; `null` onde o controle terminou.',
+  unit_cost: 'Custo unitário de uma entrada, que passa a ser o custo do item.',
+  'StockMovement.document': 'O documento informado, ou o que moveu o estoque, como `sale/981` ou `order/7`.',
+  'StockMovement.reason': 'O motivo informado.',
+  'StockMovement.occurred_at': 'Quando aconteceu: de uma venda, a hora da venda, mesmo enviada depois.',
 
   // Sales
   status: 'Situação.',

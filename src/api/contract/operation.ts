@@ -17,6 +17,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
   me: { name: 'Conta', description: 'A empresa, a chave e os limites de quem chama.' },
   test: { name: 'Testes', description: 'O relógio e o esvaziamento de uma empresa de teste.' },
   catalog: { name: 'Catálogo', description: 'Produtos, serviços e categorias.' },
+  stock: { name: 'Estoque', description: 'Entradas, saídas, inventários e perdas.' },
   customers: { name: 'Clientes', description: 'Pessoas e empresas que compram.' },
   suppliers: { name: 'Fornecedores', description: 'Pessoas e empresas de quem se compra.' },
   finance: { name: 'Financeiro', description: 'Contas a receber, contas a pagar e o resumo do período.' },

@@ -20,6 +20,10 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
     'Item do catálogo alterado, desativado ou trazido de volta, ou com estoque contado ou corrigido',
     'CatalogItem',
   ],
+  'catalog_item.stock_changed': [
+    'Estoque de um item movido, por uma venda inclusive: no máximo uma vez por segundo e item, com o estoque a que chegou',
+    'CatalogItem',
+  ],
   'catalog_item.deleted': ['Item do catálogo desativado', 'DeletedRecord'],
   'receivable.created': ['Conta a receber lançada, ou trazida de volta', 'Receivable'],
   'receivable.updated': ['Conta a receber alterada', 'Receivable'],

@@ -21,7 +21,7 @@ import {
 import { boundedText, ExternalId } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { withId } from '#http/paths.ts'
-import { QueryId } from '#http/query-values.ts'
+import { QueryId, QueryInstant } from '#http/query-values.ts'
 import type { CategoryObject, ItemObject } from '#projections/catalog.ts'
 import {
   getCategory,
@@ -144,6 +144,7 @@ const items = recordRoutes({
     category_id: QueryId.optional(),
     type: z.enum(ITEM_TYPES).optional(),
     external_id: ExternalId.optional(),
+    stock_updated_since: QueryInstant.optional(),
   },
   list: listItems,
   deleted: listDeletedItems,

@@ -30,6 +30,7 @@ const READ_SCOPES: Readonly<Partial<Record<RecordKind, Scope>>> = {
   supplier: 'suppliers:read',
   category: 'catalog:read',
   catalog_item: 'catalog:read',
+  stock_movement: 'catalog:read',
   sale: 'sales:read',
   payment_type: 'sales:read',
   receivable: 'finance:read',

@@ -40,7 +40,7 @@ export const QueryRevision = z
 const paging = { limit: Limit, cursor: z.string().max(2000).optional() }
 
 /** Parameters of a list: paging, `updated_since`, and the resource's filters. Others are refused. */
-const listQuery = <S extends z.ZodRawShape>(filters: S) =>
+export const listQuery = <S extends z.ZodRawShape>(filters: S) =>
   z.strictObject({ ...paging, updated_since: QueryInstant.optional(), ...filters })
 
 /** Parameters of a list of immutable records: paging and filters. */

@@ -122,6 +122,7 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'category.deleted': category.deleted,
   'catalog_item.created': item.created,
   'catalog_item.updated': item.updated,
+  'catalog_item.stock_changed': withFollowUp(item.created, 'PATCH', (id) => `/catalog/items/${id}`, { stock: '7' }),
   'catalog_item.deleted': item.deleted,
   'receivable.created': receivable.created,
   'receivable.updated': receivable.updated,

@@ -182,6 +182,7 @@ async function runCommand(
   const decision = command.decide(rows, input, {
     companyId: request.companyId,
     now,
+    revision: ledger.revision + 1,
     recordedAt,
     found: lookup ? await deciding.find(request.companyId, lookup) : [],
     aheadUntil: ledger.aheadUntil,

@@ -128,6 +128,21 @@ create table ops.webhook_replay_days (
   deliveries integer not null
 );
 
+-- Items whose stock has moved since the last message about it; written only for companies that subscribe to it.
+create table ops.webhook_stock_changes (
+  company_id bigint not null,
+  catalog_item_id bigint not null,
+  -- When the message is made: a second after the first of the movements.
+  due_at timestamptz not null,
+  -- Of the last movement.
+  recorded_at timestamptz not null,
+  origin text not null,
+  -- Null if several actors moved it.
+  actor text,
+  primary key (company_id, catalog_item_id)
+);
+create index webhook_stock_changes_due on ops.webhook_stock_changes (due_at);
+
 -- What a company's users must be told, in the panel and by e-mail.
 create table ops.notices (
   company_id bigint not null,

@@ -49,6 +49,7 @@ const OPERATIONS: readonly CarriedTable[] = [
   ofCompany('webhook_hours', { settled: `hour < date_trunc('hour', now()) - interval '10 minutes'` }),
   ofCompany('webhook_replays'),
   ofCompany('webhook_replay_days'),
+  ofCompany('webhook_stock_changes'),
   // The last requests may be lost.
   ofCompany('calls', { isCompared: false }),
   ofCompany('call_counts', { isCompared: false }),

@@ -5,6 +5,7 @@ import { financeCases } from './finance-cases.ts'
 import { orderCases } from './order-cases.ts'
 import { personCases } from './person-cases.ts'
 import { saleCases } from './sale-cases.ts'
+import { stockCases } from './stock-cases.ts'
 import { testCompanyCases } from './test-company-cases.ts'
 import { webhookCases } from './webhook-cases.ts'
 
@@ -15,6 +16,7 @@ export const CASES: Cases = {
   ...personCases,
   ...financeCases,
   ...saleCases,
+  ...stockCases,
   ...orderCases,
   ...webhookCases,
   ...auditCases,

@@ -106,7 +106,7 @@ describe('webhook outbox', () => {
 
   it('contains further events for endpoints that name them, and never for * [HOOK-2, HOOK-7, HOOK-30, KIT-10]', async () => {
     const isBasic = (name: string) => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
-    const names = WEBHOOK_EVENTS.filter((name) => !isBasic(name) && !/^order\.|\.forgotten$/.test(name))
+    const names = WEBHOOK_EVENTS.filter((name) => !isBasic(name) && !/^order\.|\.forgotten$|stock_changed$/.test(name))
     const [basic, further, all] = [await register(), await register(names), await register(['*', ...names])]
     const item = (await company.post('/catalog/items', { name: 'Café', price: '10.00' })).body.data
     const removed: Json[] = [item]

@@ -42,6 +42,11 @@ export const catalogSamples: Samples = {
   [`${HOME}/:id`]: itemPath,
   [`${HOME}/:id/editar`]: async (panel) => `${await itemPath(panel)}/editar`,
   [`${HOME}/:id/excluir`]: async (panel) => `${await itemPath(panel)}/excluir`,
+  [`${HOME}/movimentacao`]: async (panel) => {
+    const catalog_item_id = await itemOf(panel, { stock: '40' })
+    await make(panel, '/stock/movements', { catalog_item_id, kind: 'purchase', quantity: '2', unit_cost: SAMPLE_COST })
+    return `${HOME}/movimentacao`
+  },
   [`${HOME}/categorias`]: async (panel) => {
     await categoryOf(panel)
     return `${HOME}/categorias`

@@ -260,7 +260,8 @@ describe('tillbook listen and trigger', () => {
       // The newest order determines the store of the next one.
       const store = event === 'order.created' ? alias : undefined
       const { record } = await trigger(event, { service, tag: `${place}`, store })
-      await expectTold(told, event, record)
+      // Moved stock is no event of the ledger, which the stream follows.
+      if (event !== 'catalog_item.stock_changed') await expectTold(told, event, record)
     }
     expect(WEBHOOK_EVENTS.filter((name) => !TRIGGERED_EVENTS.includes(name))).to.deep.equal(['order.expired'])
     // Removes events of earlier records, because their messages are not known.

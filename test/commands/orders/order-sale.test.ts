@@ -105,7 +105,7 @@ describe('sale of an order', () => {
       origin: 'system',
       status: 'completed',
       sold_at: inZone(minute(6), 'America/Sao_Paulo'),
-      items: lines.map((each) => ({ ...each, discount: '0.00' })),
+      items: lines.map((each) => ({ ...each, discount: '0.00', discount_share: '0.00' })),
       payments: [{ payment_type_id: 4, name: 'Loja online', amount: '100.00', surcharge: '0.00', net: '100.00' }],
       subtotal: '90.00',
       delivery_fee: '10.00',
@@ -329,7 +329,7 @@ describe('goods of an order that is a sale', () => {
     decided.accepts(
       'updated',
       event('OrderRefundCompleted', { id: 1, refund_id: attemptId(1), provider_refund_id: 'd1' }),
-      event('StockAdjusted', { id: 1, reason: 'adjustment', before: '3.000', after: '4.000', order_id: 1 }),
+      event('StockAdjusted', { id: 1, reason: 'return', before: '3.000', after: '4.000', order_id: 1 }),
     )
     expect((await orderIn(scenario)).goods_out).to.deep.equal([{ catalog_item_id: 1, quantity: '1.000' }])
   })

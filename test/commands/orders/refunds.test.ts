@@ -91,7 +91,7 @@ describe('refunds of an order', () => {
       completed.accepts(
         'updated',
         event('OrderRefundCompleted', done(1)),
-        event('StockAdjusted', { id: 1, reason: 'adjustment', before: '5.000', after: '6.500' }),
+        event('StockAdjusted', { id: 1, reason: 'return', before: '5.000', after: '6.500', order_id: 1 }),
       )
       const again = await scenario.when(completeRefund, done(1))
       again.accepts('unchanged')

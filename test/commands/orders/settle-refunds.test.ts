@@ -35,7 +35,8 @@ const taken = (n: number, provider_refund_id: string) =>
 const done = (n: number, provider_refund_id: string) =>
   event('OrderRefundCompleted', { id: 1, refund_id: attemptId(n), provider_refund_id })
 const alarm = event('OrderAlarmRaised', { ...ofPayment(1), code: 'refund_after_refusal' })
-const stock = (before: string, after: string) => event('StockAdjusted', { id: 1, reason: 'adjustment', before, after })
+const stock = (before: string, after: string) =>
+  event('StockAdjusted', { id: 1, reason: 'return', before, after, order_id: 1 })
 const at = (id: string, status: 'pending' | 'completed' | 'refused' = 'pending', amount = '30.00') => ({
   id,
   amount,

@@ -47,7 +47,7 @@ describe('refused offline sale input', () => {
   const payment = { payment_type_id: 1, amount: 10, status: 'completed' }
   const cases: [string, object, string[]][] = [
     ['lacks its identifier', { offline_id: undefined }, ['offline_id']],
-    ['has a number for an identifier', { offline_id: 7 }, ['offline_id']],
+    ['has a fraction for an identifier', { offline_id: 1.5 }, ['offline_id']],
     ['has an empty identifier', { offline_id: '' }, ['offline_id']],
     ['has a total as text', { total: '10.00' }, ['total']],
     ['has a negative amount', { change: -1 }, ['change']],

@@ -18,6 +18,7 @@ import {
   UpdateItemInput,
   updateItem,
 } from '#commands/catalog/items.ts'
+import { recordStockMovement, StockMovementInput } from '#commands/catalog/stock-movements.ts'
 import { RecordId } from '#commands/records.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { changing, externalId, money, name, rarely } from './values.ts'
@@ -67,6 +68,19 @@ export const catalogActs = {
     input: changing(fc.record({ external_id: nullable(externalId), name: maybe(name) })),
   },
   deleteCategory: { kind: 'category', weight: 1, command: deleteCategory, schema: RecordId, input: byId },
+  recordStockMovement: {
+    kind: 'stock_movement',
+    weight: 4,
+    command: recordStockMovement,
+    schema: StockMovementInput,
+    input: fc.record({
+      catalog_item_id: place,
+      kind: fc.constantFrom('purchase', 'count', 'loss', 'adjustment'),
+      quantity: fc.constantFrom('1', '2.5', '0', '-1', '30'),
+      unit_cost: rarely(money),
+      document: maybe(fc.constant('NF 1')),
+    }),
+  },
   createItem: { kind: 'catalog_item', weight: 4, command: createItem, schema: CreateItemInput, input: item },
   replaceItem: {
     kind: 'catalog_item',

@@ -28,7 +28,7 @@ import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { ITEM_TAX_COLUMNS, ITEM_TAX_INPUTS, itemTaxFacts } from './item-taxes.ts'
-import { MovementsCard } from './movements.tsx'
+import { MOVEMENTS_PATH, MovementsCard } from './movements.tsx'
 import { type Item, StockCard, StockInfo } from './stock.tsx'
 
 export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
@@ -160,6 +160,7 @@ export const catalogPages = recordPages<Item>({
     ],
     more: [
       { label: 'Categorias', to: `${PATH}/categorias` },
+      { label: 'Movimentação', to: MOVEMENTS_PATH },
       { label: 'Importar', to: `${PATH}/importar` },
     ],
   },

@@ -1,55 +1,128 @@
+import { z } from 'zod'
 import { toThousandths } from '#domain/quantity.ts'
-import { listStockMovements, type StockMovement } from '#queries/catalog/stock-movements.ts'
-import { formatDateTime, formatQuantity } from '../../format.ts'
+import { RIGHTS } from '#domain/roles.ts'
+import { MOVEMENT_KINDS } from '#events/catalog.ts'
+import { QueryId } from '#http/query-values.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import type { MovementKind } from '#projections/stock.ts'
+import { listShownMovements, type ShownMovement } from '#queries/catalog/stock-movements.ts'
+import { formatDateTime, formatDateTimeSeconds, formatMoney, formatQuantity } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { choiceInput, integerInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PageContext } from '../../route.ts'
-import { namesOfActors } from '../../ui/history.tsx'
-import { ListTable } from '../../ui/list.tsx'
+import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
+import { amountCell, listFile } from '../../ui/csv-file.ts'
+import { namesOfActors, namesOfSubjects } from '../../ui/history.tsx'
+import {
+  type Column,
+  FileLink,
+  List,
+  type ListRequest,
+  ListTable,
+  listed,
+  recordsOnPage,
+  searched,
+} from '../../ui/list.tsx'
 import { Card } from '../../ui/parts.tsx'
-import { ORDERS_PATH } from '../orders.tsx'
+import { subjectPath } from '../../words/events.ts'
 import type { Item } from './stock.tsx'
+
+export const MOVEMENTS_PATH = '/catalogo/movimentacao'
+
+const KIND_NAMES: Readonly<Record<MovementKind, string>> = {
+  sale: 'Venda',
+  cancel: 'Cancelamento',
+  return: 'Devolução',
+  purchase: 'Entrada',
+  count: 'Inventário',
+  loss: 'Perda',
+  adjustment: 'Acerto',
+}
+
+const signed = (quantity: string): string =>
+  quantity.startsWith('-') ? formatQuantity(quantity).replace('-', '−') : `+${formatQuantity(quantity)}`
+
+const balanceText = (balance: string | null): string =>
+  balance === null ? 'Sem controle' : formatQuantity(balance).replace('-', '−')
+
+/** Records that move stock have their id in the document. */
+const OF_RECORD = /^(sale|order)\/[1-9]\d{0,14}$/
+
+const RECORD_TEXTS: Readonly<Record<string, string>> = { sale: 'da venda', order: 'do pedido' }
+
+/** What moved the stock, with a link to the sale or order. */
+const Cause = ({ movement: { kind, document } }: { readonly movement: ShownMovement }) => {
+  if (document === null || !OF_RECORD.test(document)) return <>{KIND_NAMES[kind]}</>
+  const { type, id } = parseSubject(document)
+  const text = kind === 'sale' ? `Venda ${id}` : `${KIND_NAMES[kind]} ${RECORD_TEXTS[type]} ${id}`
+  return <a href={link(subjectPath(document))}>{text}</a>
+}
+
+/** Document and reason that a person or client gave. */
+const detailOf = ({ document, reason }: ShownMovement): string =>
+  [document !== null && !OF_RECORD.test(document) && document, reason].filter(Boolean).join(': ')
+
+const seesCosts = ({ session: { role } }: PageContext): boolean => RIGHTS[role].seesCosts
+
+async function columnsFor(visit: PageContext, rows: readonly ShownMovement[]): Promise<Column<ShownMovement>[]> {
+  const { readModel } = visit
+  const actors = await namesOfActors(readModel, rows)
+  return [
+    { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, readModel.timezone) },
+    { head: 'Motivo', cell: (movement) => <Cause movement={movement} /> },
+    { head: 'Documento', cell: detailOf, isExtra: true },
+    { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
+    ...(seesCosts(visit)
+      ? [
+          {
+            head: 'Custo',
+            cell: ({ unit_cost }: ShownMovement) => unit_cost && formatMoney(unit_cost),
+            isNumber: true as const,
+            isExtra: true as const,
+          },
+        ]
+      : []),
+    { head: 'Mudou', cell: ({ quantity }) => signed(quantity), isNumber: true },
+    { head: 'Ficou', cell: ({ balance }) => balanceText(balance), isNumber: true },
+  ]
+}
+
+/** Movements on a page of a product. */
+const OF_PRODUCT = 30
 
 interface MovementsProps {
   readonly visit: PageContext
   readonly item: Item
 }
 
-/**
- * Stock movements of a product, newest first, with their causes; `estoque` in the query string is the page (PANEL-164).
- */
+/** Stock movements of a product, newest first; `estoque` in the query string is the cursor of a page (PANEL-164). */
 export async function MovementsCard({ visit, item }: MovementsProps) {
-  const { readModel, context, path } = visit
-  if (item.type === 'service' || readModel.moment) return null
-  const { estoque, ...query } = visit.query
-  const before = /^[1-9]\d{0,14}$/.test(estoque ?? '') ? Number(estoque) : null
-  const ledgers = { pool: readModel.pool, store: context.store, keys: context.keys }
-  const found = await listStockMovements(ledgers, readModel.companyId, item.id, before)
-  if (!found || (found.movements.length === 0 && before === null)) return null
-  const actors = await namesOfActors(readModel, found.movements)
+  const { readModel, path } = visit
+  if (item.type === 'service') return null
+  const { estoque: cursor, ...query } = visit.query
+  const wanted = { catalog_item_id: item.id, limit: OF_PRODUCT }
+  const ask = (more: { cursor?: string }) =>
+    listShownMovements(readModel.pool, readModel.companyId, { ...wanted, ...more })
+  const asked = await ask(cursor ? { cursor } : {})
+  const page = isRefusal(asked) ? await ask({}) : asked
+  const rows = recordsOnPage<ShownMovement>(page)
+  if (isRefusal(page) || (rows.length === 0 && !cursor)) return null
   return (
     <Card title="Movimentação do estoque" id="movimentacao">
-      <StockLine movements={found.movements} />
+      <StockLine movements={rows} />
       <ListTable
         caption="Movimentação do estoque"
-        rows={found.movements}
+        rows={rows}
         empty="Nada mais."
-        columns={[
-          { head: 'Quando', cell: ({ recorded_at }) => formatDateTime(recorded_at, readModel.timezone) },
-          { head: 'Motivo', cell: (movement) => <Reason movement={movement} /> },
-          { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
-          { head: 'Mudou', cell: ({ change }) => (change === null ? '—' : signed(change)), isNumber: true },
-          {
-            head: 'Ficou',
-            cell: ({ after }) => (after === null ? 'Sem controle' : formatQuantity(after).replace('-', '−')),
-            isNumber: true,
-          },
-        ]}
+        columns={await columnsFor(visit, rows)}
       />
-      {(before !== null || found.next !== null) && (
+      <FileLink to={`${MOVEMENTS_PATH}.csv`} parameters={{ catalog_item_id: String(item.id) }} />
+      {(cursor || page.next !== null) && (
         <nav class="pager" aria-label="Páginas da movimentação">
-          {before !== null && <a href={`${link(path, query)}#movimentacao`}>« Últimas</a>}
-          {found.next !== null && (
-            <a href={`${link(path, { ...query, estoque: found.next })}#movimentacao`} rel="next">
+          {cursor && <a href={`${link(path, query)}#movimentacao`}>« Últimas</a>}
+          {page.next !== null && (
+            <a href={`${link(path, { ...query, estoque: page.next })}#movimentacao`} rel="next">
               Anteriores »
             </a>
           )}
@@ -59,33 +132,88 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
   )
 }
 
-const signed = (change: string): string =>
-  change.startsWith('-') ? formatQuantity(change).replace('-', '−') : `+${formatQuantity(change)}`
-
-const Reason = ({ movement }: { readonly movement: StockMovement }) => {
-  const { reason, sale_id, order_id, change } = movement
-  if (order_id !== null)
-    return (
-      <a href={link(`${ORDERS_PATH}/${order_id}`)}>
-        {change?.startsWith('-') ? `Nova saída do pedido ${order_id}` : `Devolução do pedido ${order_id}`}
-      </a>
-    )
-  if (sale_id !== null)
-    return (
-      <a href={link(`/vendas/${sale_id}`)}>
-        {reason === 'sale' ? `Venda ${sale_id}` : `Cancelamento da venda ${sale_id}`}
-      </a>
-    )
-  if (reason === 'created') return <>Estoque inicial</>
-  if (reason === 'count') return <>Contagem</>
-  return <>{change?.startsWith('-') ? 'Acerto para menos' : 'Acerto para mais'}</>
+const filters: Fields = {
+  kind: { label: 'Motivo', kind: choiceInput(namedOptions(KIND_NAMES), 'Todos'), columns: 4 },
+  catalog_item_id: { label: 'Número do item', kind: integerInput, columns: 4 },
 }
+
+const Search = z.object({
+  kind: z.enum(MOVEMENT_KINDS).optional(),
+  catalog_item_id: QueryId.optional(),
+  cursor: z.string().max(2_000).optional(),
+})
+
+const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
+  searched(Search, asked, (search) => listShownMovements(readModel.pool, readModel.companyId, { ...search, limit }))
+
+const itemOf = ({ catalog_item_id }: ShownMovement): string => `catalog_item/${catalog_item_id}`
+
+/** Names of the items of movements. */
+const itemNames = ({ readModel }: PageContext, rows: readonly ShownMovement[]) =>
+  namesOfSubjects(
+    readModel,
+    rows.map((movement) => ({ subject: itemOf(movement) })),
+  )
+
+/** All movements of the company, newest first (PANEL-381). */
+async function show(visit: PageContext): Promise<PanelPage> {
+  const list = await listed<ShownMovement>(visit, filters, (asked, wanted) => pageOf(visit, asked, wanted))
+  const names = await itemNames(visit, list.rows)
+  const [when, ...columns] = await columnsFor(visit, list.rows)
+  const item: Column<ShownMovement> = {
+    head: 'Item',
+    cell: (movement) => <a href={link(subjectPath(itemOf(movement)))}>{names(itemOf(movement))}</a>,
+  }
+  const body = (
+    <List
+      visit={visit}
+      filters={filters}
+      list={list}
+      caption="Movimentação do estoque"
+      columns={[item, ...(when ? [when] : []), ...columns]}
+      empty="Nenhuma movimentação encontrada."
+      file={`${MOVEMENTS_PATH}.csv`}
+    />
+  )
+  return { title: 'Movimentação do estoque', body, parent: { label: 'Catálogo', to: '/catalogo' } }
+}
+
+type NamedMovement = ShownMovement & { readonly item: string }
+
+const file = listFile<NamedMovement>({
+  path: MOVEMENTS_PATH,
+  section: 'catalog',
+  asOf: true,
+  filters,
+  page: pageOf,
+  async complete(visit, rows) {
+    const names = await itemNames(visit, rows)
+    return rows.map((movement) => ({ ...movement, item: names(itemOf(movement)) }))
+  },
+  columns: (visit) => [
+    ['Número', ({ id }) => String(id)],
+    ['Quando', ({ occurred_at }) => formatDateTimeSeconds(occurred_at, visit.readModel.timezone)],
+    ['Item', ({ item }) => item],
+    ['Número do item', ({ catalog_item_id }) => String(catalog_item_id)],
+    ['Motivo', ({ kind }) => KIND_NAMES[kind]],
+    ['Mudou', ({ quantity }) => amountCell(quantity)],
+    ['Ficou', ({ balance }) => amountCell(balance)],
+    ...(seesCosts(visit) ? [['Custo', ({ unit_cost }: NamedMovement) => amountCell(unit_cost)] as const] : []),
+    ['Documento', ({ document }) => document],
+    ['Observação', ({ reason }) => reason],
+  ],
+})
+
+export const movementPages: readonly PanelRoute[] = [
+  { path: MOVEMENTS_PATH, section: 'catalog', asOf: true, show },
+  file,
+]
 
 const [WIDTH, HEIGHT] = [600, 80]
 
 /** Chart of the stock after each movement, oldest first; the axis includes zero. */
-const StockLine = ({ movements }: { readonly movements: readonly StockMovement[] }) => {
-  const kept = movements.flatMap(({ after }) => after ?? []).reverse()
+const StockLine = ({ movements }: { readonly movements: readonly ShownMovement[] }) => {
+  const kept = movements.flatMap(({ balance }) => balance ?? []).reverse()
   if (kept.length < 2) return null
   const levels = kept.map(toThousandths)
   const [least, most] = [Math.min(0, ...levels), Math.max(0, ...levels)]

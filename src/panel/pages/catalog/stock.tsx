@@ -1,15 +1,18 @@
 import { z } from 'zod'
-import type { ItemChanges } from '#commands/catalog/item-input.ts'
 import { updateItem } from '#commands/catalog/items.ts'
+import { recordStockMovement, type StockMovementInput } from '#commands/catalog/stock-movements.ts'
+import { Money } from '#domain/money.ts'
 import { StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
+import { RIGHTS } from '#domain/roles.ts'
+import { optionalText } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { getItem } from '#queries/catalog/items.ts'
 import * as format from '../../format.ts'
 import { type Fields, type FilledForm, filledFrom, filledWith } from '../../forms/form.ts'
-import { choiceInput, optionsOf, quantityInput } from '../../forms/kinds.ts'
+import { amountInput, choiceInput, lineInput, optionsOf, quantityInput } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext } from '../../route.ts'
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
@@ -39,16 +42,20 @@ function stockText(stock: string | null, unit: string | null): readonly [text: s
 const MOVEMENTS = {
   in: 'Entrada: somar ao estoque',
   out: 'Saída: tirar do estoque',
-  count: 'Contagem: há exatamente esta quantidade',
+  loss: 'Perda: tirar o que quebrou, venceu ou sumiu',
+  count: 'Inventário: há exatamente esta quantidade',
   untrack: 'Deixar de controlar o estoque',
 } as const
 
 type Movement = keyof typeof MOVEMENTS
 
-/** Tracking of an untracked item starts with a count. */
-const movementsOf = ({ stock }: Item): Movement[] => (stock === null ? ['count'] : ['in', 'out', 'count', 'untrack'])
+const KINDS = { in: 'purchase', out: 'adjustment', loss: 'loss', count: 'count' } as const
 
-const fieldsOf = (item: Item): Fields => ({
+/** Tracking of an untracked item starts with a count. */
+const movementsOf = ({ stock }: Item): Movement[] =>
+  stock === null ? ['count'] : ['in', 'out', 'loss', 'count', 'untrack']
+
+const fieldsOf = (item: Item, { session: { role } }: PageContext): Fields => ({
   movement: {
     label: 'O que fazer',
     kind: choiceInput(optionsOf(movementsOf(item), (movement) => MOVEMENTS[movement])),
@@ -60,21 +67,42 @@ const fieldsOf = (item: Item): Fields => ({
     kind: quantityInput,
     columns: 3,
   },
+  ...(RIGHTS[role].seesCosts &&
+    item.stock !== null && {
+      unit_cost: {
+        label: 'Custo unitário (R$)',
+        kind: amountInput,
+        columns: 3,
+        hint: 'De uma entrada; passa a ser o custo do item.',
+      },
+    }),
+  document: { label: 'Documento', kind: lineInput, columns: 4, hint: 'Como a nota de compra.' },
+  reason: { label: 'Observação', kind: lineInput, columns: 8 },
 })
+
+type MovementForm = Omit<StockMovementInput, 'catalog_item_id'> | 'untrack'
 
 /** A quantity is required except to end tracking; zero is no movement. */
 const StockForm = z
-  .object({ movement: z.enum(Object.keys(MOVEMENTS) as Movement[]), quantity: StockQuantity.nullable() })
-  .superRefine(({ movement, quantity: amount }, context) => {
-    const problem = (message: string) => context.addIssue({ code: 'custom', path: ['quantity'], message })
+  .object({
+    movement: z.enum(Object.keys(MOVEMENTS) as Movement[]),
+    quantity: StockQuantity.nullable(),
+    unit_cost: Money.nullish(),
+    document: optionalText(100),
+    reason: optionalText(500),
+  })
+  .superRefine(({ movement, quantity: amount, unit_cost }, context) => {
+    const problem = (message: string, field = 'quantity') =>
+      context.addIssue({ code: 'custom', path: [field], message })
     if (movement === 'untrack') return
     if (amount === null) problem('é obrigatório')
     else if (movement !== 'count' && !/[1-9]/.test(amount)) problem('deve ser maior que zero')
+    if (movement !== 'in' && typeof unit_cost === 'string') problem('só vale para uma entrada', 'unit_cost')
   })
-  .transform(({ movement, quantity: amount }): ItemChanges => {
-    if (movement === 'untrack') return { stock: null }
-    if (movement === 'count') return { stock: amount }
-    return { stock_adjustment: `${movement === 'out' ? '-' : ''}${amount}` }
+  .transform(({ movement, quantity: amount, ...details }): MovementForm => {
+    if (movement === 'untrack') return 'untrack'
+    const quantity = `${movement === 'out' ? '-' : ''}${amount}`
+    return { ...details, kind: KINDS[movement], quantity }
   })
 
 interface StockProps {
@@ -100,8 +128,8 @@ export const StockCard = ({ visit, item, filled }: StockProps) =>
         visit={visit}
         to={`/catalogo/${item.id}/estoque`}
         label="Alterar estoque"
-        fields={fieldsOf(item)}
-        filled={filled ?? filledFrom(fieldsOf(item), {}, visit.readModel.timezone)}
+        fields={fieldsOf(item, visit)}
+        filled={filled ?? filledFrom(fieldsOf(item, visit), {}, visit.readModel.timezone)}
       />
     </Card>
   )
@@ -113,22 +141,25 @@ function ofQuantity(refusal: Refusal): Refusal {
 }
 
 /** The refused form; for insufficient stock with the available quantity. */
-function again({ form }: FormSubmission, item: Item, refusal: Refusal): FilledForm {
-  const filled = filledWith(fieldsOf(item), form, refusal)
+function again(submission: FormSubmission, item: Item, refusal: Refusal): FilledForm {
+  const filled = filledWith(fieldsOf(item, submission), submission.form, refusal)
   const available = refusal.details?.available
   if (typeof available !== 'string') return filled
   return { ...filled, problem: `${refusalMessage(refusal)} Há ${format.formatQuantity(available)}.` }
 }
 
 /** Handles the stock form of an item's page. */
-export const stockForm = formRoute<Item, ItemChanges>({
+export const stockForm = formRoute<Item, MovementForm>({
   path: '/catalogo/:id/estoque',
   section: 'catalog',
   subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
   fields: fieldsOf,
   schema: StockForm,
-  async act(submission, { id }, changes) {
-    const answer = await submission.run(updateItem, { id, changes })
+  async act(submission, { id }, movement) {
+    const answer =
+      movement === 'untrack'
+        ? await submission.run(updateItem, { id, changes: { stock: null } })
+        : await submission.run(recordStockMovement, { ...movement, catalog_item_id: id })
     return isRefusal(answer) ? ofQuantity(answer) : { to: `/catalogo/${id}`, flash: 'estoque' }
   },
   again: (submission, item, refusal) => ({

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
-import { itemById } from '#projections/catalog.ts'
+import { stockById } from '#projections/stock.ts'
 import { customerCreated, offlineSaleCompleted } from '../../../support/facts.ts'
 import { given } from '../../../support/given.ts'
 import { CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './shop.ts'
@@ -74,7 +74,7 @@ describe('warnings of an offline sale', () => {
     const scenario = await given(...shop, event('CatalogItemDeactivated', { id: 10 }))
     const { warnings } = recorded(await scenario.when(recordOfflineSale, input(), 'pdv'))
     expect(warnings).to.deep.equal([warning('product_deactivated', { product_id: 10 })])
-    expect((await scenario.rows(itemById(10))).get(itemById(10))?.doc.stock).to.equal('4.000')
+    expect((await scenario.rows(stockById(10))).get(stockById(10))?.stock).to.equal('4.000')
   })
 })
 

@@ -1,0 +1,246 @@
+import { inZone } from '#domain/instant.ts'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import type { MOVEMENT_KINDS } from '#events/catalog.ts'
+import type { EventOf } from '#events/catalogue.ts'
+import type { RecordView } from '#ledger/projection.ts'
+import { byPk, table } from '#ledger/table.ts'
+import type { Changes, Rows } from '#ledger/working-set.ts'
+import { companyRef, timezoneOf } from './companies.ts'
+import { type ChangedFields, changedColumns, existing, INDEX_BY_CHANGE, projection, stamp } from './define.ts'
+
+/** Small row of an item that changes with every sale, apart from the item's document. */
+export interface ItemStockRow extends ChangedFields {
+  company_id: number
+  id: number
+  /** Exactly 3 decimals, negative after oversold offline sales; null for services and untracked items. */
+  stock: string | null
+  /** Last movement, in the company's zone; null if the stock was never tracked. */
+  stock_updated_at: string | null
+}
+
+/** Revision and time are those of the last change of the item or of its stock: lists by change use this table. */
+export const itemStocks = table<ItemStockRow>('item_stocks', {
+  columns: {
+    company_id: 'bigint',
+    id: 'bigint',
+    stock: 'numeric',
+    stock_updated_at: 'text',
+    ...changedColumns,
+  },
+  keys: { pk: ['company_id', 'id'] },
+  indexes: [INDEX_BY_CHANGE],
+  fillfactor: 70,
+  past: { id: 'id', hot: ['stock', 'stock_updated_at'] },
+})
+
+export const stockById = (id: number) => byPk(itemStocks, id)
+
+/** Stock of a loaded item; null if it does not exist or is not tracked. */
+export const stockOf = (rows: Rows, id: number): string | null => rows.get(stockById(id))?.stock ?? null
+
+export type MovementKind = (typeof MOVEMENT_KINDS)[number]
+
+/** Movement of an item's stock. Rows are only added. */
+export interface StockMovementRow extends ChangedFields {
+  company_id: number
+  id: number
+  catalog_item_id: number
+  kind: MovementKind
+  /** Signed; of a count the difference. */
+  quantity: string
+  /** Stock after the movement; null where its tracking ended. */
+  balance: string | null
+  unit_cost: string | null
+  reason: string | null
+  /** Document of the movement: a text of the client, or the record that moved the stock, as `sale/981`. */
+  document: string | null
+  actor: string | null
+  /** Of a sale the time of the sale; null if it is `changed_at`. */
+  occurred_at: string | null
+}
+
+export const stockMovements = table<StockMovementRow>('stock_movements', {
+  columns: {
+    company_id: 'bigint',
+    id: 'bigint',
+    catalog_item_id: 'bigint',
+    ...changedColumns,
+    occurred_at: 'timestamptz',
+    kind: 'text',
+    quantity: 'numeric',
+    balance: 'numeric',
+    unit_cost: 'numeric',
+    reason: 'text',
+    document: 'text',
+    actor: 'text',
+  },
+  keys: { pk: ['company_id', 'id'] },
+  indexes: ['(company_id, catalog_item_id, id)', INDEX_BY_CHANGE],
+  past: { id: 'id', isFixed: true },
+  writtenWith: itemStocks,
+})
+
+export const movementById = (id: number) => byPk(stockMovements, id)
+
+/** More than the items that one event can move. */
+const IDS_PER_EVENT = 1_000
+
+/** Id of the nth movement (from 0) of an event. It follows from the event alone, and ascends in the order of the ledger. */
+export const movementIdOf = (revision: number, place = 0): number => (revision + 1) * IDS_PER_EVENT + place
+
+export interface StockMove {
+  catalog_item_id: number
+  quantity: string
+}
+
+/** Stock movements of sale lines. */
+export function stockMoves(
+  items: readonly { catalog_item_id: number | null; quantity: string; moves_stock: boolean }[],
+): StockMove[] {
+  return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
+    moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
+  )
+}
+
+/** Thousandths by item, in the order of the lines: an item may be on several of them. */
+export function thousandthsByItem(moves: readonly StockMove[]): Map<number, number> {
+  const sums = new Map<number, number>()
+  for (const { catalog_item_id: id, quantity } of moves) sums.set(id, (sums.get(id) ?? 0) + toThousandths(quantity))
+  return sums
+}
+
+type Stamped = Pick<EventOf<'StockAdjusted'>, 'revision' | 'recorded_at' | 'actor'>
+
+/** What caused a movement, beside its quantity. */
+type MovementCause = Pick<StockMovementRow, 'kind'> &
+  Partial<Pick<StockMovementRow, 'unit_cost' | 'reason' | 'document' | 'occurred_at'>>
+
+/** Sets an item's stock and notes the movement; `place` is its place among those of the event. */
+function moveStock(
+  rows: Changes,
+  event: Stamped,
+  { id, after }: { readonly id: number; readonly after: string | null },
+  cause: MovementCause,
+  place = 0,
+): void {
+  const { company_id } = companyRef(rows)
+  const row = existing(rows, stockById(id))
+  const stock_updated_at = inZone(event.recorded_at, timezoneOf(rows))
+  rows.put(itemStocks, { ...row, stock: after, stock_updated_at, ...stamp(event) })
+  rows.add(stockMovements, {
+    company_id,
+    id: movementIdOf(event.revision, place),
+    catalog_item_id: id,
+    ...stamp(event),
+    quantity: fromThousandths(toThousandths(after ?? '0') - toThousandths(row.stock ?? '0')),
+    balance: after,
+    unit_cost: null,
+    reason: null,
+    document: null,
+    occurred_at: null,
+    actor: event.actor,
+    ...cause,
+  })
+}
+
+/** Adds quantities to the stock of tracked items, deactivated ones included. */
+function addToStock(
+  rows: Changes,
+  event: Stamped,
+  moves: readonly StockMove[],
+  sign: 1 | -1,
+  cause: MovementCause,
+): void {
+  for (const [place, [id, thousandths]] of [...thousandthsByItem(moves)].entries()) {
+    if (!rows.wants(stockById(id))) continue
+    const before = existing(rows, stockById(id)).stock
+    if (before === null) continue
+    const after = fromThousandths(toThousandths(before) + sign * thousandths)
+    moveStock(rows, event, { id, after }, cause, place)
+  }
+}
+
+type Sold = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'>
+
+/** Lines of every kind of sale debit their stock. */
+const takesStock = {
+  refs: ({ data }: Sold) => stockMoves(data.items).map((move) => stockById(move.catalog_item_id)),
+  apply(rows: Changes, event: Sold) {
+    const { id, items, sold_at } = event.data
+    const occurred_at = sold_at === event.recorded_at ? null : sold_at
+    addToStock(rows, event, stockMoves(items), -1, { kind: 'sale', document: `sale/${id}`, occurred_at })
+  },
+}
+
+/** A change of the item itself: lists by change show it. */
+const changesItem = {
+  refs: ({ data }: { data: { id: number } }) => [stockById(data.id)],
+  apply(rows: Changes, event: Stamped & { data: { id: number } }) {
+    rows.put(itemStocks, { ...existing(rows, stockById(event.data.id)), ...stamp(event) })
+  },
+}
+
+export const stockProjection = projection('stock', [itemStocks, stockMovements], {
+  CatalogItemCreated: {
+    apply(rows, event) {
+      const { id, stock } = event.data
+      const { company_id } = companyRef(rows)
+      rows.add(itemStocks, { company_id, id, stock: null, stock_updated_at: null, ...stamp(event) })
+      if (stock !== null) moveStock(rows, event, { id, after: stock }, { kind: 'count' })
+    },
+  },
+  CatalogItemUpdated: changesItem,
+  CatalogItemDeactivated: changesItem,
+  CatalogItemRevived: changesItem,
+  StockAdjusted: {
+    refs: (event) => [stockById(event.data.id)],
+    apply(rows, event) {
+      const { reason, order_id } = event.data
+      moveStock(rows, event, event.data, { kind: reason, document: order_id ? `order/${order_id}` : null })
+    },
+  },
+  StockMovementRecorded: {
+    refs: (event) => [stockById(event.data.catalog_item_id)],
+    apply(rows, event) {
+      const { catalog_item_id: id, after, kind, unit_cost, reason, reference } = event.data
+      moveStock(rows, event, { id, after }, { kind, unit_cost, reason, document: reference })
+    },
+  },
+  SaleCompleted: takesStock,
+  OfflineSaleCompleted: takesStock,
+  SaleCancelled: {
+    refs: (event) => event.data.restock.map((item) => stockById(item.catalog_item_id)),
+    apply(rows, event) {
+      const { id, restock } = event.data
+      addToStock(rows, event, restock, 1, { kind: 'cancel', document: `sale/${id}` })
+    },
+  },
+})
+
+/** A movement as the API returns it. */
+export interface StockMovementObject {
+  readonly id: number
+  readonly catalog_item_id: number
+  readonly kind: MovementKind
+  readonly quantity: string
+  readonly balance: string | null
+  readonly unit_cost: string | null
+  readonly reason: string | null
+  readonly document: string | null
+  readonly occurred_at: string
+}
+
+/** The API's object of a movement, in a zone. Also of a row as JSON. */
+export function stockMovementObject(row: StockMovementRow, timezone: string): StockMovementObject {
+  const { id, catalog_item_id, kind, quantity, balance, unit_cost, reason, document } = row
+  const occurred_at = inZone(new Date(row.occurred_at ?? row.changed_at).toISOString(), timezone)
+  return { id, catalog_item_id, kind, quantity, balance, unit_cost, reason, document, occurred_at }
+}
+
+export const stockMovementView: RecordView = {
+  refs: (id) => [movementById(id)],
+  render(rows, id) {
+    const row = rows.get(movementById(id))
+    return row && JSON.stringify(stockMovementObject(row, timezoneOf(rows)))
+  },
+}
