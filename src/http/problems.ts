@@ -77,6 +77,10 @@ const REASONS = {
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
   ],
+  repeated_member: [
+    'malformed_json',
+    'O corpo tem o mesmo campo duas vezes em um objeto (repeated_member): envie cada campo uma vez.',
+  ],
   bytes_used_up: [
     'rate_limited',
     'A empresa já enviou tudo o que pode enviar por dia (bytes): aguarde o dia seguinte, ou envie menos por chamada.',

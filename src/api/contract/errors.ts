@@ -18,6 +18,7 @@ const Need = z.strictObject({ kind: z.enum(NEEDS), id: ContractRecordId, until: 
 
 /** `details` of the codes that have any. */
 export const DETAILS = {
+  malformed_json: z.strictObject({ reason: z.literal('repeated_member') }).optional(),
   invalid_token: z.strictObject({ reason: z.literal('key_in_query') }).optional(),
   rate_limited: z.strictObject({ reason: z.literal('bytes_used_up') }).optional(),
   insufficient_scope: z.union([

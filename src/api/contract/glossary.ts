@@ -359,7 +359,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
 
   // Webhooks
   url: 'Endereço que recebe as entregas por POST.',
-  events: 'Nomes dos eventos entregues; `*` são todos, também os que ainda virão.',
+  events: 'Nomes dos eventos entregues; `*` são todos, também os que ainda virão, e `basic` os nove básicos.',
   secret: 'Segredo das assinaturas: aparece uma única vez.',
   overlap_hours: 'Horas em que o segredo antigo ainda assina.',
   api_key_id:

@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi'
-import { BASIC_WEBHOOK_EVENTS, readScopeOf, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
+import { isBasicEvent, readScopeOf, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import type { Channel } from '#ledger/envelope.ts'
 
 /** Summary of each event, and the component of its `data`. */
@@ -57,12 +57,11 @@ export function webhooksOf(schemas: Schemas): NonNullable<oas31.OpenAPIObject['w
 
 function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObject {
   const [summary, component] = EVENTS[name]
-  const isBasic = BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
   return {
     operationId: `on_${name.replace('.', '_')}`,
     tags: ['Webhooks'],
     summary,
-    description: `${isBasic ? 'Incluído em `*`.' : 'Só para quem o pede pelo nome; `*` não o inclui.'} Exige o escopo \`${readScopeOf(name)}\` da chave do endereço.`,
+    description: `${isBasicEvent(name) ? 'Incluído em `*` e em `basic`.' : 'Incluído em `*`; `basic` não o inclui.'} Exige o escopo \`${readScopeOf(name)}\` da chave do endereço.`,
     // Receivers verify the signature instead.
     security: [],
     parameters: headersOf(name),
