@@ -17,13 +17,13 @@ import {
   stamp,
   withMore,
 } from './define.ts'
-import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
+import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './records.ts'
 
 /** Writable fields of a category. */
 export type CategoryFields = Omit<DataOf<'CategoryCreated'>, 'id'>
 
 /** Category of catalog items as the API returns it. */
-export type CategoryObject = DataOf<'CategoryCreated'> & { created_at: string; updated_at: string }
+export type CategoryObject = DataOf<'CategoryCreated'> & { created_at: string; updated_at: string } & ShownDeletion
 
 interface CategoryColumns extends NameHolder {
   sort_key: string
@@ -54,10 +54,11 @@ export const categoryByName = (name: string) => byKey(categories, 'name', nameKe
 const onCategory = recordHandlers<DataOf<'CategoryCreated'>, CategoryObject, CategoryColumns>({
   table: categories,
   byId: categoryById,
-  create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
+  create: (data, at) => withMore(data, { created_at: at, updated_at: at, deleted_at: null }),
   columnsOf: ({ name }) => ({ sort_key: sortKey(name) }),
   freed: { name_key: null },
   hasUniqueNames: true,
+  showsDeletion: true,
 })
 
 export const categoriesProjection = projection('categories', [categories], {
@@ -73,7 +74,8 @@ export const categoryView = docView(categoryById)
 export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id'>>
 
 /** Catalog item as the API returns it, without `category_name`: categories change independently, so reads join them. */
-export type ItemObject = { id: number } & ItemFields & {
+export type ItemObject = { id: number } & ItemFields &
+  ShownDeletion & {
     /** Exactly 3 decimals, negative after oversold offline sales; null for services and untracked items. */
     stock: string | null
     stock_updated_at: string | null
@@ -141,6 +143,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
       stock_updated_at: data.stock === null ? null : at,
       created_at: at,
       updated_at: at,
+      deleted_at: null,
     }),
   columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, updated_at, stock }, before) => ({
     name,
@@ -156,6 +159,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
     stock,
   }),
   freed: { barcode: null },
+  showsDeletion: true,
 })
 
 /** Sets the stock of an item, deleted ones included. */

@@ -59,7 +59,7 @@ export function checkStock({ type, stock }: Pick<ItemInput, 'type' | 'stock'>, c
   context.addIssue({ code: 'custom', path: ['stock'], message: NO_STOCK_OF_SERVICES })
 }
 
-export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin'] as const
+export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin', 'gtin_in_use'] as const
 
 /** Problem to review, in a request that is carried out. */
 export interface Warning {
@@ -67,6 +67,13 @@ export interface Warning {
   readonly field: string
   /** In Portuguese. */
   readonly message: string
+  /** The other record, of a warning about one. */
+  readonly conflicting_id?: number
+}
+
+/** Remarks of a command with warnings that depend on other records. */
+export interface CommandWarnings {
+  readonly warnings: readonly Warning[]
 }
 
 const BARCODE_WARNINGS = {

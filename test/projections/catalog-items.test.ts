@@ -45,7 +45,7 @@ describe('catalog items projection', () => {
       stock: '5.000',
       ...lineageOf(1),
       columns_revision: 1,
-      doc: { ...tracked.data, stock_updated_at: at(1), created_at: at(1), updated_at: at(1) },
+      doc: { ...tracked.data, stock_updated_at: at(1), created_at: at(1), updated_at: at(1), deleted_at: null },
     })
   })
 

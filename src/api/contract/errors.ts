@@ -101,6 +101,7 @@ export function codesOf(route: Route): ProblemCode[] {
   // Even without a lookup: a path that cannot be decoded names no record.
   if (route.path.includes(':')) codes.add('not_found')
   if (route.method !== 'get') for (const code of OF_WRITES) codes.add(code)
+  if ('target' in route && route.target) codes.add('precondition_failed')
   if ('refusals' in route) for (const code of route.refusals ?? []) codes.add(code)
   return PROBLEM_CODES.filter((code) => codes.has(code))
 }

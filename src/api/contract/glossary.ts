@@ -16,7 +16,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   cursor: 'O `next_cursor` da página anterior. Vale só para a mesma lista com os mesmos filtros.',
   updated_since: 'Só o que mudou desde este momento, inclusive, na ordem das mudanças.',
   since: 'Só o que foi excluído desde este momento, inclusive.',
-  deleted_at: 'Quando foi excluído.',
+  deleted_at: 'Quando foi excluído; nulo enquanto existe.',
   forgotten_at: 'Quando os dados pessoais foram esquecidos: desde então são `null`; ou `null`.',
   forgetting_due_on: 'Dia em que o resto dos dados pessoais será esquecido; `null` se nada espera.',
   ground:

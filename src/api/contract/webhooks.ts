@@ -69,7 +69,7 @@ function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObjec
       required: true,
       content: {
         'application/json': {
-          schema: bodyOf(name, component, schemas),
+          schema: bodyOf(name, component),
           example: { event: name, occurred_at: INSTANT, origin: 'pdv', data: exampleOf(component, schemas) },
         },
       },
@@ -83,7 +83,7 @@ function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObjec
   }
 }
 
-function bodyOf(name: WebhookEvent, component: string, schemas: Schemas): Schema {
+function bodyOf(name: WebhookEvent, component: string): Schema {
   return {
     type: 'object',
     properties: {
@@ -94,24 +94,10 @@ function bodyOf(name: WebhookEvent, component: string, schemas: Schemas): Schema
         enum: [...ORIGINS],
         description: 'Por onde veio: a API, o ponto de venda, ou o próprio serviço.',
       },
-      data: { ...dataOf(name, component, schemas), description: 'O registro, como era nesse momento.' },
+      data: { $ref: `#/components/schemas/${component}`, description: 'O registro, como era nesse momento.' } as Schema,
     },
     required: ['event', 'occurred_at', 'origin', 'data'],
   }
-}
-
-function dataOf(name: WebhookEvent, component: string, schemas: Schemas): Schema {
-  const record = { $ref: `#/components/schemas/${component}` }
-  if (name !== 'catalog_item.updated') return record as Schema
-  const { properties = {}, required = [] } = schemas[component] as Schema
-  const deleted_at: Schema = { type: 'string', format: 'date-time', description: 'Quando o item foi desativado.' }
-  const deactivated: Schema = {
-    type: 'object',
-    description: 'Um item desativado, como era por último.',
-    properties: { ...properties, deleted_at },
-    required: [...required, 'deleted_at'],
-  }
-  return { anyOf: [record as Schema, deactivated] }
 }
 
 const exampleOf = (component: string, schemas: Schemas): unknown => schemas[component]?.examples?.[0]

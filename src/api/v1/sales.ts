@@ -266,6 +266,7 @@ export const saleRoutes: readonly Route[] = [
     reply: singleOf(Sale),
     refusals: ['fiscal_document_issued', 'duplicate_resource'],
     command: recordFiscalDocument,
+    target: { kind: 'sale' },
     input: (params, { protocol = null, authorized_at = null, xml_sha256 = null, xml_url = null, ...document }) =>
       withId(params, { ...document, protocol, authorized_at, xml_sha256, xml_url }),
   }),

@@ -176,6 +176,7 @@ export const webhookRoutes: readonly Route[] = [
     example: { events: ['*'] },
     reply: singleOf(Webhook),
     command: updateWebhook,
+    target: { kind: 'webhook' },
     input: (params, body, dependencies) => checkUrl(body.url, dependencies) ?? withId(params, body),
   }),
   commandRoute({
@@ -185,6 +186,7 @@ export const webhookRoutes: readonly Route[] = [
     operation: 'deleteWebhook',
     summary: 'Exclui um endereço de webhook',
     command: deleteWebhook,
+    target: { kind: 'webhook' },
     input: (params) => withId(params, {}),
   }),
   commandRoute({

@@ -90,6 +90,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   price: 'Preço',
   cost: 'Custo',
   gtin: 'GTIN',
+  former_gtin: 'GTIN anterior',
   ncm: 'NCM',
   cest: 'CEST',
   stock: 'Estoque',

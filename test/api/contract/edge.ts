@@ -56,6 +56,7 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
   },
   not_found: (world, target) => sendCall(world, target, { path: nowhere(target) }),
   malformed_json: (world, target) => sendCall(world, target, { body: '{"name":' }),
+  precondition_failed: (world, target) => sendCall(world, target, { headers: { 'if-match': '"older"' } }),
   payload_too_large: (world, target) => sendCall(world, target, { body: `"${'x'.repeat(MAX_BODY_BYTES)}"` }),
   unsupported_media_type: (world, target) =>
     sendCall(world, target, { body: target.call.body ?? {}, headers: { 'content-type': 'text/plain' } }),

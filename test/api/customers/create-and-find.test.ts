@@ -17,6 +17,7 @@ const FIELDS = [
   'forgetting_due_on',
   'created_at',
   'updated_at',
+  'deleted_at',
 ]
 
 describe('customers', () => {
@@ -51,6 +52,7 @@ describe('customers', () => {
         notes: null,
         forgotten_at: null,
         forgetting_due_on: null,
+        deleted_at: null,
       })
       expectInvalid(await company.post('/customers', {}), ['name'])
       expectInvalid(await company.post('/customers', { name: null }), ['name'])

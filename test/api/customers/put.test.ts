@@ -27,6 +27,7 @@ describe('customers: PUT by-external', () => {
       forgotten_at: null,
       forgetting_due_on: null,
       created_at,
+      deleted_at: null,
     })
     expect((await company.get(`/customers/${id}`)).text).to.equal(replaced.text)
   })
@@ -102,7 +103,7 @@ describe('customers: PUT by-external', () => {
       field: 'name',
       conflicting_id: taker.id,
     })
-    expectProblem(await company.get(`/customers/${id}`), 404, 'not_found')
+    expect((await company.get(`/customers/${id}`)).body.data.deleted_at).to.be.a('string')
     expect(idsIn(await company.get('/customers/deleted'))).to.deep.equal([id])
   })
 })
