@@ -157,7 +157,8 @@ function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Par
     const type = rows.get(paymentTypeById(payment_type_id))?.doc ?? unknownType(payment_type_id)
     return { type, amount, status }
   })
-  const payments = takenPayments(tendered, Math.max(sumOf(tendered) - toCents(sale.total), 0))
+  const change = Math.max(sumOf(tendered) - toCents(sale.total), 0)
+  const payments = takenPayments(tendered, change, () => dateInZone(sale.created_at, timezoneOf(rows)))
   return { items, payments }
 }
 

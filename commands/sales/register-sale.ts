@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
+import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
@@ -8,7 +8,7 @@ import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { testMarkOf } from '#projections/companies.ts'
+import { testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
@@ -44,7 +44,8 @@ export const registerSale = command<SaleInput>({
     if (customer && isRefusal(customer)) return customer
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
-    const paid = pay(rows, input.payments, toCents(priced.total))
+    const sold_at = input.sold_at ?? now
+    const paid = pay(rows, input.payments, toCents(priced.total), sold_at)
     if (isRefusal(paid)) return paid
     const short = findShortage(rows, priced.items)
     if (short) return short
@@ -53,7 +54,7 @@ export const registerSale = command<SaleInput>({
       id,
       external_id: input.external_id ?? null,
       customer: customer && { id: customer.id, external_id: customer.external_id, name: customer.doc.name },
-      sold_at: input.sold_at ?? now,
+      sold_at,
       ...priced,
       payments: paid.payments,
       change: fromCents(paid.change),
@@ -68,6 +69,7 @@ function pay(
   rows: Rows,
   inputs: SaleInput['payments'],
   total: number,
+  soldAt: string,
 ): { payments: Completed['payments']; change: number } | Refusal {
   const tendered: TenderedPayment[] = []
   for (const [position, { payment_type_id, amount }] of inputs.entries()) {
@@ -81,7 +83,7 @@ function pay(
   if (change < 0 || change > sumOf(tendered.filter(({ type }) => type.is_cash))) {
     return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumOf(tendered)) })
   }
-  return { payments: takenPayments(tendered, change), change }
+  return { payments: takenPayments(tendered, change, () => dateInZone(soldAt, timezoneOf(rows))), change }
 }
 
 /** If one item is short, the whole sale is refused. */

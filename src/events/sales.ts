@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eventType, id, instant, money, personal, quantity, text } from './define.ts'
+import { date, eventType, id, instant, money, personal, quantity, text } from './define.ts'
 
 /** Party, named as of the event. */
 const party = z.strictObject({
@@ -32,6 +32,10 @@ const payment = z.strictObject({
   /** Net + surcharge is the charged amount; the surcharge is part of it, not added on top. */
   surcharge: money,
   net: money,
+  /** Part of the charged amount that the acquirer keeps; absent if the payment type names no acquirer. */
+  acquirer_fee: money.optional(),
+  /** Day on which the acquirer pays the rest; absent if unknown. */
+  settles_on: date.optional(),
 })
 
 /** Status of an uploaded sale and of each of its payments (UP-2). */

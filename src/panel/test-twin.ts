@@ -60,6 +60,8 @@ async function copySettings(
     test: true,
   })
   const { data } = await listPaymentTypes(context.poolOf(session.companyId), session.companyId, MOST_COPIED)
-  for (const { name, kind, fee_percentage, due_days } of JSON.parse(`[${data}]`) as PaymentTypeObject[])
-    await run<CreatePaymentTypeInput>(createPaymentType, { name, kind, fee_percentage, due_days })
+  for (const { id: _, is_cash: __, accepts_api: ___, reason: ____, ...fields } of JSON.parse(
+    `[${data}]`,
+  ) as PaymentTypeObject[])
+    await run<CreatePaymentTypeInput>(createPaymentType, fields)
 }

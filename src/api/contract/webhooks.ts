@@ -126,6 +126,9 @@ function headersOf(name: WebhookEvent): oas31.ParameterObject[] {
       { type: 'integer', minimum: 0 },
       1205,
     ),
+    header('traceparent', 'Contexto de rastreamento (W3C) da chamada que causou o evento, se veio.', {
+      type: 'string',
+    }),
     header('webhook-id', 'Como `X-Service-Delivery`, segundo Standard Webhooks.', uuid, delivery),
     header('webhook-timestamp', 'Como `X-Service-Timestamp`.', count, 1795259835),
     header(

@@ -152,7 +152,7 @@ export const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
       columns={[
         { head: 'Forma', cell: ({ name }) => name },
         { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
-        { head: 'Taxa', cell: ({ surcharge }) => formatMoney(surcharge), isNumber: true, isExtra: true },
+        { head: 'Acréscimo embutido', cell: ({ surcharge }) => formatMoney(surcharge), isNumber: true, isExtra: true },
         { head: 'Líquido', cell: ({ net }) => formatMoney(net), isNumber: true },
       ]}
     />

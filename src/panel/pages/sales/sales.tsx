@@ -211,7 +211,7 @@ const file = listFile<SaleObject>({
     ['Desconto', ({ discount }) => amountCell(discount)],
     ['Entrega', ({ delivery_fee }) => amountCell(delivery_fee)],
     ['Total', ({ total }) => amountCell(total)],
-    ['Taxas', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
+    ['Acréscimo embutido', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
     ['Troco', ({ change }) => amountCell(change)],
     ['Origem', ({ origin }) => CHANNELS[origin]],
     ['Cancelada em', ({ cancelled_at }) => cancelled_at && formatDateTimeSeconds(cancelled_at, timezone)],

@@ -1,5 +1,6 @@
-import { addDays, CalendarDate } from '#domain/instant.ts'
+import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
+import { acquirerPaymentsOfTills } from '#queries/sales/acquirers.ts'
 import { type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
 import { formatDay as dayText, formatDateTime, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
@@ -7,6 +8,7 @@ import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list.tsx'
 import { Card, Chips, Facts, Nothing } from '../../ui/parts.tsx'
+import { ACQUIRER_COLUMNS, addPayments } from '../finance/acquirers.tsx'
 import { salesOfTill, TooMany } from './tills-today.tsx'
 
 export const CLOSING = '/caixas/fechamento'
@@ -27,6 +29,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
     <>
       <Days day={day} today={today} />
       {found.isPartial ? <TooMany /> : await Tills({ visit, day, found })}
+      {await AcquirersOfDay({ visit, day })}
       <p class="hint">
         {`Impresso em ${formatDateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura, que o sistema não conhece.`}
       </p>
@@ -57,6 +60,27 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
         <button type="submit">Ver</button>
       </form>
     </>
+  )
+}
+
+/** What acquirers keep of the day's sales at tills, without cancelled ones (PANEL-382). */
+async function AcquirersOfDay({ visit, day }: { readonly visit: PageContext; readonly day: string }) {
+  const { pool, companyId, timezone } = visit.readModel
+  const [from, to] = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
+  const payments = await acquirerPaymentsOfTills(pool, companyId, { day, from, to })
+  if (payments.length === 0) return null
+  const { gross, fee, net } = addPayments(payments)
+  return (
+    <Card title="Operadoras">
+      <ListTable caption="Pagamentos por operadora" rows={payments} columns={ACQUIRER_COLUMNS} empty="" />
+      <Facts
+        facts={[
+          ['Valor', formatMoney(fromCents(gross))],
+          ['Taxas das operadoras', formatMoney(fromCents(fee))],
+          ['Líquido depois das taxas', formatMoney(fromCents(net))],
+        ]}
+      />
+    </Card>
   )
 }
 
