@@ -51,7 +51,8 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
     recentEvents(context, companyId, EVENTS),
     sumsOf(visit, period),
     openAccounts(pool, companyId, readModel),
-    sumAcquirerFees(pool, companyId, { from: period.bounds[0] as string, to: period.bounds.at(-1) as string }),
+    // Costs are hidden in the read model of some roles; of them only a sum is shown.
+    sumAcquirerFees(own, companyId, { from: period.bounds[0] as string, to: period.bounds.at(-1) as string }),
     acquirerCalendar(pool, companyId, comingDays(readModel.today)),
     // They can be resolved without a ledger event.
     countRefusedSales(own, companyId),
