@@ -23,6 +23,7 @@ export const AfterAcquirers = ({ period, sums, fees, coming, seesCosts }: Acquir
   if (fees.count === 0 && coming.length === 0) return null
   const sum = (name: 'cents' | 'known_cents' | 'cost_cents') => sums.bars.reduce((total, bar) => total + bar[name], 0)
   const known = sum('known_cents')
+  const margin = known - sum('cost_cents') - fees.known_fee_cents
   return (
     <Card title="Depois das operadoras">
       <Facts
@@ -30,10 +31,7 @@ export const AfterAcquirers = ({ period, sums, fees, coming, seesCosts }: Acquir
           [`Vendas ${period.words}`, reais(sum('cents'))],
           ['Taxas das operadoras', reais(fees.fee_cents)],
           ['Líquido depois das taxas', reais(sum('cents') - fees.fee_cents)],
-          [
-            'Margem depois das taxas',
-            seesCosts && known > 0 && reais(known - sum('cost_cents') - fees.known_fee_cents),
-          ],
+          ...(seesCosts && known > 0 ? [['Margem depois das taxas', reais(margin)] as const] : []),
           [
             'A receber das operadoras',
             <a key="coming" href={link(ACQUIRERS_PATH)}>
