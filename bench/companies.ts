@@ -109,7 +109,7 @@ async function createCompany(founding: Founding, companyId: number, webhook: str
     ),
     ...(webhook === null
       ? []
-      : [invoke(registerWebhook, { url: webhook, events: ['*'], secret: webhookSecretOf(hash) })]),
+      : [invoke(registerWebhook, { url: webhook, events: ['basic'], secret: webhookSecretOf(hash) })]),
   ])
   const holder = { userId: FIRST_ID, companyId, generation: 0, personGeneration: 0 }
   const { token } = await founding.tokens.issue(holder)

@@ -11,6 +11,8 @@ import { changedRecordFields, duplicateOf, isEmpty } from './records.ts'
 
 /** Ten years. */
 const MAX_DUE_DAYS = 3650
+/** Acquirers pay within a year: a longer term is a mistake. */
+const MAX_SETTLEMENT_DAYS = 365
 
 /**
  * Each subscriber defines its own payment types, including kinds that only the point of sale may use. The type of kind
@@ -25,36 +27,60 @@ const paymentTypeShape = {
   due_days: z.int().min(0).max(MAX_DUE_DAYS),
 }
 
+const DEFAULTS = { fee_percentage: '0.00', due_days: 30 } as const
+
+/** Terms of the acquirer; null for none. */
+const acquirerShape = {
+  /** Percent of the charged amount, with exactly two decimals. */
+  acquirer_rate: paymentTypeShape.fee_percentage.nullish(),
+  settles_in_days: z.int().min(0).max(MAX_SETTLEMENT_DAYS).nullish(),
+}
+
 export const CreatePaymentTypeInput = z.strictObject({
   ...paymentTypeShape,
-  fee_percentage: orDefault(paymentTypeShape.fee_percentage, '0.00'),
-  due_days: orDefault(paymentTypeShape.due_days, 30),
+  fee_percentage: orDefault(paymentTypeShape.fee_percentage, DEFAULTS.fee_percentage),
+  due_days: orDefault(paymentTypeShape.due_days, DEFAULTS.due_days),
+  ...acquirerShape,
 })
 export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 
 /** Creates a payment type with a unique name (TYPE-3). */
 export const createPaymentType = command<CreatePaymentTypeInput>({
   needs: ({ name }) => [paymentTypeByName(name)],
-  decide(rows, input, { nextId }) {
+  decide(rows, { acquirer_rate = null, settles_in_days = null, ...input }, { nextId }) {
     const duplicate = duplicateOf('name', rows.get(paymentTypeByName(input.name)), null)
     if (duplicate) return duplicate
-    const created = event('PaymentTypeCreated', { id: nextId('payment_type'), ...input })
+    const fields = { ...input, acquirer_rate, settles_in_days }
+    const created = event('PaymentTypeCreated', { id: nextId('payment_type'), ...fields })
     return accept('created', created.subject, [created])
   },
 })
 
-/** Absent fields stay unchanged. */
-export const UpdatePaymentTypeInput = z.strictObject({ id: Id, ...z.strictObject(paymentTypeShape).partial().shape })
+/** Body of PATCH: absent fields stay unchanged; null resets the optional ones. */
+export const PaymentTypeChanges = z.strictObject({
+  name: paymentTypeShape.name.optional(),
+  kind: paymentTypeShape.kind.optional(),
+  fee_percentage: paymentTypeShape.fee_percentage.nullish(),
+  due_days: paymentTypeShape.due_days.nullish(),
+  ...acquirerShape,
+})
+
+export const UpdatePaymentTypeInput = z.strictObject({ id: Id, ...PaymentTypeChanges.shape })
 export type UpdatePaymentTypeInput = z.infer<typeof UpdatePaymentTypeInput>
 
 /** Applies to future payments: those of past sales keep their fee. */
 export const updatePaymentType = command<UpdatePaymentTypeInput>({
   needs: ({ id, name }) => [paymentTypeById(id), ...(name === undefined ? [] : [paymentTypeByName(name)])],
-  decide(rows, { id, ...fields }) {
+  decide(rows, { id, ...input }) {
     const known = rows.get(paymentTypeById(id))
     if (!known) return refuse('not_found')
-    if (fields.kind !== undefined && known.doc.kind === 'online') return invalid('kind', 'é da loja online e não muda')
-    const { name } = fields
+    if (input.kind !== undefined && known.doc.kind === 'online') return invalid('kind', 'é da loja online e não muda')
+    const { name, fee_percentage, due_days } = input
+    const fields = {
+      ...input,
+      fee_percentage: fee_percentage === null ? DEFAULTS.fee_percentage : fee_percentage,
+      due_days: due_days === null ? DEFAULTS.due_days : due_days,
+    }
     const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
     if (duplicate) return duplicate
     const changes = changedRecordFields(known.doc, fields)
@@ -62,3 +88,11 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
     return accept('updated', `payment_type/${id}`, [event('PaymentTypeUpdated', { id, changes })])
   },
 })
+
+/** Payment types of a new company, which its owner completes with the terms of the shop. */
+export const USUAL_PAYMENT_TYPES: readonly CreatePaymentTypeInput[] = [
+  { name: 'Dinheiro', kind: 'cash', ...DEFAULTS },
+  { name: 'Pix', kind: 'pix', ...DEFAULTS },
+  { name: 'Cartão de débito', kind: 'card', ...DEFAULTS },
+  { name: 'Cartão de crédito', kind: 'card', ...DEFAULTS },
+]

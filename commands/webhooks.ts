@@ -6,10 +6,11 @@ import { Id, optionalText } from '#domain/text.ts'
 import { secretsAt } from '#domain/webhook-secret.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import {
-  BASIC_WEBHOOK_EVENTS,
+  isBasicEvent,
   isDeliverable,
   isSubscribed,
   readScopeOf,
+  WEBHOOK_EVENT_GROUPS,
   WEBHOOK_EVENTS,
   type WebhookEvent,
 } from '#events/webhooks.ts'
@@ -19,22 +20,27 @@ import { apiKeyIdOf, companyRef, ownCompany, scopesOfKey, timezoneOf } from '#pr
 import { type WebhookSecrets, webhookById, webhookSecrets, webhookSecretsById } from '#projections/webhooks.ts'
 import { changedRecordFields, isEmpty, type RecordId } from './records.ts'
 
-const ALL = '*'
+const NAMES: readonly string[] = [...WEBHOOK_EVENT_GROUPS, ...WEBHOOK_EVENTS]
 
-const isBasic = (name: string): boolean => BASIC_WEBHOOK_EVENTS.some((event) => event === name)
+/** Names that the first of these groups in a list includes already. */
+function includedNames(names: readonly string[]): string[] {
+  const group = WEBHOOK_EVENT_GROUPS.find((each) => names.includes(each))
+  return group === undefined ? [] : names.filter((name) => isBasicEvent(name) || (group === '*' && name === 'basic'))
+}
 
 /**
- * Names of outbound events, unique, in the order of the catalogue. `*` stands for the basic events, and may be combined
- * with others.
+ * Names of outbound events, unique, in the order of the catalogue. `*` stands for all events and `basic` for the basic
+ * ones. Other names may stand beside either: beside `*` they have no effect.
  */
 const EventNames = z
-  .array(z.enum([...WEBHOOK_EVENTS, ALL]))
+  .array(z.enum([...WEBHOOK_EVENTS, ...WEBHOOK_EVENT_GROUPS]))
   .min(1, 'informe ao menos um evento, ou ["*"]')
   .max(50, 'no máximo 50 nomes de eventos')
-  .refine((names) => !names.includes(ALL) || !names.some(isBasic), {
-    error: ({ input }) => `"*" já inclui ${(input as string[]).filter(isBasic).join(', ')}`,
+  .refine((names) => includedNames(names).length === 0, {
+    error: ({ input }) =>
+      `"${(input as string[]).includes('*') ? '*' : 'basic'}" já inclui ${includedNames(input as string[]).join(', ')}`,
   })
-  .transform((names): string[] => [ALL, ...WEBHOOK_EVENTS].filter((event) => names.includes(event as never)))
+  .transform((names): string[] => NAMES.filter((name) => names.includes(name as never)))
 
 /** Fields of an endpoint. src/webhooks/target.ts checks its URL against the settings. */
 export const WebhookFields = z.strictObject({
@@ -65,7 +71,7 @@ function scopesOfActor(rows: Rows, actor: string | null): readonly string[] | nu
   return keyId === null ? null : scopesOfKey(companyRef(rows), keyId)
 }
 
-/** Refusal if the key may not read one of these events; `*` only stands for the readable ones (HOOK-50). */
+/** Refusal if the key may not read one of these events; a group only stands for the readable ones (HOOK-50). */
 function findMissingScope(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
   const unreadable = selectEvents(names).find((event) => !isDeliverable(scopes, event))
   return unreadable ? refuse('insufficient_scope', { missing_scope: readScopeOf(unreadable) }) : null
@@ -130,7 +136,7 @@ export const HandOverFields = z.strictObject({ api_key_id: Id.nullish() })
 /**
  * Assigns an endpoint to a key, or to the company itself. From then on it receives the events that the new owner may
  * read, including those that waited while it was paused (HOOK-54). A key takes over only
- * an endpoint whose events it may all read (HOOK-82): otherwise `*` would silently lose events, and a narrower key could
+ * an endpoint whose events it may all read (HOOK-82): otherwise a group would silently lose events, and a narrower key could
  * change URL and secret.
  */
 export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>>({

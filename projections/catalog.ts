@@ -13,14 +13,14 @@ import {
   projection,
   withMore,
 } from './define.ts'
-import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
+import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './records.ts'
 import { itemStocks, stockById } from './stock.ts'
 
 /** Writable fields of a category. */
 export type CategoryFields = Omit<DataOf<'CategoryCreated'>, 'id'>
 
 /** Category of catalog items as the API returns it. */
-export type CategoryObject = DataOf<'CategoryCreated'> & { created_at: string; updated_at: string }
+export type CategoryObject = DataOf<'CategoryCreated'> & { created_at: string; updated_at: string } & ShownDeletion
 
 interface CategoryColumns extends NameHolder {
   sort_key: string
@@ -51,10 +51,11 @@ export const categoryByName = (name: string) => byKey(categories, 'name', nameKe
 const onCategory = recordHandlers<DataOf<'CategoryCreated'>, CategoryObject, CategoryColumns>({
   table: categories,
   byId: categoryById,
-  create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
+  create: (data, at) => withMore(data, { created_at: at, updated_at: at, deleted_at: null }),
   columnsOf: ({ name }) => ({ sort_key: sortKey(name) }),
   freed: { name_key: null },
   hasUniqueNames: true,
+  showsDeletion: true,
 })
 
 export const categoriesProjection = projection('categories', [categories], {
@@ -70,7 +71,7 @@ export const categoryView = docView(categoryById)
 export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id'>>
 
 /** Stored object of an item. Its stock and its category change independently, so reads join them. */
-export type ItemDocument = { id: number } & ItemFields & { created_at: string; updated_at: string }
+export type ItemDocument = { id: number } & ItemFields & ShownDeletion & { created_at: string; updated_at: string }
 
 /** Catalog item as the API returns it, without `category_name`. */
 export type ItemObject = ItemDocument & {
@@ -138,7 +139,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumn
   byId: itemById,
   empty: NO_TAXES,
   create: ({ stock: _, ...fields }, at) =>
-    Object.assign({}, fields, NO_TAXES, fields, { created_at: at, updated_at: at }),
+    Object.assign({}, fields, NO_TAXES, fields, { created_at: at, updated_at: at, deleted_at: null }),
   columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, updated_at }, before) => ({
     name,
     sort_key: sortKey(name),
@@ -152,6 +153,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumn
     updated_at: new Date(updated_at).toISOString(),
   }),
   freed: { barcode: null },
+  showsDeletion: true,
 })
 
 export const catalogItemsProjection = projection('catalog_items', [catalogItems], {

@@ -10,7 +10,7 @@ export type CompanyObject = Required<DataOf<'CompanyRegistered'>> & { created_at
 /** Endpoint data that decides which deliveries are made. */
 export interface WebhookRoute {
   id: number
-  /** Names of outbound events, or `*` for all. */
+  /** Names of outbound events; `*` for all, `basic` for the basic ones. */
   events: string[]
   enabled: boolean
   /** Owning key; changes by this key are not delivered to it; null if the company owns the endpoint. */

@@ -13,6 +13,7 @@ import { projection } from './define.ts'
 import { erasuresProjection } from './erasures.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { fiscalDocumentsProjection } from './fiscal-documents.ts'
+import { gtinHoldersProjection } from './gtin-holders.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
@@ -40,6 +41,7 @@ const projections = [
   categoriesProjection,
   catalogItemsProjection,
   stockProjection,
+  gtinHoldersProjection,
   salesProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,

@@ -6,11 +6,14 @@ import { companyRef } from './companies.ts'
 import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** Payment type of sales as the API returns it (TYPE-1). */
-export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
+export type PaymentTypeObject = Omit<DataOf<'PaymentTypeCreated'>, 'acquirer_rate' | 'settles_in_days'> & {
   is_cash: boolean
   accepts_api: boolean
   /** Why the API refuses it; absent if it does not. */
   reason?: string
+  /** Percent of the amount that the acquirer keeps. */
+  acquirer_rate: string | null
+  settles_in_days: number | null
 }
 
 export interface PaymentTypeRow extends ChangedFields {
@@ -44,6 +47,8 @@ function paymentTypeObject({
   kind,
   fee_percentage,
   due_days,
+  acquirer_rate = null,
+  settles_in_days = null,
 }: DataOf<'PaymentTypeCreated'>): PaymentTypeObject {
   const reason = INTERNAL_REASONS[kind]
   return {
@@ -55,6 +60,8 @@ function paymentTypeObject({
     accepts_api: reason === undefined,
     ...(reason === undefined ? {} : { reason }),
     due_days,
+    acquirer_rate,
+    settles_in_days,
   }
 }
 

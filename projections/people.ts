@@ -17,14 +17,14 @@ import {
   stamp,
 } from './define.ts'
 import { withoutParts } from './personal-members.ts'
-import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
+import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './records.ts'
 
 /** Writable fields common to customers and suppliers. */
 export type PersonFields = Omit<DataOf<'SupplierCreated'>, 'id' | 'trade_name'>
 
 /** Customer or supplier as the API returns it. */
 type PersonObject<F extends PersonFields> = { id: number } & F &
-  PersonErasure & { created_at: string; updated_at: string }
+  PersonErasure & { created_at: string; updated_at: string } & ShownDeletion
 
 /** State of erasure. */
 export interface PersonErasure {
@@ -106,12 +106,14 @@ function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<Per
             forgetting_due_on: null,
             created_at: at,
             updated_at: at,
+            deleted_at: null,
           }),
         columnsOf,
         freed: { name_key: null } as Partial<PersonColumns>,
         // The ledger keeps the personal data of a deleted person (PERSON-10).
-        onDeleted: (doc) => ({ ...withoutParts(kind, doc), name: '' }),
+        onDeleted: (doc) => withoutParts(kind, doc),
         hasUniqueNames: true,
+        showsDeletion: true,
       }),
       forgotten: changing((doc, { data: { parts } }: EventOf<'PersonForgotten'>, at) => ({
         ...withoutParts(kind, doc, parts),

@@ -41,6 +41,13 @@ interface RecordKind<T, D extends RecordObject, C> {
   onDeleted?(doc: D): D
   /** Names are unique, by the column `name_key`. */
   readonly hasUniqueNames?: true
+  /** The object says in `deleted_at` when it was deleted, because reads by id find it (REC-6). */
+  readonly showsDeletion?: true
+}
+
+/** Object of a record that reads by id find after its deletion. */
+export interface ShownDeletion {
+  readonly deleted_at: string | null
 }
 
 type Id = { readonly id: number }
@@ -63,7 +70,8 @@ type ChangeObject<D, E> = (doc: D, data: E, zone: string) => D
 
 /** Event handlers of a record's row; a projection assigns them to event names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
-  const { table, byId, columnsOf, empty, freed, onDeleted, hasUniqueNames } = kind
+  const { table, byId, columnsOf, empty, freed, onDeleted, hasUniqueNames, showsDeletion } = kind
+  const live = showsDeletion ? { deleted_at: null } : null
   const keyOf = (name: string | null | undefined): Partial<NameHolder> =>
     hasUniqueNames && name !== undefined ? { name_key: name === null ? null : nameKey(name) } : {}
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
@@ -99,7 +107,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
     revived: {
       refs,
       apply(rows: Changes, event: Recorded<Id & Partial<D>>) {
-        const row = change(rows, event, (doc, fields) => ({ ...doc, ...empty, ...fields }))
+        const row = change(rows, event, (doc, fields) => ({ ...doc, ...empty, ...fields, ...live }))
         rows.put(table, { ...row, ...keyOf(row.doc.name), deleted_at: null })
       },
     },
@@ -107,7 +115,8 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
       refs,
       apply(rows: Changes, event: Recorded<Id>) {
         const before = existing(rows, byId(event.data.id))
-        const doc = onDeleted ? onDeleted(before.doc) : before.doc
+        const left = onDeleted ? onDeleted(before.doc) : before.doc
+        const doc = showsDeletion ? { ...left, deleted_at: inZone(event.recorded_at, timezoneOf(rows)) } : left
         const columns = onDeleted ? columnsOf(doc, before) : {}
         rows.put(table, { ...before, ...columns, ...freed, doc, deleted_at: event.recorded_at, ...stamp(event) })
       },

@@ -74,6 +74,10 @@ export interface SaleRow extends ChangedFields {
   total_cents: number
   /** Cost of its items at the time of sale; null unless known for all. */
   cost_cents: number | null
+  /** What acquirers keep of its payments, in cents; null without an acquirer. */
+  acquirer_fee_cents: number | null
+  /** Last day on which an acquirer pays for it; null if none does. */
+  settles_to: string | null
   /** Share of each line in the discount of the whole sale, in cents; null without one. */
   line_discounts: readonly number[] | null
   /** Actor who recorded it, as `user/3`. */
@@ -99,6 +103,9 @@ export const IS_CANCELLED = "status = 'cancelled'"
 /** SQL of a partial index: sales with a customer and a fiscal document. */
 export const IS_DOCUMENTED = 'customer_id is not null and documented_at is not null'
 
+/** SQL of a partial index: sales with payments through an acquirer. */
+export const HAS_ACQUIRER = 'acquirer_fee_cents is not null'
+
 export const sales = table<SaleRow>('sales', {
   columns: {
     company_id: 'bigint',
@@ -112,6 +119,8 @@ export const sales = table<SaleRow>('sales', {
     sold_at: 'timestamptz',
     total_cents: 'bigint',
     cost_cents: 'bigint',
+    acquirer_fee_cents: 'bigint',
+    settles_to: 'date',
     line_discounts: 'json',
     actor: 'text',
     fiscal: 'text',
@@ -129,6 +138,8 @@ export const sales = table<SaleRow>('sales', {
     INDEX_BY_PAST,
     // Covering: sums over many sales need no table access.
     '(company_id, sold_at, id) include (status, total_cents, seller_id, seller_name)',
+    `(company_id, sold_at) include (status, acquirer_fee_cents, cost_cents) where ${HAS_ACQUIRER}`,
+    '(company_id, settles_to) where settles_to is not null',
     '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, seller_id, id) where seller_id is not null',
     '(company_id, fiscal, id)',
@@ -253,6 +264,16 @@ function costOf(rows: Changes, items: SaleObject['items']): number | null {
   return sum
 }
 
+function acquiredOf({ payments }: SaleObject): Pick<SaleRow, 'acquirer_fee_cents' | 'settles_to'> {
+  let fee: number | null = null
+  let settles_to: string | null = null
+  for (const { acquirer_fee, settles_on } of payments) {
+    if (acquirer_fee !== undefined) fee = (fee ?? 0) + toCents(acquirer_fee)
+    if (settles_on !== undefined && settles_on > (settles_to ?? '')) settles_to = settles_on
+  }
+  return { acquirer_fee_cents: fee, settles_to }
+}
+
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
   rows.add(sales, {
     company_id: companyRef(rows).company_id,
@@ -266,6 +287,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
+    ...acquiredOf(doc),
     line_discounts: lineDiscountsOf(event.data),
     actor: isOfOrder(event) ? null : event.actor,
     fiscal: fiscalOf(doc),

@@ -7,6 +7,7 @@ import {
   containing,
   type DeletedPaging,
   type FoundRecords,
+  getAny,
   getBy,
   hasWords,
   type Listing,
@@ -114,6 +115,14 @@ export const getCustomer = (pool: Pool, companyId: number, id: number): Promise<
 
 export const getSupplier = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, supplierListing, companyId, 'id', id)
+
+/** A customer, deleted ones included, without personal data (PERSON-10). */
+export const getAnyCustomer = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+  getAny(pool, customerListing, companyId, id)
+
+/** A supplier, as for customers. */
+export const getAnySupplier = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+  getAny(pool, supplierListing, companyId, id)
 
 export const getCustomerByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, customerListing, companyId, 'external_id', externalId)

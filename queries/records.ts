@@ -294,6 +294,10 @@ export async function getBy(
   return { record: record === null ? null : toShownText(source, record, found), revision }
 }
 
+/** The record with an id, deleted ones included: old sales refer to it. */
+export const getAny = (pool: Pool, source: Source, companyId: number, id: number): Promise<FoundRecords> =>
+  getBy(pool, { ...source, resource: `any_${source.resource}`, where: 'true' }, companyId, 'id', id)
+
 const patternOf = (key: string): string => `%${key.replace(/[\\%_]/g, '\\$&')}%`
 
 /** `like` pattern on sort keys for names that contain a text: case, accents and spacing do not matter. */

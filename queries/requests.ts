@@ -21,6 +21,8 @@ export interface RequestObject {
   code: string | null
   duration_ms: number
   replayed: boolean
+  /** W3C trace context that the client sent. */
+  traceparent: string | null
 }
 
 /** With the stored details of a failed request. */
@@ -51,7 +53,7 @@ export interface RequestFilters {
 }
 
 const CALL_JSON = `json_build_object('request_id', t.id, 'at', t.at, 'api_key_id', t.api_key_id, 'method', t.method, 'path', t.path,
-  'query', t.query, 'status', t.status, 'code', t.code, 'duration_ms', t.duration_ms, 'replayed', t.replayed)`
+  'query', t.query, 'status', t.status, 'code', t.code, 'duration_ms', t.duration_ms, 'replayed', t.replayed, 'traceparent', t.traceparent)`
 
 const present = (record: unknown, timezone: string): RequestObject => {
   const call = record as RequestObject

@@ -63,7 +63,7 @@ export function checkItem({ type, stock, ...item }: ItemInput, context: z.Refine
   if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message })
 }
 
-export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin'] as const
+export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin', 'gtin_in_use'] as const
 
 /** Problem to review, in a request that is carried out. */
 export interface Warning {
@@ -71,6 +71,13 @@ export interface Warning {
   readonly field: string
   /** In Portuguese. */
   readonly message: string
+  /** The other record, of a warning about one. */
+  readonly conflicting_id?: number
+}
+
+/** Remarks of a command with warnings that depend on other records. */
+export interface CommandWarnings {
+  readonly warnings: readonly Warning[]
 }
 
 const BARCODE_WARNINGS = {

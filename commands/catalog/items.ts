@@ -6,10 +6,18 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { categoryById, type ItemFields, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
+import {
+  categoryById,
+  type ItemDocument,
+  type ItemFields,
+  itemByBarcode,
+  itemByExternalId,
+  itemById,
+} from '#projections/catalog.ts'
+import { gtinHoldersOf } from '#projections/gtin-holders.ts'
 import { stockOf } from '#projections/stock.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId, withoutEmpty } from '../records.ts'
-import { checkItem, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
+import { type CommandWarnings, checkItem, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
@@ -19,17 +27,20 @@ export const CreateItemInput = z
 export type CreateItemInput = z.infer<typeof CreateItemInput>
 
 /** Creates a product or service with a unique external id and barcode. */
-export const createItem = command<CreateItemInput>({
+export const createItem = command<CreateItemInput & Strict>({
   needs: linkedRefs,
+  needsMore: (rows, input) => holderRefs(rows, input, null),
   decide(rows, input, { nextId }) {
     const conflict = findConflict(rows, input, null)
     if (conflict) return conflict
+    const shared = findSharedGtin(rows, input, null)
+    if (shared && isRefusal(shared)) return shared
     const created = event('CatalogItemCreated', {
       id: nextId('catalog_item'),
       ...recordedOf(fieldsOf(input.external_id ?? null, input)),
       stock: input.stock ? normalizeQuantity(input.stock) : null,
     })
-    return accept('created', created.subject, [created])
+    return accept('created', created.subject, [created], [], shared ?? undefined)
   },
 })
 
@@ -38,27 +49,30 @@ export const ReplaceItemInput = z.strictObject({ external_id: NewExternalId, ...
 export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 
 /** Creates, replaces or revives the item with this external id. Absent stock stays unchanged. */
-export const replaceItem = command<ReplaceItemInput>({
+export const replaceItem = command<ReplaceItemInput & Strict>({
   needs: linkedRefs,
+  needsMore: (rows, input) => holderRefs(rows, input, rows.get(itemByExternalId(input.external_id))?.id ?? null),
   decide(rows, input, { nextId }) {
     const known = rows.get(itemByExternalId(input.external_id))
     const conflict = findConflict(rows, input, known?.id ?? null)
     if (conflict) return conflict
+    const shared = findSharedGtin(rows, input, known?.id ?? null)
+    if (shared && isRefusal(shared)) return shared
+    const remarks = shared ?? undefined
     const fields = fieldsOf(input.external_id, input)
     if (!known) {
       const stock = input.stock ? normalizeQuantity(input.stock) : null
       const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...recordedOf(fields), stock })
-      return accept('created', created.subject, [created])
+      return accept('created', created.subject, [created], [], remarks)
     }
     const { id } = known
-    const changes = changedRecordFields(known.doc, fields)
-    const changed = isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })]
+    const changed = changesOf(known.doc, fields)
     // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
       ...countStock({ id, type: input.type, stock: stockOf(rows, id) }, input.stock),
       ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...recordedOf(fields) })] : changed),
     ]
-    return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
+    return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events, [], remarks)
   },
 })
 
@@ -66,23 +80,26 @@ export const UpdateItemInput = z.strictObject({ id: Id, changes: ItemChanges })
 export type UpdateItemInput = z.infer<typeof UpdateItemInput>
 
 /** Changes the given fields; a change of stock is a separate event. */
-export const updateItem = command<UpdateItemInput>({
+export const updateItem = command<UpdateItemInput & Strict>({
   needs: ({ id, changes }) => [itemById(id), ...linkedRefs(changes)],
-  decide(rows, { id, changes: input }) {
+  needsMore: (rows, { id, changes }) => holderRefs(rows, changes, id),
+  decide(rows, { id, changes: input, strict }) {
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
     const fields = { ...rest, type: rest.type === null ? DEFAULT_TYPE : rest.type }
     const conflict = findConflict(rows, fields, id)
     if (conflict) return conflict
+    const shared = findSharedGtin(rows, { gtin: input.gtin, strict }, id)
+    if (shared && isRefusal(shared)) return shared
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: stockOf(rows, id) }, input)
     if (isRefusal(moved)) return moved
-    const changes = changedRecordFields(known.doc, fields)
-    const contradiction = itemTaxProblem({ ...known.doc, ...changes })
+    const contradiction = itemTaxProblem({ ...known.doc, ...changedRecordFields(known.doc, fields) })
     if (contradiction) return invalid(contradiction.field, contradiction.message)
     // Same order as in replaceItem.
-    const events = [...moved, ...(isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })])]
-    return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
+    const events = [...moved, ...changesOf(known.doc, fields)]
+    const outcome = events.length > 0 ? 'updated' : 'unchanged'
+    return accept(outcome, `catalog_item/${id}`, events, [], shared ?? undefined)
   },
 })
 
@@ -92,7 +109,8 @@ export const deactivateItem = command<RecordId>({
   decide(rows, { id }) {
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
-    return accept('deleted', `catalog_item/${id}`, [event('CatalogItemDeactivated', { id })])
+    const { gtin } = known.doc
+    return accept('deleted', `catalog_item/${id}`, [event('CatalogItemDeactivated', { id, ...(gtin && { gtin }) })])
   },
 })
 
@@ -109,7 +127,7 @@ export const reactivateItem = command<RecordId>({
     const known = rows.get(itemById(id))
     if (!known) return refuse('not_found')
     if (!known.deleted_at) return accept('unchanged', `catalog_item/${id}`)
-    const { id: _id, created_at: _made, updated_at: _at, ...was } = known.doc
+    const { id: _id, created_at: _made, updated_at: _at, deleted_at: _deleted, ...was } = known.doc
     const category = was.category_id === null ? null : rows.get(categoryById(was.category_id))
     const fields = { ...was, category_id: category && !category.deleted_at ? was.category_id : null }
     const conflict = findConflict(rows, fields, id)
@@ -119,9 +137,44 @@ export const reactivateItem = command<RecordId>({
   },
 })
 
+/** Refuses a GTIN of another item instead of warning (ITEM-12). */
+interface Strict {
+  readonly strict?: boolean | undefined
+}
+
+function changesOf({ id, ...before }: ItemDocument, fields: Partial<ItemFields>) {
+  const changes = changedRecordFields<Partial<ItemFields>>(before, fields)
+  if (isEmpty(changes)) return []
+  const former_gtin = changes.gtin === undefined ? null : before.gtin
+  return [event('CatalogItemUpdated', { id, changes, ...(former_gtin && { former_gtin }) })]
+}
+
+/** The first other active item with a GTIN. */
+const otherHolder = (rows: Rows, gtin: string, ownId: number | null): number | undefined =>
+  rows.get(gtinHoldersOf(gtin))?.item_ids.find((each) => each !== ownId)
+
+function holderRefs(rows: Rows, { gtin }: { readonly gtin?: string | null }, ownId: number | null): AnyRef[] {
+  const holder = gtin ? otherHolder(rows, gtin, ownId) : undefined
+  return holder === undefined ? [] : [itemById(holder)]
+}
+
+/** Warning of a GTIN that another active item has, or the refusal of it; null if no other item has it. */
+function findSharedGtin(
+  rows: Rows,
+  { gtin, strict }: Strict & { readonly gtin?: string | null | undefined },
+  ownId: number | null,
+): CommandWarnings | Refusal | null {
+  const holder = gtin ? otherHolder(rows, gtin, ownId) : undefined
+  if (holder === undefined) return null
+  if (strict) return refuse('duplicate_resource', { field: 'gtin', conflicting_id: holder })
+  const message = `o item ${holder} (${rows.get(itemById(holder))?.name}) tem o mesmo GTIN`
+  return { warnings: [{ code: 'gtin_in_use', field: 'gtin', message, conflicting_id: holder }] }
+}
+
 /** References to other records, and values that must be unique. */
 interface LinkedFields {
   readonly external_id?: string | null
+  readonly gtin?: string | null
   readonly barcode?: string | null
   readonly category_id?: number | null
 }
@@ -154,8 +207,9 @@ const taxesOf = (input: ItemInput) =>
 /** Events leave out tax fields that are empty. */
 const recordedOf = (fields: ItemFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
 
-function linkedRefs({ external_id, barcode, category_id }: LinkedFields): AnyRef[] {
+function linkedRefs({ external_id, barcode, category_id, gtin }: LinkedFields): AnyRef[] {
   return [
+    ...(gtin ? [gtinHoldersOf(gtin)] : []),
     ...(external_id ? [itemByExternalId(external_id)] : []),
     ...(barcode ? [itemByBarcode(barcode)] : []),
     ...(category_id ? [categoryById(category_id)] : []),

@@ -1,3 +1,4 @@
+import { dateInZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { carrierOf } from '#domain/orders.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
@@ -7,7 +8,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { companyRef, testMarkOf } from '#projections/companies.ts'
+import { companyRef, testMarkOf, timezoneOf } from '#projections/companies.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderRow } from '#projections/orders.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
@@ -117,7 +118,7 @@ function registered(rows: Rows, order: Readonly<OrderRow>, id: number, state: Pa
     customer: isKnown ? { id: customer.id, external_id: customer.external_id, name: customer.doc.name } : null,
     sold_at: now,
     ...{ items, subtotal, delivery_fee, total },
-    payments: takenPayments([{ type: onlineTypeOf(rows), amount: total }], 0),
+    payments: takenPayments([{ type: onlineTypeOf(rows), amount: total }], 0, () => dateInZone(now, timezoneOf(rows))),
     change: '0.00',
     warnings,
     ...testMarkOf(rows),

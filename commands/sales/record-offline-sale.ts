@@ -170,7 +170,8 @@ function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Par
     const details = type.is_cash ? {} : paymentDetailsOf(given)
     return { type, amount, details, status }
   })
-  const payments = takenPayments(tendered, Math.max(sumOf(tendered) - toCents(sale.total), 0))
+  const change = Math.max(sumOf(tendered) - toCents(sale.total), 0)
+  const payments = takenPayments(tendered, change, () => dateInZone(sale.created_at, timezoneOf(rows)))
   return { items, payments }
 }
 

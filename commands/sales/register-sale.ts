@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
+import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
@@ -8,7 +8,7 @@ import { Id, NewExternalId } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { testMarkOf } from '#projections/companies.ts'
+import { testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { stockOf } from '#projections/stock.ts'
@@ -64,7 +64,8 @@ export const registerSale = command<SaleInput>({
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
     if (!input.payments && toCents(priced.total) > 0) return invalid('payments', REQUIRED)
-    const paid = pay(rows, input.payments ?? [], toCents(priced.total))
+    const sold_at = input.sold_at ?? now
+    const paid = pay(rows, input.payments ?? [], toCents(priced.total), sold_at)
     if (isRefusal(paid)) return paid
     const short = findShortage(rows, priced.items)
     if (short) return short
@@ -74,7 +75,7 @@ export const registerSale = command<SaleInput>({
       external_id: input.external_id ?? null,
       customer: customer && { id: customer.id, external_id: customer.external_id, name: customer.doc.name },
       ...(seller && { seller }),
-      sold_at: input.sold_at ?? now,
+      sold_at,
       ...priced,
       payments: paid.payments,
       change: fromCents(paid.change),
@@ -89,6 +90,7 @@ function pay(
   rows: Rows,
   inputs: NonNullable<SaleInput['payments']>,
   total: number,
+  soldAt: string,
 ): { payments: Completed['payments']; change: number } | Refusal {
   const tendered: TenderedPayment[] = []
   for (const [position, { payment_type_id, amount, ...given }] of inputs.entries()) {
@@ -104,7 +106,7 @@ function pay(
   if (change < 0 || change > sumOf(tendered.filter(({ type }) => type.is_cash))) {
     return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumOf(tendered)) })
   }
-  return { payments: takenPayments(tendered, change), change }
+  return { payments: takenPayments(tendered, change, () => dateInZone(soldAt, timezoneOf(rows))), change }
 }
 
 /** If one item is short, the whole sale is refused. */

@@ -233,7 +233,7 @@ describe('the examples', () => {
     const { company } = service
     const port = await freePort(null)
     const url = `http://127.0.0.1:${port}/hook`
-    const { secret } = await service.register(['*'], url)
+    const { secret } = await service.register(['basic'], url)
     const other = await company.newKey(['customers:write'])
     const create = async (name: string) => {
       const headers = { authorization: `Bearer ${other.key}` }

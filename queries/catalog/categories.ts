@@ -4,6 +4,7 @@ import {
   containing,
   type DeletedPaging,
   type FoundRecords,
+  getAny,
   getBy,
   type Listing,
   type ListPaging,
@@ -55,6 +56,10 @@ export function listCategoriesByName(
 
 export const getCategory = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, categoryListing, companyId, 'id', id)
+
+/** A category, deleted ones included. */
+export const getAnyCategory = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+  getAny(pool, categoryListing, companyId, id)
 
 export const getCategoryByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, categoryListing, companyId, 'external_id', externalId)

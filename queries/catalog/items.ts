@@ -7,6 +7,7 @@ import {
   containing,
   type DeletedPaging,
   type FoundRecords,
+  getAny,
   getBy,
   hasWords,
   type Listing,
@@ -182,7 +183,7 @@ export async function countItems(
 
 /** An item, active or deactivated. */
 export const getAnyItem = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, { ...itemListing, resource: 'any_catalog_item', where: 'true' }, companyId, 'id', id)
+  getAny(pool, itemListing, companyId, id)
 
 /** The ids among `ids` with tracked stock, deactivated items included. */
 export async function itemsWithStock(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {

@@ -23,7 +23,8 @@ export const admissionOf = (response: Response): AuthenticatedCall => response.l
 /** Actor of the request's commands, valid as long as its key is not revoked. */
 export function actingOf(response: Response): Actor {
   const caller = callerOf(response)
-  return { ...asApiKey(caller, response.locals.requestId as string), guard: liveKey(caller.keyId) }
+  const { requestId, traceparent } = response.locals as { requestId: string; traceparent?: string }
+  return { ...asApiKey(caller, requestId), guard: liveKey(caller.keyId), traceparent }
 }
 
 /** Query parameters that are mistaken for a place of the key. Query strings end up in logs and histories (KEY-6). */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Warning } from '#commands/catalog/item-input.ts'
+import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
-import { httpMessageOf, type ProblemCode } from '#http/problems.ts'
+import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ComposeAnswer } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
@@ -63,7 +63,8 @@ export const composeBatch =
       else if (isRefusal(result)) errors.push(errorOf(index, item, result.refused, result.details))
       else {
         data.push(result.json)
-        for (const warning of warningsOf(input)) warnings.push({ index, ...warning })
+        const { warnings: found = [] } = (result.remarks ?? {}) as Partial<CommandWarnings>
+        for (const warning of [...warningsOf(input), ...found]) warnings.push({ index, ...warning })
       }
     }
     const counts = { succeeded: data.length, failed: errors.length, errors }
@@ -82,5 +83,5 @@ function errorOf(
 ): BatchError {
   const external = (item as { external_id?: unknown } | null)?.external_id
   const external_id = typeof external === 'string' ? printable(external) : null
-  return { index, external_id, code, message: httpMessageOf(code), ...(details ? { details } : {}) }
+  return { index, external_id, code, message: messageOf(code, details), ...(details ? { details } : {}) }
 }

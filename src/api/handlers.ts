@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { AuthenticatedCall, QuotaLimits } from '#access/api-authenticator.ts'
+import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
@@ -9,7 +10,7 @@ import type { Compress } from '#http/compression.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
-import { representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
+import { etagOf, includesEtag, representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
 import type { RequestLog } from '#http/request-log/request-log.ts'
 import { shareOf } from '#http/share-of.ts'
 import type { Verifier } from '#integrity/audit/verify.ts'
@@ -23,7 +24,7 @@ import { type Answer, answerStatusOf } from '#ledger/write/answer.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
-import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
+import type { Request as LedgerRequest, Precondition } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
@@ -205,24 +206,58 @@ async function answerCommand(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parseQuery(NO_QUERY, request.query)
+  const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const key = keyOf(request, demandsKey(route))
   const body = parse(route.body ?? NO_BODY, request.body)
-  const input = route.input(request.params as Params, body, context)
+  const input = route.input(request.params as Params, body, context, query)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
   await run(context, response, {
     invocations: [{ command: route.command, input }],
     weight: Math.ceil(bodyBytesOf(response) / BYTES_OF_A_COMMAND),
     idempotency: await idempotencyOf(key, request, response, context),
+    precondition: preconditionOf(route, request),
     revealsSecret: route.reveal !== undefined,
+    headers: (answer) => ({ ...locationOf(route, answer), ...etagOfChanged(route, answer) }),
     // Secrets are shown once: a replay returns the record without them.
-    wrap({ json, replayed }) {
+    wrap({ json, meta, replayed }) {
       const shown = route.reveal && !replayed ? withMembers(json, route.reveal(input)) : json
-      return single(shown, route.warnings?.(body))
+      return single(shown, [...(route.warnings?.(body) ?? []), ...warningsIn(meta)])
     },
   })
 }
+
+/** Warnings of the command. */
+const warningsIn = (meta: string | null | undefined): readonly Warning[] =>
+  meta ? (JSON.parse(meta) as CommandWarnings).warnings : []
+
+/** The condition of If-Match, checked under the lock of the ledger (HTTP-45). */
+function preconditionOf({ target }: CommandRoute, request: Request): Precondition | undefined {
+  const list = request.get('if-match')
+  if (list === undefined || !target) return undefined
+  const { kind, byExternalId } = target
+  const { id, external_id } = request.params as Params
+  const ref = byExternalId && external_id !== undefined ? byExternalId(external_id) : null
+  return {
+    needs: ref ? [ref] : [],
+    subjectOf(rows) {
+      const found = ref ? (rows.get(ref) as { readonly id: number } | null)?.id : id
+      return found === undefined ? null : `${kind}/${found}`
+    },
+    // A command answers 404 for an id without a record; a PUT by external id would create one.
+    holds: (record) => (record === '' ? ref === null : includesEtag(list, etagOf(single(record)))),
+  }
+}
+
+/** Address of a created record (RFC 9110, 15.3.2): its collection is the path up to the first parameter. */
+function locationOf({ path }: Pick<Route, 'path'>, { outcome, json }: Answer): Record<string, string> {
+  const id = outcome === 'created' ? /^\{"id":(\d+)/.exec(json)?.[1] : undefined
+  return id === undefined ? {} : { Location: `/api/v1${path.replace(/\/(:|by-external\b).*$/, '')}/${id}` }
+}
+
+/** The new ETag, so that a client can change the record again without reading it. */
+const etagOfChanged = ({ target, method }: CommandRoute, { json }: Answer): Record<string, string> =>
+  target && method !== 'delete' ? { ETag: etagOf(single(json)) } : {}
 
 /** Appends members to the text of a JSON object. */
 const withMembers = (object: string, members: object): string =>
@@ -266,6 +301,7 @@ async function answerAction(
   const pool = context.poolOf(acting.companyId)
   const answer = await route.act({ ...context, pool, acting, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
+  if (!isRefusal(answer)) setHeaders(response, locationOf(route, answer))
   await send(response, answer, ({ json }) => single(json), context.compress)
 }
 
@@ -275,7 +311,7 @@ async function answerBatch(
   request: Request,
   response: Response,
 ): Promise<void> {
-  parseQuery(NO_QUERY, request.query)
+  const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const key = keyOf(request, false)
   const input: BatchInput = await readBatch(
     callerOf(response).companyId,
@@ -283,7 +319,7 @@ async function answerBatch(
     route.item,
   )
   await run(context, response, {
-    invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
+    invocations: input.valid.map((item) => ({ command: route.batch, input: route.withQuery?.(item, query) ?? item })),
     idempotency: await idempotencyOf(key, request, response, context),
     compose: composeBatch(input, route.warnings),
     wrap: ({ json }) => json,
@@ -293,18 +329,25 @@ async function answerBatch(
 /** The items of a batch are validated one by one. */
 const batchBody = batchOf(z.unknown())
 
-interface CommandRun extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'compose'> {
+interface CommandRun
+  extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'compose' | 'precondition'> {
   readonly wrap: (answer: Answer) => string
   readonly revealsSecret?: boolean
+  readonly headers?: (answer: Answer) => Readonly<Record<string, string>>
 }
 
 async function run(
   { writer, compress }: RouteContext,
   response: Response,
-  { invocations, wrap, revealsSecret = false, ...answering }: CommandRun,
+  { invocations, wrap, revealsSecret = false, headers, ...answering }: CommandRun,
 ): Promise<void> {
   const answer = await runCommands(writer, actingOf(response), invocations, answering)
+  if (headers && !isRefusal(answer)) setHeaders(response, headers(answer))
   await send(response, answer, wrap, revealsSecret ? null : compress)
+}
+
+function setHeaders(response: Response, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
 }
 
 const problemOf = ({ refused, details }: Refusal): Problem =>
@@ -356,7 +399,9 @@ async function idempotencyOf(
   { requestSecret }: RouteContext,
 ): Promise<Idempotency | undefined> {
   if (key === undefined) return undefined
-  const [path = ''] = request.originalUrl.split('?', 1)
+  // A parameter changes the meaning of a write, an empty query string does not.
+  const { originalUrl, query } = request
+  const [path = ''] = Object.keys(query).length > 0 ? [originalUrl] : originalUrl.split('?', 1)
   const { method, body } = request
   const arrived = { method, path, body: body as unknown, rawBody: rawBodyOf(response) }
   return identifyRequest(key, arrived, requestSecret, createTimeSlicer(shareOf(response)))

@@ -16,7 +16,7 @@ interface ReceivedWrite {
 /**
  * Hash of method, path and body that distinguishes requests under the same Idempotency-Key (IDEM-2). Bodies are
  * compared in canonical form (RFC 8785), so order of members, whitespace and notation of numbers and texts do not
- * matter; the last of duplicate members counts, as in parsing. A null member is an absent one, except in a PATCH, where
+ * matter. A null member is an absent one, except in a PATCH, where
  * it clears a field. Hashes stay in the ledger forever and bodies contain
  * personal data: the key `secret` prevents guessing the body by trial (IDEM-8). A large body is hashed in pieces, with
  * `pause` awaited after each.

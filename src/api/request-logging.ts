@@ -45,12 +45,18 @@ function describeRequest({ method, baseUrl, originalUrl }: Pick<Request, 'method
 }
 
 function describeResponse(request: Request, response: Response) {
-  const { requestId, rawBody, problem } = response.locals as { requestId: string; rawBody?: Buffer; problem?: Problem }
+  const { requestId, traceparent, rawBody, problem } = response.locals as {
+    requestId: string
+    traceparent?: string
+    rawBody?: Buffer
+    problem?: Problem
+  }
   return {
     id: requestId,
     status: response.writableFinished ? response.statusCode : null,
     replayed: response.hasHeader('Idempotent-Replayed'),
     code: problem?.code ?? null,
+    traceparent: traceparent ?? null,
     body: problem && rawBody && request.body !== undefined ? maskedBody(request.body) : null,
     details: problem?.details ? keptDetails(problem.details) : null,
   }

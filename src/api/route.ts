@@ -5,6 +5,7 @@ import type { QuotaLimits } from '#access/api-authenticator.ts'
 import type { Warning } from '#commands/catalog/item-input.ts'
 import type { Vault } from '#crypto/vault.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
+import type { RecordKind } from '#domain/record-kinds.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
@@ -16,6 +17,7 @@ import type { Prover } from '#integrity/proofs/prover.ts'
 import type { Command } from '#ledger/command.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
+import type { AnyRef } from '#ledger/table.ts'
 import type { Answer } from '#ledger/write/answer.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import type { OperationContext } from '#ledger/write/operation.ts'
@@ -31,7 +33,7 @@ export const MIN_REVISION = 'X-Min-Ledger-Revision'
 /** 1 MB (HTTP-7). */
 export const MAX_BODY_BYTES = 1_048_576
 
-/** `{"data": <record>}` */
+/** `{"data": <record>}`, with `meta` if there are warnings. */
 export function single(record: string, warnings: readonly Warning[] = []): string {
   if (record === '') return ''
   return warnings.length === 0 ? `{"data":${record}}` : `{"data":${record},"meta":${JSON.stringify({ warnings })}}`
@@ -133,6 +135,13 @@ export interface InputDependencies {
   readonly retentionYears: number
 }
 
+/** Record that a PATCH, PUT or DELETE changes: `If-Match` demands its ETag (HTTP-45). */
+export interface RouteTarget {
+  readonly kind: RecordKind
+  /** Of a PUT by-external; other paths contain the id. */
+  readonly byExternalId?: (externalId: string) => AnyRef
+}
+
 /** Runs one command. The body schema defines its fields; `input` adds those of the path. */
 export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly body?: z.ZodType<B>
@@ -145,11 +154,17 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
   /** Settlement requires an Idempotency-Key, like actions; it is optional for every other POST. */
   readonly idempotency?: 'required'
   readonly command: Command<I>
+  readonly target?: RouteTarget
+  /** Strict: an unknown parameter is refused. By default there are none. */
+  readonly query?: z.ZodType
   /**
    * Null if the path names no possible record (an id that is not a positive integer), or forbids a value of the body.
    */
-  input(params: Params, body: B, dependencies: InputDependencies): I | Refusal | null
-  /** Warnings in `meta.warnings` of the answer. They depend on the body only, so a replay shows them too. */
+  input(params: Params, body: B, dependencies: InputDependencies, query: unknown): I | Refusal | null
+  /**
+   * Warnings in `meta.warnings` of the answer that depend on the body only, so a replay shows them too. Those of the
+   * command are in its remarks (`CommandWarnings`).
+   */
   warnings?: ((body: B) => Warning[]) | undefined
   /** Members shown once in the answer: not part of the record, and never stored. */
   reveal?(input: I): object
@@ -203,6 +218,9 @@ export interface BatchRoute<I = unknown> extends Common {
   readonly item: z.ZodType<I>
   readonly example?: object
   readonly batch: Command<I>
+  readonly query?: z.ZodType
+  /** Adds what the query says to an item. */
+  withQuery?(item: I, query: unknown): I
   /** Warnings of an item, like those of a command. */
   warnings?: ((item: I) => Warning[]) | undefined
 }

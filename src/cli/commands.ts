@@ -62,8 +62,15 @@ const ofProvider = { 'access-token': secret(optional('TOKEN')), 'notification-se
 export const COMMANDS = {
   'company create': {
     summary:
-      'registers a company; the plan "api" includes the integration API; --test makes it a test company, for ever, with keys tb_test_, a clock of its own and a reset',
-    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany, shard: optional('NAME'), test: toggle },
+      'registers a company; the plan "api" includes the integration API; --test makes it a test company, for ever, with keys tb_test_, a clock of its own and a reset; it gets the usual ways to pay, or none with --without-payment-types',
+    flags: {
+      name: required('NAME'),
+      cnpj: required('CNPJ'),
+      ...ofCompany,
+      shard: optional('NAME'),
+      test: toggle,
+      'without-payment-types': toggle,
+    },
   },
   'company update': {
     summary:
@@ -104,13 +111,16 @@ export const COMMANDS = {
   'company list': { summary: 'lists the companies', flags: {} },
 
   'payment-type create': {
-    summary: 'defines a way to pay',
+    summary:
+      'defines a way to pay; --fee is a surcharge within the amount, --acquirer-rate what the acquirer keeps of it, --settles-in the days until it pays',
     flags: {
       company: required('ID'),
       name: required('NAME'),
       kind: required(KINDS),
       fee: optional('PERCENT'),
       'due-days': optional('DAYS'),
+      'acquirer-rate': optional('PERCENT'),
+      'settles-in': optional('DAYS'),
     },
   },
   'payment-type update': {
@@ -122,6 +132,8 @@ export const COMMANDS = {
       kind: optional(KINDS),
       fee: optional('PERCENT'),
       'due-days': optional('DAYS'),
+      'acquirer-rate': optional('PERCENT'),
+      'settles-in': optional('DAYS'),
     },
     positional: 'id',
   },

@@ -1,5 +1,6 @@
 import { isOnThisShard } from '#background/migration-condition.ts'
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
+import { createPaymentType, USUAL_PAYMENT_TYPES } from '#commands/payment-types.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -75,15 +76,23 @@ const RegistrationFields = RegisterCompanyInput.omit({ id: true })
 
 /**
  * Takes an id from the default shard, which counts for all shards, and creates the company's ledger with its
- * registration as the first event.
+ * registration as the first event, and the usual payment types.
  */
-async function register({ pool }: Core, shard: Core, input: Omit<RegisterCompanyInput, 'id'>): Promise<CompanyObject> {
+async function register(
+  { pool }: Core,
+  shard: Core,
+  input: Omit<RegisterCompanyInput, 'id'>,
+  hasPaymentTypes: boolean,
+): Promise<CompanyObject> {
   const { rows } = await pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const { id } = rows[0] as { id: number }
   await shard.found(id)
-  return accepted(
+  const company = accepted(
     await runAsSystem<CompanyObject, RegisterCompanyInput>(shard.writer, id, registerCompany, { id, ...input }),
   )
+  for (const paymentType of hasPaymentTypes ? USUAL_PAYMENT_TYPES : [])
+    accepted(await runAsSystem(shard.writer, id, createPaymentType, paymentType))
+  return company
 }
 
 /** Shard of a new company: the named one, or the emptiest that accepts new companies. @throws Refused */
@@ -104,7 +113,12 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
       const shard = await shardForNew(context, values.shard)
       const isAllowed = isTest || values['allow-same-cnpj'] !== undefined
       return withCnpj(context, { id: null, cnpj: input.cnpj, isAllowed }, async () =>
-        register(await context.core(), await context.core({ shard }), input),
+        register(
+          await context.core(),
+          await context.core({ shard }),
+          input,
+          values['without-payment-types'] === undefined,
+        ),
       )
     },
   },

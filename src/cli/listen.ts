@@ -4,7 +4,7 @@ import { type ListenerAttempt, type ListenerRun, runListener } from '#cli/integr
 import { createServiceClient, type ServiceClient } from '#cli/integrator/service-client.ts'
 import { webAddressSetting } from '#config/values.ts'
 import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
-import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { WEBHOOK_EVENT_GROUPS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { type Verbs, validateInput } from './verb.ts'
 
@@ -21,7 +21,7 @@ const Plan = z.strictObject({
   events: z
     .string()
     .transform((names) => names.split(','))
-    .pipe(z.array(z.enum([...WEBHOOK_EVENTS, '*'])))
+    .pipe(z.array(z.enum([...WEBHOOK_EVENTS, ...WEBHOOK_EVENT_GROUPS])))
     .optional(),
   'replay-from': z.union([z.string().regex(/^\d{1,15}$/), z.iso.date(), z.iso.datetime({ offset: true })]).optional(),
 })

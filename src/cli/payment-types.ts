@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
 import {
   CreatePaymentTypeInput,
   createPaymentType,
   UpdatePaymentTypeInput,
+  USUAL_PAYMENT_TYPES,
   updatePaymentType,
 } from '#commands/payment-types.ts'
 import { refuse } from '#domain/refusal.ts'
@@ -16,10 +18,40 @@ interface Fields {
   readonly kind?: string | undefined
   readonly fee?: string | undefined
   readonly 'due-days'?: string | undefined
+  readonly 'acquirer-rate'?: string | undefined
+  readonly 'settles-in'?: string | undefined
 }
 
-const inputOf = ({ name, kind, fee, 'due-days': days }: Fields) =>
-  givenFlags({ name, kind, fee_percentage: fee, due_days: days === undefined ? undefined : Number(days) })
+const daysOf = (days: string | undefined) => (days === undefined ? undefined : Number(days))
+
+/** An empty value removes a term of the acquirer. */
+const inputOf = ({ name, kind, fee, 'due-days': due, 'acquirer-rate': rate, 'settles-in': settles }: Fields) =>
+  givenFlags({
+    name,
+    kind,
+    fee_percentage: fee,
+    due_days: daysOf(due),
+    acquirer_rate: rate === '' ? null : rate,
+    settles_in_days: settles === '' ? null : daysOf(settles),
+  })
+
+/**
+ * The payment type that a new company got under this name and kind, while it has no terms of its own: creating it again
+ * sets it up (OPS-15).
+ */
+function findUntouched(types: readonly PaymentTypeObject[], { name, kind }: CreatePaymentTypeInput) {
+  const usual = USUAL_PAYMENT_TYPES.find((each) => nameKey(each.name) === nameKey(name) && each.kind === kind)
+  const isUntouched = (type: PaymentTypeObject) =>
+    isDeepStrictEqual(CreatePaymentTypeInput.parse(usual), {
+      name: type.name,
+      kind: type.kind,
+      fee_percentage: type.fee_percentage,
+      due_days: type.due_days,
+    }) &&
+    type.acquirer_rate === null &&
+    type.settles_in_days === null
+  return usual && types.find((type) => nameKey(type.name) === nameKey(name) && isUntouched(type))
+}
 
 async function list({ pool }: Core, companyId: number): Promise<PaymentTypeObject[]> {
   const { rows } = await pool.query<{ doc: PaymentTypeObject }>(
@@ -41,7 +73,11 @@ export const verbs: Verbs<'payment-type'> = {
     async run(context, { company, ...values }) {
       const input = validateInput(CreatePaymentTypeInput, inputOf(values))
       const { core, companyId } = await companyIdFrom(context, company)
-      return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, createPaymentType, input))
+      const usual = findUntouched(await list(core, companyId), input)
+      const answer = usual
+        ? runAsSystem<PaymentTypeObject>(core.writer, companyId, updatePaymentType, { ...input, id: usual.id })
+        : runAsSystem<PaymentTypeObject>(core.writer, companyId, createPaymentType, input)
+      return accepted(await answer)
     },
   },
   'payment-type update': {

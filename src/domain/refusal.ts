@@ -2,6 +2,7 @@
 export type RefusalCode =
   | 'invalid_token'
   | 'not_found'
+  | 'precondition_failed'
   | 'duplicate_resource'
   | 'idempotency_key_reuse'
   | 'managed_by_pdv'

@@ -39,8 +39,13 @@ const category = { external_id: text.nullable(), name: text }
 export const catalogEvents = {
   /** `stock` is null for services and untracked items. */
   CatalogItemCreated: eventType('catalog_item', { ...item, stock: quantity.nullable() }),
-  CatalogItemUpdated: eventType('catalog_item', { changes: z.strictObject(item).partial() }),
-  CatalogItemDeactivated: eventType('catalog_item', {}),
+  /** `former_gtin`: the GTIN before a change of it, if there was one. */
+  CatalogItemUpdated: eventType('catalog_item', {
+    changes: z.strictObject(item).partial(),
+    former_gtin: text.optional(),
+  }),
+  /** `gtin`: the one that the item leaves to others, if it has one. */
+  CatalogItemDeactivated: eventType('catalog_item', { gtin: text.optional() }),
   /** PUT by-external revived a deactivated item, with the fields of the PUT; its stock is unchanged. */
   CatalogItemRevived: eventType('catalog_item', item),
   /**

@@ -42,6 +42,10 @@ const paymentType = {
   fee_percentage: percentage,
   /** Days until the receivable of a credit payment is due. */
   due_days: z.int().nonnegative(),
+  /** What the acquirer keeps, in percent of the amount; null or absent if unknown. */
+  acquirer_rate: percentage.nullable().optional(),
+  /** Days until the acquirer pays; null or absent if it does not, or if that is unknown. */
+  settles_in_days: z.int().nonnegative().nullable().optional(),
 }
 
 const person = { name: personal(text, 'identity'), email: personal(text, 'identity') }

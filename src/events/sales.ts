@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FISCAL_CODES, type FiscalCodes } from '#domain/item-taxes.ts'
 import { CARD_BRANDS } from '#domain/sale-payment.ts'
-import { eventType, id, instant, money, personal, quantity, signedMoney, text } from './define.ts'
+import { date, eventType, id, instant, money, personal, quantity, signedMoney, text } from './define.ts'
 
 /** Party, named as of the event. */
 const party = z.strictObject({
@@ -53,6 +53,10 @@ const payment = z.strictObject({
   /** Of a card or a Pix, if known. */
   card: card.optional(),
   end_to_end_id: text.optional(),
+  /** Part of the charged amount that the acquirer keeps; absent if the payment type names no acquirer. */
+  acquirer_fee: money.optional(),
+  /** Day on which the acquirer pays the rest; absent if unknown. */
+  settles_on: date.optional(),
 })
 
 /**

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Scope } from '#domain/scopes.ts'
-import { eventType, id, instant, text } from './define.ts'
+import { eventType, id, instant, newVersion, text } from './define.ts'
 
-/** Outbound events that `*` stands for (HOOK-7). Events added later are never part of it. */
+/** Outbound events that `basic` stands for (HOOK-7). Events added later are never part of it. */
 export const BASIC_WEBHOOK_EVENTS = [
   'customer.created',
   'customer.updated',
@@ -15,7 +15,7 @@ export const BASIC_WEBHOOK_EVENTS = [
   'sale.cancelled',
 ] as const
 
-/** All outbound events of the integration API: those of `*`, and those available by name only. */
+/** All outbound events of the integration API: those of `basic`, and those available by name or `*` only. */
 export const WEBHOOK_EVENTS = [
   ...BASIC_WEBHOOK_EVENTS,
   'customer.deleted',
@@ -65,24 +65,44 @@ export const readScopeOf = (event: WebhookEvent): Scope =>
 export const isDeliverable = (scopes: readonly string[] | null, event: WebhookEvent): boolean =>
   scopes === null || scopes.includes(readScopeOf(event))
 
+/** Every event, those of later versions included; the basic ones. */
+export const WEBHOOK_EVENT_GROUPS = ['*', 'basic'] as const
+
+export const isBasicEvent = (name: string): boolean => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
+
 /** Whether an endpoint with these names subscribes to an event. */
 export const isSubscribed = (names: readonly string[], event: WebhookEvent): boolean =>
-  names.includes(event) || (names.includes('*') && BASIC_WEBHOOK_EVENTS.some((basic) => basic === event))
+  names.includes('*') || names.includes(event) || (names.includes('basic') && isBasicEvent(event))
 
 /** Why an endpoint was disabled: it did not respond, it responded 410, or it was disabled on request. */
 export const SWITCH_OFF_REASONS = ['no_response', 'gone', 'requested'] as const
 
 const webhook = {
   url: text,
-  /** Names of outbound events; `*` stands for the basic ones. */
+  /** Names of outbound events; `*` stands for all, `basic` for the basic ones. */
   events: z.array(text),
   description: text.nullable(),
 }
 
+/** In the first version of these events `*` stood for the basic ones. */
+const withBasic = (events: readonly string[]): string[] => events.map((name) => (name === '*' ? 'basic' : name))
+
+const changes = z.strictObject(webhook).partial()
+
 /** Secrets and health of endpoints are never in an event. */
 export const webhookEvents = {
-  WebhookRegistered: eventType('webhook', webhook),
-  WebhookUpdated: eventType('webhook', { changes: z.strictObject(webhook).partial() }),
+  WebhookRegistered: newVersion(eventType('webhook', webhook), webhook, (data) => ({
+    ...data,
+    events: withBasic(data.events),
+  })),
+  WebhookUpdated: newVersion(
+    eventType('webhook', { changes }),
+    { changes },
+    ({ id, changes: { events, ...others } }) => ({
+      id,
+      changes: events === undefined ? others : { ...others, events: withBasic(events) },
+    }),
+  ),
   /**
    * From then on the endpoint receives what this key may read; null: the company itself. Before, the registering actor
    * owned it.

@@ -44,6 +44,10 @@ const PROBLEMS = {
     410,
     'Esta empresa de teste foi esvaziada depois deste instante: jogue fora o que tem dela e comece de novo, sem ele.',
   ],
+  precondition_failed: [
+    412,
+    'O registro mudou depois da leitura, ou não existe: leia-o de novo e repita com a ETag atual em If-Match.',
+  ],
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
   validation_failed: [422, 'Há campos inválidos ou desconhecidos na requisição.'],
@@ -68,6 +72,13 @@ export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 export const httpStatusOf = (code: ProblemCode): number => PROBLEMS[code][0]
 export const httpMessageOf = (code: ProblemCode): string => PROBLEMS[code][1]
 
+/** Message of a problem; for a duplicate it names the field and the other record. */
+export function messageOf(code: ProblemCode, details?: Readonly<Record<string, unknown>>): string {
+  if (code !== 'duplicate_resource' || typeof details?.field !== 'string') return httpMessageOf(code)
+  const deleted = details.deleted === true ? ', que foi excluído,' : ''
+  return `O registro ${details.conflicting_id}${deleted} já tem este valor em ${details.field}.`
+}
+
 /** Reasons that refine an error code: the code, and a message that says what to do (HTTP-16). */
 const REASONS = {
   https_required: [
@@ -77,6 +88,10 @@ const REASONS = {
   key_in_query: [
     'invalid_token',
     'A chave de API não pode ir na URL, que fica em registros e históricos: envie-a só no cabeçalho Authorization e troque a que foi exposta.',
+  ],
+  repeated_member: [
+    'malformed_json',
+    'O corpo tem o mesmo campo duas vezes em um objeto (repeated_member): envie cada campo uma vez.',
   ],
   bytes_used_up: [
     'rate_limited',
@@ -125,7 +140,7 @@ export class Problem extends Error {
     readonly headers: Readonly<Record<string, string>> = {},
     readonly reason: FailureReason | null = null,
   ) {
-    super(reason === null ? httpMessageOf(code) : REASONS[reason][1])
+    super(reason === null ? messageOf(code, details) : REASONS[reason][1])
   }
 }
 

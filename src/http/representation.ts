@@ -15,9 +15,13 @@ export interface Representation extends Readonly<Partial<Record<Coding, Buffer>>
 
 const DIGEST_BYTES = 16
 
-export function representationOf(identity: Buffer, type?: string): Representation {
+export function etagOf(identity: Buffer | string): string {
   const digest = createHash('sha256').update(identity).digest().subarray(0, DIGEST_BYTES)
-  return { etag: `W/"${digest.toString('base64url')}"`, identity, ...(type !== undefined && { type }) }
+  return `W/"${digest.toString('base64url')}"`
+}
+
+export function representationOf(identity: Buffer, type?: string): Representation {
+  return { etag: etagOf(identity), identity, ...(type !== undefined && { type }) }
 }
 
 /**
@@ -61,7 +65,7 @@ export async function sendRepresentation(
   compress: Compress,
 ): Promise<Representation> {
   response.setHeader('ETag', representation.etag)
-  if (isKnown(response.req.headers['if-none-match'], representation.etag)) {
+  if (includesEtag(response.req.headers['if-none-match'] ?? '', representation.etag)) {
     response.statusCode = 304
     response.end()
     return representation
@@ -97,9 +101,11 @@ async function sendCoded<R extends Omit<Representation, 'etag'>>(
   return representation[coding] ? representation : { ...representation, [coding]: coded }
 }
 
-/** Weak comparison (RFC 9110, 13.1.2). */
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false
+/**
+ * Whether a list of ETags, or `*`, includes this one. Weak comparison (RFC 9110, 13.1.2), for If-Match too: all ETags are
+ * weak only because of codings.
+ */
+export function includesEtag(list: string, etag: string): boolean {
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '')
-  return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((tag) => opaque(tag) === opaque(etag))
+  return list.trim() === '*' || list.split(',').some((tag) => opaque(tag) === opaque(etag))
 }

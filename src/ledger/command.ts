@@ -27,8 +27,8 @@ export interface Accepted {
   readonly subject: string
   readonly privateRows: readonly PrivateRow[]
   /**
-   * Metadata beside the record in the answer to a request of many commands, such as warnings of an upload. Never
-   * stored.
+   * Metadata beside the record in the answer, such as warnings. Stored only with the answer under an Idempotency-Key:
+   * an answer that was derived from events after a crash has none.
    */
   readonly remarks?: object | undefined
 }

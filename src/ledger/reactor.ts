@@ -34,6 +34,8 @@ export interface Reactor {
 export interface Reaction {
   readonly companyId: number
   readonly newId: () => string
+  /** W3C trace context of the request that caused the event; absent if it had none, and in catch-up. */
+  readonly traceparent?: string | undefined
   /** Postgres's clock. Due times follow it, independent of the event's recorded time (LEDGER-22). */
   readonly now: string
 }
@@ -42,6 +44,7 @@ export interface ReactionContext extends Loading {
   readonly tx: Transaction
   readonly reactors: readonly Reactor[]
   readonly newId: () => string
+  readonly traceparent?: string | undefined
 }
 
 /** Runs the reactors for an event that was just projected, unless they have run before. */
@@ -53,7 +56,8 @@ export async function reactTo(
 ): Promise<void> {
   if (event.revision <= ledger.reactedRevision) return
   const rows = reacting.set.of(ledger.companyId)
-  const made = { companyId: ledger.companyId, newId: reacting.newId, now: ledger.now }
+  const { newId, traceparent } = reacting
+  const made = { companyId: ledger.companyId, newId, now: ledger.now, traceparent }
   for (const reactor of reacting.reactors) {
     const refs = reactor.refs(rows, event, next)
     if (!refs) continue

@@ -1,3 +1,5 @@
+import { countMembers } from './json-members.ts'
+
 /** Bounds of a JSON text. */
 export interface JsonLimits {
   /** Nesting depth of lists and objects. */
@@ -20,13 +22,18 @@ export class JsonLimitExceeded extends Error {
   }
 }
 
+/** An object has a member twice. Parsers of other programs would disagree about its value. */
+export class RepeatedMember extends SyntaxError {
+  override readonly name = 'RepeatedMember'
+}
+
 /** Bytes that are scanned or parsed without a pause: at most about 3 ms each. */
 const STRETCH_BYTES = 16_384
 
 /**
  * Parses JSON text in UTF-8 with the result of JSON.parse. A long text is parsed in pieces, with `pause` awaited before each.
  * Limits are enforced before the values beyond them are created.
- * @throws JsonLimitExceeded, SyntaxError
+ * @throws JsonLimitExceeded, SyntaxError, RepeatedMember
  */
 export async function parseBoundedJson(
   bytes: Buffer,
@@ -44,7 +51,7 @@ export async function parseBoundedJson(
 const withoutByteOrderMark = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
-const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
+const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c]
 const [LIST_BEGIN, LIST_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /** An open list or object. */
@@ -78,6 +85,10 @@ class Reader {
   #depth = 0
   #at = 0
   #values = 0
+  /** Colons outside of texts: members as written. Parsing keeps fewer if an object has one of them twice. */
+  #written = 0
+  /** Members of parsed objects so far. */
+  #members = 0
   /** Offset behind the outermost list or object; -1 until it is closed. */
   #end = -1
 
@@ -99,6 +110,7 @@ class Reader {
       const byte = bytes[at++]
       if (byte === QUOTE) at = this.#endOfText(at)
       else if (byte === COMMA) this.#comma(at - 1)
+      else if (byte === COLON) this.#written += 1
       else if (byte === LIST_BEGIN || byte === OBJECT_BEGIN) this.#open(byte === LIST_BEGIN, at - 1)
       else if (byte === LIST_END || byte === OBJECT_END) this.#close(byte === LIST_END, at)
     }
@@ -108,10 +120,19 @@ class Reader {
   end(): unknown {
     if (this.#depth > 0) throw malformed()
     const made = this.#levels[0]?.made ?? null
-    if (made === null) return JSON.parse(this.#bytes.toString())
+    if (made === null) {
+      const value: unknown = JSON.parse(this.#bytes.toString())
+      this.#members = countMembers(value)
+      return this.#withoutRepetition(value)
+    }
     this.#assertBlank(0, this.#levels[0]?.begin ?? 0)
     this.#assertBlank(this.#end, this.#bytes.length)
-    return made
+    return this.#withoutRepetition(made)
+  }
+
+  #withoutRepetition(value: unknown): unknown {
+    if (this.#members !== this.#written) throw new RepeatedMember('an object has a member twice')
+    return value
   }
 
   #endOfText(from: number): number {
@@ -198,7 +219,10 @@ class Reader {
     const outer = this.#levels[this.#depth - 1]
     if (!outer || this.#depth === 0) return
     if (outer.isList) (outer.made as unknown[]).push(level.made)
-    else define(outer.made as Record<string, unknown>, outer.name, level.made)
+    else {
+      this.#members += 1
+      this.#define(outer.made as Record<string, unknown>, outer.name, level.made)
+    }
     outer.from = end
     outer.part = 'made'
   }
@@ -209,6 +233,7 @@ class Reader {
     if (level.isList) {
       const piece = JSON.parse(`[${text}]`) as unknown[]
       if (piece.length === 0) throw malformed()
+      this.#members += countMembers(piece)
       level.made ??= []
       const list = level.made as unknown[]
       for (const element of piece) list.push(element)
@@ -218,8 +243,18 @@ class Reader {
       if (names.length === 0) throw malformed()
       level.made ??= {}
       const object = level.made as Record<string, unknown>
-      for (const name of names) define(object, name, piece[name])
+      this.#members += countMembers(piece)
+      for (const name of names) this.#define(object, name, piece[name])
     }
+  }
+
+  /** An earlier piece of the object may have the member already. */
+  #define(object: Record<string, unknown>, name: string, value: unknown): void {
+    if (Object.hasOwn(object, name)) this.#members -= 1
+    // An assignment to `__proto__` would change what the object inherits.
+    if (name === '__proto__')
+      Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
+    else object[name] = value
   }
 
   #assertBlank(from: number, to: number): void {
@@ -242,10 +277,3 @@ const UNUSED: Level = {
 }
 
 const malformed = (): SyntaxError => new SyntaxError('the text is no JSON')
-
-/** An assignment to `__proto__` would change what the object inherits. */
-function define(object: Record<string, unknown>, name: string, value: unknown): void {
-  if (name === '__proto__')
-    Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
-  else object[name] = value
-}

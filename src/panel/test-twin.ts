@@ -61,7 +61,8 @@ async function copySettings(
   })
   const { data } = await listPaymentTypes(context.poolOf(session.companyId), session.companyId, MOST_COPIED)
   // That of orders is made with a store.
-  for (const { name, kind, fee_percentage, due_days } of JSON.parse(`[${data}]`) as PaymentTypeObject[])
-    if (kind !== 'online')
-      await run<CreatePaymentTypeInput>(createPaymentType, { name, kind, fee_percentage, due_days })
+  for (const { id: _, is_cash: __, accepts_api: ___, reason: ____, kind, ...fields } of JSON.parse(
+    `[${data}]`,
+  ) as PaymentTypeObject[])
+    if (kind !== 'online') await run<CreatePaymentTypeInput>(createPaymentType, { ...fields, kind })
 }

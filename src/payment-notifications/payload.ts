@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { boundedText } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { Problem } from '#http/problems.ts'
+import { hasRepeatedMember } from '#lib/json-members.ts'
 
 /** Fields of a notification that are used. It sets no state: it only names the payment to fetch from the provider. */
 export interface NotifiedPayment {
@@ -100,11 +101,12 @@ function toldBy(value: unknown): NotifiedPayment | Problem {
 const invalid = (error: z.ZodError): Problem =>
   new Problem('invalid_notification', { fields: describeIssues(error).fields })
 
-/** Undefined if the body is not JSON, or cannot be stored unchanged. */
+/** Undefined if the body is not JSON, has a member twice, or cannot be stored unchanged. */
 function parsed(bytes: Buffer, body: string): unknown {
   try {
     const value: unknown = JSON.parse(body)
-    return Buffer.from(body).equals(bytes) && !isDeeper(value, MAX_DEPTH) ? value : undefined
+    const isWhole = Buffer.from(body).equals(bytes) && !isDeeper(value, MAX_DEPTH)
+    return isWhole && !hasRepeatedMember(body, value) ? value : undefined
   } catch {
     return undefined
   }

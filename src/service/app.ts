@@ -6,7 +6,7 @@ import { serveDocs } from '#api/docs/serve.ts'
 import { serveProofKeys } from '#api/proof-keys.ts'
 import { serveVerifier } from '#api/verifier-file.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
-import { type ObservedRequest, observe, requestId } from '#http/middleware/observe.ts'
+import { type ObservedRequest, observe, requestId, traced } from '#http/middleware/observe.ts'
 import { type AnswerProblem, answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { securityHeaders } from '#http/middleware/security-headers.ts'
 import { foldForwardedProto, requireHost } from '#http/middleware/transport.ts'
@@ -82,7 +82,7 @@ export function createApp(options: AppOptions): App {
   app.set('etag', false)
   app.disable('x-powered-by')
   if (onAnswered) app.use(observe(onAnswered))
-  app.use(requestId(newId))
+  app.use(requestId(newId), traced)
   app.use(securityHeaders, foldForwardedProto, requireHost)
   app.use(
     '/health',

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
-/** Logs an error for the operator; `requestId` if a request failed. */
-export type Log = (message: string, error: unknown, requestId?: string) => void
+/** Logs an error for the operator; `requestId` and its W3C trace context if a request failed. */
+export type Log = (message: string, error: unknown, requestId?: string, traceparent?: string) => void
 
 /** Within this time a repeated error is only counted. */
 const QUIET_MS = 30_000
@@ -19,8 +19,8 @@ interface Known {
  */
 export function sparing(log: Log, now_ms: () => number): Log {
   const known = new Map<string, Known>()
-  return (message, error, requestId) => {
-    if (requestId !== undefined) return log(message, error, requestId)
+  return (message, error, requestId, traceparent) => {
+    if (requestId !== undefined) return log(message, error, requestId, traceparent)
     const complaint = `${message}: ${(error as { message?: string } | null)?.message ?? ''}`
     const last = known.get(complaint)
     if (last && now_ms() - last.since_ms < QUIET_MS) {
@@ -35,6 +35,6 @@ export function sparing(log: Log, now_ms: () => number): Log {
 
 export const logOf = (logger: Logger): Log =>
   sparing(
-    (message, error, request_id) => logger.error({ err: error, request_id }, message),
+    (message, error, request_id, traceparent) => logger.error({ err: error, request_id, traceparent }, message),
     () => performance.now(),
   )

@@ -17,6 +17,7 @@ const FAILURES = {
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
   malformed_json: [422, 'O corpo da requisição não é um JSON válido.'],
+  repeated_member: [422, 'O corpo da requisição tem o mesmo campo duas vezes em um objeto.'],
   company_required: [422, 'Informe em company_id uma das empresas deste usuário.'],
   validation_failed: [422, 'Há dados inválidos na requisição.'],
   rate_limited: [429, 'Muitas requisições. Aguarde e tente novamente.'],

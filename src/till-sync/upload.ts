@@ -59,7 +59,8 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
 })
 
 async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
-  const acting = { ...asUser(session, 'pdv', response.locals.requestId as string), guard: liveUser(session) }
+  const { requestId, traceparent } = response.locals as { requestId: string; traceparent?: string }
+  const acting = { ...asUser(session, 'pdv', requestId), guard: liveUser(session), traceparent }
   const done: CommandResult[] = []
   for (const { invocations, lines } of portionsOf(upload)) {
     // The till has disconnected and will send the rest again.

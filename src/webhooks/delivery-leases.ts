@@ -214,7 +214,7 @@ with recursive clock as materialized (
   returning d.company_id, d.id, d.webhook_id, d.message_id, d.event, d.revision, d.sequence, d.tries,
     d.leased_until, p.url, p.watched_since::text, p.scopes, p.failing, p.claimable
 )
-select waiting.next_due_ms, waiting.due_endpoints, t.*, s.secrets as sealed, s.switch_at, coalesce(m.body, (
+select waiting.next_due_ms, waiting.due_endpoints, t.*, s.secrets as sealed, s.switch_at, m.traceparent, coalesce(m.body, (
     select body from webhook_messages test
     where test.company_id = t.company_id and test.id = t.message_id and test.revision is null and t.revision is null)) as body
 from (

@@ -175,6 +175,5 @@ export function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: 
       return (row as unknown) === removed ? ({ ...row, deleted_at: null } as R) : row
     },
   }
-  const last = catalogItemView.render(before, id, event.recorded_at) as string
-  return `${last.slice(0, -1)},"deleted_at":${JSON.stringify(deleted_at)}}`
+  return catalogItemView.render(before, id, event.recorded_at)
 }

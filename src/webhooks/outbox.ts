@@ -14,6 +14,7 @@ interface WebhookMessage {
   revision: number | null
   event: string
   actor: string | null
+  traceparent: string | null
   body: string
   created_at: string
 }
@@ -49,6 +50,7 @@ const messages = table<WebhookMessage>('webhook_messages', {
     revision: 'bigint',
     event: 'text',
     actor: 'text',
+    traceparent: 'text',
     body: 'text',
     created_at: 'timestamptz',
   },
@@ -127,12 +129,22 @@ export function queueMessage(
   rows: Changes,
   event: MessageCause,
   { id: message_id, name, data }: OutboxMessage,
-  { newId, now }: Pick<Reaction, 'newId' | 'now'>,
+  { newId, now, traceparent }: Pick<Reaction, 'newId' | 'now' | 'traceparent'>,
 ): void {
   const { company_id, timezone } = companyRef(rows)
   const { revision, actor } = event
   const body = bodyOf(name, event, data, timezone)
-  rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: now })
+  const message = {
+    company_id,
+    id: message_id,
+    revision,
+    event: name,
+    actor,
+    traceparent: traceparent ?? null,
+    body,
+    created_at: now,
+  }
+  rows.add(messages, message)
   for (const route of routesFor(rows, name, event)) {
     rows.add(deliveries, {
       company_id,

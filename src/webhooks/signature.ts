@@ -10,6 +10,8 @@ export interface SignedDelivery {
   readonly revision: number | null
   /** Number of the delivery within its endpoint; null for a test. */
   readonly sequence: number | null
+  /** W3C trace context of the request that caused the event; null or absent if it had none. */
+  readonly traceparent?: string | null
   /** JSON text, signed and sent byte for byte. */
   readonly body: string
 }
@@ -23,7 +25,7 @@ export function deliveryHeaders(
   secrets: SigningSecrets,
   now: number,
 ): Readonly<Record<string, string>> {
-  const { id, event, revision, sequence, body } = delivery
+  const { id, event, revision, sequence, traceparent, body } = delivery
   const { secret, next } = secretsAt(secrets, now)
   const timestamp = String(Math.floor(now / 1000))
   const keys = next === null ? [secret] : [secret, next]
@@ -37,6 +39,7 @@ export function deliveryHeaders(
     ...(next === null ? {} : { 'X-Service-Signature-Next': specSignature(next, timestamp, body) }),
     ...(revision === null ? {} : { 'X-Service-Revision': String(revision) }),
     ...(sequence === null ? {} : { 'X-Service-Sequence': String(sequence) }),
+    ...(traceparent ? { traceparent } : {}),
     'webhook-id': id,
     'webhook-timestamp': timestamp,
     'webhook-signature': keys.map((key) => standardSignature(key, id, timestamp, body)).join(' '),

@@ -22,7 +22,7 @@ describe('categories', () => {
     const created = await post({ name: 'Bebidas', external_id: 'beb' })
     expect(created.status).to.equal(201)
     const { id, created_at, ...rest } = created.body.data
-    expect(rest).to.deep.equal({ external_id: 'beb', name: 'Bebidas', updated_at: created_at })
+    expect(rest).to.deep.equal({ external_id: 'beb', name: 'Bebidas', updated_at: created_at, deleted_at: null })
     expect(created_at).to.match(LOCAL_TIME)
     expect((await company.get(`/catalog/categories/${id}`)).text).to.equal(created.text)
     expect((await company.get('/catalog/categories')).text).to.include(`{"data":[${recordText(created)}],`)

@@ -107,7 +107,7 @@ describe('contract document', () => {
     expect(Object.keys(webhooks)).to.have.members(WEBHOOK_EVENTS)
     const secrets = { secret: 'whsec_a', next_secret: 'whsec_b', switch_at: '2026-11-22T00:00:00.000Z' }
     for (const [event, { post }] of Object.entries(webhooks)) {
-      const delivery = { id: 'x', event, revision: 1, sequence: 1, body: '{}' }
+      const delivery = { id: 'x', event, revision: 1, sequence: 1, traceparent: '00-1-2-01', body: '{}' }
       const sent = Object.keys(deliveryHeaders(delivery, secrets, Date.parse('2026-11-21T00:00:00.000Z')))
       const named = post.parameters.map(({ name }: Json) => name)
       expect(named).to.have.members(sent.filter((name) => name !== 'Content-Type' && name !== 'User-Agent'))

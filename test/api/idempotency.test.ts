@@ -69,7 +69,6 @@ describe('Idempotency-Key', () => {
       JSON.stringify(JSON.parse(written), null, 4),
       `{${payments}, "items": [{"unit_price": "10.00", "quantity": "1", "description": "P\\u00e3o"}]}`,
       written.replace(`: ${cash},`, `: ${cash}.0e0,`),
-      written.replace('"quantity": "1"', '"quantity": "2", "quantity": "1"'),
     ])
       expectReplay(first, await post('/sales', same, 'k'))
     for (const other of [
@@ -492,6 +491,6 @@ describe('Idempotency-Key on a store outside Postgres', () => {
     await lost(remove)
     const again = await remove()
     expect([again.status, again.text, again.headers.get('idempotent-replayed')]).to.deep.equal([204, '', 'true'])
-    expectProblem(await company.get(path), 404, 'not_found')
+    expect((await company.get(path)).body.data.deleted_at).to.be.a('string')
   })
 })

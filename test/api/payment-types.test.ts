@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { updatePaymentType } from '#commands/payment-types.ts'
+import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
@@ -69,5 +70,74 @@ describe('sale payment types', () => {
     await company.run(updatePaymentType, { id, name: 'Outro', fee_percentage: '0.00' })
     expect((await company.get(`/sales/${sale.body.data.id}`)).text).to.equal(sale.text)
     expect(sale.body.data.payments[0]).to.include({ net: '100.00', surcharge: '5.00' })
+  })
+
+  describe('through the API', () => {
+    const post = (body: object, headers?: Record<string, string>) => company.post('/sales/payment-types', body, headers)
+    const card = { name: 'Visa crédito', kind: 'card', acquirer_rate: '3.5', settles_in_days: 30 }
+    const patch = (id: number, body: object) => company.call('PATCH', `/sales/payment-types/${id}`, body)
+
+    beforeEach(async () => {
+      company = await api.company()
+    })
+
+    it('are created with defaults, once under an Idempotency-Key [TYPE-4]', async () => {
+      const created = await post(card, { 'idempotency-key': 'k' })
+      expect(created.status, created.text).to.equal(201)
+      const { id } = created.body.data
+      expect(created.body.data).to.deep.equal({
+        id,
+        name: 'Visa crédito',
+        kind: 'card',
+        is_cash: false,
+        fee_percentage: '0.00',
+        accepts_api: true,
+        due_days: 30,
+        acquirer_rate: '3.50',
+        settles_in_days: 30,
+      })
+      expect(created.headers.get('location')).to.equal(`/api/v1/sales/payment-types/${id}`)
+      expect((await post(card, { 'idempotency-key': 'k' })).text).to.equal(created.text)
+      expect((await company.get(`/sales/payment-types/${id}`)).text).to.equal(created.text)
+      expect(await list()).to.deep.equal([created.body.data])
+      const plain = await post({ name: 'Dinheiro', kind: 'cash', fee_percentage: null, acquirer_rate: null })
+      expect(plain.body.data).to.include({ is_cash: true, acquirer_rate: null, settles_in_days: null })
+    })
+
+    it('are changed field by field, for later sales; null resets optional fields [TYPE-4]', async () => {
+      const { id } = (await post(card)).body.data
+      expect((await patch(id, { acquirer_rate: '2.00' })).body.data).to.include({
+        acquirer_rate: '2.00',
+        settles_in_days: 30,
+      })
+      const reset = { fee_percentage: null, due_days: null, acquirer_rate: null, settles_in_days: null }
+      await patch(id, { fee_percentage: '5', due_days: 7 })
+      expect((await patch(id, reset)).body.data).to.include({ ...reset, fee_percentage: '0.00', due_days: 30 })
+      const revision = (await company.get('/me')).headers.get('x-ledger-revision')
+      expect((await patch(id, reset)).headers.get('x-ledger-revision')).to.equal(revision)
+    })
+
+    it('are refused with wrong fields, a name twice, or without the scope [TYPE-3, TYPE-4]', async () => {
+      for (const [fields, wrong] of [
+        [{ kind: 'gold' }, 'kind'],
+        [{ name: null }, 'name'],
+        [{ acquirer_rate: 3.5 }, 'acquirer_rate'],
+        [{ acquirer_rate: '100.01' }, 'acquirer_rate'],
+        [{ settles_in_days: 366 }, 'settles_in_days'],
+        [{ settles_in_days: -1 }, 'settles_in_days'],
+      ] as const)
+        expectInvalid(await post({ ...card, ...fields }), [wrong])
+      expectInvalid(await post({ ...card, accepts_api: true }), [], ['accepts_api'])
+      const { id } = (await post(card)).body.data
+      expect(expectProblem(await post({ ...card, name: 'VISA  CRÉDITO' }), 409, 'duplicate_resource')).to.deep.equal({
+        field: 'name',
+        conflicting_id: id,
+      })
+      expectProblem(await patch(id + 1, {}), 404, 'not_found')
+      expectInvalid(await patch(id, { name: null }), ['name'])
+      const { key } = await company.newKey(['sales:read'])
+      const authorization = `Bearer ${key}`
+      expectProblem(await post({ ...card, name: 'Elo' }, { authorization }), 403, 'insufficient_scope')
+    })
   })
 })

@@ -50,7 +50,7 @@ describe('suppliers', () => {
     const created = await company.post('/suppliers', everything)
     expect(created.status).to.equal(201)
     const { id, created_at, updated_at, ...sent } = created.body.data
-    expect(sent).to.deep.equal({ ...everything, forgotten_at: null, forgetting_due_on: null })
+    expect(sent).to.deep.equal({ ...everything, forgotten_at: null, forgetting_due_on: null, deleted_at: null })
     expect(created_at).to.match(LOCAL_TIME).and.to.equal(updated_at)
     expect((await company.get(`/suppliers/${id}`)).text).to.equal(created.text)
     expect((await company.get('/suppliers')).text).to.include(`{"data":[${recordText(created)}],`)
@@ -91,7 +91,7 @@ describe('suppliers', () => {
     const { id } = await create({ name: 'Horta', external_id: 'h' })
     expect((await remove(id)).status).to.equal(204)
     expectProblem(await remove(id), 404, 'not_found')
-    expectProblem(await company.get(`/suppliers/${id}`), 404, 'not_found')
+    expect((await company.get(`/suppliers/${id}`)).body.data.deleted_at).to.be.a('string')
     expect(idsIn(await company.get('/suppliers'))).to.deep.equal([])
     const [gone] = (await company.get('/suppliers/deleted')).body.data
     expect(gone).to.include({ id, external_id: 'h' })

@@ -21,7 +21,7 @@ export async function expectDeliveries(core: Core, shop: Shop, received: readonl
     expect(revisions).to.deep.equal([...new Set(revisions)].sort((a, b) => a - b))
   }
   const own = addresses.find(({ webhook_id }) => webhook_id === shop.webhook)
-  // Subscribed to every event of `*`.
+  // Subscribed to every event of `basic`.
   expect(own?.revisions).to.deep.equal(await toldRevisions(core, shop))
   await allDelivered(core, shop)
   const arrived = new Set(received.map(({ headers }) => headers['x-service-delivery']))

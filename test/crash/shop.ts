@@ -41,7 +41,7 @@ export async function openShops(databaseUrl: string, count: number, webhookUrl: 
       const listener = await company.newKey([...SCOPES])
       const registered = await company.post(
         '/webhooks',
-        { url: webhookUrl, events: ['*'] },
+        { url: webhookUrl, events: ['basic'] },
         { authorization: `Bearer ${listener.key}` },
       )
       if (registered.status !== 201) throw new Error(`no address was registered: ${registered.text}`)

@@ -124,7 +124,7 @@ describe('secrets of a company', () => {
     const api = await startApi(database.url)
     try {
       const company = await api.company()
-      const { secret } = (await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
+      const { secret } = (await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['basic'] })).body.data
       const rotated = (await company.post('/webhooks/1/rotate-secret', { overlap_hours: 1 })).body.data.secret
       const ofStore = { access_token: 'APP_USR-token', notification_secret: 'segredo-da-loja' }
       const store = { alias: 'padaria', commission_percentage: '5', sandbox: true, ...ofStore }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { JsonLimitExceeded, type JsonLimits, parseBoundedJson } from '#lib/bounded-json.ts'
+import { hasRepeatedMember } from '#lib/json-members.ts'
 import { explore, TITLE } from '../support/random.ts'
 
 const WIDE: JsonLimits = { levels: 64, members: 10_000, elements: 1_000_000, values: 1_000_000, textBytes: 1_000_000 }
@@ -19,8 +20,11 @@ const outcomeOf = (reading: () => unknown): Promise<string> =>
       (error: Error) => error.name,
     )
 
+/** As JSON.parse, but a member may not repeat. */
 async function expectAsJsonParse(text: string): Promise<void> {
-  const [given, wanted] = [await outcomeOf(() => read(text)), await outcomeOf(() => JSON.parse(text))]
+  const parsed = await outcomeOf(() => JSON.parse(text))
+  const isRepeating = parsed !== 'SyntaxError' && hasRepeatedMember(text, JSON.parse(text))
+  const [given, wanted] = [await outcomeOf(() => read(text)), isRepeating ? 'RepeatedMember' : parsed]
   // Shortens megabytes of text in a failure message.
   if (given !== wanted) throw new Error(`${given.slice(0, 200)} is not ${wanted.slice(0, 200)}`)
 }
@@ -84,8 +88,6 @@ describe(`bounded JSON parser (${TITLE})`, () => {
     `x[${long},1]`,
     `[${long},1]x`,
     `[${long},1][1]`,
-    `{"a":${long},"b":1,"a":2}`,
-    `{"a":[${long},1],"a":2,"b":${long},"c":[${long},3]}`,
     `{"__proto__":{"a":${long},"b":1},"x":1}`,
     `{"constructor":1,"__proto__":[1],"a":${long},"b":2}`,
     `[${long}, {"a":[[${long},2] , 3]\t, "b" : {"c":${long},"d":4}\n} ,5]`,
@@ -94,6 +96,33 @@ describe(`bounded JSON parser (${TITLE})`, () => {
     it(`accepts or refuses like JSON.parse: ${text.replaceAll(long, '…').slice(0, 40)}`, async () => {
       if (text.startsWith('\ufeff')) expect(await read(text)).to.deep.equal([1])
       else await expectAsJsonParse(text)
+    })
+
+  for (const text of [
+    '{"a":1,"a":1}',
+    '{"a":1,"\\u0061":2}',
+    '[[{"b":{"a":1,"x":"a:\\"","a":null}}]]',
+    '{"__proto__":1,"__proto__":2}',
+    `{"a":${long},"b":1,"a":2}`,
+    `{"a":[${long},1],"a":2,"b":${long},"c":[${long},3]}`,
+    `{"b":[${long},1],"x":${long},"b":[${long},1]}`,
+    `{"x":[${long},{"n":${long},"m":2,"n":3}]}`,
+  ])
+    it(`refuses a member that repeats: ${text.replaceAll(long, '…').slice(0, 40)} [HTTP-44]`, async () => {
+      expect(await outcomeOf(() => read(text))).to.equal('RepeatedMember')
+      expect(hasRepeatedMember(text, JSON.parse(text))).to.equal(true)
+    })
+
+  for (const text of [
+    '{}',
+    '"a:b"',
+    '{"a":{"a":[{"a":1},{"a":2}]}}',
+    '{"a\\":":":\\"","b":[null,{}]}',
+    `[${long},{"a":1}]`,
+  ])
+    it(`accepts members of the same name in different objects: ${text.replaceAll(long, '…')} [HTTP-44]`, async () => {
+      expect(await read(text)).to.deep.equal(JSON.parse(text))
+      expect(hasRepeatedMember(text, JSON.parse(text))).to.equal(false)
     })
 
   it('treats a member named __proto__ like any other', async () => {

@@ -63,6 +63,8 @@ export function deleteCustomer(turn: Turn, id: number): Outcome {
 }
 
 export function getCustomer({ state }: Turn, id: number): Outcome {
-  const known = live(state.customers.get(id))
-  return known ? show(200, known) : NOT_FOUND
+  const known = state.customers.get(id)
+  if (!known) return NOT_FOUND
+  // A deleted one has lost its name.
+  return known.deleted ? answered(200, { ...shownCustomer(known), name: null }) : show(200, known)
 }

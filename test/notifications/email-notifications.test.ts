@@ -71,7 +71,8 @@ describe('e-mail notifications', () => {
   const user = (email: string, role: 'owner' | 'clerk') =>
     company.run(createUser, { name: 'Pessoa', email, role, password_hash: 'x' })
   const switchedOff = async (reason: 'no_response' | 'gone' | 'requested' = 'no_response') => {
-    const { id } = (await company.post('/webhooks', { url: 'https://erp.example/ganchos', events: ['*'] })).body.data
+    const { id } = (await company.post('/webhooks', { url: 'https://erp.example/ganchos', events: ['basic'] })).body
+      .data
     await company.run(switchOffWebhook, { id, reason })
     return id as number
   }
@@ -185,7 +186,8 @@ describe('e-mail notifications', () => {
   describe('of a failing endpoint', () => {
     const pool = () => api.core.pool
     const registered = async () =>
-      (await company.post('/webhooks', { url: 'https://erp.example/ganchos', events: ['*'] })).body.data.id as number
+      (await company.post('/webhooks', { url: 'https://erp.example/ganchos', events: ['basic'] })).body.data
+        .id as number
     /** Sets health columns as dispatchers store them; `watched_since` is two days ago. */
     const health = async (id: number, columns: string) => {
       const about = [company.id, id]

@@ -106,14 +106,20 @@ describe('panel: integrations', () => {
       expect((await company.get('/webhooks')).body.data).to.deep.equal([])
     })
 
-    it('subscribe to all basic events and to chosen ones, without those that `*` includes [HOOK-77]', async () => {
+    it('subscribe to all events, or to the basic ones and chosen ones, without those included [HOOK-77]', async () => {
       const form = await owner.get(`${HOME}/webhooks/novo`)
-      expect(form.html).to.match(/data-within="\*"[^>]*><input[^>]*value="sale.completed"/)
-      expect(form.html).not.to.match(/data-within="\*"[^>]*><input[^>]*value="order.paid"/)
-      const { status } = await register({ events: ['*', 'sale.completed', 'order.paid'] })
+      expect(form.html).to.match(/data-within="\* basic"[^>]*><input[^>]*value="sale.completed"/)
+      expect(form.html).to.match(/data-within="\*"[^>]*><input[^>]*value="order.paid"/)
+      expect(form.html).to.match(/data-within="\*"[^>]*><input[^>]*value="basic"/)
+      const { status } = await register({ events: ['basic', 'sale.completed', 'order.paid'] })
       expect(status).to.equal(200)
       const [webhook] = (await company.get('/webhooks')).body.data
-      expect(webhook.events).to.have.members(['*', 'order.paid'])
+      expect(webhook.events).to.have.members(['basic', 'order.paid'])
+      await owner.submit(`${HOME}/webhooks/${webhook.id}/editar`, {
+        url: URL,
+        events: ['*', 'basic', 'sale.completed'],
+      })
+      expect((await company.get(`/webhooks/${webhook.id}`)).body.data.events).to.deep.equal(['*'])
       await api.core.pool.query(
         `insert into webhook_health (company_id, webhook_id, failing_since, outage_since) values ($1, $2, now(), now())`,
         [company.id, webhook.id],
@@ -216,7 +222,7 @@ describe('panel: integrations', () => {
 
     it('respond alike for webhooks of another company and missing ones', async () => {
       const other = await api.company({ idsFrom: FOREIGN_IDS })
-      const { id } = (await other.post('/webhooks', { url: URL, events: ['*'] })).body.data
+      const { id } = (await other.post('/webhooks', { url: URL, events: ['basic'] })).body.data
       const mine = await registered()
       for (const path of ['', '/editar', '/excluir', '/trocar-segredo', '/reenviar'])
         expect((await owner.get(`${HOME}/webhooks/${id}${path}`)).status, path).to.equal(404)
@@ -237,7 +243,7 @@ describe('panel: integrations', () => {
   })
 
   it('reports webhooks that were disabled automatically [PANEL-25]', async () => {
-    const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
+    const { id } = (await company.post('/webhooks', { url: URL, events: ['basic'] })).body.data
     await company.run(switchOffWebhook, { id, reason: 'gone' })
     expect(await shown(HOME)).to.include(`o webhook ${URL} foi desligado porque respondeu que não existe mais`)
   })
@@ -261,7 +267,7 @@ describe('panel: integrations', () => {
 
   it('refuses users who are not owners [PANEL-5]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
-    const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
+    const { id } = (await company.post('/webhooks', { url: URL, events: ['basic'] })).body.data
     for (const path of ['', '/chaves/nova', '/chaves/1', `/webhooks/${id}`, '/webhooks/novo', `/webhooks/${id}/editar`])
       expect((await clerk.get(HOME + path)).status, path).to.equal(403)
     const { _csrf = '', _key = '' } = hiddenFields((await clerk.get('/painel/clientes/novo')).html, '/painel/clientes')

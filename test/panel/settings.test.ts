@@ -74,9 +74,10 @@ describe('panel: settings', () => {
     })
   })
 
-  it('preselects the role clerk for invitations, and offers only fees for cards [PANEL-106] [PANEL-113]', async () => {
+  it('preselects the role clerk for invitations, and tells surcharge and rate of the acquirer apart [PANEL-106] [PANEL-113]', async () => {
     expect((await owner.get(`${HOME}/usuarios/novo`)).html).to.match(/<option value="clerk" selected[^>]*>/)
-    expect((await owner.get(`${HOME}/formas-de-pagamento/nova`)).html).not.to.include('créscimo')
+    const { html } = await owner.get(`${HOME}/formas-de-pagamento/nova`)
+    expect(html).to.include('Acréscimo embutido (%)').and.to.include('Taxa da operadora (%)')
   })
 
   it('shows one main action for a user, and dangerous actions separately [PANEL-101]', async () => {

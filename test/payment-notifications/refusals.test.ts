@@ -44,6 +44,7 @@ describe('notification receiver refuses without changes, and stores,', () => {
     ['invalid JSON', '{"type":'],
     ['an empty body', undefined],
     ['control characters', '\u0000'],
+    ['a member twice', '{"type":"payment","live_mode":false,"data":{"id":"1","id":"2"}}'],
   ] as const) {
     it(`${name} [RCV-8]`, async () => refused(await notify(shop, order.id, body), 400, 'malformed_json'))
   }

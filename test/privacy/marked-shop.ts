@@ -97,7 +97,7 @@ export async function openMarkedShop({
 }: Opening): Promise<MarkedShop> {
   const { word, email } = markers
   const company = await api.company()
-  created(await company.post('/webhooks', { url: webhookUrl, events: ['*'] }))
+  created(await company.post('/webhooks', { url: webhookUrl, events: ['basic'] }))
   const counter = await openCounter(company)
 
   // API: a POST with a key, a changed, a deleted and a batch record.

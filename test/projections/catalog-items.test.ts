@@ -49,7 +49,7 @@ describe('catalog items projection', () => {
       updated_at: minute(1),
       deleted_at: null,
       ...lineageOf(1),
-      doc: { ...NO_TAXES, ...fields, created_at: at(1), updated_at: at(1) },
+      doc: { ...NO_TAXES, ...fields, created_at: at(1), updated_at: at(1), deleted_at: null },
     })
   })
 

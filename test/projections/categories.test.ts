@@ -20,7 +20,7 @@ describe('categories projection', () => {
         sort_key: 'bebidas\nbebidas',
         deleted_at: null,
         ...lineageOf(1),
-        doc: { id: 5, external_id: 'b', name: 'Bebidas', created_at: at, updated_at: at },
+        doc: { id: 5, external_id: 'b', name: 'Bebidas', created_at: at, updated_at: at, deleted_at: null },
       })
     }
   })

@@ -31,6 +31,7 @@ describe('customers projection', () => {
         forgetting_due_on: null,
         created_at: '2026-03-10T12:01:00.000-03:00',
         updated_at: '2026-03-10T12:01:00.000-03:00',
+        deleted_at: null,
       },
     })
   })
@@ -55,6 +56,7 @@ describe('customers projection', () => {
     expect(row?.doc).to.include({
       created_at: '2026-03-10T12:01:00.000-03:00',
       updated_at: '2026-03-10T12:02:00.000-03:00',
+      deleted_at: null,
     })
   })
 
@@ -72,7 +74,7 @@ describe('customers projection', () => {
     const told = { phone: '11999990000', email: 'jose@ex.example', notes: 'alérgico', address }
     const scenario = await given(companyRegistered(), customerCreated({ ...created.data, ...told }), deleted)
     const row = (await scenario.rows(byId)).get(byId)
-    expect(row).to.include({ name_key: null, sort_key: '\n', search: '\na', document: null, external_id: 'a' })
+    expect(row).to.include({ name_key: null, sort_key: '\n', search: 'a', document: null, external_id: 'a' })
     const personal = Object.entries(EVENT_TYPES.CustomerCreated.data.shape).filter(
       ([, field]) => field.meta()?.personal,
     )
@@ -93,6 +95,7 @@ describe('customers projection', () => {
       forgetting_due_on: null,
       created_at: '2026-03-10T12:01:00.000-03:00',
       updated_at: '2026-03-10T12:03:00.000-03:00',
+      deleted_at: null,
     })
   })
 })

@@ -52,6 +52,7 @@ describe('projections of erased persons', () => {
       forgetting_due_on: '2031-01-01',
       created_at: AT(1),
       updated_at: AT(3),
+      deleted_at: null,
     })
     const queue = erasureRef('customer/3')
     expect((await waiting.rows(queue)).get(queue)).to.include({ due_on: '2031-01-01', ground: 'holder_request' })

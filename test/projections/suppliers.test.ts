@@ -34,6 +34,7 @@ describe('suppliers projection', () => {
         forgetting_due_on: null,
         created_at: '2026-03-10T12:01:00.000-03:00',
         updated_at: '2026-03-10T12:01:00.000-03:00',
+        deleted_at: null,
       },
     })
     expect(rows.get(customerByExternalId('a'))).to.equal(null)
@@ -46,7 +47,7 @@ describe('suppliers projection', () => {
     expect(rows.get(supplierByName('Moinho Ltda'))).to.equal(null)
     const forgotten = rows.get(supplierByExternalId('a'))
     expect(forgotten).to.include({ id: 3, deleted_at: minute(2) })
-    expect(forgotten?.doc).to.include({ name: '', trade_name: null })
+    expect(forgotten?.doc).to.include({ name: null, trade_name: null })
     const fields = { ...noDetails, external_id: 'a', name: 'Novo', trade_name: null }
     const back = await given(companyRegistered(), created, deleted, event('SupplierRevived', { id: 3, ...fields }))
     const row = (await back.rows(byId)).get(byId)

@@ -68,7 +68,7 @@ export interface TestCompany {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
   /** Creates another key of the company. */
   newKey(scopes: readonly Scope[], expiresAt?: string): Promise<{ id: number; key: string }>
-  paymentType(kind: PaymentKind, fee?: string): Promise<number>
+  paymentType(kind: Exclude<PaymentKind, 'online'>, fee?: string): Promise<number>
   /** Runs a command like another channel, and returns the resulting record. */
   run<I>(command: Command<I>, input: I, origin?: Origin): Promise<Json>
 }

@@ -137,7 +137,7 @@ export const EVERY_EVENT = ledgerOf(
   event('PayableRevived', { id: 4, ...plainAccount, ...noSupplier, external_id: 'a' }),
   event('PayableSettled', { id: 5, ...settlement }),
   webhookRegistered({ id: 1 }),
-  webhookRegistered({ id: 2, events: ['*'] }),
+  webhookRegistered({ id: 2, events: ['basic'] }),
   event('WebhookUpdated', { id: 1, changes: { url: 'https://erp.example/outro' } }),
   event('WebhookSwitchedOff', { id: 1, reason: 'no_response' }),
   event('WebhookEnabled', { id: 1 }),

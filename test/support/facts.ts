@@ -30,6 +30,8 @@ export const paymentTypeCreated = (fields: Partial<DataOf<'PaymentTypeCreated'>>
     kind: 'cash',
     fee_percentage: '0.00',
     due_days: 30,
+    acquirer_rate: null,
+    settles_in_days: null,
     ...fields,
   })
 

@@ -18,7 +18,7 @@ describe('backlog of deliveries', () => {
     const read = () => readBacklog(api.core.pool)
     expect(await read()).to.deep.equal({ pending: 0, oldest_due_seconds: 0 })
     const company = await api.company()
-    const { id } = (await company.post('/webhooks', { url: 'https://erp.example/x', events: ['*'] })).body.data
+    const { id } = (await company.post('/webhooks', { url: 'https://erp.example/x', events: ['basic'] })).body.data
     for (const name of ['Ana', 'Bia']) await company.run(createCustomer, { name, person_type: 'PF' }, 'pdv')
     const due = await read()
     expect(due.pending).to.equal(2)

@@ -51,7 +51,7 @@ export async function startDelivering(
     company,
     receiver,
     errors,
-    async register(events = ['*'], url = receiver.url) {
+    async register(events = ['basic'], url = receiver.url) {
       const { id, secret } = (await company.post('/webhooks', { url, events })).body.data
       return { id, secret, path: `/webhooks/${id}` }
     },

@@ -7,7 +7,13 @@ import { ContractRecordId, NullableText, Timestamp } from './formats.ts'
 /** `{"data": <record>}` */
 export const singleOf = (record: z.ZodType) => z.strictObject({ data: record })
 
-const warningShape = { code: z.enum(WARNING_CODES), field: z.string(), message: z.string() }
+const warningShape = {
+  code: z.enum(WARNING_CODES),
+  field: z.string(),
+  message: z.string(),
+  /** Only present if the warning is about another record. */
+  conflicting_id: ContractRecordId.optional(),
+}
 const ShownWarning = z.strictObject(warningShape).meta({ id: 'Warning' })
 const BatchWarning = z.strictObject({ index: z.int().min(0).max(499), ...warningShape }).meta({ id: 'BatchWarning' })
 

@@ -18,6 +18,7 @@ const Need = z.strictObject({ kind: z.enum(NEEDS), id: ContractRecordId, until: 
 
 /** `details` of the codes that have any. */
 export const DETAILS = {
+  malformed_json: z.strictObject({ reason: z.literal('repeated_member') }).optional(),
   invalid_token: z.strictObject({ reason: z.literal('key_in_query') }).optional(),
   rate_limited: z.strictObject({ reason: z.literal('bytes_used_up') }).optional(),
   insufficient_scope: z.union([
@@ -102,6 +103,7 @@ export function codesOf(route: Route): ProblemCode[] {
   // Even without a lookup: a path that cannot be decoded names no record.
   if (route.path.includes(':')) codes.add('not_found')
   if (route.method !== 'get') for (const code of OF_WRITES) codes.add(code)
+  if ('target' in route && route.target) codes.add('precondition_failed')
   if ('refusals' in route) for (const code of route.refusals ?? []) codes.add(code)
   return PROBLEM_CODES.filter((code) => codes.has(code))
 }

@@ -16,7 +16,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   cursor: 'O `next_cursor` da página anterior. Vale só para a mesma lista com os mesmos filtros.',
   updated_since: 'Só o que mudou desde este momento, inclusive, na ordem das mudanças.',
   since: 'Só o que foi excluído desde este momento, inclusive.',
-  deleted_at: 'Quando foi excluído.',
+  deleted_at: 'Quando foi excluído; nulo enquanto existe.',
   forgotten_at: 'Quando os dados pessoais foram esquecidos: desde então são `null`; ou `null`.',
   forgetting_due_on: 'Dia em que o resto dos dados pessoais será esquecido; `null` se nada espera.',
   ground:
@@ -43,6 +43,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'X-Min-Ledger-Revision':
     'A revisão do livro que a resposta precisa mostrar, no mínimo: a de `X-Ledger-Revision` de uma resposta anterior, ou `0` para qualquer uma. Sem ele, a resposta mostra tudo o que estava registrado quando a chamada chegou.',
   'Last-Event-ID': 'A revisão do último evento recebido: o fluxo continua depois dela.',
+  'If-Match': 'A `ETag` da última leitura do registro: se ele mudou, a resposta é 412 `precondition_failed`.',
+  Location: 'Endereço do registro criado.',
+  strict: 'Com `true`, um GTIN de outro item é recusado (409 `duplicate_resource`) em vez de só avisado.',
+  traceparent: 'O contexto de rastreamento (W3C) que veio na chamada; nulo se não veio.',
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 
@@ -249,7 +253,11 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   cancel_reason: 'Por que foi cancelada.',
   kind: 'Espécie da forma de pagamento.',
   is_cash: 'Se é dinheiro e, portanto, dá troco.',
-  fee_percentage: 'Acréscimo, em percentual.',
+  fee_percentage: 'Acréscimo embutido no valor pago, em percentual.',
+  acquirer_rate: 'O que a operadora retém do valor pago, em percentual; nulo se não se sabe.',
+  settles_in_days: 'Em quantos dias depois da venda a operadora paga; nulo se não se sabe.',
+  acquirer_fee: 'O que a operadora retém deste pagamento; ausente sem operadora.',
+  settles_on: 'Dia em que a operadora paga o resto; ausente se não se sabe.',
   accepts_api: 'Se vale em vendas registradas pela API.',
   reason: 'Motivo.',
   'PaymentType.reason': 'Por que a API não a aceita; presente quando `accepts_api` é `false`.',
@@ -434,7 +442,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
 
   // Webhooks
   url: 'Endereço que recebe as entregas por POST.',
-  events: 'Nomes dos eventos entregues; `*` são todos, também os que ainda virão.',
+  events: 'Nomes dos eventos entregues; `*` são todos, também os que ainda virão, e `basic` os nove básicos.',
   secret: 'Segredo das assinaturas: aparece uma única vez.',
   overlap_hours: 'Horas em que o segredo antigo ainda assina.',
   api_key_id:

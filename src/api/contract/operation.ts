@@ -70,6 +70,8 @@ const replayed = header(
   z.literal('true').optional(),
 )
 
+const location = header('Location', 'Endereço do registro criado.', z.string())
+
 const etag = header('ETag', 'Identifica o conteúdo da resposta, para `If-None-Match`.', z.string())
 
 const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a chamada.', z.int().min(1))
@@ -77,13 +79,14 @@ const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a 
 const challenge = header('WWW-Authenticate', 'Sempre `Bearer`.', z.literal('Bearer'))
 
 /** Headers of a success. A write may be a replay; a GET has an ETag. */
-const successHeaders = (route: Pick<Route, 'method'>) =>
+const successHeaders = (route: Pick<Route, 'method'>, status?: number) =>
   z.object({
     'X-Request-Id': requestId,
     ...rate,
     'X-Ledger-Revision': revision,
     ...(route.method === 'get' ? {} : { 'Idempotent-Replayed': replayed }),
-    ...(route.method === 'get' && !('send' in route) ? { ETag: etag } : {}),
+    ...((route.method === 'get' && !('send' in route)) || (hasTarget(route) && status !== 204) ? { ETag: etag } : {}),
+    ...(status === 201 ? { Location: location } : {}),
   })
 
 /** Headers of an error. */
@@ -147,11 +150,18 @@ function parametersOf(route: Route) {
   return {
     ...(names.length > 0 ? { path: z.object(path) } : {}),
     ...('query' in route && route.query ? { query: route.query as unknown as ObjectSchema } : {}),
-    ...(route.method === 'get' ? {} : { header: z.object({ 'Idempotency-Key': key }) }),
+    ...(route.method === 'get'
+      ? {}
+      : { header: z.object({ 'Idempotency-Key': key, ...(hasTarget(route) ? { 'If-Match': IfMatch } : {}) }) }),
     ...('read' in route ? { header: z.object(READ_HEADERS) } : {}),
     ...('send' in route ? { header: z.object({ 'Last-Event-ID': LastEventId.optional() }) } : {}),
   }
 }
+
+/** The ETag of a GET of the record, or `*`. */
+const IfMatch = z.string().optional()
+
+const hasTarget = (route: object): boolean => 'target' in route && route.target !== undefined
 
 const LastEventId = z.int().min(0)
 
@@ -202,7 +212,7 @@ function successesOf(route: Route): ZodOpenApiResponsesObject {
   const { reply } = route
   const response = (status: number): ZodOpenApiResponseObject => ({
     description: SUCCESSES[status] ?? '',
-    headers: successHeaders(route),
+    headers: successHeaders(route, status),
     ...(reply && status !== 204 ? { content: { [typeOf(route)]: { schema: reply } } } : {}),
   })
   return {

@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi'
-import { BASIC_WEBHOOK_EVENTS, readScopeOf, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
+import { isBasicEvent, readScopeOf, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import type { Channel } from '#ledger/envelope.ts'
 
 /** Summary of each event, and the component of its `data`. */
@@ -61,12 +61,11 @@ export function webhooksOf(schemas: Schemas): NonNullable<oas31.OpenAPIObject['w
 
 function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObject {
   const [summary, component] = EVENTS[name]
-  const isBasic = BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
   return {
     operationId: `on_${name.replace('.', '_')}`,
     tags: ['Webhooks'],
     summary,
-    description: `${isBasic ? 'Incluído em `*`.' : 'Só para quem o pede pelo nome; `*` não o inclui.'} Exige o escopo \`${readScopeOf(name)}\` da chave do endereço.`,
+    description: `${isBasicEvent(name) ? 'Incluído em `*` e em `basic`.' : 'Incluído em `*`; `basic` não o inclui.'} Exige o escopo \`${readScopeOf(name)}\` da chave do endereço.`,
     // Receivers verify the signature instead.
     security: [],
     parameters: headersOf(name),
@@ -74,7 +73,7 @@ function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObjec
       required: true,
       content: {
         'application/json': {
-          schema: bodyOf(name, component, schemas),
+          schema: bodyOf(name, component),
           example: { event: name, occurred_at: INSTANT, origin: 'pdv', data: exampleOf(component, schemas) },
         },
       },
@@ -88,7 +87,7 @@ function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObjec
   }
 }
 
-function bodyOf(name: WebhookEvent, component: string, schemas: Schemas): Schema {
+function bodyOf(name: WebhookEvent, component: string): Schema {
   return {
     type: 'object',
     properties: {
@@ -99,24 +98,10 @@ function bodyOf(name: WebhookEvent, component: string, schemas: Schemas): Schema
         enum: [...ORIGINS],
         description: 'Por onde veio: a API, o ponto de venda, ou o próprio serviço.',
       },
-      data: { ...dataOf(name, component, schemas), description: 'O registro, como era nesse momento.' },
+      data: { $ref: `#/components/schemas/${component}`, description: 'O registro, como era nesse momento.' } as Schema,
     },
     required: ['event', 'occurred_at', 'origin', 'data'],
   }
-}
-
-function dataOf(name: WebhookEvent, component: string, schemas: Schemas): Schema {
-  const record = { $ref: `#/components/schemas/${component}` }
-  if (name !== 'catalog_item.updated') return record as Schema
-  const { properties = {}, required = [] } = schemas[component] as Schema
-  const deleted_at: Schema = { type: 'string', format: 'date-time', description: 'Quando o item foi desativado.' }
-  const deactivated: Schema = {
-    type: 'object',
-    description: 'Um item desativado, como era por último.',
-    properties: { ...properties, deleted_at },
-    required: [...required, 'deleted_at'],
-  }
-  return { anyOf: [record as Schema, deactivated] }
 }
 
 const exampleOf = (component: string, schemas: Schemas): unknown => schemas[component]?.examples?.[0]
@@ -145,6 +130,9 @@ function headersOf(name: WebhookEvent): oas31.ParameterObject[] {
       { type: 'integer', minimum: 0 },
       1205,
     ),
+    header('traceparent', 'Contexto de rastreamento (W3C) da chamada que causou o evento, se veio.', {
+      type: 'string',
+    }),
     header('webhook-id', 'Como `X-Service-Delivery`, segundo Standard Webhooks.', uuid, delivery),
     header('webhook-timestamp', 'Como `X-Service-Timestamp`.', count, 1795259835),
     header(

@@ -22,14 +22,14 @@ import { boundedText, ExternalId } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { withId } from '#http/paths.ts'
 import { QueryId, QueryInstant } from '#http/query-values.ts'
-import type { CategoryObject, ItemObject } from '#projections/catalog.ts'
+import { type CategoryObject, categoryByExternalId, type ItemObject, itemByExternalId } from '#projections/catalog.ts'
 import {
-  getCategory,
+  getAnyCategory,
   getCategoryByExternalId,
   listCategories,
   listDeletedCategories,
 } from '#queries/catalog/categories.ts'
-import { getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
+import { getAnyItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route } from '../route.ts'
@@ -69,6 +69,7 @@ const shownItemExample = {
   stock_updated_at: '2026-11-21T08:17:15.123-03:00',
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:17:15.123-03:00',
+  deleted_at: null,
   category_name: 'Bebidas',
 }
 
@@ -78,6 +79,7 @@ const categoryExample = {
   name: 'Bebidas',
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:17:15.123-03:00',
+  deleted_at: null,
 }
 
 const CatalogItem = z
@@ -108,6 +110,7 @@ const CatalogItem = z
     stock_updated_at: Timestamp.nullable(),
     created_at: Timestamp,
     updated_at: Timestamp,
+    deleted_at: Timestamp.nullable(),
     category_name: NullableText,
   })
   .meta({ id: 'CatalogItem', examples: [shownItemExample] }) satisfies z.ZodType<ItemObject>
@@ -119,6 +122,7 @@ const Category = z
     name: z.string(),
     created_at: Timestamp,
     updated_at: Timestamp,
+    deleted_at: Timestamp.nullable(),
   })
   .meta({ id: 'Category', examples: [categoryExample] }) satisfies z.ZodType<CategoryObject>
 
@@ -129,6 +133,7 @@ const items = recordRoutes({
   all: 'os produtos e serviços',
   names: ['CatalogItem', 'CatalogItems'],
   record: CatalogItem,
+  target: { kind: 'catalog_item', byExternalId: itemByExternalId },
   examples: { whole: itemExample, changes: { price: '19.90', stock_adjustment: '-2' } },
   refusals: {
     create: ['duplicate_resource'],
@@ -148,13 +153,14 @@ const items = recordRoutes({
   },
   list: listItems,
   deleted: listDeletedItems,
-  get: getItem,
+  get: getAnyItem,
   getByExternalId: getItemByExternalId,
   create: { body: CreateItemInput.meta({ id: 'CatalogItemInput' }), command: createItem },
   replace: { item: ReplaceItemInput.meta({ id: 'CatalogItemBatchItem' }), command: replaceItem },
   update: { body: ItemChanges.meta({ id: 'CatalogItemChanges' }), command: updateItem },
   remove: deactivateItem,
   warnings: itemWarnings,
+  canBeStrict: true,
 })
 
 /** Request example of a category. */
@@ -167,6 +173,7 @@ const categories = recordRoutes({
   all: 'as categorias',
   names: ['Category', 'Categories'],
   record: Category,
+  target: { kind: 'category', byExternalId: categoryByExternalId },
   examples: { whole: categoryInput, changes: { name: 'Bebidas frias' } },
   refusals: {
     create: ['duplicate_resource'],
@@ -176,7 +183,7 @@ const categories = recordRoutes({
   filters: { name: boundedText(80).optional(), external_id: ExternalId.optional() },
   list: listCategories,
   deleted: listDeletedCategories,
-  get: getCategory,
+  get: getAnyCategory,
   getByExternalId: getCategoryByExternalId,
   create: { body: CreateCategoryInput.meta({ id: 'CategoryInput' }), command: createCategory },
   replace: { item: ReplaceCategoryInput.meta({ id: 'CategoryBatchItem' }), command: replaceCategory },

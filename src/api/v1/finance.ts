@@ -28,7 +28,12 @@ import { withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { QueryId } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import type { PayableObject, ReceivableObject } from '#projections/finance.ts'
+import {
+  type PayableObject,
+  payableByExternalId,
+  type ReceivableObject,
+  receivableByExternalId,
+} from '#projections/finance.ts'
 import {
   getAccount,
   getAccountByExternalId,
@@ -220,6 +225,7 @@ const receivables = recordRoutes({
   all: 'as contas a receber',
   names: ['Receivable', 'Receivables'],
   record: Receivable,
+  target: { kind: 'receivable', byExternalId: receivableByExternalId },
   examples: examples(receivableExample),
   refusals,
   filters: { ...accountFilters, customer_id: QueryId.optional(), customer_external_id: ExternalId.optional() },
@@ -244,6 +250,7 @@ const payables = recordRoutes({
   all: 'as contas a pagar',
   names: ['Payable', 'Payables'],
   record: Payable,
+  target: { kind: 'payable', byExternalId: payableByExternalId },
   examples: examples(payableExample),
   refusals,
   filters: { ...accountFilters, supplier_id: QueryId.optional(), supplier_external_id: ExternalId.optional() },

@@ -22,11 +22,16 @@ import { bareTaxNumber } from '#domain/tax-number.ts'
 import { boundedText, ExternalId } from '#domain/text.ts'
 import { IE_INDICATORS, PERSON_TYPES } from '#events/persons.ts'
 import { withId } from '#http/paths.ts'
-import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import {
-  getCustomer,
+  type CustomerObject,
+  customerByExternalId,
+  type SupplierObject,
+  supplierByExternalId,
+} from '#projections/people.ts'
+import {
+  getAnyCustomer,
+  getAnySupplier,
   getCustomerByExternalId,
-  getSupplier,
   getSupplierByExternalId,
   listCustomers,
   listDeletedCustomers,
@@ -97,6 +102,7 @@ const personShape = {
   forgetting_due_on: z.iso.date().nullable(),
   created_at: Timestamp,
   updated_at: Timestamp,
+  deleted_at: Timestamp.nullable(),
 }
 
 const shownAt = {
@@ -104,6 +110,7 @@ const shownAt = {
   forgetting_due_on: null,
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:17:15.123-03:00',
+  deleted_at: null,
 }
 
 /** The same persons in answers. */
@@ -167,6 +174,7 @@ const customerRecords = recordRoutes({
   all: 'os clientes',
   names: ['Customer', 'Customers'],
   record: Customer,
+  target: { kind: 'customer', byExternalId: customerByExternalId },
   examples: { whole: customerExample, changes: { phone: '(11) 3333-4444', notes: null } },
   refusals: {
     create: ['duplicate_resource'],
@@ -176,7 +184,7 @@ const customerRecords = recordRoutes({
   filters,
   list: listCustomers,
   deleted: listDeletedCustomers,
-  get: getCustomer,
+  get: getAnyCustomer,
   getByExternalId: getCustomerByExternalId,
   create: { body: CreateCustomerInput.meta({ id: 'CustomerInput' }), command: createCustomer },
   replace: { item: ReplaceCustomerInput.meta({ id: 'CustomerBatchItem' }), command: replaceCustomer },
@@ -191,6 +199,7 @@ const supplierRecords = recordRoutes({
   all: 'os fornecedores',
   names: ['Supplier', 'Suppliers'],
   record: Supplier,
+  target: { kind: 'supplier', byExternalId: supplierByExternalId },
   examples: { whole: supplierExample, changes: { phone: '(11) 3333-5555', notes: null } },
   refusals: {
     create: ['duplicate_resource'],
@@ -200,7 +209,7 @@ const supplierRecords = recordRoutes({
   filters,
   list: listSuppliers,
   deleted: listDeletedSuppliers,
-  get: getSupplier,
+  get: getAnySupplier,
   getByExternalId: getSupplierByExternalId,
   create: { body: CreateSupplierInput.meta({ id: 'SupplierInput' }), command: createSupplier },
   replace: { item: ReplaceSupplierInput.meta({ id: 'SupplierBatchItem' }), command: replaceSupplier },

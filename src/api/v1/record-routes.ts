@@ -14,7 +14,16 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import { toPooledBytes } from '#lib/bytes.ts'
 import type { FoundRecords, Page } from '#queries/records.ts'
 import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/envelopes.ts'
-import { batchRoute, commandRoute, type ReadAnswer, type ReadContext, type Route, readRoute, single } from '../route.ts'
+import {
+  batchRoute,
+  commandRoute,
+  type ReadAnswer,
+  type ReadContext,
+  type Route,
+  type RouteTarget,
+  readRoute,
+  single,
+} from '../route.ts'
 
 const DEFAULT_LIMIT = 50
 /** Maximum page size (LIST-2). A larger limit is refused instead of clamped, so that clients do not miss records. */
@@ -172,6 +181,8 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   /** A record in answers. */
   readonly record: z.ZodType
   /** Example bodies for the contract: a whole record with its external id, and changes. */
+  /** For If-Match. */
+  readonly target: Required<RouteTarget>
   readonly examples: { readonly whole: { readonly external_id: string }; readonly changes: object }
   /** Error codes of each command, beyond those that follow from the route's shape. */
   readonly refusals: {
@@ -188,7 +199,24 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly remove: Command<{ id: number }>
   /** Warnings for a body, or for an item of a batch. */
   warnings?(body: C | R | P): Warning[]
+  /** `strict=true` refuses what the commands would warn of. */
+  readonly canBeStrict?: true
 }
+
+/** Parameter of writes whose commands warn of other records. */
+const STRICT = z.strictObject({
+  strict: z
+    .enum(['true', 'false'], 'deve ser true ou false')
+    .meta({ description: 'Com `true`, o que seria um aviso sobre outro registro é uma recusa (409).' })
+    .optional(),
+})
+
+/** Query and use of `strict` in the routes of a resource. */
+const strictness = ({ canBeStrict }: { readonly canBeStrict?: true }) => ({
+  ...(canBeStrict && { query: STRICT }),
+  withStrict: <I extends object | null>(input: I, query: unknown): I =>
+    input && (query as z.infer<typeof STRICT>).strict === 'true' ? { ...input, strict: true } : input,
+})
 
 /** Routes of a resource; fixed paths precede those with an id. */
 export function recordRoutes<F extends z.ZodRawShape, C extends { external_id?: string | null }, R, P extends object>(
@@ -245,6 +273,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
   resource: RecordResource<F, C, R, P>,
 ): Route[] {
   const { path, area, one, names, record, create, replace, refusals, warnings } = resource
+  const { withStrict, ...query } = strictness(resource)
   const reply = warnings ? warnedOf(record) : singleOf(record)
   const [name, many] = names
   const scope = `${area}:write` as const
@@ -259,11 +288,12 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       operation: `create${name}`,
       summary: `Cria ${one}`,
       ...create,
+      ...query,
       example: whole,
       reply,
       warnings,
       refusals: refusals.create,
-      input: (_params, body) => body,
+      input: (_params, body, _dependencies, query) => withStrict(body as C & object, query),
     }),
     batchRoute({
       path: `${path}/batch`,
@@ -275,6 +305,8 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       example: { items: [whole] },
       reply: batchResultOf(record, refusals.replace ?? [], warnings !== undefined),
       batch: replace.command,
+      ...query,
+      withQuery: (item, query) => withStrict(item as R & object, query),
       warnings,
     }),
     commandRoute({
@@ -289,14 +321,18 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       reply,
       warnings,
       command: replace.command,
+      target: resource.target,
+      ...query,
       refusals: refusals.replace,
-      input: (params, body) => atExternalId(params.external_id ?? '', body) as R,
+      input: (params, body, _dependencies, query) =>
+        withStrict(atExternalId(params.external_id ?? '', body), query) as R,
     }),
   ]
 }
 
 function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: RecordResource<F, C, R, P>): Route[] {
   const { area, one, names, record, update, refusals, examples, warnings } = resource
+  const { withStrict, ...query } = strictness(resource)
   const [name] = names
   const path = `${resource.path}/:id`
   const scope = `${area}:write` as const
@@ -310,10 +346,12 @@ function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: R
       description: 'Campos ausentes ficam como estão; `null` limpa os opcionais.',
       ...update,
       example: examples.changes,
+      target: { kind: resource.target.kind },
       reply: warnings ? warnedOf(record) : singleOf(record),
       warnings,
       refusals: refusals.update,
-      input: (params, changes) => withId(params, { changes }),
+      ...query,
+      input: (params, changes, _dependencies, query) => withStrict(withId(params, { changes }), query),
     }),
     commandRoute({
       method: 'delete',
@@ -322,6 +360,7 @@ function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: R
       operation: `delete${name}`,
       summary: `Exclui ${one}`,
       command: resource.remove,
+      target: { kind: resource.target.kind },
       refusals: refusals.remove,
       input: (params) => withId(params, {}),
     }),

@@ -17,6 +17,7 @@ const callExample = {
   code: 'payment_mismatch',
   duration_ms: 12,
   replayed: false,
+  traceparent: null,
 }
 
 const callShape = {
@@ -30,6 +31,7 @@ const callShape = {
   code: NullableText,
   duration_ms: z.int().min(0),
   replayed: z.boolean(),
+  traceparent: NullableText,
 }
 
 /** A logged API request (queries/requests.ts). */

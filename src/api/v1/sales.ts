@@ -1,4 +1,10 @@
 import { z } from 'zod'
+import {
+  CreatePaymentTypeInput,
+  createPaymentType,
+  PaymentTypeChanges,
+  updatePaymentType,
+} from '#commands/payment-types.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { FiscalDocumentBody, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
@@ -12,7 +18,7 @@ import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
-import { listPaymentTypes } from '#queries/payment-types.ts'
+import { getPaymentType, listPaymentTypes } from '#queries/payment-types.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
@@ -110,7 +116,12 @@ const paymentTypeExample = {
   fee_percentage: '0.00',
   accepts_api: true,
   due_days: 30,
+  acquirer_rate: null,
+  settles_in_days: null,
 }
+
+/** Request example of a payment type. */
+const cardExample = { name: 'Crédito Visa', kind: 'card', acquirer_rate: '3.55', settles_in_days: 30 }
 
 /** Customer or supplier with the name at the time of the record. */
 const Party = z
@@ -158,6 +169,9 @@ const SalePayment = z
     net: Amount,
     card: SaleCard.optional(),
     end_to_end_id: z.string().optional(),
+    /** Only of payment types with terms of an acquirer. */
+    acquirer_fee: Amount.optional(),
+    settles_on: CalendarDate.optional(),
   })
   .meta({ id: 'SalePayment' })
 
@@ -228,6 +242,8 @@ const PaymentType = z
     accepts_api: z.boolean(),
     reason: z.string().optional(),
     due_days: z.int().min(0),
+    acquirer_rate: Amount.nullable(),
+    settles_in_days: z.int().min(0).nullable(),
   })
   .meta({ id: 'PaymentType', examples: [paymentTypeExample] }) satisfies z.ZodType<PaymentTypeObject>
 
@@ -264,6 +280,46 @@ export const saleRoutes: readonly Route[] = [
       const { data, revision } = await listPaymentTypes(pool, caller.companyId)
       return { body: `{"data":[${data}]}`, revision }
     },
+  }),
+  getRoute({
+    path: '/sales/payment-types/:id',
+    scope: 'sales:read',
+    operation: 'getPaymentType',
+    summary: 'Mostra uma forma de pagamento',
+    record: PaymentType,
+    get: getPaymentType,
+    fromReplica: true,
+  }),
+  commandRoute({
+    method: 'post',
+    path: '/sales/payment-types',
+    scope: 'sales:write',
+    operation: 'createPaymentType',
+    summary: 'Cria uma forma de pagamento',
+    description:
+      '`fee_percentage` é um acréscimo embutido no valor pago; `acquirer_rate` é o que a operadora retém dele, e `settles_in_days` em quantos dias ela paga o resto.',
+    body: CreatePaymentTypeInput.meta({ id: 'PaymentTypeInput' }),
+    example: cardExample,
+    reply: singleOf(PaymentType),
+    refusals: ['duplicate_resource'],
+    command: createPaymentType,
+    input: (_params, body) => body,
+  }),
+  commandRoute({
+    method: 'patch',
+    path: '/sales/payment-types/:id',
+    scope: 'sales:write',
+    operation: 'updatePaymentType',
+    summary: 'Altera uma forma de pagamento',
+    description:
+      'Vale para os pagamentos a partir de agora. Campos ausentes ficam como estão; `null` desfaz os opcionais.',
+    body: PaymentTypeChanges.meta({ id: 'PaymentTypeChanges' }),
+    example: { acquirer_rate: '3.20', settles_in_days: 14 },
+    reply: singleOf(PaymentType),
+    refusals: ['duplicate_resource'],
+    command: updatePaymentType,
+    target: { kind: 'payment_type' },
+    input: (params, changes) => withId(params, changes),
   }),
   getByExternalRoute({
     path: '/sales/by-external/:external_id',
@@ -329,6 +385,7 @@ export const saleRoutes: readonly Route[] = [
     reply: singleOf(Sale),
     refusals: ['fiscal_document_issued', 'duplicate_resource'],
     command: recordFiscalDocument,
+    target: { kind: 'sale' },
     input: (params, { protocol = null, authorized_at = null, xml_sha256 = null, xml_url = null, ...document }) =>
       withId(params, { ...document, protocol, authorized_at, xml_sha256, xml_url }),
   }),

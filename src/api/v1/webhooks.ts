@@ -13,7 +13,7 @@ import {
   WebhookFields,
 } from '#commands/webhooks.ts'
 import { invalid } from '#domain/refusal.ts'
-import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { WEBHOOK_EVENT_GROUPS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { getHealth } from '#queries/webhook-health.ts'
 import { getWebhook, listWebhooks } from '#queries/webhooks.ts'
@@ -41,7 +41,7 @@ const webhookExample = {
 const webhookShape = {
   id: ContractRecordId,
   url: z.string(),
-  events: z.array(z.enum([...WEBHOOK_EVENTS, '*'])),
+  events: z.array(z.enum([...WEBHOOK_EVENTS, ...WEBHOOK_EVENT_GROUPS])),
   description: NullableText,
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -137,7 +137,7 @@ export const webhookRoutes: readonly Route[] = [
     scope,
     operation: 'registerWebhook',
     summary: 'Registra um endereço de webhook',
-    description: `O \`secret\`, com o qual as entregas são assinadas, aparece somente nesta resposta. No máximo ${MAX_WEBHOOKS} endereços por empresa. O endereço pertence à chave que o registra e só recebe eventos cujo escopo de leitura ela tem: \`*\` são todos os básicos que ela pode ler.`,
+    description: `O \`secret\`, com o qual as entregas são assinadas, aparece somente nesta resposta. No máximo ${MAX_WEBHOOKS} endereços por empresa. O endereço pertence à chave que o registra e só recebe eventos cujo escopo de leitura ela tem: \`*\` são todos os que ela pode ler, \`basic\` os básicos entre eles.`,
     body: WebhookFields,
     example: { url, events, description },
     reply: singleOf(WebhookWithSecret),
@@ -176,6 +176,7 @@ export const webhookRoutes: readonly Route[] = [
     example: { events: ['*'] },
     reply: singleOf(Webhook),
     command: updateWebhook,
+    target: { kind: 'webhook' },
     input: (params, body, dependencies) => checkUrl(body.url, dependencies) ?? withId(params, body),
   }),
   commandRoute({
@@ -185,6 +186,7 @@ export const webhookRoutes: readonly Route[] = [
     operation: 'deleteWebhook',
     summary: 'Exclui um endereço de webhook',
     command: deleteWebhook,
+    target: { kind: 'webhook' },
     input: (params) => withId(params, {}),
   }),
   commandRoute({

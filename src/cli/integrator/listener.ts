@@ -23,7 +23,7 @@ export interface ListenerRun extends EventStreamOptions {
   readonly forwardTo: string
   /** `whsec_…` */
   readonly secret: string
-  /** Names of outbound events, `*` for the basic ones; null for all. */
+  /** Names of outbound events, `basic` for the basic ones; null for all. */
   readonly events: readonly string[] | null
   readonly sender: Sender
   readonly onTried: (tried: ListenerAttempt) => void

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { networkOf } from '#access/minute-limit.ts'
-import { JsonLimitExceeded, type JsonLimits, parseBoundedJson } from '#lib/bounded-json.ts'
+import { JsonLimitExceeded, type JsonLimits, parseBoundedJson, RepeatedMember } from '#lib/bounded-json.ts'
 import type { MemoryBudget, MemoryUse } from '#lib/memory-budget.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { isJsonType } from '../content-type.ts'
-import { Problem } from '../problems.ts'
+import { Problem, problemOfReason } from '../problems.ts'
 import { shareOf } from '../share-of.ts'
 
 /** Memory budget that holds the body of a request until its answer, under the key of its sender. */
@@ -96,6 +96,7 @@ async function parseBytes(bytes: Buffer, response: Response): Promise<unknown> {
   } catch (error) {
     if (error instanceof JsonLimitExceeded)
       throw new Problem('validation_failed', { fields: { body: [BEYOND[error.limit]] }, unknown_fields: [] })
+    if (error instanceof RepeatedMember) throw problemOfReason('repeated_member')
     throw error instanceof SyntaxError ? new Problem('malformed_json') : error
   }
 }

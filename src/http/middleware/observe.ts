@@ -13,6 +13,16 @@ export function requestId(newId: () => string): RequestHandler {
   }
 }
 
+/** Version, trace id, parent id and flags of a W3C trace context; later versions may append more. */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
+
+/** Notes the trace context of a request, which is logged and passed on to its webhooks. A malformed one is ignored. */
+export const traced: RequestHandler = (request, response, next) => {
+  const [, trace, parent, flags] = TRACEPARENT.exec(request.headers.traceparent?.toString() ?? '') ?? []
+  if (trace !== undefined) response.locals.traceparent = `00-${trace}-${parent}-${flags}`
+  next()
+}
+
 /** Notes the pattern of the matched route for metrics, never the path. */
 export function routed(pattern: string): RequestHandler {
   return (_request, response, next) => {

@@ -23,7 +23,7 @@ const OPERATOR_RETRY_AFTER_SECONDS = '60'
 /** Sends a problem in the error shape of the addressed interface. */
 export type AnswerProblem = (response: Response, problem: Problem) => void
 
-export type LogError = (message: string, error: unknown, requestId: string) => void
+export type LogError = (message: string, error: unknown, requestId: string, traceparent?: string) => void
 
 /**
  * Converts an error to an answer, by default in the shape of API v1. Of an unexpected error the client sees only the
@@ -39,7 +39,12 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
       problem.code === 'internal_error' ||
       [ProviderMisconfigured, SealsUnwritable, CannotOpen].some((expected) => error instanceof expected)
     )
-      log(`${request.method} ${routeOf(response, request.originalUrl)} failed`, error, response.locals.requestId)
+      log(
+        `${request.method} ${routeOf(response, request.originalUrl)} failed`,
+        error,
+        response.locals.requestId,
+        response.locals.traceparent,
+      )
     if (response.headersSent) {
       response.destroy()
       return

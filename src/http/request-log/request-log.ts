@@ -21,6 +21,8 @@ export interface LoggedRequest {
   readonly code: string | null
   readonly duration_ms: number
   readonly replayed: boolean
+  /** W3C trace context that the client sent. */
+  readonly traceparent: string | null
   /** JSON text, for failed requests. */
   readonly body: string | null
   readonly details: string | null
@@ -113,8 +115,10 @@ export function createRequestLog({
 /** Size of a row without its texts. */
 const ROW_BYTES = 120
 
-const bytesOf = ({ path, query, body, details }: LoggedRequest): number =>
-  ROW_BYTES + path.length + [query, body, details].reduce((sum, text) => sum + (text ? Buffer.byteLength(text) : 0), 0)
+const bytesOf = ({ path, query, body, details, traceparent }: LoggedRequest): number =>
+  ROW_BYTES +
+  path.length +
+  [query, body, details, traceparent].reduce((sum, text) => sum + (text ? Buffer.byteLength(text) : 0), 0)
 
 /** Returns the number of written rows; companies that migrate, or exceed twice their bound, are skipped. */
 async function writeCalls(
@@ -139,6 +143,7 @@ async function writeCalls(
       calls.map(({ body }) => body),
       calls.map(({ details }) => details),
       calls.map(bytesOf),
+      calls.map(({ traceparent }) => traceparent),
       2 * ofCompany.calls,
       2 * ofCompany.bytes,
     ],
@@ -152,16 +157,16 @@ const WRITE_CALLS = {
   text: `
 with clock as materialized (select set_config('synchronous_commit', 'off', true)), given as (
   select g.* from unnest($1::bigint[], $2::uuid[], $3::float8[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::text[],
-    $10::integer[], $11::bool[], $12::text[], $13::text[], $14::integer[])
-    as g(company_id, id, at_ms, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes) cross join clock
+    $10::integer[], $11::bool[], $12::text[], $13::text[], $14::integer[], $15::text[])
+    as g(company_id, id, at_ms, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent) cross join clock
 ), counted as (
   select company_id, count(*) as calls, sum(bytes) as bytes from given group by company_id
 ), writable as (
   select n.* from counted n left join call_counts c on c.company_id = n.company_id
-  where coalesce(c.calls < $15 and c.bytes < $16, true) and ${acceptsWrites('n.company_id')}
+  where coalesce(c.calls < $16 and c.bytes < $17, true) and ${acceptsWrites('n.company_id')}
 ), added as (
-  insert into calls (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes)
-  select company_id, id, to_timestamp(at_ms / 1000), api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, given.bytes
+  insert into calls (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent)
+  select company_id, id, to_timestamp(at_ms / 1000), api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, given.bytes, traceparent
   from given where company_id in (select company_id from writable) order by company_id, id
 ), kept as (
   insert into call_counts as c (company_id, calls, bytes) select company_id, calls, bytes from writable order by company_id

@@ -12,6 +12,8 @@ export interface AnswerText {
   readonly outcome: AnswerOutcome
   /** JSON text of the record, or the text composed for many commands; '' if there is nothing to show. */
   readonly json: string
+  /** JSON text of the command's remarks; absent or null without any. */
+  readonly meta?: string | null
 }
 
 export interface Answer extends AnswerText {
@@ -26,7 +28,7 @@ export interface Answer extends AnswerText {
 }
 
 export const createAnswer = (
-  { outcome, json }: AnswerText,
+  { outcome, json, meta = null }: AnswerText,
   {
     revision,
     results = [],
@@ -35,6 +37,7 @@ export const createAnswer = (
 ): Answer => ({
   outcome,
   json,
+  meta,
   get record() {
     return json === '' ? null : JSON.parse(json)
   },

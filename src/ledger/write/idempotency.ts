@@ -25,6 +25,7 @@ interface StoredAnswer {
   request_hash: string
   outcome: AnswerOutcome
   body: string
+  meta: string | null
   created_at: string
 }
 
@@ -36,6 +37,7 @@ export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
     request_hash: 'text',
     outcome: 'text',
     body: 'text',
+    meta: 'text',
     created_at: 'timestamptz',
   },
   keys: { pk: ['company_id', 'key'] },
@@ -69,7 +71,7 @@ export async function lookUpReplay(
   if (!idempotency) return null
   const { rows } = await pool.query<AnswerRow>({
     name: 'find_answer',
-    text: `select a.outcome, a.body, a.request_hash, a.created_at, l.revision, now() as now
+    text: `select a.outcome, a.body, a.meta, a.request_hash, a.created_at, l.revision, now() as now
            from idempotent_answers a join ledgers l on l.company_id = a.company_id
            where a.company_id = $1 and a.key = $2 for share of a`,
     values: [companyId, idempotency.key],
@@ -85,17 +87,17 @@ interface AnswerRow extends Omit<StoredAnswer, 'company_id' | 'key'> {
 
 /** An answer past its retention counts as absent, even before the purge deletes it. */
 function replayOf(found: AnswerRow, { requestHash }: Idempotency): Answer | Refusal | null {
-  const { outcome, body: json, revision } = found
+  const { outcome, body: json, meta, revision } = found
   if (Date.parse(found.now) - Date.parse(found.created_at) >= ANSWER_RETENTION_MS) return null
   return found.request_hash === requestHash
-    ? createAnswer({ outcome, json }, { revision, replayed: true })
+    ? createAnswer({ outcome, json, meta }, { revision, replayed: true })
     : refuse('idempotency_key_reuse')
 }
 
 export function storeAnswer(
   rows: Changes,
   { key, requestHash }: Idempotency,
-  { outcome, json }: AnswerText,
+  { outcome, json, meta = null }: AnswerText,
   { companyId, lastRecordedAt }: Pick<OpenLedger, 'companyId' | 'lastRecordedAt'>,
 ): void {
   rows.put(idempotentAnswers, {
@@ -104,6 +106,7 @@ export function storeAnswer(
     request_hash: requestHash,
     outcome,
     body: json,
+    meta,
     created_at: lastRecordedAt,
   })
 }

@@ -5,7 +5,7 @@ import type { Request } from './unit-of-work.ts'
 import type { Writer } from './writer.ts'
 
 /** Company, channel, actor and request id of an action; all of them are recorded in the events. */
-export type Actor = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId' | 'guard'>
+export type Actor = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId' | 'guard' | 'traceparent'>
 
 /** A program, through the integration API. */
 export const asApiKey = (
@@ -29,7 +29,7 @@ export const asSystem = (companyId: number, requestId: string | null = null): Ac
 })
 
 /** How a request is answered, and its weight in the queue. */
-type Answering = Pick<Request, 'outcome' | 'compose' | 'withoutRecords' | 'idempotency' | 'weight'>
+type Answering = Pick<Request, 'outcome' | 'compose' | 'withoutRecords' | 'idempotency' | 'weight' | 'precondition'>
 
 /** Runs commands as one request. @throws Unavailable if the outcome cannot be guaranteed. */
 export const runCommands = (

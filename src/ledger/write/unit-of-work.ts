@@ -34,6 +34,15 @@ export interface Guard {
   holds(rows: Rows, now: string): boolean
 }
 
+/** Condition on the present state of a record, for example that it has the ETag which its writer has read. */
+export interface Precondition {
+  readonly needs: readonly AnyRef[]
+  /** Subject of the record, as `customer/9`; null if there is none. */
+  subjectOf(rows: Rows): string | null
+  /** `record` is its JSON text; '' if it does not exist. */
+  holds(record: string): boolean
+}
+
 /** Input of the writer: one command, or the commands of a batch or upload, of one company. */
 export interface Request {
   readonly companyId: number
@@ -44,6 +53,9 @@ export interface Request {
   readonly actor: string | null
   readonly requestId: string | null
   readonly guard?: Guard | undefined
+  /** W3C trace context of the request, passed on to the webhooks that it causes. */
+  readonly traceparent?: string | undefined
+  readonly precondition?: Precondition | undefined
   readonly idempotency?: Idempotency | undefined
   /** Outcome of the whole request, if it is not the outcome of its command. */
   readonly outcome?: OutcomeKind | undefined
@@ -96,6 +108,7 @@ export function needsOf(model: ReadModel, { request, needs }: Needing): AnyRef[]
     ...model.base,
     ...answerRefs(request.idempotency),
     ...(request.guard?.needs ?? []),
+    ...(request.precondition?.needs ?? []),
     ...needs,
     ...keyRefsOf(model, needs),
   ]
@@ -136,6 +149,8 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const { aheadUntil } = ledger
   if (aheadUntil !== null && !correctsClock(request))
     return { answer: new LedgerAhead(request.companyId, aheadUntil), eventIds: [], fromRevision, privateRows: [] }
+  if (request.precondition && !(await isMet(request.precondition, ledger, deciding)))
+    return { answer: refuse('precondition_failed'), eventIds: [], fromRevision, privateRows: [] }
   const results: CommandResult[] = []
   const eventIds: string[] = []
   const privateRows: PrivateRow[] = []
@@ -152,6 +167,13 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   return { answer, eventIds, fromRevision, privateRows }
 }
 
+/** Under the lock of the ledger: of two writers that have read the same state, one is refused. */
+async function isMet(precondition: Precondition, ledger: OpenLedger, deciding: Deciding): Promise<boolean> {
+  const { companyId, lastRecordedAt: now } = ledger
+  const subject = precondition.subjectOf(deciding.set.of(companyId))
+  return precondition.holds(subject === null ? '' : await render(subject, { companyId, now }, deciding))
+}
+
 const correctsClock = ({ invocations }: Request): boolean =>
   invocations.length === 1 && invocations[0]?.command.correctsClock === true
 
@@ -160,7 +182,9 @@ function answerOf(request: Request, results: readonly CommandResult[], revision:
   const [result] = results
   if (!result || results.length !== 1) throw new Error('a request without compose has one command')
   if (isRefusal(result)) return result
-  return createAnswer({ outcome: request.outcome ?? result.outcome, json: result.json }, { revision, results })
+  const { json, remarks } = result
+  const meta = remarks === undefined ? null : JSON.stringify(remarks)
+  return createAnswer({ outcome: request.outcome ?? result.outcome, json, meta }, { revision, results })
 }
 
 async function runCommand(
@@ -210,7 +234,7 @@ async function runCommand(
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
     project(deciding.model, rows, event)
     ledger.finishing.push(...erasuresOf(deciding.model, request.companyId, event))
-    await reactTo(event, events[position + 1] ?? null, ledger, deciding)
+    await reactTo(event, events[position + 1] ?? null, ledger, { ...deciding, traceparent: request.traceparent })
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)
   if (sealed.length > 0) ledger.commands.push(sealed.map(({ stored }) => stored))

@@ -38,7 +38,7 @@ export interface Kind {
 export interface Option {
   readonly value: string
   readonly label: string
-  /** An option that includes this one: while it is ticked, this one is hidden. */
+  /** Options that include this one, separated by blanks: while one of them is ticked, this one is hidden. */
   readonly within?: string
 }
 

@@ -41,16 +41,26 @@ const FIELDS: Fields = {
     hint: 'Crediário, crédito de troca, promoção e cashback só o ponto de venda usa.',
   },
   fee_percentage: {
-    label: 'Taxa (%)',
+    label: 'Acréscimo embutido (%)',
     kind: percentInput,
     isRequired: true,
-    hint: 'O que a operadora cobra, e que já vem dentro do valor pago.',
+    hint: 'O que a loja cobra a mais nesta forma e que já vem dentro do valor pago.',
   },
   due_days: {
     label: 'Prazo (dias)',
     kind: integerInput,
     isRequired: true,
     hint: 'Só para o crediário: quando vence a conta a receber.',
+  },
+  acquirer_rate: {
+    label: 'Taxa da operadora (%)',
+    kind: percentInput,
+    hint: 'O que a operadora da maquininha desconta do valor pago. Em branco se não há.',
+  },
+  settles_in_days: {
+    label: 'A operadora paga em (dias)',
+    kind: integerInput,
+    hint: 'Quantos dias depois da venda o dinheiro cai na conta da loja. Em branco se não há.',
   },
 }
 
@@ -107,7 +117,23 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
       columns={[
         { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PAYMENT_TYPES_PATH}/${id}`)}>{name}</a> },
         { head: 'Tipo', cell: ({ kind }) => PAYMENT_KIND_NAMES[kind] },
-        { head: 'Taxa', cell: ({ fee_percentage }) => formatPercentage(fee_percentage), isNumber: true },
+        {
+          head: 'Acréscimo embutido',
+          cell: ({ fee_percentage }) => formatPercentage(fee_percentage),
+          isNumber: true,
+          isExtra: true,
+        },
+        {
+          head: 'Taxa da operadora',
+          cell: ({ acquirer_rate }) => acquirer_rate && formatPercentage(acquirer_rate),
+          isNumber: true,
+        },
+        {
+          head: 'Recebe em',
+          cell: ({ settles_in_days: days }) => days !== null && (days === 1 ? '1 dia' : `${days} dias`),
+          isNumber: true,
+          isExtra: true,
+        },
         {
           head: 'Prazo',
           cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : null),

@@ -118,6 +118,8 @@ create table ops.idempotent_answers (
   request_hash text not null,
   outcome text not null,
   body text not null,
+  -- JSON of warnings beside the record; null without any.
+  meta text,
   created_at timestamptz not null,
   primary key (company_id, key)
 );

@@ -81,6 +81,8 @@ create table ops.calls (
   -- Of a refused call: JSON texts of what was sent, without persons and secrets, and of the error's details.
   body text,
   details text,
+  -- W3C trace context that the client sent.
+  traceparent text,
   -- What it counts for in call_counts.
   bytes integer not null,
   primary key (company_id, id)

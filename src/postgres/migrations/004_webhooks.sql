@@ -30,6 +30,8 @@ create table ops.webhook_messages (
   event text not null,
   -- Who caused the event: `api_key/7`, `user/3`.
   actor text,
+  -- W3C trace context of the request that caused the event.
+  traceparent text,
   body text not null,
   created_at timestamptz not null,
   primary key (company_id, id)

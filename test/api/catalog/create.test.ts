@@ -23,6 +23,7 @@ const FIELDS = [
   'stock_updated_at',
   'created_at',
   'updated_at',
+  'deleted_at',
 ]
 
 describe('catalog items: POST', () => {

@@ -6,10 +6,10 @@ describe('catalog items', () => {
   const { company, post, create, put, patch, remove, category, revision, sell } = useCatalog()
 
   describe('DELETE', () => {
-    it('responds 204; then the item is 404, not in lists, cannot be sold, and its barcode is available [REC-6]', async () => {
+    it('responds 204; then the item is not in lists, cannot be sold, and its barcode is available [REC-6]', async () => {
       const { id } = await create({ ...coffee, barcode: '1', stock: '5', external_id: 'a' })
       expect((await remove(id)).status).to.equal(204)
-      expectProblem(await company.get(`/catalog/items/${id}`), 404, 'not_found')
+      expect((await company.get(`/catalog/items/${id}`)).body.data.deleted_at).to.be.a('string')
       expectProblem(await patch(id, { price: '1.00' }), 404, 'not_found')
       expectProblem(await remove(id), 404, 'not_found')
       expect(idsIn(await company.get('/catalog/items'))).to.deep.equal([])

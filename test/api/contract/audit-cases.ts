@@ -16,7 +16,7 @@ const sale = ({ cash }: World) => ({
   payments: [{ payment_type_id: cash, amount: '10.00' }],
 })
 
-const webhook = { url: 'https://erp.example/historia', events: ['*'] }
+const webhook = { url: 'https://erp.example/historia', events: ['basic'] }
 
 /** One endpoint at a time, because their number per company is limited. */
 async function registered({ company }: World) {

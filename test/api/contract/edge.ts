@@ -59,6 +59,7 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
   request_timeout: ({ hurried }, { operation, call }) =>
     exchange(hurried.url, `${operation.method} /api/v1${pathOf(operation, call)} HTTP/1.1\r\nHost: x\r\n`),
   malformed_json: (world, target) => sendCall(world, target, { body: '{"name":' }),
+  precondition_failed: (world, target) => sendCall(world, target, { headers: { 'if-match': '"older"' } }),
   payload_too_large: (world, target) => sendCall(world, target, { body: `"${'x'.repeat(MAX_BODY_BYTES)}"` }),
   unsupported_media_type: (world, target) =>
     sendCall(world, target, { body: target.call.body ?? {}, headers: { 'content-type': 'text/plain' } }),

@@ -14,6 +14,9 @@ const adHoc = (world: World, paid = '10.00') => ({
 
 const sold = (world: World) => world.create('/sales', { ...adHoc(world), external_id: world.unique('pedido') })
 
+const paymentType = (world: World) =>
+  world.create('/sales/payment-types', { name: world.unique('Vale'), kind: 'other' })
+
 /** Sale with customer, tracked item and all optional fields. */
 const whole: Case = async (world) => {
   const external_id = world.unique('cliente')
@@ -53,6 +56,30 @@ export const saleCases: Cases = {
       await world.company.paymentType('cashback')
       return {}
     },
+  },
+  getPaymentType: { 200: async (world) => ({ params: { id: world.card } }) },
+  createPaymentType: {
+    201: async (world) => ({
+      body: {
+        name: world.unique('Crédito'),
+        kind: 'card',
+        fee_percentage: '1.5',
+        due_days: 10,
+        acquirer_rate: '3.55',
+        settles_in_days: 30,
+      },
+    }),
+    duplicate_resource: async (world) => ({ body: { name: (await paymentType(world)).name, kind: 'pix' } }),
+  },
+  updatePaymentType: {
+    200: async (world) => ({
+      params: { id: (await paymentType(world)).id },
+      body: { acquirer_rate: '1.99', settles_in_days: null },
+    }),
+    duplicate_resource: async (world) => ({
+      params: { id: (await paymentType(world)).id },
+      body: { name: (await paymentType(world)).name },
+    }),
   },
   getSale: { 200: async (world) => ({ params: { id: (await sold(world)).id } }) },
   getSaleReceipt: { 200: async (world) => ({ params: { id: (await sold(world)).id } }) },

@@ -67,7 +67,7 @@ export const webhookCases: Cases = {
     },
   },
   getWebhook: { 200: about() },
-  updateWebhook: { 200: about({ events: ['*'], description: null }) },
+  updateWebhook: { 200: about({ events: ['basic'], description: null }) },
   deleteWebhook: { 204: about() },
   enableWebhook: { 200: off },
   disableWebhook: { 200: about() },

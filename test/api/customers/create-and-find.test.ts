@@ -19,6 +19,7 @@ const FIELDS = [
   'forgetting_due_on',
   'created_at',
   'updated_at',
+  'deleted_at',
 ]
 
 describe('customers', () => {
@@ -55,6 +56,7 @@ describe('customers', () => {
         ie_indicator: null,
         forgotten_at: null,
         forgetting_due_on: null,
+        deleted_at: null,
       })
       expectInvalid(await company.post('/customers', {}), ['name'])
       expectInvalid(await company.post('/customers', { name: null }), ['name'])

@@ -29,6 +29,7 @@ describe('customers: PUT by-external', () => {
       forgotten_at: null,
       forgetting_due_on: null,
       created_at,
+      deleted_at: null,
     })
     expect((await company.get(`/customers/${id}`)).text).to.equal(replaced.text)
   })
@@ -104,7 +105,7 @@ describe('customers: PUT by-external', () => {
       field: 'name',
       conflicting_id: taker.id,
     })
-    expectProblem(await company.get(`/customers/${id}`), 404, 'not_found')
+    expect((await company.get(`/customers/${id}`)).body.data.deleted_at).to.be.a('string')
     expect(idsIn(await company.get('/customers/deleted'))).to.deep.equal([id])
   })
 })

@@ -34,6 +34,21 @@ describe('errors of API v1: body', () => {
     }
   })
 
+  it('with a member twice is 400 malformed_json, at every depth [HTTP-44]', async () => {
+    const before = await customers()
+    for (const body of [
+      '{"name":"Ana","name":"Bia"}',
+      '{"name":"Ana","n\\u0061me":"Bia"}',
+      '{"name":"Ana","address":{"city":"Santos","city":"Santos"}}',
+    ]) {
+      expect(expectProblem(await company.post('/customers', body), 400, 'malformed_json')).to.deep.equal({
+        reason: 'repeated_member',
+      })
+    }
+    expectProblem(await company.post('/sales', '{"items":[{"quantity":"1","quantity":"2"}]}'), 400, 'malformed_json')
+    expect(await customers()).to.deep.equal(before)
+  })
+
   it('of invalid UTF-8 is 400, instead of recording other characters [HTTP-4]', async () => {
     const latin1 = Buffer.from('{"name": "João"}', 'latin1')
     expectProblem(await raw('POST', '/customers', JSON_TYPE, latin1), 400, 'malformed_json')

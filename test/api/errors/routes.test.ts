@@ -34,7 +34,8 @@ const PATHS: readonly (readonly [path: string, allow: string])[] = [
   ['/sales/1/cancel', 'POST'],
   ['/sales/1/fiscal-document', 'PUT'],
   ['/sales/by-external/x', 'GET, HEAD'],
-  ['/sales/payment-types', 'GET, HEAD'],
+  ['/sales/payment-types', 'GET, HEAD, POST'],
+  ['/sales/payment-types/1', 'GET, HEAD, PATCH'],
 ]
 
 describe('errors of API v1: routes', () => {

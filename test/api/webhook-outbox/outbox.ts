@@ -54,7 +54,7 @@ export function useOutbox(): Outbox {
     api,
     company,
     asRegistrar,
-    async register(events = ['*']) {
+    async register(events = ['basic']) {
       const reply = await asRegistrar('POST', '/webhooks', { url: 'https://erp.example/eventos', events })
       expect(reply.status, reply.text).to.equal(201)
       return reply.body.data.id

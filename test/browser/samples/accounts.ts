@@ -56,7 +56,17 @@ async function debtorOf(panel: TestPanel, { resource, parties, party }: Side): P
   return id
 }
 
-export const accountSamples: Samples = Object.fromEntries(
+/** A sale by card whose acquirer pays in some days. */
+async function acquirersOf({ company }: TestPanel): Promise<string> {
+  const name = `Crédito Visa e Mastercard ${++made}`
+  const fields = { name, kind: 'card', acquirer_rate: '3.55', settles_in_days: 14 }
+  const { body } = await company.post('/sales/payment-types', fields)
+  const items = [{ description: 'Cesta de café da manhã', quantity: '1', unit_price: '129.90' }]
+  await company.post('/sales', { items, payments: [{ payment_type_id: body.data.id, amount: '129.90' }] })
+  return '/contas-a-receber/operadoras'
+}
+
+const sideSamples: Samples = Object.fromEntries(
   SIDES.flatMap((side) => [
     [side.path, (panel: TestPanel) => accountsOf(panel, side)],
     [
@@ -77,3 +87,5 @@ export const accountSamples: Samples = Object.fromEntries(
     ]),
   ]),
 )
+
+export const accountSamples: Samples = { ...sideSamples, '/contas-a-receber/operadoras': acquirersOf }

@@ -94,6 +94,29 @@ describe('commands for companies and users', () => {
     expect(listed.map((type) => type.name)).to.deep.equal(['Crédito', 'Fiado'])
   })
 
+  it('give a new company the usual payment types, which a creation sets up once, or none [OPS-15]', async () => {
+    const create = (cnpj: string, ...more: string[]) =>
+      run('company', 'create', '--name=Loja', `--cnpj=${cnpj}`, '--allow-same-cnpj', ...more)
+    const typesOf = async (id: unknown) => (await run('payment-type', 'list', '--company', String(id))) as Json[]
+    const { id } = await create(CNPJ)
+    const types = await typesOf(id)
+    expect(types.map(({ name, kind }) => `${kind}: ${name}`)).to.deep.equal([
+      'cash: Dinheiro',
+      'pix: Pix',
+      'card: Cartão de débito',
+      'card: Cartão de crédito',
+    ])
+    const flags = ['--company', String(id), '--name', 'cartão de crédito', '--kind', 'card', '--acquirer-rate', '3.55']
+    const setUp = await run('payment-type', 'create', ...flags, '--settles-in', '30')
+    expect(setUp).to.include({ id: types[3]?.id, acquirer_rate: '3.55', settles_in_days: 30 })
+    expect((await refused('payment-type', 'create', ...flags)).refused).to.equal('duplicate_resource')
+    const otherKind = ['--company', String(id), '--name', 'Pix', '--kind', 'transfer']
+    expect((await refused('payment-type', 'create', ...otherKind)).refused).to.equal('duplicate_resource')
+    const cleared = await run('payment-type', 'update', String(setUp.id), '--company', String(id), '--acquirer-rate=')
+    expect(cleared).to.include({ acquirer_rate: null, settles_in_days: 30 })
+    expect(await typesOf((await create(CNPJ, '--without-payment-types')).id)).to.deep.equal([])
+  })
+
   it('refuse an ambiguous payment type', async () => {
     const flags = ['--company', words.company, '--name', 'Vale', '--kind', 'other']
     const { id } = await run('payment-type', 'create', ...flags)

@@ -35,7 +35,21 @@ export function useWords(): Words {
       log: () => {},
       onOutdated: () => {},
     })
-    company = String((await run('company', 'create', '--name', 'Loja Azul', '--cnpj', CNPJ, '--plan', 'api')).id)
+    company = String(
+      (
+        await run(
+          'company',
+          'create',
+          '--name',
+          'Loja Azul',
+          '--cnpj',
+          CNPJ,
+          '--plan',
+          'api',
+          '--without-payment-types',
+        )
+      ).id,
+    )
   })
   after(() => core.close())
 

@@ -44,8 +44,8 @@ describe('webhooks of a key', () => {
     const named = { ...address, events: ['customer.created', 'sale.completed'], secret: 'whsec_x' }
     const refused = await scenario.when(registerWebhook, named, 'api', CLERK)
     refused.refuses('insufficient_scope', { missing_scope: 'sales:read' })
-    const all = await scenario.when(registerWebhook, { ...address, events: ['*'], secret: 'whsec_x' }, 'api', CLERK)
-    all.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address, events: ['*'] }))
+    const all = await scenario.when(registerWebhook, { ...address, events: ['basic'], secret: 'whsec_x' }, 'api', CLERK)
+    all.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address, events: ['basic'] }))
     expect(await shownBy(scenario, FIRST_NEW_ID)).to.include({ api_key_id: 2, status: 'active', pause_reason: null })
   })
 
@@ -58,7 +58,7 @@ describe('webhooks of a key', () => {
   })
 
   it('can be changed only by a key that may read their events [HOOK-52]', async () => {
-    const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['*'] }))
+    const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['basic'] }))
     const url = 'https://evil.example/'
     const refusal = ['insufficient_scope', { missing_scope: 'catalog:read' }] as const
     const led = await scenario.when(updateWebhook, { id: 1, url }, 'api', CLERK)
@@ -72,7 +72,7 @@ describe('webhooks of a key', () => {
   })
 
   it('cannot request events unreadable for their owning key, even when a person changes them [HOOK-52]', async () => {
-    const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['*'] })))
+    const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['basic'] })))
     const events = ['sale.completed']
     const decided = await scenario.when(updateWebhook, { id: 1, events }, 'pdv', PERSON)
     const message = '"sale.completed" exige que a chave do endereço tenha sales:read'
@@ -111,14 +111,14 @@ describe('transfer of webhooks with `*`', () => {
   const refusal = ['insufficient_scope', { missing_scope: 'catalog:read' }] as const
 
   it('is refused to a key that reads less than the owning key [HOOK-82]', async () => {
-    const scenario = await given(...shop, by(WIDE, webhookRegistered({ id: 1, events: ['*'] })))
+    const scenario = await given(...shop, by(WIDE, webhookRegistered({ id: 1, events: ['basic'] })))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
     taken.refuses(...refusal)
     expect(await shownBy(scenario, 1)).to.include({ api_key_id: 1 })
   })
 
   it('is refused from the company to a key that reads less than all basic events [HOOK-82]', async () => {
-    const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['*'] }))
+    const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['basic'] }))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
     taken.refuses(...refusal)
   })
@@ -126,7 +126,7 @@ describe('transfer of webhooks with `*`', () => {
   it('is refused from a revoked key to a key that reads less [HOOK-82]', async () => {
     const scenario = await given(
       ...shop,
-      by(WIDE, webhookRegistered({ id: 1, events: ['*'] })),
+      by(WIDE, webhookRegistered({ id: 1, events: ['basic'] })),
       event('ApiKeyRevoked', { id: 1 }),
     )
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
@@ -134,20 +134,20 @@ describe('transfer of webhooks with `*`', () => {
   })
 
   it('is accepted by a key that reads all events of the webhook [HOOK-82]', async () => {
-    const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['*'] })))
+    const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['basic'] })))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', WIDE)
     taken.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 1 }))
   })
 
   it('is accepted from an owner in the panel to a key that reads less [HOOK-82]', async () => {
-    const scenario = await given(...shop, by(WIDE, webhookRegistered({ id: 1, events: ['*'] })))
+    const scenario = await given(...shop, by(WIDE, webhookRegistered({ id: 1, events: ['basic'] })))
     const given2 = await scenario.when(handOverWebhook, { id: 1, api_key_id: 2 }, 'pdv', PERSON)
     given2.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 2 }))
   })
 })
 
 describe('pauses of webhooks', () => {
-  const ofKey = (id: number) => by(`api_key/${id}`, webhookRegistered({ id, events: ['*'] }))
+  const ofKey = (id: number) => by(`api_key/${id}`, webhookRegistered({ id, events: ['basic'] }))
 
   it('start when the key is revoked or expires, or the plan ends, and show their reason [HOOK-53]', async () => {
     const scenario = await given(...shop, ofKey(1), ofKey(3), webhookRegistered({ id: 7 }))

@@ -12,6 +12,7 @@ import {
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { readModel } from '#projections/index.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import { apiKeyCreated, companyRegistered, webhookRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
@@ -66,17 +67,20 @@ describe('input of a webhook', () => {
     const { data } = parse({ events: ['sale.cancelled', 'customer.created', 'sale.cancelled'] })
     expect(data?.events).to.deep.equal(['customer.created', 'sale.cancelled'])
     expect(parse({ events: ['*', '*'] }).data?.events).to.deep.equal(['*'])
-    expect(parse({ events: ['supplier.deleted', '*', 'supplier.created'] }).data?.events).to.deep.equal([
-      '*',
-      'supplier.created',
-      'supplier.deleted',
-    ])
+    for (const group of ['*', 'basic'])
+      expect(parse({ events: ['supplier.deleted', group, 'supplier.created'] }).data?.events).to.deep.equal([
+        group,
+        'supplier.created',
+        'supplier.deleted',
+      ])
   })
 
   for (const [what, fields] of [
     ['an unknown event', { events: ['sale.deleted'] }],
     ['no event', { events: [] }],
     ['`*` together with a basic event', { events: ['*', 'sale.completed'] }],
+    ['`basic` together with a basic event', { events: ['basic', 'sale.completed'] }],
+    ['both groups', { events: ['basic', '*'] }],
     ['a test event', { events: ['webhook.test'] }],
     ['no list', { events: 'sale.completed' }],
     ['no URL', { url: undefined }],
@@ -86,19 +90,39 @@ describe('input of a webhook', () => {
   }
 })
 
+describe('stored webhook of the first version', () => {
+  const { upcast } = readModel
+  const stored = (name: 'WebhookRegistered' | 'WebhookUpdated', data: object) =>
+    upcast({ type: name, version: 1, data } as never).data
+
+  it('subscribed to `*` stays subscribed to the basic events [HOOK-2]', () => {
+    expect(stored('WebhookRegistered', { id: 1, ...address, events: ['*', 'category.created'] })).to.deep.equal({
+      id: 1,
+      ...address,
+      events: ['basic', 'category.created'],
+    })
+    expect(stored('WebhookUpdated', { id: 1, changes: { events: ['*'] } })).to.deep.equal({
+      id: 1,
+      changes: { events: ['basic'] },
+    })
+    const others = { id: 1, changes: { url: 'https://erp.example/' } }
+    expect(stored('WebhookUpdated', others)).to.deep.equal(others)
+  })
+})
+
 describe('update webhook', () => {
   it('records changes, and nothing for equal values', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }))
-    const changed = await scenario.when(updateWebhook, { id: 1, events: ['*'], url: address.url })
-    changed.accepts('updated', event('WebhookUpdated', { id: 1, changes: { events: ['*'] } }))
-    const same = await scenario.when(updateWebhook, { id: 1, events: ['*'] })
+    const changed = await scenario.when(updateWebhook, { id: 1, events: ['basic'], url: address.url })
+    changed.accepts('updated', event('WebhookUpdated', { id: 1, changes: { events: ['basic'] } }))
+    const same = await scenario.when(updateWebhook, { id: 1, events: ['basic'] })
     same.accepts('unchanged')
   })
 
   it('refuses a deleted endpoint', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }), event('WebhookDeleted', { id: 1 }))
     for (const id of [1, 2]) {
-      const decided = await scenario.when(updateWebhook, { id, events: ['*'] })
+      const decided = await scenario.when(updateWebhook, { id, events: ['basic'] })
       decided.refuses('not_found')
     }
     expect(await scenario.show('webhook/1')).to.equal(null)

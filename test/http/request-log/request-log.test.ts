@@ -23,6 +23,7 @@ const call = (companyId: number, more: Partial<LoggedRequest> = {}): LoggedReque
   code: null,
   duration_ms: 1,
   replayed: false,
+  traceparent: null,
   body: null,
   details: null,
   ...more,

@@ -20,7 +20,10 @@ export const SIGNING_SECRET = 'whsec_U0VDUkVUU0VDUkVUU0VDUkVUU0VDUkVU'
 
 const secret = z.string()
 const url = fc.nat({ max: 9 }).map((n) => `https://erp-${n}.example/eventos`)
-const events = fc.oneof(fc.constant(['*']), fc.uniqueArray(fc.constantFrom(...WEBHOOK_EVENTS), { minLength: 1 }))
+const events = fc.oneof(
+  fc.constantFrom(['*'], ['basic']),
+  fc.uniqueArray(fc.constantFrom(...WEBHOOK_EVENTS), { minLength: 1 }),
+)
 const description = nullable(fc.constant('ERP'))
 
 export const webhookActs = {

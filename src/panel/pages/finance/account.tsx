@@ -41,6 +41,8 @@ export interface AccountPages<P> {
   readonly all: string
   /** Path of the page of balances by party. */
   readonly byParty: string
+  /** Further pages about the accounts. */
+  readonly more?: readonly { readonly label: string; readonly to: string }[]
   readonly listing: AccountListing
   readonly party: Party & { of(account: P): { readonly id: number | null; readonly name: string | null } }
   readonly create: RecordPages<Account<P>>['create']

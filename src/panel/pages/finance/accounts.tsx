@@ -45,6 +45,7 @@ import {
   accountStateOf,
   partyField,
 } from './account.tsx'
+import { ACQUIRERS_PATH, acquirersPage } from './acquirers.tsx'
 import { debtorPages } from './debtors.tsx'
 import { PAYABLE, RECEIVABLE } from './open-balances.tsx'
 import { settleSeveralPages } from './settle-several.tsx'
@@ -171,7 +172,7 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       summary: (visit, asked) => summaryOf(listing, visit, asked),
       quick: ({ readModel }) => quickOf(readModel.today),
       file: fileOf(side),
-      more: [{ label: side.byParty, to: `${path}/em-aberto` }],
+      more: [{ label: side.byParty, to: `${path}/em-aberto` }, ...(side.more ?? [])],
     },
     get: ({ readModel }, id) => getAccount(readModel.pool, listing, readModel.companyId, id, readModel.today),
     nameOf: ({ description }) => description,
@@ -198,6 +199,7 @@ const receivablePages = accountPages<CustomerOfReceivable>({
   subject: 'receivable',
   all: 'Contas a receber',
   byParty: RECEIVABLE.words.all,
+  more: [{ label: 'A receber das operadoras', to: ACQUIRERS_PATH }],
   listing: receivableListing,
   party: {
     label: 'Cliente',
@@ -240,5 +242,6 @@ export const financePages: readonly PanelRoute[] = [
   ...receivablePages,
   ...payablePages,
   ...debtorPages,
+  acquirersPage,
   ...settleSeveralPages,
 ].map((page): PanelRoute => (page.section === 'payables' ? { ...page, access: 'payables' } : page))

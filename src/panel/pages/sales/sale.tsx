@@ -195,7 +195,7 @@ const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
         { head: 'Forma', cell: ({ name }) => name },
         ...(sale.payments.some(paymentDetailsText) ? [{ head: 'Dados', cell: paymentDetailsText }] : []),
         { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
-        { head: 'Taxa', cell: ({ surcharge }) => formatMoney(surcharge), isNumber: true, isExtra: true },
+        { head: 'Acréscimo embutido', cell: ({ surcharge }) => formatMoney(surcharge), isNumber: true, isExtra: true },
         { head: 'Líquido', cell: ({ net }) => formatMoney(net), isNumber: true },
       ]}
     />

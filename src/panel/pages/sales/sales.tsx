@@ -251,7 +251,7 @@ const file = listFile<SaleObject>({
     ['Desconto', ({ discount }) => amountCell(discount)],
     ['Entrega', ({ delivery_fee }) => amountCell(delivery_fee)],
     ['Total', ({ total }) => amountCell(total)],
-    ['Taxas', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
+    ['Acréscimo embutido', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
     ['Troco', ({ change }) => amountCell(change)],
     ['Origem', ({ origin }) => CHANNELS[origin]],
     ['Pedido', ({ order_id }) => order_id],

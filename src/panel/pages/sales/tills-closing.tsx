@@ -1,5 +1,6 @@
-import { addDays, CalendarDate } from '#domain/instant.ts'
+import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
+import { acquirerPaymentsOfTills } from '#queries/sales/acquirers.ts'
 import { sumRefusedOfDay } from '#queries/sales/offline-sales.ts'
 import { reconcileSales } from '#queries/sales/reconciliation.ts'
 import { type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
@@ -8,8 +9,10 @@ import { formatDay as dayText, formatDateTime, formatMoney } from '../../format.
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
+import { ListTable } from '../../ui/list.tsx'
 import { Card, Chips, Facts, Nothing } from '../../ui/parts.tsx'
 import { counted, ReconciliationLine, ReconciliationTable } from '../../ui/reconciliation.tsx'
+import { ACQUIRER_COLUMNS, addPayments } from '../finance/acquirers.tsx'
 import { REFUSED_SALES_PATH } from './refused-sale.ts'
 import { salesOfTill, TooMany } from './tills-today.tsx'
 
@@ -37,6 +40,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
     <>
       <Days day={day} today={today} />
       {found.isPartial ? <TooMany /> : await Closing({ visit, day, found, refused })}
+      {await AcquirersOfDay({ visit, day })}
       <p class="hint">
         {`Impresso em ${formatDateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura, que o sistema não conhece. Uma venda cancelada depois conta no dia em que foi vendida; o dinheiro dela sai da gaveta no dia do cancelamento.`}
       </p>
@@ -67,6 +71,27 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
         <button type="submit">Ver</button>
       </form>
     </>
+  )
+}
+
+/** What acquirers keep of the day's sales at tills, without cancelled ones (PANEL-382). */
+async function AcquirersOfDay({ visit, day }: { readonly visit: PageContext; readonly day: string }) {
+  const { pool, companyId, timezone } = visit.readModel
+  const [from, to] = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
+  const payments = await acquirerPaymentsOfTills(pool, companyId, { day, from, to })
+  if (payments.length === 0) return null
+  const { gross, fee, net } = addPayments(payments)
+  return (
+    <Card title="Operadoras">
+      <ListTable caption="Pagamentos por operadora" rows={payments} columns={ACQUIRER_COLUMNS} empty="" />
+      <Facts
+        facts={[
+          ['Valor', formatMoney(fromCents(gross))],
+          ['Taxas das operadoras', formatMoney(fromCents(fee))],
+          ['Líquido depois das taxas', formatMoney(fromCents(net))],
+        ]}
+      />
+    </Card>
   )
 }
 

@@ -8,6 +8,7 @@ import { firstSteps } from '#queries/companies.ts'
 import { type RecentEvents, recentEvents } from '#queries/events.ts'
 import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
 import { countAlarms } from '#queries/orders.ts'
+import { acquirerCalendar, sumAcquirerFees } from '#queries/sales/acquirers.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type SalesSums, salesSums } from '#queries/sales/rollups.ts'
 import { unpayableStores } from '#queries/stores.ts'
@@ -20,6 +21,8 @@ import { ListTable } from '../../ui/list.tsx'
 import { Live } from '../../ui/live.tsx'
 import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
 import { eventName, ORIGINS, subjectPath } from '../../words/events.ts'
+import { comingDays } from '../finance/acquirers.tsx'
+import { AfterAcquirers } from './acquirers.tsx'
 import { PERIODS, periodOf, type StartPeriod, type WrongRange } from './period.ts'
 import { SalesFigures, SalesParts } from './sales.tsx'
 import { FirstStepsOf, StockTodo, Todo } from './todo.tsx'
@@ -46,19 +49,23 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   // `ops` is read from the primary.
   const own = context.poolOf(companyId)
   const { seesAll, seesCosts, seesPayables } = RIGHTS[session.role]
-  const [recent, sums, accounts, refused, alarmed, check, failing, unpayable, stock, steps] = await Promise.all([
-    recentEvents(context, companyId, EVENTS),
-    sumsOf(visit, period),
-    openAccounts(pool, companyId, readModel),
-    // They can be resolved without a ledger event.
-    countRefusedSales(own, companyId),
-    countAlarms(pool, companyId),
-    seesAll ? findTableCheck(context.pool, companyId) : null,
-    seesAll ? failingEndpoints(own, companyId) : [],
-    seesAll ? unpayableStores(pool, companyId, CONFIGURATION) : [],
-    lowStock(pool, companyId, SHORT_ITEMS),
-    seesAll ? firstSteps(pool, companyId) : null,
-  ])
+  const [recent, sums, accounts, fees, coming, refused, alarmed, check, failing, unpayable, stock, steps] =
+    await Promise.all([
+      recentEvents(context, companyId, EVENTS),
+      sumsOf(visit, period),
+      openAccounts(pool, companyId, readModel),
+      // Costs are hidden in the read model of some roles; of them only a sum is shown.
+      sumAcquirerFees(own, companyId, { from: period.bounds[0] as string, to: period.bounds.at(-1) as string }),
+      acquirerCalendar(pool, companyId, comingDays(readModel.today)),
+      // They can be resolved without a ledger event.
+      countRefusedSales(own, companyId),
+      countAlarms(pool, companyId),
+      seesAll ? findTableCheck(context.pool, companyId) : null,
+      seesAll ? failingEndpoints(own, companyId) : [],
+      seesAll ? unpayableStores(pool, companyId, CONFIGURATION) : [],
+      lowStock(pool, companyId, SHORT_ITEMS),
+      seesAll ? firstSteps(pool, companyId) : null,
+    ])
   const sellers = sums.actors.map(({ key }) => ({ actor: key === '' ? null : key }))
   const actors = await namesOfActors(readModel, [...recent.events, ...sellers])
   const names = await namesOfSubjects(readModel, recent.events)
@@ -95,6 +102,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           payables={seesPayables ? accounts.payables : null}
           stock={stock}
         />
+        <AfterAcquirers period={period} sums={sums} fees={fees} coming={coming} seesCosts={seesCosts} />
         <SalesParts period={period} sums={sums} actors={actors} />
         <Stats>
           <Open label="A receber" path="/contas-a-receber" side={accounts.receivables} />

@@ -13,7 +13,7 @@ import {
   WebhookFields,
 } from '#commands/webhooks.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
+import { BASIC_WEBHOOK_EVENTS, isBasicEvent, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import { getHealth, type HealthObject } from '#queries/webhook-health.ts'
@@ -105,8 +105,10 @@ async function ownerFields(visit: PageContext): Promise<Fields> {
   return { api_key_id: { label: 'Pertence a', kind: recordChoiceInput(options, COMPANY), columns: 12 } }
 }
 
+const GROUP_NAMES: Readonly<Record<string, string>> = { '*': 'Todos', basic: 'Todos os básicos' }
+
 const eventNames = (events: readonly string[]): string =>
-  events.map((event) => (event === '*' ? 'Todos os básicos' : WEBHOOK_EVENT_NAMES[event as WebhookEvent])).join(' · ')
+  events.map((event) => GROUP_NAMES[event] ?? WEBHOOK_EVENT_NAMES[event as WebhookEvent]).join(' · ')
 
 /** Available actions. */
 function headOf(webhook: ShownWebhook): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
@@ -128,23 +130,28 @@ function headOf(webhook: ShownWebhook): Pick<PanelPage, 'main' | 'more' | 'dange
   }
 }
 
-const ALL = '*'
+const [ALL, BASIC] = ['*', 'basic']
 
-const isBasic = (event: string): boolean => (BASIC_WEBHOOK_EVENTS as readonly string[]).includes(event)
-
-/** The choice of all basic events replaces single ones. */
+/** The choice of all events, or of all basic ones, replaces single ones. */
 const events = [
-  { value: ALL, label: `Todos os básicos (${BASIC_WEBHOOK_EVENTS.length})` },
-  ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]).map((option) =>
-    isBasic(option.value) ? { ...option, within: ALL } : option,
-  ),
+  { value: ALL, label: 'Todos, também os que o sistema ganhar depois' },
+  { value: BASIC, label: `Todos os básicos (${BASIC_WEBHOOK_EVENTS.length})`, within: ALL },
+  ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]).map((option) => ({
+    ...option,
+    within: isBasicEvent(option.value) ? `${ALL} ${BASIC}` : ALL,
+  })),
 ]
 
-/** Removes single events that the choice of all basic ones includes. */
+function withoutIncluded(events: readonly string[]): readonly string[] {
+  if (events.includes(ALL)) return [ALL]
+  return events.includes(BASIC) ? events.filter((event) => !isBasicEvent(event)) : events
+}
+
+/** Removes events that the choice of all, or of all basic ones, includes. */
 const withoutIncludedEvents = <T extends z.ZodType>(schema: T) =>
   z.preprocess((input) => {
-    const { events = [] } = input as { events?: readonly string[] }
-    return events.includes(ALL) ? { ...(input as object), events: events.filter((event) => !isBasic(event)) } : input
+    const { events } = input as { events?: readonly string[] }
+    return events === undefined ? input : { ...(input as object), events: withoutIncluded(events) }
   }, schema)
 
 const FIELDS: Fields = {
@@ -195,7 +202,7 @@ export const webhookPages: readonly PanelRoute[] = [
     label: 'Cadastrar',
     back: () => HOME,
     fields: () => FIELDS,
-    initial: () => ({ events: ['*'] }),
+    initial: () => ({ events: [BASIC] }),
     schema: withoutIncludedEvents(WebhookFields),
     async act(submission, _, input) {
       const secret = submission.context.newSecret()

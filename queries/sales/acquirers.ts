@@ -1,0 +1,85 @@
+import type { Pool } from 'pg'
+import { HAS_ACQUIRER } from '#projections/sales.ts'
+
+/** What acquirers keep of the completed sales of a period, in cents. */
+export interface AcquirerFees {
+  /** Sales with a payment through an acquirer. */
+  readonly count: number
+  readonly fee_cents: number
+  /** The part of sales with known costs. */
+  readonly known_fee_cents: number
+}
+
+const FEES = {
+  name: 'acquirer_fees',
+  text: `select count(*) as count, coalesce(sum(acquirer_fee_cents), 0)::bigint as fee_cents,
+           coalesce(sum(acquirer_fee_cents) filter (where cost_cents is not null), 0)::bigint as known_fee_cents
+         from sales
+         where company_id = $1 and sold_at >= $2::timestamptz and sold_at < $3::timestamptz
+           and status = 'completed' and ${HAS_ACQUIRER}`,
+}
+
+/** `from` and `to` are UTC instants; the last is exclusive. */
+export async function sumAcquirerFees(
+  pool: Pool,
+  companyId: number,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<AcquirerFees> {
+  const { rows } = await pool.query<AcquirerFees>({ ...FEES, values: [companyId, from, to] })
+  return rows[0] as AcquirerFees
+}
+
+/** Payments of a type that acquirers settle on a day, in cents; `net` is `gross` less `fee`, payment by payment. */
+export interface AcquirerPayments {
+  readonly day: string
+  readonly payment_type_id: number
+  /** Of the payment type now. */
+  readonly name: string
+  readonly count: number
+  readonly gross_cents: number
+  readonly fee_cents: number
+}
+
+const cents = (text: string): string => `replace(${text}, '.', '')::bigint`
+
+/** Payments of completed sales: `condition` selects the sales, `day` is what they are added up by. */
+const payments = (day: string, condition: string): string => `
+  select ${day}::text as day, p.payment_type_id, coalesce(max(t.doc ->> 'name'), max(p.name)) as name, count(*) as count,
+    sum(${cents('p.surcharge')} + ${cents('p.net')})::bigint as gross_cents, sum(${cents('p.acquirer_fee')})::bigint as fee_cents
+  from sales s
+  cross join lateral json_to_recordset(s.doc -> 'payments')
+    as p(payment_type_id bigint, name text, surcharge text, net text, acquirer_fee text, settles_on date)
+  left join payment_types t on t.company_id = s.company_id and t.id = p.payment_type_id
+  where s.company_id = $1 and s.status = 'completed' and p.acquirer_fee is not null and ${condition}
+  group by 1, 2 order by 1, 2`
+
+const SETTLED = {
+  name: 'acquirer_calendar',
+  text: payments('p.settles_on', 's.settles_to >= $2::date and p.settles_on between $2::date and $3::date'),
+}
+
+/** What acquirers pay on each day of a period, both days inclusive: at most a row for each day and payment type. */
+export async function acquirerCalendar(
+  pool: Pool,
+  companyId: number,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<AcquirerPayments[]> {
+  return (await pool.query<AcquirerPayments>({ ...SETTLED, values: [companyId, from, to] })).rows
+}
+
+const SOLD = {
+  name: 'acquirer_payments_of_tills',
+  text: payments(
+    '$4',
+    `s.${HAS_ACQUIRER} and s.sold_at >= $2::timestamptz and s.sold_at < $3::timestamptz and s.origin = 'pdv'`,
+  ),
+}
+
+/** The same of what tills have sold on a day; `from` and `to` are its bounds in UTC. */
+export async function acquirerPaymentsOfTills(
+  pool: Pool,
+  companyId: number,
+  { day, from, to }: { readonly day: string; readonly from: string; readonly to: string },
+): Promise<AcquirerPayments[]> {
+  return (await pool.query<AcquirerPayments>({ ...SOLD, values: [companyId, from, to, day] })).rows
+}

@@ -1,0 +1,96 @@
+import { addDays, CalendarDate } from '#domain/instant.ts'
+import { fromCents } from '#domain/money.ts'
+import { type AcquirerPayments, acquirerCalendar } from '#queries/sales/acquirers.ts'
+import { formatDay, formatDecimal, formatMoney } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
+import { type Column, ListTable } from '../../ui/list.tsx'
+import { Nothing, Stat, Stats } from '../../ui/parts.tsx'
+
+export const ACQUIRERS_PATH = '/contas-a-receber/operadoras'
+
+/** Days shown unless others are asked for, and bound of a period. */
+const [DAYS, MAX_DAYS] = [31, 366]
+
+const reais = (cents: number): string => formatMoney(fromCents(cents))
+
+/** Sum of the payments, in cents. */
+export function addPayments(payments: readonly AcquirerPayments[]) {
+  const sum = (cents: (each: AcquirerPayments) => number) => payments.reduce((total, each) => total + cents(each), 0)
+  const [gross, fee] = [sum((each) => each.gross_cents), sum((each) => each.fee_cents)]
+  return { count: sum(({ count }) => count), gross, fee, net: gross - fee }
+}
+
+/** Columns of payments through acquirers. */
+export const ACQUIRER_COLUMNS: readonly Column<AcquirerPayments>[] = [
+  { head: 'Forma', cell: ({ name }) => name },
+  { head: 'Pagamentos', cell: ({ count }) => formatDecimal(String(count)), isNumber: true, isExtra: true },
+  { head: 'Valor', cell: ({ gross_cents }) => reais(gross_cents), isNumber: true },
+  { head: 'Taxa da operadora', cell: ({ fee_cents }) => reais(fee_cents), isNumber: true },
+  { head: 'A receber', cell: ({ gross_cents, fee_cents }) => reais(gross_cents - fee_cents), isNumber: true },
+]
+
+/** From today on, as the page shows them. */
+export const comingDays = (today: string) => ({ from: today, to: addDays(today, DAYS - 1) })
+
+/** The days of `?de=` and `?ate=`, by default from today on. */
+function periodOf({ query, readModel: { today } }: PageContext) {
+  const from = CalendarDate.safeParse(query.de).data ?? today
+  const asked = CalendarDate.safeParse(query.ate).data
+  const to = asked !== undefined && asked >= from ? asked : comingDays(from).to
+  const last = addDays(from, MAX_DAYS - 1)
+  return { from, to: [to, last].sort()[0] as string }
+}
+
+/** What the acquirers pay on each day (PANEL-380). */
+async function show(visit: PageContext): Promise<PanelPage> {
+  const { pool, companyId, today } = visit.readModel
+  const { from, to } = periodOf(visit)
+  const payments = await acquirerCalendar(pool, companyId, { from, to })
+  const within = (last: string) => addPayments(payments.filter(({ day }) => day >= today && day <= last))
+  const all = addPayments(payments)
+  const body = (
+    <>
+      <Stats>
+        <Stat label="Hoje" value={reais(within(today).net)} />
+        <Stat label="Em 7 dias" value={reais(within(addDays(today, 6)).net)} />
+        <Stat
+          label={`De ${formatDay(from)} a ${formatDay(to)}`}
+          value={reais(all.net)}
+          hint={`${reais(all.gross)} menos ${reais(all.fee)} de taxas`}
+        />
+      </Stats>
+      <PeriodForm from={from} to={to} />
+      {payments.length === 0 ? (
+        <Nothing title="Nada a receber das operadoras nestes dias">
+          Diga em cada forma de pagamento a taxa da operadora e em quantos dias ela paga: as vendas seguintes aparecem
+          aqui.
+        </Nothing>
+      ) : (
+        <ListTable
+          isList
+          caption="A receber das operadoras"
+          rows={payments}
+          columns={[{ head: 'Dia', cell: ({ day }) => formatDay(day) }, ...ACQUIRER_COLUMNS]}
+          empty=""
+        />
+      )}
+      <p class="hint">
+        Calculado com a taxa e o prazo que a forma de pagamento tinha no dia da venda. Vendas canceladas não contam.
+      </p>
+    </>
+  )
+  return { title: 'A receber das operadoras', parent: { label: 'Contas', to: '/contas-a-receber' }, body }
+}
+
+const PeriodForm = ({ from, to }: { readonly from: string; readonly to: string }) => (
+  <form method="get" action={link(ACQUIRERS_PATH)} class="toolbar">
+    <label for="de">De</label>
+    <input id="de" name="de" type="date" value={from} />
+    <label for="ate">Até</label>
+    <input id="ate" name="ate" type="date" value={to} />
+    <button type="submit">Ver</button>
+  </form>
+)
+
+export const acquirersPage: PageRoute = { path: ACQUIRERS_PATH, section: 'receivables', fromReplica: true, show }
