@@ -41,6 +41,8 @@ const notifyBody = z.strictObject({ times: z.int().min(1).max(100).default(1), a
 const forgeBody = z.strictObject({ as: z.enum(FORGERIES), url: z.url().optional() })
 const settingsBody = z.strictObject({
   delivery: z.enum(DELIVERIES).optional(),
+  /** Whose notifications `secret` signs; without it, those of all stores without a secret of their own. */
+  store: z.string().min(1).max(100).optional(),
   secret: z.string().min(1).nullable().optional(),
 })
 const releaseBody = z.strictObject({ order: z.enum(ORDERS).default('forward') })
@@ -80,10 +82,10 @@ export function control(provider: Provider, faults: Faults): Router {
     answer(response, { notifications: (await notifier.retry()).map(view) })
   })
   router.put('/settings', (request, response) => {
-    const { delivery, secret } = read(settingsBody, request.body)
+    const { delivery, store, secret } = read(settingsBody, request.body)
     if (delivery !== undefined) notifier.delivery = delivery
-    if (secret !== undefined) notifier.secret = secret
-    answer(response, { delivery: notifier.delivery, signs: notifier.secret !== null })
+    if (secret !== undefined) notifier.setSecret(secret, store)
+    answer(response, { delivery: notifier.delivery, signs: notifier.signs(store) })
   })
   router.put('/fault', (request, response) => {
     Object.assign(faults, read(faultBody, request.body))
@@ -200,8 +202,8 @@ export const sandboxHelp = (url: string): string => `
     curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"delivery":"hold"}'
     curl -sX POST ${url}/sandbox/notifications/release -H 'Content-Type: application/json' -d '{"order":"backward"}'
     curl -sX POST ${url}/sandbox/notifications/retry
-  Sign with the secret of another store, or not at all (null):
-    curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"secret":"..."}'
+  Sign a store's notifications with its secret, or not at all (null):
+    curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"store":"ALIAS","secret":"..."}'
   Fail: none slow (delay_ms) late (acts, and answers a change after delay_ms) down error limited html wrong_types huge trickle
     curl -sX PUT  ${url}/sandbox/fault -H 'Content-Type: application/json' -d '{"mode":"slow","delay_ms":8000}'
 
