@@ -1,7 +1,9 @@
 import type { Server } from 'node:http'
 import express, { type RequestHandler, type Response, type Router } from 'express'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
-import { serveDocs } from '#api/docs/serve.ts'
+import { contractOf } from '#api/contract/document.ts'
+import { serveDocs, serveHome } from '#api/docs/serve.ts'
+import type { PublishedContract } from '#api/docs/site.ts'
 import { serveProofKeys } from '#api/proof-keys.ts'
 import { serveVerifier } from '#api/verifier-file.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
@@ -23,6 +25,7 @@ import { type CheckoutOptions, checkout } from '#public-pages/checkout/checkout.
 import { type ReceiptPageOptions, serveVerificationPage } from '#public-pages/receipt/receipt-page.ts'
 import { type MetricsOptions, serveMetrics } from '#service/metrics/serve.ts'
 import { answerSyncProblem as answerTill } from '#till-sync/answer.ts'
+import { tillContractOf } from '#till-sync/contract.ts'
 import { type SyncOptions, syncRouter } from '#till-sync/router.ts'
 import { type CheckHealth, probes } from './health.ts'
 
@@ -116,14 +119,23 @@ export interface InterfaceOptions
     CheckoutOptions,
     ReceiptPageOptions {}
 
+/** The contracts that /docs shows. */
+export const publishedContracts = (publicUrl: string): PublishedContract[] => [
+  { contract: contractOf(V1_ROUTES), path: '/api/v1/openapi.json', credential: 'KEY' },
+  { contract: tillContractOf(publicUrl), path: '/api/openapi.json', credential: 'TOKEN' },
+]
+
 /** Router of all interfaces for clients. */
 export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
   router.use(PANEL, panel(options))
   router.use(CHECKOUT, checkout(options))
   router.use(RECEIPT_PAGE, serveVerificationPage(options))
-  router.get('/', (_request, response) => response.redirect(302, PANEL))
-  router.use('/docs', serveDocs(V1_ROUTES, options))
+  router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, options))
+  router.use(
+    '/docs',
+    serveDocs(() => publishedContracts(options.publicUrl), options),
+  )
   router.all('/proof/keys', serveProofKeys(options))
   router.all('/tillbook-verify.mjs', serveVerifier(options))
   router.use('/api/v1', apiV1(options))

@@ -72,7 +72,7 @@ const shownSaleExample = {
   customer: { id: 17, external_id: 'CLI-001', name: 'Maria da Silva' },
   sold_at: '2026-11-21T08:17:15.000-03:00',
   items: lineExamples.map((line) => ({ ...line, discount: '0.00' })),
-  payments: [{ payment_type_id: 1, name: 'Dinheiro', amount: '50.00', surcharge: '0.00', net: '50.00' }],
+  payments: [{ payment_type_id: 1, name: 'Dinheiro', amount: '50.00', surcharge: '0.00', net: '46.30' }],
   subtotal: '41.30',
   discount: '0.00',
   delivery_fee: '5.00',
