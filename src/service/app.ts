@@ -25,8 +25,8 @@ import { type CheckoutOptions, checkout } from '#public-pages/checkout/checkout.
 import { type ReceiptPageOptions, serveVerificationPage } from '#public-pages/receipt/receipt-page.ts'
 import { type MetricsOptions, serveMetrics } from '#service/metrics/serve.ts'
 import { answerSyncProblem as answerTill } from '#till-sync/answer.ts'
-import { tillContractOf } from '#till-sync/contract.ts'
 import { type SyncOptions, syncRouter } from '#till-sync/router.ts'
+import { serveTillContract, tillContractOf } from './contracts/till-contract.ts'
 import { type CheckHealth, probes } from './health.ts'
 
 export interface AppOptions {
@@ -139,6 +139,7 @@ export function interfaceRouter(options: InterfaceOptions): Router {
   router.all('/proof/keys', serveProofKeys(options))
   router.all('/tillbook-verify.mjs', serveVerifier(options))
   router.use('/api/v1', apiV1(options))
+  router.all('/api/openapi.json', serveTillContract(options))
   router.use('/api', syncRouter(options))
   router.use('/webhook', notificationReceiver(options))
   return router

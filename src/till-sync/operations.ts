@@ -29,14 +29,14 @@ export const Credentials = z
   })
   .meta({ id: 'Login' })
 
-export const Download = z.object({ last_sync: QueryInstant.optional() })
+export const ProductQuery = z.object({ last_sync: QueryInstant.optional() })
 
 /** The elements are validated in slices. */
-export const Check = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
-export const Known = z.object({ id: Id, updated_at: Instant }).meta({ id: 'KnownProduct' })
+export const ProductCheck = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
+export const KnownProduct = z.object({ id: Id, updated_at: Instant }).meta({ id: 'KnownProduct' })
 
 /** The sales are validated one by one. */
-export const Uploaded = z.object({
+export const UploadedSales = z.object({
   sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`),
 })
 
@@ -267,7 +267,7 @@ export const SYNC_OPERATIONS = {
     summary: 'Baixa todos os produtos, ou os que mudaram',
     description:
       'Com `last_sync`, o `sync_timestamp` da resposta anterior, vem só o que mudou desde então, inclusive, e `deleted` traz os ids a remover.',
-    query: Download,
+    query: ProductQuery,
     reply: z
       .object({
         success,
@@ -321,7 +321,7 @@ export const SYNC_OPERATIONS = {
     operation: 'checkConflicts',
     summary: 'Mostra quais produtos mudaram desde a versão do caixa',
     description: 'Um movimento de estoque não é um conflito.',
-    body: z.object({ products: z.array(Known).max(MAX_CHECKED) }).meta({ id: 'KnownProducts' }),
+    body: z.object({ products: z.array(KnownProduct).max(MAX_CHECKED) }).meta({ id: 'KnownProducts' }),
     example: { products: [{ id: 9, updated_at: '2026-11-20T11:17:15.123Z' }] },
     reply: z.object({ success, conflicts: z.array(Conflict), has_conflicts: z.boolean(), checked_at: Moment }).meta({
       id: 'ConflictCheck',

@@ -4,7 +4,7 @@ import type { PoolOf } from '#postgres/shared-pool.ts'
 import { checkProducts, listProductsForTill } from '#queries/catalog/products-for-till.ts'
 import { parse, parseEach } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
-import { Check, Download, Known, SYNC_OPERATIONS } from './operations.ts'
+import { KnownProduct, ProductCheck, ProductQuery, SYNC_OPERATIONS } from './operations.ts'
 import type { Outgoing, StreamWrite } from './outgoing.ts'
 import type { SyncRoute } from './route.ts'
 
@@ -20,7 +20,7 @@ export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
       ...SYNC_OPERATIONS.products,
       async handle(request, response) {
         const { companyId } = tillSessionOf(response)
-        const { last_sync } = parse(Download, request.query)
+        const { last_sync } = parse(ProductQuery, request.query)
         await outgoing.send(response, companyId, async (write) => {
           write('{"success":true,"data":[')
           const read = await listProductsForTill(poolOf(companyId), companyId, last_sync, separated(write))
@@ -34,8 +34,8 @@ export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
       ...SYNC_OPERATIONS.conflicts,
       async handle(request, response) {
         const { companyId } = tillSessionOf(response)
-        const { products } = parse(Check, request.body)
-        const known = await parseEach(Known, 'products', products, createTimeSlicer(companyId))
+        const { products } = parse(ProductCheck, request.body)
+        const known = await parseEach(KnownProduct, 'products', products, createTimeSlicer(companyId))
         await outgoing.send(response, companyId, async (write) => {
           let found = false
           const conflicts = separated(write)

@@ -2,7 +2,6 @@ import express, { type RequestHandler, type Response, type Router } from 'expres
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
-import type { Compress } from '#http/compression.ts'
 import { type ChargeBytes, chargeOrRefuse, chargeRead, declaredBytes } from '#http/middleware/body-bytes.ts'
 import {
   type BodyBudget,
@@ -23,7 +22,6 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { answerSyncProblem } from './answer.ts'
 import { authRoutes, requireToken, requireTokenStill, tillSessionOf } from './auth.ts'
-import { serveTillContract } from './contract.ts'
 import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
@@ -44,9 +42,6 @@ export interface SyncOptions {
   readonly largeCalls: KeyedSemaphore
   /** Large answers to tills. */
   readonly outgoing: Outgoing
-  /** URL of the service in its contract. */
-  readonly publicUrl: string
-  readonly compress: Compress
   readonly log: LogError
 }
 
@@ -66,7 +61,6 @@ export function syncRouter(options: SyncOptions): Router {
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
   router.use(forbidCaching, requireHttps(limitAnonymous))
-  router.all('/openapi.json', serveTillContract(options.publicUrl, limitAnonymous, options.compress))
   const limitLarge = limitLargeRequests(options.largeCalls)
   const [companyBudget, loginBudget] = [
     companyBodyBudget(options.bodies),

@@ -20,7 +20,7 @@ import { liveUser } from '#projections/users.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
 import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
-import { SYNC_OPERATIONS, Uploaded } from './operations.ts'
+import { SYNC_OPERATIONS, UploadedSales } from './operations.ts'
 import type { SyncRoute } from './route.ts'
 
 /** Lines of the sales in one unit of work. More are no faster and delay other requests. */
@@ -42,7 +42,7 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
   ...SYNC_OPERATIONS.sales,
   async handle(request, response) {
     const session = tillSessionOf(response)
-    const upload = await readUpload(session.companyId, parse(Uploaded, request.body).sales)
+    const upload = await readUpload(session.companyId, parse(UploadedSales, request.body).sales)
     const results = await record(writer, upload, session, response)
     const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
     const noted = await noteRefusals(poolOf(session.companyId), session, entries)

@@ -6,7 +6,7 @@ import { ORDER_STATUSES } from '#domain/orders.ts'
 import { Id } from '#domain/text.ts'
 import { httpMessageOf, httpStatusOf, type ProblemCode } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
-import { PaymentNotification } from './payload.ts'
+import { PaymentNotification } from '#payment-notifications/payload.ts'
 
 /** What the receiver answers besides 200 (RCV-50). */
 export const RECEIVER_CODES = [

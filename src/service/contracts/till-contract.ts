@@ -7,16 +7,18 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import { describeFields, leaveAnswersOpen } from '#api/contract/document.ts'
 import { serveDocument } from '#api/contract/serve-document.ts'
 import type { Compress } from '#http/compression.ts'
-import type { LimitUnauthenticated } from '#http/middleware/unauthenticated-clients.ts'
+import { requireHttps } from '#http/middleware/transport.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { groupBy } from '#lib/group-by.ts'
-import { RECEIVER_PATH, receiverOperation } from '#payment-notifications/contract.ts'
-import { type FailureCode, failureMessage, failureStatus } from './answer.ts'
-import { TILL_GLOSSARY } from './glossary.ts'
-import { failuresOf, SYNC_OPERATIONS, SYNC_VERSION } from './operations.ts'
-import type { SyncOperation } from './route.ts'
+import { type FailureCode, failureMessage, failureStatus } from '#till-sync/answer.ts'
+import { failuresOf, SYNC_OPERATIONS, SYNC_VERSION } from '#till-sync/operations.ts'
+import type { SyncOperation } from '#till-sync/route.ts'
+import { RECEIVER_PATH, receiverOperation } from './receiver-contract.ts'
+import { TILL_GLOSSARY } from './till-glossary.ts'
 
 const INTRODUCTION = `\
 A sincronização dos caixas (\`/api/auth\` e \`/api/sync\`) e o receptor de notificações de pagamento (\`/webhook\`). A API de integração é outro contrato, em \`/api/v1/openapi.json\`.
@@ -148,9 +150,23 @@ function failureResponse(status: number, codes: readonly FailureCode[]): ZodOpen
   return response
 }
 
-/** `/api/openapi.json`. */
-export const serveTillContract = (
-  publicUrl: string,
-  limitAnonymous: LimitUnauthenticated,
-  compress: Compress,
-): RequestHandler => serveDocument(() => tillContractOf(publicUrl), limitAnonymous, compress)
+interface TillContractOptions {
+  readonly addresses: AddressLimit
+  readonly compress: Compress
+  readonly publicUrl: string
+}
+
+/** `/api/openapi.json`, under the same rule for plain HTTP as the interface. */
+export function serveTillContract({ addresses, compress, publicUrl }: TillContractOptions): RequestHandler[] {
+  const limitAnonymous = limitUnauthenticatedBy(addresses)
+  const forbidCaching: RequestHandler = (_request, response, next) => {
+    response.setHeader('Cache-Control', 'no-store')
+    response.setHeader('Vary', 'Accept-Encoding')
+    next()
+  }
+  return [
+    forbidCaching,
+    requireHttps(limitAnonymous),
+    serveDocument(() => tillContractOf(publicUrl), limitAnonymous, compress),
+  ]
+}
