@@ -13,6 +13,7 @@ export const resourcePage = (publicUrl: string, resource: Resource): string =>
     body: (
       <>
         <section>
+          <h2>Operações</h2>
           <p>{resource.about}</p>
           {resource.operations.map((found) => (
             <OperationSection
