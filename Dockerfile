@@ -39,6 +39,9 @@ COPY src/public-pages/receipt/static src/public-pages/receipt/static
 # What auditors are given.
 COPY verifier verifier
 COPY docs/proof.md docs/proof.md
+# The guides at /docs.
+COPY docs/integrators.md docs/webhooks.md docs/pos-sync.md docs/online-store.md docs/
+COPY docs/guias docs/guias
 USER node
 EXPOSE 3000
 # The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.

@@ -17,7 +17,14 @@ import {
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { apiKeyIdOf, companyRef, ownCompany, scopesOfKey, timezoneOf } from '#projections/companies.ts'
-import { type WebhookSecrets, webhookById, webhookSecrets, webhookSecretsById } from '#projections/webhooks.ts'
+import {
+  hasNoResponse,
+  type WebhookSecrets,
+  webhookById,
+  webhookHealthById,
+  webhookSecrets,
+  webhookSecretsById,
+} from '#projections/webhooks.ts'
 import { changedRecordFields, isEmpty, type RecordId } from './records.ts'
 
 const NAMES: readonly string[] = [...WEBHOOK_EVENT_GROUPS, ...WEBHOOK_EVENTS]
@@ -158,13 +165,14 @@ export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>
   },
 })
 
-/** Enables an endpoint and resets its failure record. */
+/** Enables an endpoint and resets its failure record, also that of an enabled one without a response (HOOK-5). */
 export const enableWebhook = command<RecordId>({
-  needs: ({ id }) => [webhookById(id)],
+  needs: ({ id }) => [webhookById(id), webhookHealthById(id)],
   decide(rows, { id }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
-    if (webhook.enabled) return accept('unchanged', `webhook/${id}`)
+    if (webhook.enabled && !hasNoResponse(webhook, rows.get(webhookHealthById(id))))
+      return accept('unchanged', `webhook/${id}`)
     return accept('updated', `webhook/${id}`, [event('WebhookEnabled', { id })])
   },
 })

@@ -90,7 +90,7 @@ const webhookHealth = table<WebhookHealth>('webhook_health', {
   keys: { pk: ['company_id', 'webhook_id'] },
 })
 
-const healthById = (id: number) => byPk(webhookHealth, id)
+export const webhookHealthById = (id: number) => byPk(webhookHealth, id)
 
 type Id = { readonly id: number }
 
@@ -163,6 +163,16 @@ function pauseReason(api_key_id: number | null, { plan, key, now }: PauseConditi
   return key.expires_at !== null && key.expires_at <= now ? 'key_expired' : null
 }
 
+/** Whether a time of the failure record is of the current URL, owner and period of being enabled. */
+const counts = ({ watched_since }: Pick<WebhookRow, 'watched_since'>, at: string | null | undefined): at is string =>
+  typeof at === 'string' && at >= watched_since
+
+/** Whether all attempts of a delivery have failed, and none has succeeded since (HOOK-19). */
+export const hasNoResponse = (
+  webhook: Pick<WebhookRow, 'watched_since'>,
+  health: Pick<WebhookHealth, 'no_response_since'> | null,
+): boolean => counts(webhook, health?.no_response_since)
+
 /** Displayed state of an endpoint, with times in the company's zone. */
 export function webhookState(
   { enabled, watched_since, api_key_id, doc }: Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id' | 'doc'>,
@@ -170,13 +180,17 @@ export function webhookState(
   pausedBy: PauseConditions,
   zone: string,
 ) {
-  const counts = (at: string | null | undefined): at is string => typeof at === 'string' && at >= watched_since
-  const failing = counts(health?.failing_since) ? health.failing_since : null
-  const silent = counts(health?.no_response_since)
+  const failing = counts({ watched_since }, health?.failing_since) ? health.failing_since : null
   const pause_reason = enabled ? pauseReason(api_key_id, pausedBy) : null
   return {
     api_key_id,
-    status: enabled ? (pause_reason ? 'paused' : silent ? 'no_response' : 'active') : 'disabled',
+    status: enabled
+      ? pause_reason
+        ? 'paused'
+        : hasNoResponse({ watched_since }, health)
+          ? 'no_response'
+          : 'active'
+      : 'disabled',
     pause_reason,
     last_success_at: health?.last_success_at ? inZone(health.last_success_at, zone) : null,
     failing_since: failing && inZone(failing, zone),
@@ -188,13 +202,16 @@ export function webhookState(
 const keyRefs = (keyId: number | null | undefined) => (typeof keyId === 'number' ? [apiKeyById(keyId)] : [])
 
 export const webhookView: RecordView = {
-  refs: (id) => [webhookById(id), healthById(id), ownCompany],
+  refs: (id) => [webhookById(id), webhookHealthById(id), ownCompany],
   refsMore: (rows, id) => keyRefs(rows.get(webhookById(id))?.api_key_id),
   render(rows, id, now) {
     const row = rows.get(webhookById(id))
     if (!row || row.deleted_at) return null
     const [keyRef] = keyRefs(row.api_key_id)
     const pausedBy = { plan: companyRef(rows).plan, key: keyRef ? rows.get(keyRef) : null, now }
-    return JSON.stringify({ ...row.doc, ...webhookState(row, rows.get(healthById(id)), pausedBy, timezoneOf(rows)) })
+    return JSON.stringify({
+      ...row.doc,
+      ...webhookState(row, rows.get(webhookHealthById(id)), pausedBy, timezoneOf(rows)),
+    })
   },
 }

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
+import { tillContractOf } from '#service/contracts/till-contract.ts'
 import { eventCatalogue } from './event-catalogue.ts'
 import { proofVectors, vectorsAsMarkdown, verifierAsMarkdown } from './proof-vectors.ts'
 import { faultsOf, readRequirements, tableOfTests } from './requirements.ts'
@@ -17,6 +18,7 @@ const verifier = await readFile('verifier/tillbook-verify.mjs')
 /** Files under docs/ that the code and its tests say, by name; of ARCHITECTURE.md and proof.md only what is between marks. */
 const GENERATED: Readonly<Record<string, (written: string) => string>> = {
   'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
+  'docs/openapi-sync.json': () => `${JSON.stringify(tillContractOf(), null, 2)}\n`,
   'docs/events.md': () => eventCatalogue(EVENT_TYPES),
   'docs/proof/vectors.json': () => `${JSON.stringify(vectors, null, 1)}\n`,
   'docs/proof.md': (written) =>

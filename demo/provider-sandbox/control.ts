@@ -42,6 +42,8 @@ const notifyBody = z.strictObject({ times: z.int().min(1).max(100).default(1), a
 const forgeBody = z.strictObject({ as: z.enum(FORGERIES), url: z.url().optional() })
 const settingsBody = z.strictObject({
   delivery: z.enum(DELIVERIES).optional(),
+  /** Whose notifications `secret` signs; without it, those of all stores without a secret of their own. */
+  store: z.string().min(1).max(100).optional(),
   secret: z.string().min(1).nullable().optional(),
 })
 const connectionsBody = z.strictObject({
@@ -85,10 +87,10 @@ export function control(provider: Provider, faults: Faults, connections: Connect
     answer(response, { notifications: (await notifier.retry()).map(view) })
   })
   router.put('/settings', (request, response) => {
-    const { delivery, secret } = read(settingsBody, request.body)
+    const { delivery, store, secret } = read(settingsBody, request.body)
     if (delivery !== undefined) notifier.delivery = delivery
-    if (secret !== undefined) notifier.secret = secret
-    answer(response, { delivery: notifier.delivery, signs: notifier.secret !== null })
+    if (secret !== undefined) notifier.setSecret(secret, store)
+    answer(response, { delivery: notifier.delivery, signs: notifier.signs(store) })
   })
   router.put('/connections', (request, response) => {
     Object.assign(connections, read(connectionsBody, request.body))
@@ -209,8 +211,8 @@ export const sandboxHelp = (url: string): string => `
     curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"delivery":"hold"}'
     curl -sX POST ${url}/sandbox/notifications/release -H 'Content-Type: application/json' -d '{"order":"backward"}'
     curl -sX POST ${url}/sandbox/notifications/retry
-  Sign with the secret of another store, or not at all (null):
-    curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"secret":"..."}'
+  Sign a store's notifications with its secret, or not at all (null):
+    curl -sX PUT  ${url}/sandbox/settings -H 'Content-Type: application/json' -d '{"store":"ALIAS","secret":"..."}'
   Connected stores (PAYMENT_CLIENT_ID and PAYMENT_CLIENT_SECRET: any; a secret that begins with INVALID is refused): new
   tokens end sooner; renewals are refused:
     curl -sX PUT  ${url}/sandbox/connections -H 'Content-Type: application/json' -d '{"token_seconds":3600,"revoked":true}'

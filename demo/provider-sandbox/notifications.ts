@@ -43,7 +43,10 @@ export interface Notifier {
   /** All notifications in order of creation. */
   readonly made: readonly Notification[]
   delivery: Delivery
-  secret: string | null
+  /** Sets the secret that signs notifications of a store, by alias, or of all stores without one; null: unsigned. */
+  setSecret(secret: string | null, store?: string): void
+  /** Whether notifications of a store, or of any store, are signed. */
+  signs(store?: string): boolean
   /** Resolves once no delivery is running. */
   idle(): Promise<void>
 }
@@ -57,14 +60,24 @@ const REMEMBERED = 1_000
  * query too.
  */
 export function createNotifier(options: {
+  /** Of stores without a secret of their own. */
   readonly secret: string | null
+  /** By alias. */
+  readonly storeSecrets?: Readonly<Record<string, string>>
   readonly now: () => Date
   readonly log: (line: string) => void
 }): Notifier {
   const made: Notification[] = []
   const kept = new Set<Notification>()
   const underWay = new Set<Promise<unknown>>()
+  const secrets = new Map<string, string | null>(Object.entries(options.storeSecrets ?? {}))
+  let commonSecret = options.secret
   let lastNumber = 0
+
+  function secretOf(store: string | undefined): string | null {
+    const own = store === undefined ? undefined : secrets.get(store)
+    return own === undefined ? commonSecret : own
+  }
 
   async function post({ number, url, headers, body, sent }: Notification): Promise<void> {
     try {
@@ -81,11 +94,18 @@ export function createNotifier(options: {
   const notifier: Notifier = {
     made,
     delivery: 'send',
-    secret: options.secret,
+    setSecret(secret, store) {
+      if (store === undefined) commonSecret = secret
+      else secrets.set(store, secret)
+    },
+    signs: (store) =>
+      store === undefined
+        ? [commonSecret, ...secrets.values()].some((secret) => secret !== null)
+        : secretOf(store) !== null,
     make(payment, claims = {}) {
       const { url = payment.notification_url } = claims
       if (!url) throw new Error(`payment ${payment.id}: no notification_url`)
-      const secret = claims.secret === undefined ? notifier.secret : claims.secret
+      const secret = claims.secret === undefined ? secretOf(storeOf(url)) : claims.secret
       const notification = signed({ payment, claims, url, secret, number: ++lastNumber, at: options.now() })
       made.push(notification)
       if (made.length > REMEMBERED) made.shift()
@@ -120,6 +140,9 @@ export function createNotifier(options: {
 
   return notifier
 }
+
+/** Alias of the notified store. */
+const storeOf = (url: string): string | undefined => /\/paymentprovider\/([^/]+)\//.exec(new URL(url).pathname)?.[1]
 
 const isUnanswered = ({ sent }: Notification): boolean => {
   const last = sent.at(-1)

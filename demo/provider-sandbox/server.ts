@@ -21,8 +21,10 @@ export interface Sandbox {
 interface SandboxOptions {
   /** 0: any free port. */
   readonly port: number
-  /** Signs notifications; null: unsigned. */
+  /** Signs notifications of stores without a secret of their own; null: unsigned. */
   readonly secret: string | null
+  /** Secrets of stores, by alias. */
+  readonly storeSecrets?: Readonly<Record<string, string>>
   readonly liveMode?: boolean
   readonly now?: () => Date
   readonly log?: (line: string) => void
@@ -30,8 +32,8 @@ interface SandboxOptions {
 
 /** Without authentication: listens on the loopback interface only. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { port, secret, liveMode = false, now = () => new Date(), log = () => {} } = options
-  const provider = { book: createBook({ now, liveMode }), notifier: createNotifier({ secret, now, log }), now }
+  const { port, liveMode = false, now = () => new Date(), log = () => {} } = options
+  const provider = { book: createBook({ now, liveMode }), notifier: createNotifier({ ...options, now, log }), now }
   const faults: Faults = { mode: 'none', delay_ms: 0, calls: 0 }
   const connections = newConnections()
   const app = express()

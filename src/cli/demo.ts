@@ -32,12 +32,12 @@ export const verbs: Verbs<'demo'> = {
  */
 async function withSandbox(
   { PAYMENT_PROVIDER_URL }: Config,
-  { notification_secret }: NonNullable<DemoAccess['store']>,
+  { alias, notification_secret }: NonNullable<DemoAccess['store']>,
   work: (sandbox: { readonly url: string }) => Promise<void>,
 ): Promise<void> {
   // Never sends requests to the real provider: sandboxes run on this machine only.
   const url = new URL(PAYMENT_PROVIDER_URL).hostname === '127.0.0.1' ? PAYMENT_PROVIDER_URL : SANDBOX_URL
-  const body = JSON.stringify({ secret: notification_secret })
+  const body = JSON.stringify({ store: alias, secret: notification_secret })
   const headers = { 'content-type': 'application/json' }
   const isRunning = await fetch(`${url}/sandbox/settings`, { method: 'PUT', headers, body })
     .then(({ ok }) => ok)

@@ -13,7 +13,8 @@ export const verbs: Verbs<'provider-sandbox'> = {
     async run({ config }, { port = DEFAULT_PORT, secret }) {
       const sandbox = await startSandbox({
         port: portOf(port),
-        secret: secret ?? (await demoSecret(config.DATA_DIR)),
+        secret: secret ?? null,
+        storeSecrets: await demoSecrets(config.DATA_DIR),
         log: (line) => process.stdout.write(`${line}\n`),
       })
       process.stdout.write(sandboxHelp(sandbox.url))
@@ -24,11 +25,9 @@ export const verbs: Verbs<'provider-sandbox'> = {
   },
 }
 
-/**
- * Notification secret of the demonstration store, so that its notifications are valid without configuration; null
- * without that store.
- */
-async function demoSecret(dataDir: string): Promise<string | null> {
+/** Notification secrets of the demonstration stores, so that their notifications are valid without configuration. */
+async function demoSecrets(dataDir: string): Promise<Record<string, string>> {
   const demo = await readDemoFile(join(dataDir, 'demo.json'))
-  return demo?.companies.find(({ store }) => store)?.store?.notification_secret ?? null
+  const stores = demo?.companies.flatMap(({ store }) => store ?? []) ?? []
+  return Object.fromEntries(stores.map(({ alias, notification_secret }) => [alias, notification_secret]))
 }

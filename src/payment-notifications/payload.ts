@@ -23,7 +23,7 @@ const DataId = z
 const anyType = z.object({ type: boundedText(100) })
 
 /** The provider may send more fields, and ids as numbers or texts. Only the required fields are checked. */
-const ofPayment = z.object({
+export const PaymentNotification = z.object({
   type: z.literal('payment'),
   live_mode: z.boolean('deve ser true ou false'),
   data: z.object({ id: DataId }),
@@ -92,7 +92,7 @@ function toldBy(value: unknown): NotifiedPayment | Problem {
   if (!any.success) return invalid(any.error)
   const { type } = any.data
   if (type !== 'payment') return { type, dataId: dataIdOf.safeParse(value).data?.data.id ?? null, liveMode: null }
-  const payment = ofPayment.safeParse(value)
+  const payment = PaymentNotification.safeParse(value)
   if (!payment.success) return invalid(payment.error)
   const { data, live_mode } = payment.data
   return { type, dataId: data.id, liveMode: live_mode }

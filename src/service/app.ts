@@ -2,7 +2,9 @@ import type { Server } from 'node:http'
 import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
-import { serveDocs } from '#api/docs/serve.ts'
+import { contractOf } from '#api/contract/document.ts'
+import { serveDocs, serveHome } from '#api/docs/serve.ts'
+import type { PublishedContract } from '#api/docs/site.ts'
 import { serveProofKeys } from '#api/proof-keys.ts'
 import { serveVerifier } from '#api/verifier-file.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
@@ -26,6 +28,7 @@ import { type ReceiptPageOptions, serveVerificationPage } from '#public-pages/re
 import { type MetricsOptions, serveMetrics } from '#service/metrics/serve.ts'
 import { answerSyncProblem as answerTill } from '#till-sync/answer.ts'
 import { type SyncOptions, syncRouter } from '#till-sync/router.ts'
+import { serveTillContract, tillContractOf } from './contracts/till-contract.ts'
 import { type CheckHealth, probes } from './health.ts'
 
 export interface AppOptions {
@@ -123,17 +126,27 @@ export interface InterfaceOptions
     CheckoutOptions,
     ReceiptPageOptions {}
 
+/** The contracts that /docs shows. */
+export const publishedContracts = (publicUrl: string): PublishedContract[] => [
+  { contract: contractOf(V1_ROUTES, publicUrl), path: '/api/v1/openapi.json', credential: 'KEY' },
+  { contract: tillContractOf(publicUrl), path: '/api/openapi.json', credential: 'TOKEN' },
+]
+
 /** Router of all interfaces for clients. */
 export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
   router.use(PANEL, panel(options))
   router.use(CHECKOUT, checkout(options))
   router.use(RECEIPT_PAGE, serveVerificationPage(options))
-  router.get('/', (_request, response) => response.redirect(302, PANEL))
-  router.use('/docs', serveDocs(V1_ROUTES, options))
+  router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, options))
+  router.use(
+    '/docs',
+    serveDocs(() => publishedContracts(options.publicUrl), options),
+  )
   router.all('/proof/keys', serveProofKeys(options))
   router.all('/tillbook-verify.mjs', serveVerifier(options))
   router.use('/api/v1', apiV1(options))
+  router.all('/api/openapi.json', serveTillContract(options))
   router.use('/api', syncRouter(options))
   router.use('/webhook', notificationReceiver(options))
   return router

@@ -28,10 +28,10 @@ const FAILURES = {
   unavailable: [503, 'Serviço temporariamente indisponível. Tente novamente em instantes.'],
 } as const satisfies Record<string, readonly [number, string]>
 
-type FailureCode = keyof typeof FAILURES
+export type FailureCode = keyof typeof FAILURES
 
-const failureStatus = (code: FailureCode): number => FAILURES[code][0]
-const failureMessage = (code: FailureCode): string => FAILURES[code][1]
+export const failureStatus = (code: FailureCode): number => FAILURES[code][0]
+export const failureMessage = (code: FailureCode): string => FAILURES[code][1]
 
 /** Failure code of a problem. Problems that only API v1 knows must not occur here. */
 const failureOf = ({ code, reason }: Problem): FailureCode =>

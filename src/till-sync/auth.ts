@@ -1,14 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { z } from 'zod'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { CompanyUser, Membership } from '#access/people.ts'
 import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
 import { RIGHTS } from '#domain/roles.ts'
-import { Email, Id } from '#domain/text.ts'
 import { bearer, limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
-import { CREDENTIALS_BYTES, type SyncRoute } from './route.ts'
+import { Credentials, SYNC_OPERATIONS } from './operations.ts'
+import type { SyncRoute } from './route.ts'
 
 interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {
   readonly addresses: AddressLimit
@@ -49,23 +48,11 @@ export const requireTokenStill =
 /** Set by requireToken, which runs before the handler of every route that is not open. */
 export const tillSessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
-/** Longer passwords are refused, because hashing them would only take time. */
-const MAX_PASSWORD_LENGTH = 200
-
-const Credentials = z.object({
-  email: Email,
-  password: z.string().min(1).max(MAX_PASSWORD_LENGTH),
-  company_id: Id.nullish(),
-})
-
 /** Login, refresh, logout, user (TOKEN-1, TOKEN-5, TOKEN-9). */
 export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
   return [
     {
-      method: 'post',
-      path: '/auth/login',
-      isOpen: true,
-      bodyBytes: CREDENTIALS_BYTES,
+      ...SYNC_OPERATIONS.login,
       async handle(request, response) {
         const { company_id, ...credentials } = parse(Credentials, request.body)
         const from = { address: request.ip ?? '', keeps: 'token', kept: bearer(request) } as const
@@ -83,8 +70,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       },
     },
     {
-      method: 'post',
-      path: '/auth/refresh',
+      ...SYNC_OPERATIONS.refresh,
       async handle(request, response) {
         const session = tillSessionOf(response)
         const granted = await login.grants.consume(`${session.companyId}/${session.userId}`)
@@ -95,16 +81,14 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       },
     },
     {
-      method: 'post',
-      path: '/auth/logout',
+      ...SYNC_OPERATIONS.logout,
       async handle(_request, response) {
         await tokens.revoke(tillSessionOf(response))
         sendSuccess(response, { message: LOGGED_OUT })
       },
     },
     {
-      method: 'get',
-      path: '/auth/user',
+      ...SYNC_OPERATIONS.user,
       handle: async (_request, response) => sendSuccess(response, { data: userOf(tillSessionOf(response)) }),
     },
   ]

@@ -1,23 +1,12 @@
-import { z } from 'zod'
-import { Instant } from '#domain/instant.ts'
-import { Id } from '#domain/text.ts'
-import { QueryInstant } from '#http/query-values.ts'
 import type { EncodedText } from '#lib/bytes.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { checkProducts, listProductsForTill } from '#queries/catalog/products-for-till.ts'
 import { parse, parseEach } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
+import { KnownProduct, ProductCheck, ProductQuery, SYNC_OPERATIONS } from './operations.ts'
 import type { Outgoing, StreamWrite } from './outgoing.ts'
-import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
-
-/** The same maximum as for a download. */
-const MAX_CHECKED = 50_000
-
-const Download = z.object({ last_sync: QueryInstant.optional() })
-/** The elements are validated in slices. */
-const Check = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
-const Known = z.object({ id: Id, updated_at: Instant })
+import type { SyncRoute } from './route.ts'
 
 interface Options {
   readonly poolOf: PoolOf
@@ -28,11 +17,10 @@ interface Options {
 export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
   return [
     {
-      method: 'get',
-      path: '/sync/products',
+      ...SYNC_OPERATIONS.products,
       async handle(request, response) {
         const { companyId } = tillSessionOf(response)
-        const { last_sync } = parse(Download, request.query)
+        const { last_sync } = parse(ProductQuery, request.query)
         await outgoing.send(response, companyId, async (write) => {
           write('{"success":true,"data":[')
           const read = await listProductsForTill(poolOf(companyId), companyId, last_sync, separated(write))
@@ -43,13 +31,11 @@ export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
       },
     },
     {
-      method: 'post',
-      path: '/sync/check-conflicts',
-      bodyBytes: LIST_BODY_BYTES,
+      ...SYNC_OPERATIONS.conflicts,
       async handle(request, response) {
         const { companyId } = tillSessionOf(response)
-        const { products } = parse(Check, request.body)
-        const known = await parseEach(Known, 'products', products, createTimeSlicer(companyId))
+        const { products } = parse(ProductCheck, request.body)
+        const known = await parseEach(KnownProduct, 'products', products, createTimeSlicer(companyId))
         await outgoing.send(response, companyId, async (write) => {
           let found = false
           const conflicts = separated(write)

@@ -3,15 +3,12 @@ import type { PoolOf } from '#postgres/shared-pool.ts'
 import { getConfig } from '#queries/companies.ts'
 import { sendSuccess } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
+import { SYNC_OPERATIONS, SYNC_VERSION } from './operations.ts'
 import type { SyncRoute } from './route.ts'
-
-/** Version of the sync interface; docs/pos-sync.md lists the changes allowed within a version. */
-const VERSION = '1.0'
 
 /** Connection check of a till: user and server time (TOKEN-9). */
 export const statusRoute: SyncRoute = {
-  method: 'get',
-  path: '/sync/status',
+  ...SYNC_OPERATIONS.status,
   async handle(_request, response) {
     const { now, companyId, userId, userName } = tillSessionOf(response)
     sendSuccess(response, {
@@ -19,15 +16,14 @@ export const statusRoute: SyncRoute = {
       company_id: companyId,
       user_id: userId,
       user_name: userName,
-      version: VERSION,
+      version: SYNC_VERSION,
     })
   },
 }
 
 /** The company, its payment types and the logged-in user (SYNC-9). */
 export const configRoute = (poolOf: PoolOf): SyncRoute => ({
-  method: 'get',
-  path: '/sync/config',
+  ...SYNC_OPERATIONS.config,
   async handle(_request, response) {
     const { companyId, userId } = tillSessionOf(response)
     sendJson(response, 200, `{"success":true,"data":${await getConfig(poolOf(companyId), companyId, userId)}}`)

@@ -1,5 +1,4 @@
 import type { Response } from 'express'
-import { z } from 'zod'
 import type { SyncSession } from '#access/sync-access.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { type OfflineSaleUpload, recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
@@ -21,19 +20,14 @@ import { liveUser } from '#projections/users.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
 import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
-import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
-
-/** Maximum of sales per upload; a till with more sends several uploads. */
-const MAX_SALES = 1_000
+import { SYNC_OPERATIONS, UploadedSales } from './operations.ts'
+import type { SyncRoute } from './route.ts'
 
 /** Lines of the sales in one unit of work. More are no faster and delay other requests. */
 const PORTION_LINES = 1_000
 
 /** Lines that weigh as one command in a group commit (queue.ts). */
 const LINES_OF_A_COMMAND = 32
-
-/** The sales are validated one by one. */
-const Body = z.object({ sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`) })
 
 interface Options {
   readonly poolOf: PoolOf
@@ -45,12 +39,10 @@ interface Options {
  * records nothing twice, so a till that got no answer simply retries.
  */
 export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
-  method: 'post',
-  path: '/sync/sales',
-  bodyBytes: LIST_BODY_BYTES,
+  ...SYNC_OPERATIONS.sales,
   async handle(request, response) {
     const session = tillSessionOf(response)
-    const upload = await readUpload(session, parse(Body, request.body).sales)
+    const upload = await readUpload(session, parse(UploadedSales, request.body).sales)
     const results = await record(writer, upload, session, response)
     const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
     const noted = await noteRefusals(poolOf(session.companyId), session, entries)

@@ -144,6 +144,21 @@ describe('webhook endpoints', () => {
     expect(await show()).to.include({ status: 'active', failing_since: null })
   })
 
+  it('are active again once enabled, also from no_response [HOOK-5]', async () => {
+    const { id } = await register()
+    await api.core.pool.query(
+      `insert into webhook_health (company_id, webhook_id, failing_since, no_response_since)
+       select $1, $2, watched_since, watched_since from webhooks where company_id = $1 and id = $2`,
+      [company.id, id],
+    )
+    expect((await company.get(`/webhooks/${id}`)).body.data.status).to.equal('no_response')
+    const enabled = (await company.post(`/webhooks/${id}/enable`)).body.data
+    expect(enabled).to.include({ status: 'active', failing_since: null })
+    expect((await company.get(`/webhooks/${id}`)).body.data).to.deep.equal(enabled)
+    const again = (await company.post(`/webhooks/${id}/enable`)).body.data
+    expect(again.updated_at).to.equal(enabled.updated_at)
+  })
+
   it('rotate their secret with an overlap, or at once [HOOK-28]', async () => {
     const { id, secret } = await register()
     const stored = async () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import express from 'express'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import { V1_ROUTES } from '#api/api-v1.ts'
+import { contractOf } from '#api/contract/document.ts'
 import { serveDocs } from '#api/docs/serve.ts'
 import { createCompress } from '#http/compression.ts'
 import { check } from '../support/browser/accessibility.ts'
@@ -14,27 +15,41 @@ describeInBrowser('API documentation in a browser', () => {
   const panel = usePanel()
 
   it('fits both widths, and requests nothing from other hosts [HTTP-14]', async () => {
+    for (const path of ['/', '/docs', '/docs/recursos/vendas', '/docs/guias/pos-sync']) {
+      const page = await panel.open(path)
+      await page.locator('h1').waitFor()
+      await atBothWidths(page, () => expectNoSidewaysScrolling(page))
+    }
+  })
+
+  it('finds an operation while one types, and works without scripts [HTTP-50]', async () => {
     const page = await panel.open('/docs')
-    await page.locator('#createSale h3').waitFor()
-    await atBothWidths(page, () => expectNoSidewaysScrolling(page))
+    const links = page.locator('.operations li:visible')
+    const all = await links.count()
+    await page.getByRole('searchbox').fill('insufficient_stock')
+    await page.getByText('resultado').waitFor()
+    expect(await links.count()).to.be.within(1, 5)
+    await page.getByRole('searchbox').fill('')
+    expect(await links.count()).to.equal(all)
   })
 })
 
 /** A sample: all operations have the same layout, and checking all would take half a minute. */
 describeInBrowser('API documentation of sales in a browser', () => {
   const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/sales'))
-  const app = express().use(
-    '/docs',
-    serveDocs(routes, { addresses: createAddressLimit({ perMinute: 1_000 }), compress: createCompress() }),
-  )
+  const published = () => [{ contract: contractOf(routes), path: '/api/v1/openapi.json', credential: 'KEY' } as const]
+  const addresses = createAddressLimit({ perMinute: 1_000 })
+  const options = { addresses, compress: createCompress(), publicUrl: 'http://localhost:3000' }
+  const app = express().use('/docs', serveDocs(published, options))
   const browser = useBrowser(useApp(app))
 
   it('is accessible on a phone and on a desktop', async () => {
-    for (const path of ['/docs', '/docs/webhooks']) await check(await browser.open(path))
+    for (const path of ['/docs', '/docs/recursos/vendas', '/docs/webhooks', '/docs/guias/webhooks'])
+      await check(await browser.open(path))
   })
 
   it('is reachable by keyboard', async () => {
     const stops = await tabThrough(await browser.open('/docs'))
-    expect(stops.slice(0, 3)).to.deep.equal(['a "Ir para o conteúdo"', 'a "Webhooks"', 'a "OpenAPI 3.1"'])
+    expect(stops.slice(0, 3)).to.deep.equal(['a "Ir para o conteúdo"', 'a "Documentação"', 'a "Guias"'])
   })
 })

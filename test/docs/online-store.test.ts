@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { freePort } from '#lib/free-port.ts'
-import { send } from '../support/api.ts'
+import { type Json, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
 import { programOf, TEST_SETTINGS } from '../support/program.ts'
@@ -76,9 +76,12 @@ describe('online store guide', function () {
     await rm(directory, { recursive: true })
   })
 
-  it('starts with a sandbox that signs with the secret of the demonstration store', async () => {
-    const { body } = await send(`${env.SANDBOX}/sandbox/settings`, 'PUT', {})
-    expect(body).to.deep.equal({ delivery: 'send', signs: true })
+  it('starts with a sandbox that signs with the secrets of the demonstration stores [OPS-18]', async () => {
+    const { companies } = JSON.parse(await readFile(join(directory, 'demo.json'), 'utf8'))
+    for (const { store } of companies.filter(({ store }: Json) => store)) {
+      const { body } = await send(`${env.SANDBOX}/sandbox/settings`, 'PUT', { store: store.alias })
+      expect(body).to.deep.equal({ delivery: 'send', signs: true })
+    }
   })
 
   it('has snippets in exactly the expected sections', () => {

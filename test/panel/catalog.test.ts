@@ -212,7 +212,7 @@ describe('panel: catalog', () => {
     expect(pages.length).to.be.above(1)
   })
 
-  it('records the cost and the document of a purchase, and shows them to owners [PANEL-381]', async () => {
+  it('records the cost and the document of a purchase, and shows them to owners [PANEL-391]', async () => {
     const { id } = await item({ name: 'Café', stock: '5', cost: '1.00' })
     const at = `${PATH}/${id}`
     const fields = { movement: 'in', quantity: '2', unit_cost: '3,25', document: 'NF 4711', reason: 'Reposição' }
@@ -225,7 +225,7 @@ describe('panel: catalog', () => {
     expect((await inApi(at)).stock).to.equal('7.000')
   })
 
-  it('lists all movements, filtered, with their items, as a page and as a file [PANEL-381]', async () => {
+  it('lists all movements, filtered, with their items, as a page and as a file [PANEL-391]', async () => {
     const [coffee, tea] = [await item({ name: 'Café', stock: '5' }), await item({ name: 'Chá', stock: '3' })]
     await company.post('/stock/movements', { catalog_item_id: tea.id, kind: 'loss', quantity: '1', reason: 'molhou' })
     const page = textIn((await user.get(`${PATH}/movimentacao`)).html)

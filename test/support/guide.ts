@@ -28,7 +28,9 @@ interface Output {
 
 /** A directory for running the snippets of a guide, as a reader would. */
 export interface Workplace {
+  /** Where the last script ended: at first an empty directory. */
   readonly directory: string
+  /** Runs a script where the last one ended. */
   bash(script: string): Promise<Output>
   /** Writes programs under their file names in the guide. */
   write(programs: readonly Snippet[]): Promise<void>
@@ -41,12 +43,26 @@ export interface Workplace {
 
 /** `env` is the whole environment of the snippets, apart from the PATH. */
 export async function openWorkplace(env: Readonly<Record<string, string>>): Promise<Workplace> {
-  const directory = await mkdtemp(join(tmpdir(), 'tillbook-guide-'))
+  const root = await mkdtemp(join(tmpdir(), 'tillbook-guide-'))
+  let directory = root
   const inDirectory = (command: string, args: readonly string[]) =>
     run(command, args, { cwd: directory, env: { PATH: process.env.PATH, ...TEST_SETTINGS, ...env } })
   return {
-    directory,
-    bash: (script) => inDirectory('bash', ['--norc', '-euo', 'pipefail', '-c', script]),
+    get directory() {
+      return directory
+    },
+    async bash(script) {
+      const whereItEnds = join(root, '.ends-in')
+      const output = await inDirectory('bash', [
+        '--norc',
+        '-euo',
+        'pipefail',
+        '-c',
+        `${script}\npwd > '${whereItEnds}'`,
+      ])
+      directory = (await readFile(whereItEnds, 'utf8')).trim()
+      return output
+    },
     async write(programs) {
       for (const { file, text } of programs) await writeFile(join(directory, file), text)
       await writeFile(join(directory, 'package.json'), '{"type":"module"}')
@@ -58,6 +74,6 @@ export async function openWorkplace(env: Readonly<Record<string, string>>): Prom
     },
     runProgram: (file) => inDirectory(process.execPath, ['--import', TSX, file]),
     readJson: async (file) => JSON.parse(await readFile(join(directory, file), 'utf8')),
-    close: () => rm(directory, { recursive: true }),
+    close: () => rm(root, { recursive: true }),
   }
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 /** A fenced block of a Markdown file. */
 export interface Snippet {
   readonly language: string
-  /** File name in ```` ```ts client.ts ````; empty without one. */
+  /** File name that ends the text before it (`client.ts`:), or name in ```` ```bash back-up ````; empty without one. */
   readonly file: string
   /** Heading of its section. */
   readonly heading: string
@@ -11,13 +11,16 @@ export interface Snippet {
 }
 
 /** The fenced blocks of a Markdown file, in order. */
-export function snippetsOf(file: string): Snippet[] {
+export function snippetsOf(path: string): Snippet[] {
+  const page = readFileSync(path, 'utf8')
   const snippets: Snippet[] = []
   let heading = ''
   const pattern = /^#+ (.+)$|^```(\w+) ?(.*)\n([\s\S]*?)^```$/gm
-  for (const [, title, language, name = '', text = ''] of readFileSync(file, 'utf8').matchAll(pattern)) {
+  for (const { 1: title, 2: language, 3: name = '', 4: text = '', index } of page.matchAll(pattern)) {
     if (title) heading = title
-    else if (language) snippets.push({ language, file: name.trim(), heading, text })
+    if (!language) continue
+    const file = /`([\w.-]+)`:\n\n$/.exec(page.slice(0, index))?.[1] ?? name.trim()
+    snippets.push({ language, file, heading, text })
   }
   return snippets
 }

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { createUser } from '#commands/users.ts'
 import { type Json, type Reply, send, type TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
+import { expectDocumentedTillCall } from './till-contract.ts'
 
 /** A user of a company, with credentials. */
 export interface TestUser {
@@ -38,12 +39,19 @@ export const logIn = (
   url: string,
   { email, password }: { email: string; password: string },
   headers: Record<string, string> = {},
-): Promise<Reply> => send(`${url}/api/auth/login`, 'POST', { email, password }, headers)
+): Promise<Reply> => checked('POST', '/auth/login', send(`${url}/api/auth/login`, 'POST', { email, password }, headers))
+
+/** Asserts that the contract describes an answer. */
+async function checked(method: string, path: string, answering: Promise<Reply>): Promise<Reply> {
+  const reply = await answering
+  expectDocumentedTillCall(method, path, reply)
+  return reply
+}
 
 /** Requests with a token, to any service on the same database. */
 export function tillWith(url: string, user: TestUser, token: string): TestTill {
   const call: TestTill['call'] = (method, path, body, headers) =>
-    send(`${url}/api${path}`, method, body, { authorization: `Bearer ${token}`, ...headers })
+    checked(method, path, send(`${url}/api${path}`, method, body, { authorization: `Bearer ${token}`, ...headers }))
   return { user, token, call, get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
 }
 

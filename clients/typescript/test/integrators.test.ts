@@ -82,8 +82,8 @@ describe('the guide for integrators', () => {
     it('identifies the company of a key, and installs the client [KIT-4]', async () => {
       const { stdout } = await workplace.bash(whoAmI)
       expect(stdout).to.match(/"company": "Loja \d+"[\s\S]*"catalog:read"/)
-      await workplace.write(programs)
       await workplace.bash(install)
+      await workplace.write(programs)
     })
 
     it('makes a sale, and receives its webhook on this machine [KIT-4]', async () => {

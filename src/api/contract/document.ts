@@ -2,13 +2,12 @@ import type { RequestHandler } from 'express'
 import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpenApiPathsObject } from 'zod-openapi'
 import type { Compress } from '#http/compression.ts'
 import type { LimitUnauthenticated } from '#http/middleware/unauthenticated-clients.ts'
-import { Problem } from '#http/problems.ts'
-import { createFixedAnswer } from '#http/representation.ts'
 import type { Route } from '../route.ts'
 import { ForgottenRecord } from './envelopes.ts'
 import { fitSchemas, nameBodies } from './generators.ts'
 import { GLOSSARY } from './glossary.ts'
 import { operationOf, tagOf, templateOf } from './operation.ts'
+import { serveDocument } from './serve-document.ts'
 import { webhooksOf } from './webhooks.ts'
 
 /** Introduction, valid for every operation. Only plain paragraphs, lists and code: /docs renders nothing else. */
@@ -97,67 +96,58 @@ function pathsOf(routes: readonly Route[]): ZodOpenApiPathsObject {
 }
 
 /** Answers may gain fields within v1, so clients must accept unknown ones. Requests are as strict as the service. */
-function leaveAnswersOpen({ jsonSchema, io }: ZodOpenApiOverrideContext): void {
+export function leaveAnswersOpen({ jsonSchema, io }: ZodOpenApiOverrideContext): void {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
 }
+
+type Glossary = Readonly<Record<string, string>>
 
 interface Describable {
   description?: string
 }
 
 /** Glossary text of a field, by its name and those of its parents; the longest match wins. */
-function meaningOf(trail: readonly string[]): string | undefined {
+function meaningOf(trail: readonly string[], glossary: Glossary): string | undefined {
   for (let start = 0; start < trail.length; start++) {
-    const text = GLOSSARY[trail.slice(start).join('.')]
+    const text = glossary[trail.slice(start).join('.')]
     if (text) return text
   }
   return undefined
 }
 
-function explain(target: Describable, trail: readonly string[]): void {
-  const text = meaningOf(trail)
+function explain(target: Describable, trail: readonly string[], glossary: Glossary): void {
+  const text = meaningOf(trail, glossary)
   if (text) target.description ??= text
 }
 
 /** Adds the glossary text to every field and parameter without a description. */
-function describeFields({ paths, components }: oas31.OpenAPIObject): void {
-  visit(paths, [])
-  for (const [name, schema] of Object.entries(components?.schemas ?? {})) visit(schema, [name])
-  visit(components?.responses, [])
+export function describeFields({ paths, components }: oas31.OpenAPIObject, glossary: Glossary = GLOSSARY): void {
+  visit(paths, [], glossary)
+  for (const [name, schema] of Object.entries(components?.schemas ?? {})) visit(schema, [name], glossary)
+  visit(components?.responses, [], glossary)
 }
 
-function visit(node: unknown, trail: readonly string[]): void {
+function visit(node: unknown, trail: readonly string[], glossary: Glossary): void {
   if (typeof node !== 'object' || node === null) return
-  if ('in' in node && 'name' in node) explain(node as Describable, [String(node.in), String(node.name)])
+  if ('in' in node && 'name' in node) explain(node as Describable, [String(node.in), String(node.name)], glossary)
   for (const [member, value] of Object.entries(node)) {
     if (member === 'example' || member === 'examples') continue
-    if (member === 'properties') visitFields(value, trail)
-    else visit(value, trail)
+    if (member === 'properties') visitFields(value, trail, glossary)
+    else visit(value, trail, glossary)
   }
 }
 
-function visitFields(fields: Record<string, Describable>, trail: readonly string[]): void {
+function visitFields(fields: Record<string, Describable>, trail: readonly string[], glossary: Glossary): void {
   for (const [name, field] of Object.entries(fields)) {
-    explain(field, [...trail, name])
-    visit(field, [...trail, name])
+    explain(field, [...trail, name], glossary)
+    visit(field, [...trail, name], glossary)
   }
 }
 
-/**
- * `/openapi.json`, without authentication: limited by address, and under the rule for plain HTTP like every request.
- * Generated at the first request.
- */
-export function serveContract(
+/** `/openapi.json` of API v1. */
+export const serveContract = (
   routes: readonly Route[],
   publicUrl: string,
   limitAnonymous: LimitUnauthenticated,
   compress: Compress,
-): RequestHandler {
-  const send = createFixedAnswer(() => JSON.stringify(contractOf(routes, publicUrl)), compress)
-  return async (request, response) => {
-    await limitAnonymous(request, response)
-    if (!['GET', 'HEAD'].includes(request.method))
-      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-    await send(response)
-  }
-}
+): RequestHandler => serveDocument(() => contractOf(routes, publicUrl), limitAnonymous, compress)

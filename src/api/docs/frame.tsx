@@ -7,21 +7,27 @@ interface FrameProps {
   readonly about: ComponentChildren
   readonly menu: ComponentChildren
   readonly body: ComponentChildren
+  readonly lang?: 'pt-BR' | 'en'
+  /** Path of a script of the page. */
+  readonly script?: string
 }
 
+const SKIP = { 'pt-BR': 'Ir para o conteúdo', en: 'Skip to content' }
+
 /** HTML of a page of `/docs`. */
-export const frame = ({ title, about, menu, body }: FrameProps): string =>
+export const frame = ({ title, about, menu, body, lang = 'pt-BR', script }: FrameProps): string =>
   `<!doctype html>\n${renderToString(
-    <html lang="pt-BR">
+    <html lang={lang}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{title}</title>
         <link rel="stylesheet" href="/docs/style.css" />
+        {script && <script src={script} defer />}
       </head>
       <body>
         <a class="skip" href="#conteudo">
-          Ir para o conteúdo
+          {SKIP[lang]}
         </a>
         <header>
           <h1>{title}</h1>
@@ -32,3 +38,11 @@ export const frame = ({ title, about, menu, body }: FrameProps): string =>
       </body>
     </html>,
   )}\n`
+
+/** Links to the other parts of the documentation, below the title of each page. */
+export const DocsLinks = () => (
+  <>
+    <a href="/docs">Documentação</a> · <a href="/docs/guias">Guias</a> · <a href="/docs/webhooks">Webhooks</a> ·{' '}
+    <a href="/docs/postman.json">Postman</a>
+  </>
+)

@@ -1,4 +1,5 @@
 import type { oas31 } from 'zod-openapi'
+import { exampleOf, resolved } from './examples.ts'
 import { Code, Markdown, MarkdownLine } from './markdown.tsx'
 import { FieldTable, nameOfRef, type Schema, Type } from './schema.tsx'
 
@@ -34,21 +35,50 @@ interface SuccessProps {
 interface OperationProps {
   readonly found: DocumentedOperation
   readonly contract: oas31.OpenAPIObject
+  /** Path below the root of the service. */
+  readonly address: string
+  /** Command that carries it out with its example. */
+  readonly curl: string
 }
 
-export const OperationSection = ({ found: { method, path, operation }, contract }: OperationProps) => (
+export const OperationSection = ({ found: { method, operation }, contract, address, curl }: OperationProps) => (
   <article id={operation.operationId}>
     <h3>{operation.summary}</h3>
     <p class="address">
-      <DocsBadge method={method} /> <code>{`/api/v1${path}`}</code>
+      <DocsBadge method={method} /> <code>{address}</code>
     </p>
     <Markdown text={operation.description ?? ''} />
-    <Parameters heading="h4" parameters={(operation.parameters ?? []) as oas31.ParameterObject[]} />
+    <Parameters heading="h4" parameters={parametersOf(operation).filter((each) => !isCommonHeader(each))} />
+    <CommonHeaders parameters={parametersOf(operation).filter(isCommonHeader)} />
     <Body operation={operation} contract={contract} />
+    <h4>Exemplo</h4>
+    <Code text={curl} />
     <Success operation={operation} contract={contract} />
     <Errors operation={operation} contract={contract} />
   </article>
 )
+
+const parametersOf = ({ parameters }: oas31.OperationObject) => (parameters ?? []) as oas31.ParameterObject[]
+
+/** Headers of most operations, which the conventions explain once. */
+const isCommonHeader = ({ in: place, name }: oas31.ParameterObject): boolean =>
+  place === 'header' && ['Idempotency-Key', 'If-None-Match', 'X-Min-Ledger-Revision'].includes(name)
+
+function CommonHeaders({ parameters }: { readonly parameters: readonly oas31.ParameterObject[] }) {
+  if (parameters.length === 0) return null
+  return (
+    <p>
+      <a href="/docs#convencoes">Cabeçalhos</a>:{' '}
+      {parameters.map(({ name, required }, position) => (
+        <>
+          {position > 0 && ', '}
+          <code>{name}</code>
+          {required && <span class="note"> obrigatório</span>}
+        </>
+      ))}
+    </p>
+  )
+}
 
 const PLACES: Readonly<Record<string, string>> = { path: 'endereço', query: 'consulta', header: 'cabeçalho' }
 
@@ -80,7 +110,6 @@ function Body({ operation: { requestBody }, contract }: SuccessProps) {
     <>
       <h4>Corpo</h4>
       <FieldTable schema={resolved(content.schema as Schema, contract)} />
-      <Json value={content.example} />
     </>
   )
 }
@@ -105,40 +134,77 @@ function Success({ operation: { responses }, contract }: SuccessProps) {
           <code>data</code>: <Type schema={data} />
         </p>
       )}
-      {schema && <Json value={exampleOf(schema, contract)} />}
+      {schema && !isShownWithItsObject(schema, contract) && <Json value={exampleOf(schema, contract)} />}
     </>
   )
 }
 
-function Errors({ operation: { responses }, contract }: SuccessProps) {
-  const errors = Object.entries(responses ?? {}).filter(([status]) => status >= '400')
+/** Whether an answer only wraps objects: their examples are shown once, with the objects. */
+function isShownWithItsObject(schema: Schema, contract: oas31.OpenAPIObject): boolean {
+  const data = resolved(schema, contract).properties?.data as Schema | undefined
+  const object = ((data?.items as Schema | undefined) ?? data)?.$ref
+  return object !== undefined && exampleOf({ $ref: object } as Schema, contract) !== undefined
+}
+
+/** Codes that every write, or every operation, has. `/docs#erros` explains them once. */
+const COMMON_CODES = new Set([
+  'malformed_json',
+  'missing_token',
+  'invalid_token',
+  'plan_required',
+  'insufficient_scope',
+  'not_found',
+  'request_timeout',
+  'idempotency_key_reuse',
+  'payload_too_large',
+  'unsupported_media_type',
+  'validation_failed',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+])
+
+/** An error of an operation: its status and a line of its description, which begins with the code in API v1. */
+interface DocumentedError {
+  readonly status: string
+  readonly line: string
+  readonly isCommon: boolean
+}
+
+export const codeOfLine = (line: string): string | undefined => /^`(\w+)`/.exec(line)?.[1]
+
+/** The errors of an operation; failures of tills have no code and are all shown. */
+export const errorsOf = ({ responses }: oas31.OperationObject, contract: oas31.OpenAPIObject): DocumentedError[] =>
+  Object.entries(responses ?? {})
+    .filter(([status]) => status >= '400')
+    .flatMap(([status, response]) =>
+      errorLines(response, contract).map((line) => ({
+        status,
+        line,
+        isCommon: COMMON_CODES.has(codeOfLine(line) ?? ''),
+      })),
+    )
+
+function Errors({ operation, contract }: SuccessProps) {
+  const errors = errorsOf(operation, contract)
+  const common = errors.filter(({ isCommon }) => isCommon)
   return (
     <details>
       <summary>Erros</summary>
-      <table>
-        <thead>
-          <tr>
-            <th>Status</th>
-            <th>Código e condição</th>
-          </tr>
-        </thead>
-        <tbody>
-          {errors.map(([status, response]) => (
-            <tr key={status}>
-              <td>
-                <code>{status}</code>
-              </td>
-              <td>
-                {errorLines(response, contract).map((line) => (
-                  <div key={line}>
-                    <MarkdownLine text={line} />
-                  </div>
-                ))}
-              </td>
-            </tr>
+      <ul>
+        {errors
+          .filter(({ isCommon }) => !isCommon)
+          .map(({ status, line }) => (
+            <li key={line}>
+              <code>{status}</code> <MarkdownLine text={line} />
+            </li>
           ))}
-        </tbody>
-      </table>
+        {common.length > 0 && (
+          <li>
+            <a href="/docs#erros">Comuns</a>: {common.map(({ line }) => codeOfLine(line)).join(', ')}
+          </li>
+        )}
+      </ul>
     </details>
   )
 }
@@ -148,22 +214,5 @@ function errorLines(response: oas31.ReferenceObject | Response, { components }: 
   return (found as Response).description.split('\n')
 }
 
-const Json = ({ value }: { readonly value: unknown }) =>
+export const Json = ({ value }: { readonly value: unknown }) =>
   value === undefined ? null : <Code text={JSON.stringify(value, null, 2)} />
-
-export const resolved = (schema: Schema, { components }: oas31.OpenAPIObject): Schema =>
-  schema.$ref ? (components?.schemas?.[nameOfRef(schema.$ref)] as Schema) : schema
-
-/** Example of a schema, composed of the examples of its objects; undefined without any. */
-function exampleOf(schema: Schema, contract: oas31.OpenAPIObject): unknown {
-  if (schema.examples) return schema.examples[0]
-  if (schema.$ref) return exampleOf(resolved(schema, contract), contract)
-  if (schema.type === 'array') {
-    const item = exampleOf(schema.items as Schema, contract)
-    return item === undefined ? undefined : [item]
-  }
-  if (!schema.properties) return undefined
-  const fields = Object.entries(schema.properties as Record<string, Schema>)
-  const examples = fields.map(([name, field]) => [name, exampleOf(field, contract)])
-  return examples.some(([, example]) => example === undefined) ? undefined : Object.fromEntries(examples)
-}

@@ -104,18 +104,24 @@ function withoutNull(schema: Schema): Schema {
   return others.length === 1 ? (others[0] as Schema) : schema
 }
 
-/** A type in words, with a link to its object; `page` is the page of the objects, if it is another one. */
-export function Type({ schema, page = '' }: { readonly schema: Schema; readonly page?: string }) {
+interface TypeProps {
+  readonly schema: Schema
+  /** Page of an object, if it is another one. */
+  readonly pageOf?: (name: string) => string
+}
+
+/** A type in words, with a link to its object. */
+export function Type({ schema, pageOf = () => '' }: TypeProps) {
   if (schema.$ref) {
     const name = nameOfRef(schema.$ref)
-    return <a href={`${page}#${anchorOf(name)}`}>{name}</a>
+    return <a href={`${pageOf(name)}#${anchorOf(name)}`}>{name}</a>
   }
   const choices = alternatives(schema)
   if (choices.length > 0)
     return (
       <>
         {separated(
-          choices.map((choice) => <Type schema={choice} page={page} />),
+          choices.map((choice) => <Type schema={choice} pageOf={pageOf} />),
           ' ou ',
         )}
       </>
@@ -123,7 +129,7 @@ export function Type({ schema, page = '' }: { readonly schema: Schema; readonly 
   if (schema.type === 'array')
     return (
       <>
-        lista de <Type schema={schema.items as Schema} page={page} />
+        lista de <Type schema={schema.items as Schema} pageOf={pageOf} />
       </>
     )
   if (schema.const !== undefined) return <code>{String(schema.const)}</code>

@@ -1,44 +1,104 @@
-import express, { type Router } from 'express'
+import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Compress } from '#http/compression.ts'
 import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { createFixedAnswer } from '#http/representation.ts'
-import { contractOf } from '../contract/document.ts'
-import type { Route } from '../route.ts'
+import { guidePage, guidesPage } from './guide-pages.tsx'
+import { GUIDES } from './guides.ts'
+import { homePage } from './home.tsx'
 import { docsPage } from './page.tsx'
+import { postmanOf } from './postman.ts'
+import { resourcePage } from './resource.tsx'
+import { SEARCH } from './search.ts'
+import { type PublishedContract, type Site, siteOf } from './site.ts'
 import { STYLE } from './style.ts'
 import { webhooksPage } from './webhooks.tsx'
 
-/** Allows only the pages' own style sheet: no scripts, forms or frames. */
-const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+/** Allows only the pages' own style sheet, and scripts where a page has one: no forms or frames. */
+const policyOf = (scripts: string): string =>
+  `default-src 'none'; ${scripts}style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+
+const WITHOUT_SCRIPTS = policyOf('')
+const WITH_OWN_SCRIPT = policyOf("script-src 'self'; ")
 
 interface DocsOptions {
   readonly addresses: AddressLimit
   readonly compress: Compress
+  readonly publicUrl: string
 }
 
-/** `/docs`: the contract for browsers, without authentication, limited by address (HTTP-14). */
-export function serveDocs(routes: readonly Route[], { addresses, compress }: DocsOptions): Router {
+interface DocsFile {
+  readonly make: () => string
+  readonly type?: string
+  readonly policy?: string
+}
+
+const CSS = 'text/css; charset=utf-8'
+const SCRIPT = 'text/javascript; charset=utf-8'
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Every file of `/docs`, by path; the contracts are generated with the first page that needs them. */
+function filesOf(site: () => Site): Readonly<Record<string, DocsFile>> {
+  const languages = [
+    ['/docs/guias', 'pt-BR'],
+    ['/docs/guides', 'en'],
+  ] as const
+  return {
+    '/docs': { make: () => docsPage(site()), policy: WITH_OWN_SCRIPT },
+    '/docs/webhooks': { make: () => webhooksPage(site()) },
+    '/docs/postman.json': { make: () => JSON.stringify(postmanOf(site()), null, 1), type: JSON_TYPE },
+    '/docs/style.css': { make: () => STYLE, type: CSS },
+    '/docs/busca.js': { make: () => SEARCH, type: SCRIPT },
+    ...Object.fromEntries(
+      languages.flatMap(([folder, language]) => [
+        [folder, { make: () => guidesPage(language) }],
+        ...GUIDES.map(({ name }) => [`${folder}/${name}`, { make: () => guidePage(name, language) }]),
+      ]),
+    ),
+  }
+}
+
+/** `/docs`: contracts and guides for browsers, without authentication, limited by address (HTTP-14). */
+export function serveDocs(contracts: () => readonly PublishedContract[], options: DocsOptions): Router {
   const router = express.Router()
-  const limitAnonymous = limitUnauthenticatedBy(addresses)
-  const HTML = 'text/html; charset=utf-8'
-  const files = {
-    '/': createFixedAnswer(() => docsPage(contractOf(routes)), compress, HTML),
-    '/webhooks': createFixedAnswer(() => webhooksPage(contractOf(routes)), compress, HTML),
-    '/style.css': createFixedAnswer(() => STYLE, compress, 'text/css; charset=utf-8'),
+  let made: Site | undefined
+  const site = (): Site => {
+    made ??= siteOf(options.publicUrl, contracts())
+    return made
   }
-  for (const [path, send] of Object.entries(files)) {
-    router.all(path, async (request, response) => {
-      response.setHeader('Content-Security-Policy', POLICY)
-      await limitAnonymous(request, response)
-      if (!['GET', 'HEAD'].includes(request.method))
-        throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-      response.setHeader('Vary', 'Accept-Encoding')
-      // Browsers revalidate with the ETag.
-      response.setHeader('Cache-Control', 'no-cache')
-      await send(response)
-    })
-  }
+  for (const [path, file] of Object.entries(filesOf(site)))
+    router.all(path.slice('/docs'.length) || '/', answerWith(file, options))
+  const pages = new Map<string, RequestHandler>()
+  router.all('/recursos/:name', (request, response, next) => {
+    const resource = site().resources.find(({ page }) => page === `/docs/recursos/${request.params.name}`)
+    if (!resource) return next()
+    const answer =
+      pages.get(resource.page) ?? answerWith({ make: () => resourcePage(site().publicUrl, resource) }, options)
+    pages.set(resource.page, answer)
+    return answer(request, response, next)
+  })
   return router
+}
+
+/** The page at `/`. */
+export const serveHome = (places: Parameters<typeof homePage>[0], options: DocsOptions): RequestHandler =>
+  answerWith({ make: () => homePage(places) }, options)
+
+function answerWith(
+  { make, type = 'text/html; charset=utf-8', policy = WITHOUT_SCRIPTS }: DocsFile,
+  options: DocsOptions,
+): RequestHandler {
+  const limitAnonymous = limitUnauthenticatedBy(options.addresses)
+  const send = createFixedAnswer(make, options.compress, type)
+  return async (request, response) => {
+    response.setHeader('Content-Security-Policy', policy)
+    await limitAnonymous(request, response)
+    if (!['GET', 'HEAD'].includes(request.method))
+      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+    response.setHeader('Vary', 'Accept-Encoding')
+    // Browsers revalidate with the ETag.
+    response.setHeader('Cache-Control', 'no-cache')
+    await send(response)
+  }
 }

@@ -61,6 +61,12 @@ main summary { cursor: pointer; font-weight: 600; font-size: .95rem }
 article:target h3 { text-decoration: underline; text-underline-offset: .3em }
 .skip { position: absolute; left: -999rem }
 .skip:focus { left: 1rem; top: 1rem; background: var(--back); padding: .5rem }
+.search input { font: inherit; width: 100%; max-width: 30rem; padding: .4rem .6rem; border: 1px solid var(--soft); border-radius: 6px; color: inherit; background: var(--back) }
+.search label { display: block; color: var(--soft) }
+.operations { padding: 0; list-style: none }
+.operations a { text-decoration: none }
+.operations li { padding: .15rem 0 }
+[hidden] { display: none }
 @media (min-width: 52rem) { td:nth-child(2) { min-width: 7em } }
 @media (max-width: 52rem) {
   .note { display: block }

@@ -1,20 +1,19 @@
 import type { oas31 } from 'zod-openapi'
-import { frame } from './frame.tsx'
+import { resolved } from './examples.ts'
+import { DocsLinks, frame } from './frame.tsx'
 import { Code, Markdown, MarkdownLine } from './markdown.tsx'
-import { Parameters, resolved } from './operation.tsx'
-import { type Schema, Type } from './schema.tsx'
+import { Parameters } from './operation.tsx'
+import { anchorOf, FieldTable, nameOfRef, type Schema, Type } from './schema.tsx'
+import { pageOfObject, type Site } from './site.ts'
 import { TRIAL, VERIFY } from './verify-webhook.ts'
 
 /** Page of the webhook events: their requests, and how receivers verify the signature. */
-export const webhooksPage = (contract: oas31.OpenAPIObject): string => {
-  const events = eventsOf(contract)
+export const webhooksPage = (site: Site): string => {
+  const events = site.contracts.flatMap(({ contract }) => eventsOf(contract))
+  const others = otherObjects(site, events)
   return frame({
     title: 'Webhooks',
-    about: (
-      <>
-        <a href="/docs">{contract.info.title}</a> · <a href="/api/v1/openapi.json">OpenAPI 3.1</a>
-      </>
-    ),
+    about: <DocsLinks />,
     menu: <Menu events={events} />,
     body: (
       <>
@@ -22,11 +21,22 @@ export const webhooksPage = (contract: oas31.OpenAPIObject): string => {
         <Verification />
         <section id="eventos">
           <h2>Eventos</h2>
-          <Catalogue events={events} />
+          <Catalogue events={events} site={site} />
           {events.map((event) => (
             <Event key={event.name} event={event} />
           ))}
         </section>
+        {others.length > 0 && (
+          <section id="objetos">
+            <h2>Objetos</h2>
+            {others.map(([name, schema]) => (
+              <article key={name} id={anchorOf(name)}>
+                <h3>{name}</h3>
+                <FieldTable schema={schema} />
+              </article>
+            ))}
+          </section>
+        )}
       </>
     ),
   })
@@ -38,6 +48,14 @@ interface DocumentedEvent {
   readonly headers: readonly oas31.ParameterObject[]
   readonly data: Schema
   readonly example: unknown
+}
+
+/** Objects that only deliveries have; others are on the pages of resources. */
+function otherObjects(site: Site, events: readonly DocumentedEvent[]): [name: string, schema: Schema][] {
+  const named = new Set(events.flatMap(({ data }) => (data.$ref ? nameOfRef(data.$ref) : [])))
+  return site.contracts
+    .flatMap(({ contract }) => Object.entries((contract.components?.schemas ?? {}) as Record<string, Schema>))
+    .filter(([name]) => named.has(name) && pageOfObject(site, name) === '')
 }
 
 /** In the order of the contract. */
@@ -118,7 +136,7 @@ const Verification = () => (
   </section>
 )
 
-const Catalogue = ({ events }: EventsProps) => (
+const Catalogue = ({ events, site }: EventsProps & { readonly site: Site }) => (
   <table>
     <thead>
       <tr>
@@ -139,7 +157,7 @@ const Catalogue = ({ events }: EventsProps) => (
             <MarkdownLine text={`${operation.summary}. ${operation.description}`} />
           </td>
           <td>
-            <Type schema={data} page="/docs" />
+            <Type schema={data} pageOf={(name) => pageOfObject(site, name)} />
           </td>
         </tr>
       ))}

@@ -316,6 +316,22 @@ describe('payment provider sandbox', () => {
     expect(told.map(({ signed }) => signed)).to.deep.equal([false, false, true])
   })
 
+  it('signs with the secret of each store, and with the common one for stores without one [OPS-18]', async () => {
+    const told = async (store: string) => {
+      const url = `https://tillbook.example/webhook/paymentprovider/${store}/1`
+      const { id } = await chargeQuietly()
+      const { headers } = sandbox.notifier.make(sandbox.book.get(String(id))!, { url })
+      const signed = (secret: string) =>
+        isSigned({ dataId: String(id), signature: headers['x-signature'], requestId: headers['x-request-id'] }, secret)
+      return ['one', 'two', SECRET].filter(signed)
+    }
+    for (const store of ['one', 'two'])
+      expect((await control('PUT', '/settings', { store, secret: store })).body.signs).to.equal(true)
+    expect([await told('one'), await told('two'), await told('three')]).to.deep.equal([['one'], ['two'], [SECRET]])
+    expect((await control('PUT', '/settings', { store: 'two', secret: null })).body.signs).to.equal(false)
+    expect([await told('one'), await told('two')]).to.deep.equal([['one'], []])
+  })
+
   it('simulates every kind of failure, and recovers [OPS-18]', async () => {
     const { id } = await chargeQuietly()
     const get = () => fetch(`${sandbox.url}/v1/payments/${id}`, { headers: { authorization: `Bearer ${TOKEN}` } })

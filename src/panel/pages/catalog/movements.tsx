@@ -155,7 +155,7 @@ const itemNames = ({ readModel }: PageContext, rows: readonly ShownMovement[]) =
     rows.map((movement) => ({ subject: itemOf(movement) })),
   )
 
-/** All movements of the company, newest first (PANEL-381). */
+/** All movements of the company, newest first (PANEL-391). */
 async function show(visit: PageContext): Promise<PanelPage> {
   const list = await listed<ShownMovement>(visit, filters, (asked, wanted) => pageOf(visit, asked, wanted))
   const names = await itemNames(visit, list.rows)

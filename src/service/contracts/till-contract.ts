@@ -1,0 +1,175 @@
+import type { RequestHandler } from 'express'
+import { z } from 'zod'
+import {
+  createDocument,
+  type oas31,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponseObject,
+} from 'zod-openapi'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import { describeFields, leaveAnswersOpen } from '#api/contract/document.ts'
+import { fitSchemas, nameBodies } from '#api/contract/generators.ts'
+import { serveDocument } from '#api/contract/serve-document.ts'
+import type { Compress } from '#http/compression.ts'
+import { requireHttps } from '#http/middleware/transport.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
+import { groupBy } from '#lib/group-by.ts'
+import { type FailureCode, failureMessage, failureStatus } from '#till-sync/answer.ts'
+import { failuresOf, SYNC_OPERATIONS, SYNC_VERSION } from '#till-sync/operations.ts'
+import type { SyncOperation } from '#till-sync/route.ts'
+import { RECEIVER_PATH, receiverOperation } from './receiver-contract.ts'
+import { TILL_GLOSSARY } from './till-glossary.ts'
+
+const INTRODUCTION = `\
+A sincronização dos caixas (\`/api/auth\` e \`/api/sync\`) e o receptor de notificações de pagamento (\`/webhook\`). A API de integração é outro contrato, em \`/api/v1/openapi.json\`.
+
+**Caixas.** O login devolve um token, que vai em \`Authorization: Bearer <token>\` nas outras chamadas, nunca na URL. Dinheiro e quantidades são números JSON, exatos (\`18.90\`). Datas são ISO 8601 em UTC, com milissegundos; as enviadas podem ter outro fuso, mas precisam de um. Campos e parâmetros desconhecidos são ignorados.
+
+**Erros dos caixas.** \`{"success": false, "message", "errors"?}\`: decida pelo status, mostre a \`message\`. Um 429 ou 503 traz \`Retry-After\`, em segundos. Toda chamada pode ser repetida: nada vale duas vezes.
+
+**Notificações.** O receptor é chamado pelo provedor de pagamentos, na URL que cada pagamento leva. Os erros têm a forma da API de integração.`
+
+const TAGS = {
+  till: {
+    name: 'Caixas',
+    description: 'Login, download, envio de vendas e conflitos de caixas que também vendem sem conexão.',
+  },
+  receiver: {
+    name: 'Notificações de pagamento',
+    description: 'O que o provedor de pagamentos envia sobre pedidos da loja online.',
+  },
+}
+
+const JSON_TYPE = 'application/json'
+
+const Failure = z
+  .object({
+    success: z.literal(false),
+    message: z.string(),
+    errors: z.record(z.string(), z.array(z.string())).optional(),
+    data: z
+      .object({ companies: z.array(z.object({ id: z.int().positive(), name: z.string() })) })
+      .optional()
+      .describe('Só no login, quando falta escolher a empresa.'),
+  })
+  .meta({ id: 'Failure' })
+
+/** A header as a component, defined once per document. */
+const header = <T extends z.ZodType>(id: string, description: string, schema: T): T =>
+  schema.meta({ header: { id, description } })
+
+const requestId = header('X-Request-Id', 'Identifica a chamada: informe-o ao suporte.', z.uuid())
+const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a chamada.', z.int().min(1))
+const challenge = header('WWW-Authenticate', 'Sempre `Bearer`.', z.literal('Bearer'))
+
+const headersOf = (status: number): z.ZodObject =>
+  z.object({
+    'X-Request-Id': requestId,
+    ...(status === 429 || status === 503 ? { 'Retry-After': retryAfter } : {}),
+  })
+
+const tillHeadersOf = (status: number): z.ZodObject =>
+  status === 401 ? headersOf(status).extend({ 'WWW-Authenticate': challenge }) : headersOf(status)
+
+/** OpenAPI 3.1 document of the sync interface and of the receiver of payment notifications (SYNC-40). */
+export function tillContractOf(publicUrl = ''): oas31.OpenAPIObject {
+  const operations: readonly SyncOperation[] = Object.values(SYNC_OPERATIONS)
+  const root = publicUrl.replace(/\/+$/, '')
+  const document = createDocument(
+    {
+      openapi: '3.1.1',
+      info: {
+        title: 'Tillbook: caixas e notificações de pagamento',
+        version: `${SYNC_VERSION}.0`,
+        description: INTRODUCTION,
+        contact: { name: 'Tillbook', url: `${root}/docs` },
+      },
+      servers: [{ url: root || '/' }],
+      tags: Object.values(TAGS).map((tag) => ({ ...tag })),
+      paths: {
+        ...pathsOf(operations),
+        [RECEIVER_PATH]: { post: receiverOperation(TAGS.receiver.name, headersOf) },
+      },
+      components: {
+        securitySchemes: {
+          tillToken: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'O token de `POST /api/auth/login`. Nunca na URL.',
+          },
+        },
+      },
+    },
+    { override: leaveAnswersOpen },
+  )
+  describeFields(document, TILL_GLOSSARY)
+  const fitted = fitSchemas(document)
+  nameBodies(fitted)
+  return fitted
+}
+
+const pathsOf = (operations: readonly SyncOperation[]): ZodOpenApiPathsObject =>
+  Object.fromEntries(operations.map((route) => [`/api${route.path}`, { [route.method]: operationOf(route) }]))
+
+function operationOf(route: SyncOperation): ZodOpenApiOperationObject {
+  const { operation, summary, description, isOpen, query, body, example, reply } = route
+  const content = body && { [JSON_TYPE]: { schema: body, ...(example && { example }) } }
+  return {
+    operationId: operation,
+    tags: [TAGS.till.name],
+    summary,
+    ...(description && { description }),
+    security: isOpen ? [] : [{ tillToken: [] }],
+    ...(query && { requestParams: { query } }),
+    ...(content && { requestBody: { required: true, content } }),
+    responses: {
+      200: { description: 'Sucesso.', headers: tillHeadersOf(200), content: { [JSON_TYPE]: { schema: reply } } },
+      ...Object.fromEntries(
+        [...groupBy(failuresOf(route), failureStatus)].map(([status, codes]) => [
+          status,
+          failureResponse(status, codes),
+        ]),
+      ),
+    },
+  }
+}
+
+const responses = new Map<string, ZodOpenApiResponseObject>()
+
+/** One component per status and set of failures; `examples` has each by its code, which answers do not show. */
+function failureResponse(status: number, codes: readonly FailureCode[]): ZodOpenApiResponseObject {
+  const id = `Failure${status}_${codes.join('_or_')}`
+  const known = responses.get(id)
+  if (known) return known
+  const examples = codes.map((code) => [code, { value: { success: false, message: failureMessage(code) } }])
+  const response: ZodOpenApiResponseObject = {
+    id,
+    description: codes.map(failureMessage).join('\n'),
+    headers: tillHeadersOf(status),
+    content: { [JSON_TYPE]: { schema: Failure, examples: Object.fromEntries(examples) } },
+  }
+  responses.set(id, response)
+  return response
+}
+
+interface TillContractOptions {
+  readonly addresses: AddressLimit
+  readonly compress: Compress
+  readonly publicUrl: string
+}
+
+/** `/api/openapi.json`, under the same rule for plain HTTP as the interface. */
+export function serveTillContract({ addresses, compress, publicUrl }: TillContractOptions): RequestHandler[] {
+  const limitAnonymous = limitUnauthenticatedBy(addresses)
+  const forbidCaching: RequestHandler = (_request, response, next) => {
+    response.setHeader('Cache-Control', 'no-store')
+    response.setHeader('Vary', 'Accept-Encoding')
+    next()
+  }
+  return [
+    forbidCaching,
+    requireHttps(limitAnonymous),
+    serveDocument(() => tillContractOf(publicUrl), limitAnonymous, compress),
+  ]
+}

@@ -1,0 +1,370 @@
+import { z } from 'zod'
+import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { Instant } from '#domain/instant.ts'
+import { TILL_ROLES } from '#domain/roles.ts'
+import { Email, Id } from '#domain/text.ts'
+import { PAYMENT_KINDS } from '#events/companies.ts'
+import { OFFLINE_SALE_WARNINGS } from '#events/sales.ts'
+import { QueryInstant } from '#http/query-values.ts'
+import type { FailureCode } from './answer.ts'
+import { CREDENTIALS_BYTES, LIST_BODY_BYTES, type SyncOperation } from './route.ts'
+
+/** Version of the sync interface; docs/pos-sync.md lists the changes allowed within a version. */
+export const SYNC_VERSION = '1.0'
+
+/** Longer passwords are refused, because hashing them would only take time. */
+const MAX_PASSWORD_LENGTH = 200
+
+/** Maximum of sales per upload; a till with more sends several uploads. */
+const MAX_SALES = 1_000
+
+/** The same maximum as for a download. */
+const MAX_CHECKED = 50_000
+
+export const Credentials = z
+  .object({
+    email: Email,
+    password: z.string().min(1).max(MAX_PASSWORD_LENGTH),
+    company_id: Id.nullish(),
+  })
+  .meta({ id: 'Login' })
+
+export const ProductQuery = z.object({ last_sync: QueryInstant.optional() })
+
+/** The elements are validated in slices. */
+export const ProductCheck = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
+export const KnownProduct = z.object({ id: Id, updated_at: Instant }).meta({ id: 'KnownProduct' })
+
+/** The sales are validated one by one. */
+export const UploadedSales = z.object({
+  sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`),
+})
+
+const Moment = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
+  .meta({ format: 'date-time' })
+const RecordId = z.int().positive()
+const success = z.literal(true)
+
+const TillUser = z
+  .object({ id: RecordId, name: z.string(), email: z.string(), company_id: RecordId })
+  .meta({ id: 'TillUser', examples: [{ id: 7, name: 'Ana Souza', email: 'ana@loja.example', company_id: 3 }] })
+
+const Grant = z
+  .object({
+    success,
+    message: z.string(),
+    data: z.object({ token: z.string(), user: TillUser, expires_at: Moment.nullable() }),
+  })
+  .meta({
+    id: 'Grant',
+    examples: [
+      {
+        success: true,
+        message: 'Login realizado com sucesso.',
+        data: {
+          token: 'tbp_sHq2…',
+          user: { id: 7, name: 'Ana Souza', email: 'ana@loja.example', company_id: 3 },
+          expires_at: null,
+        },
+      },
+    ],
+  })
+
+const coffee = {
+  id: 9,
+  name: 'Café torrado 500 g',
+  barcode: '7891000100103',
+  price: 18.9,
+  stock: 24,
+  tracks_stock: true,
+  category_name: 'Bebidas',
+  updated_at: '2026-11-21T11:17:15.123Z',
+}
+
+const Product = z
+  .object({
+    id: RecordId,
+    name: z.string(),
+    barcode: z.string(),
+    price: z.number(),
+    stock: z.number(),
+    tracks_stock: z.boolean(),
+    category_name: z.string(),
+    updated_at: Moment,
+  })
+  .meta({ id: 'Product', examples: [coffee] })
+
+const conflictShape = { id: RecordId, client_updated_at: Moment }
+const Conflict = z
+  .object({
+    ...conflictShape,
+    reason: z.enum(['updated', 'deleted', 'unknown']),
+    server_updated_at: Moment.nullable(),
+    product: Product.nullable(),
+  })
+  .meta({ id: 'Conflict' })
+
+const warningShape = {
+  code: z.enum(OFFLINE_SALE_WARNINGS),
+  message: z.string(),
+  product_id: RecordId.optional(),
+  ...Object.fromEntries(
+    [
+      'stock',
+      'price',
+      'catalog_price',
+      'discount',
+      'total',
+      'expected_total',
+      'amount_received',
+      'expected_amount',
+    ].map((name) => [name, z.number().optional()]),
+  ),
+}
+
+const SaleResult = z
+  .object({
+    offline_id: z.string().nullable(),
+    status: z.enum(['created', 'duplicate', 'cancelled', 'resolved', 'error']),
+    sale_id: RecordId.nullable(),
+    warnings: z.array(z.object(warningShape).meta({ id: 'SaleWarning' })).optional(),
+    code: z.string().optional(),
+    message: z.string().optional(),
+    errors: z.record(z.string(), z.array(z.string())).optional(),
+  })
+  .meta({ id: 'SaleResult' })
+
+const count = z.int().min(0)
+
+const sale = {
+  offline_id: 'caixa1-000123',
+  status: 'completed',
+  created_at: '2026-11-21T11:17:15.000Z',
+  items: [{ product_id: 9, quantity: 2, price: 18.9, total: 37.8 }],
+  payments: [{ payment_type_id: 1, amount: 37.8, status: 'completed' }],
+  total: 37.8,
+  amount_received: 40,
+  change: 2.2,
+}
+
+const till = { id: 7, name: 'Ana Souza', role: 'clerk' }
+
+/** The operations, in the order of a till's day. Routes take method, path, limits and schemas from here (SYNC-40). */
+export const SYNC_OPERATIONS = {
+  login: {
+    method: 'post',
+    path: '/auth/login',
+    isOpen: true,
+    bodyBytes: CREDENTIALS_BYTES,
+    operation: 'login',
+    summary: 'Entra com e-mail e senha e recebe um token',
+    description:
+      'Quem trabalha em várias empresas escolhe uma em `company_id`; sem ela a resposta é 422 e lista as empresas em `data.companies`. Com o último token do caixa em `Authorization`, só as falhas dele contam para o limite.',
+    body: Credentials,
+    example: { email: 'ana@loja.example', password: 'a senha dela' },
+    reply: Grant,
+    failures: ['wrong_credentials', 'company_required', 'too_many_logins'],
+  },
+  refresh: {
+    method: 'post',
+    path: '/auth/refresh',
+    operation: 'refreshToken',
+    summary: 'Troca o token por um novo',
+    reply: Grant,
+  },
+  logout: {
+    method: 'post',
+    path: '/auth/logout',
+    operation: 'logout',
+    summary: 'Encerra o token',
+    reply: z
+      .object({ success, message: z.string() })
+      .meta({ id: 'LoggedOut', examples: [{ success: true, message: 'Logout realizado com sucesso.' }] }),
+  },
+  user: {
+    method: 'get',
+    path: '/auth/user',
+    operation: 'getTillUser',
+    summary: 'Mostra o usuário do token',
+    reply: z.object({ success, data: TillUser }).meta({ id: 'TillUserAnswer' }),
+  },
+  status: {
+    method: 'get',
+    path: '/sync/status',
+    operation: 'getSyncStatus',
+    summary: 'Testa a conexão e mostra a hora do serviço',
+    description: 'Compare `server_time` com o relógio do caixa e avise se houver minutos de diferença.',
+    reply: z
+      .object({
+        success,
+        server_time: Moment,
+        company_id: RecordId,
+        user_id: RecordId,
+        user_name: z.string(),
+        version: z.string(),
+      })
+      .meta({
+        id: 'SyncStatus',
+        examples: [
+          {
+            success: true,
+            server_time: '2026-11-21T11:17:15.123Z',
+            company_id: 3,
+            user_id: 7,
+            user_name: 'Ana Souza',
+            version: '1.0',
+          },
+        ],
+      }),
+  },
+  config: {
+    method: 'get',
+    path: '/sync/config',
+    operation: 'getTillConfig',
+    summary: 'Mostra a empresa, as formas de pagamento e o usuário',
+    reply: z
+      .object({
+        success,
+        data: z.object({
+          company: z.object({ id: RecordId, name: z.string(), cnpj: z.string(), logo_url: z.string() }),
+          payment_types: z.array(
+            z
+              .object({
+                id: RecordId,
+                name: z.string(),
+                kind: z.enum(PAYMENT_KINDS),
+                is_cash: z.boolean(),
+                fee_percentage: z.number(),
+                due_days: count,
+              })
+              .meta({ id: 'TillPaymentType' }),
+          ),
+          user: z.object({ id: RecordId, name: z.string(), role: z.enum(TILL_ROLES) }),
+        }),
+      })
+      .meta({
+        id: 'TillConfig',
+        examples: [
+          {
+            success: true,
+            data: {
+              company: { id: 3, name: 'Mercearia Boa Vista', cnpj: '11.222.333/0001-81', logo_url: '' },
+              payment_types: [
+                { id: 1, name: 'Dinheiro', kind: 'cash', is_cash: true, fee_percentage: 0.0, due_days: 30 },
+              ],
+              user: till,
+            },
+          },
+        ],
+      }),
+  },
+  products: {
+    method: 'get',
+    path: '/sync/products',
+    operation: 'downloadProducts',
+    summary: 'Baixa todos os produtos, ou os que mudaram',
+    description:
+      'Com `last_sync`, o `sync_timestamp` da resposta anterior, vem só o que mudou desde então, inclusive, e `deleted` traz os ids a remover.',
+    query: ProductQuery,
+    reply: z
+      .object({
+        success,
+        data: z.array(Product),
+        sync_timestamp: Moment,
+        total: count,
+        deleted: z.array(RecordId).optional(),
+      })
+      .meta({
+        id: 'ProductDownload',
+        examples: [
+          { success: true, data: [coffee], sync_timestamp: '2026-11-21T11:17:15.123Z', total: 1, deleted: [12] },
+        ],
+      }),
+  },
+  sales: {
+    method: 'post',
+    path: '/sync/sales',
+    bodyBytes: LIST_BODY_BYTES,
+    operation: 'uploadSales',
+    summary: 'Envia vendas feitas no caixa, também sem conexão',
+    description:
+      'Cada venda é registrada ou recusada por si, e a resposta é sempre 200, com um resultado por venda, na ordem do envio. Sem resposta, envie o mesmo de novo: nada é registrado duas vezes.',
+    body: z
+      .object({ sales: z.array(OfflineSaleInput.meta({ id: 'OfflineSale' })).max(MAX_SALES) })
+      .meta({ id: 'SalesUpload' }),
+    example: { sales: [sale] },
+    reply: z
+      .object({
+        success,
+        message: z.string(),
+        summary: z.object({ total_processed: count, success_count: count, error_count: count }),
+        results: z.array(SaleResult),
+      })
+      .meta({
+        id: 'UploadResult',
+        examples: [
+          {
+            success: true,
+            message: '1 venda processada: 1 registrada, 0 com erro.',
+            summary: { total_processed: 1, success_count: 1, error_count: 0 },
+            results: [{ offline_id: 'caixa1-000123', status: 'created', sale_id: 981 }],
+          },
+        ],
+      }),
+  },
+  conflicts: {
+    method: 'post',
+    path: '/sync/check-conflicts',
+    bodyBytes: LIST_BODY_BYTES,
+    operation: 'checkConflicts',
+    summary: 'Mostra quais produtos mudaram desde a versão do caixa',
+    description: 'Um movimento de estoque não é um conflito.',
+    body: z.object({ products: z.array(KnownProduct).max(MAX_CHECKED) }).meta({ id: 'KnownProducts' }),
+    example: { products: [{ id: 9, updated_at: '2026-11-20T11:17:15.123Z' }] },
+    reply: z.object({ success, conflicts: z.array(Conflict), has_conflicts: z.boolean(), checked_at: Moment }).meta({
+      id: 'ConflictCheck',
+      examples: [
+        {
+          success: true,
+          conflicts: [
+            {
+              id: 9,
+              reason: 'updated',
+              client_updated_at: '2026-11-20T11:17:15.123Z',
+              server_updated_at: '2026-11-21T11:17:15.123Z',
+              product: coffee,
+            },
+          ],
+          has_conflicts: true,
+          checked_at: '2026-11-21T11:17:16.000Z',
+        },
+      ],
+    }),
+  },
+} as const satisfies Record<string, SyncOperation>
+
+/** Failures of an operation: those of authentication, body and query, and its own. */
+export function failuresOf(operation: SyncOperation): FailureCode[] {
+  const { isOpen, bodyBytes, query, failures = [] } = operation
+  const ofBody: FailureCode[] = [
+    'request_timeout',
+    'payload_too_large',
+    'unsupported_media_type',
+    'malformed_json',
+    'validation_failed',
+  ]
+  const ofCompany: FailureCode[] = ['bytes_used_up', 'share_taken']
+  return [
+    ...(isOpen ? [] : (['missing_token', 'invalid_token'] as const)),
+    'https_required',
+    ...(bodyBytes ? ofBody : []),
+    ...(bodyBytes && !isOpen ? ofCompany : []),
+    ...(query ? (['validation_failed'] as const) : []),
+    ...failures,
+    'rate_limited',
+    'internal_error',
+    'unavailable',
+  ]
+}
