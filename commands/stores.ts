@@ -23,6 +23,9 @@ export const Alias = z
 
 const YES_OR_NO = 'deve ser sim (yes) ou não (no)'
 
+/** Of the payment type of orders; the provider's share is the commission. */
+const ONLINE_TERMS = { fee_percentage: '0.00', due_days: 30, acquirer_rate: null, settles_in_days: null }
+
 const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
 /** Secret of the provider, of any length up to the limit; other characters are a paste error. */
@@ -93,7 +96,7 @@ function missingOnlineType(rows: Rows, nextId: DecisionContext['nextId']): NewEv
   const name = ONLINE_TYPE_NAMES.find((each) => !rows.get(paymentTypeByName(each)))
   if (!name) return invalid('payment_types', `dê outro nome à forma de pagamento "${ONLINE_TYPE_NAMES[0]}"`)
   const id = nextId('payment_type')
-  return [event('PaymentTypeCreated', { id, name, kind: 'online', fee_percentage: '0.00', due_days: 30 })]
+  return [event('PaymentTypeCreated', { id, name, kind: 'online', ...ONLINE_TERMS })]
 }
 
 /** Absent fields stay unchanged. Alias and sandbox cannot change: pending payments refer to them. */

@@ -38,6 +38,8 @@ describe('sales projection', () => {
       sold_at: '2026-03-10T14:00:00.000Z',
       total_cents: 1000,
       cost_cents: null,
+      acquirer_fee_cents: null,
+      settles_to: null,
       line_discounts: null,
       actor: null,
       access_key: null,

@@ -189,7 +189,7 @@ export const EVERY_EVENT = ledgerOf(
   customerCreated({ id: 3, name: 'Nova' }),
   event('CompanyUpdated', { id: COMPANY_ID, changes: { timezone: 'Asia/Kolkata' } }),
   ...changes((n) => stockCounted(3, '5.000', `${n}.000`)),
-  itemCreated({ id: 4, external_id: 'd', stock: '9.000' }),
+  itemCreated({ id: 4, external_id: 'd', gtin: '7891234567895', stock: '9.000' }),
   ...changes((n) => event('CustomerUpdated', { id: 3, changes: { name: `Nova ${n}` } })),
   saleCompleted({ id: 12, items: [line, { ...line, catalog_item_id: 4 }] }),
   event('CompanyUpdated', { id: COMPANY_ID, changes: { timezone: 'America/Manaus', plan: 'api' } }),

@@ -257,6 +257,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     pix: 'Pix',
     transfer: 'Transferência',
     credit_account: 'Crediário',
+    online: 'Loja online',
     exchange_credit: 'Vale-troca',
     promotion: 'Promoção',
     cashback: 'Cashback',

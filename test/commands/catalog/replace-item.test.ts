@@ -41,7 +41,8 @@ describe('replace catalog item', () => {
     const same = await scenario.when(replaceItem, input({ ...codes, ncm: '0901.21.00', cest: '17.096.00' }))
     same.accepts('unchanged')
     const bare = await scenario.when(replaceItem, input({ ncm: '09012100' }))
-    bare.accepts('updated', updated({ gtin: null, cest: null }))
+    const cleared = event('CatalogItemUpdated', { id: 3, changes: { gtin: null, cest: null }, former_gtin: codes.gtin })
+    bare.accepts('updated', cleared)
   })
 
   it('records a new stock in a separate event', async () => {
