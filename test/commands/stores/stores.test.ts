@@ -60,6 +60,8 @@ describe('create store', () => {
       kind: 'online',
       is_cash: false,
       fee_percentage: '0.00',
+      acquirer_rate: null,
+      settles_in_days: null,
       accepts_api: false,
       reason: 'Pedido da loja online: o serviço registra a venda junto com o pagamento.',
       due_days: 30,
