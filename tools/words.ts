@@ -7,12 +7,16 @@ const FOLDERS = ['src', 'commands', 'projections', 'queries']
 /** Words of docs/style.md that return most easily, also within an identifier such as `askNobody`. */
 const REFUSED = /nobody|whoever|somebody/i
 
+/** Numbers and times for people have one home, in Brazilian form. */
+const FORMATS = /\.toFixed\(|\.toLocaleString\(|Intl\.(?:Number|DateTime)Format/
+const FORMATS_AT_HOME = /^src\/domain\//
+
 const EXPORTED = /^export (?:declare |abstract |async )*(?:type|interface|class|function\*?|const|enum) ([\w$]+)/gm
 
 /** Each file of `src/cli` exports its verbs under this name, and `src/cli/main.ts` loads the file that it needs. */
 const SHARED_NAMES = new Set(['verbs'])
 
-/** Refused words by line, and exported names that two files of TypeScript declare. Scripts of the browser stand alone. */
+/** Refused words by line, formats of their own, and exported names that two files of TypeScript declare. Scripts of the browser stand alone. */
 export function wordFaultsOf(files: ReadonlyMap<string, string>): string[] {
   const faults: string[] = []
   const declaredIn = new Map<string, string>()
@@ -22,6 +26,8 @@ export function wordFaultsOf(files: ReadonlyMap<string, string>): string[] {
       if (word) faults.push(`${path}:${index + 1}: "${word}": name the thing of the system instead (docs/style.md)`)
     }
     if (!/\.tsx?$/.test(path)) continue
+    if (FORMATS.test(text) && !FORMATS_AT_HOME.test(path))
+      faults.push(`${path}: formats a number or time by itself: use src/domain/brazilian-format.ts`)
     for (const name of exportedNames(text)) {
       const other = declaredIn.get(name)
       if (other) faults.push(`${path}: exports ${name}, as ${other} does: exported names are unique (docs/style.md)`)

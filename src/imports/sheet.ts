@@ -1,3 +1,4 @@
+import { formatCount } from '#domain/brazilian-format.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { restoreFormulas } from '#lib/spreadsheet-text.ts'
 import { type CsvFault, type CsvLimits, createCsvReader, type QuoteDoubt } from './csv.ts'
@@ -95,13 +96,11 @@ function textOf(cell: string): string {
   return constant === undefined ? restored : constant.replaceAll('""', '"').trim()
 }
 
-const shown = (count: number): string => count.toLocaleString('pt-BR')
-
 const FAULTS: Readonly<Record<CsvFault, string>> = {
   columns: `tem mais de ${LIMITS.columns} colunas`,
-  cell: `tem uma célula com mais de ${shown(LIMITS.cellLength)} caracteres`,
-  row: `tem uma linha com mais de ${shown(LIMITS.rowLength)} caracteres`,
-  quotes: `tem aspas que não se fecham em ${shown(LIMITS.cellLength)} caracteres`,
+  cell: `tem uma célula com mais de ${formatCount(LIMITS.cellLength)} caracteres`,
+  row: `tem uma linha com mais de ${formatCount(LIMITS.rowLength)} caracteres`,
+  quotes: `tem aspas que não se fecham em ${formatCount(LIMITS.cellLength)} caracteres`,
 }
 
 const QUOTE_DOUBTS: Readonly<Record<QuoteDoubt, string>> = {
@@ -132,12 +131,12 @@ export async function readSheet(bytes: Buffer, pause: Pause, isHead: IsHead = ()
     const row = reader.next()
     if (row === null) break
     number += 1
-    if (typeof row === 'string') return invalid('file', `${FAULTS[row]} (linha ${shown(number)})`)
+    if (typeof row === 'string') return invalid('file', `${FAULTS[row]} (linha ${formatCount(number)})`)
     if (number < headNumber) continue
     if (!heads) heads = row.map((head) => textOf(head.slice(0, MAX_HEAD_LENGTH)))
     else if (row.some((cell) => cell !== '')) {
       if (lines.length === MAX_LINES)
-        return invalid('file', `tem mais de ${shown(MAX_LINES)} linhas: divida-o em partes`)
+        return invalid('file', `tem mais de ${formatCount(MAX_LINES)} linhas: divida-o em partes`)
       lines.push({
         number,
         cells: row.map(textOf),

@@ -1,3 +1,4 @@
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import type { EmailMessage } from './email-templates.ts'
 
 /** News about a webhook endpoint: switched off automatically, failing, or healthy again. */
@@ -34,10 +35,7 @@ export function endpointEmail(notice: EndpointNotification, publicUrl: string): 
 
 function wordsOf(notice: EndpointNotification): { subject: string; said: string; advice: string } {
   const { created_at, name, timezone } = notice
-  const when = (at: string) =>
-    new Intl.DateTimeFormat('pt-BR', { dateStyle: 'short', timeStyle: 'short', timeZone: timezone }).format(
-      new Date(at),
-    )
+  const when = (at: string) => formatDateTime(at, timezone)
   const [one, the] = [
     `Webhook ${notice.data.webhook_id}`,
     `o endereço de webhook ${notice.data.webhook_id} da empresa ${name}`,

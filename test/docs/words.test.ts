@@ -33,6 +33,13 @@ describe('tools/words.ts', () => {
     })
   }
 
+  for (const text of ['(1.5).toFixed(2)', 'n.toLocaleString()', "new Intl.NumberFormat('pt-BR')"]) {
+    it(`reports a file that formats a number by itself: ${text} [PANEL-372]`, () => {
+      expect(faultsOf(['src/panel/a.ts', `const shown = ${text}\n`])).to.have.length(1)
+      expect(faultsOf(['src/domain/brazilian-format.ts', `const shown = ${text}\n`])).to.deep.equal([])
+    })
+  }
+
   it('counts overloads of one function once', () => {
     const text = 'export function read(id: number): string\nexport function read(id: string): string\n'
     expect(faultsOf(['src/a.ts', text])).to.deep.equal([])

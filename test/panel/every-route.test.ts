@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
+import { formatPhone, formatTaxNumber } from '#domain/brazilian-format.ts'
 import { MASKED } from '#domain/personal-data.ts'
-import { formatPhone, formatTaxNumber } from '#panel/format.ts'
 import { BEFORE } from '#panel/forms/form.ts'
 import { changesRecords, mayOpen } from '#panel/permissions.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'

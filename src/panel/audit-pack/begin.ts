@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
+import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import type { PackWanted, PackWords } from '#integrity/audit/pack-guide.ts'
 import { headOf } from '#integrity/audit/verify.ts'
 import { packEvidence } from '#integrity/proofs/pack-evidence.ts'
 import type { ProofServices } from '#integrity/proofs/proofs.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
-import { formatDateTimeSeconds } from '../format.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 
 const wordsAt = (timezone: string): PackWords => ({

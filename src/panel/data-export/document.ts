@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import type { ExportedList, ExportHead, ExportPart, ExportTail, ListName, TouchingEvent } from '#privacy/data-export.ts'
-import { formatDateTimeSeconds } from '../format.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 import { escaped, membersHtml } from './values.ts'
 

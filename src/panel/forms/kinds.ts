@@ -1,8 +1,8 @@
 import type { z } from 'zod'
+import { formatDecimal, formatZipCode } from '#domain/brazilian-format.ts'
 import { localInstant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { StockQuantity } from '#domain/quantity.ts'
-import { formatDecimal, formatZipCode } from '../format.ts'
 
 /**
  * Kind of a field: its control, and the conversion between typed text and command values. An empty field is null, or

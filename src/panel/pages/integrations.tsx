@@ -1,7 +1,7 @@
+import { formatDateTime, formatDecimal, formatMebibytes } from '#domain/brazilian-format.ts'
 import { getCalls, listApiKeys } from '#queries/api-keys.ts'
 import { type HealthObject, listHealth } from '#queries/webhook-health.ts'
 import { type ListedNotification, listWebhookNotifications, listWebhooks } from '#queries/webhooks.ts'
-import { formatDateTime, formatDecimal, formatMebibytes } from '../format.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { recordsOnPage } from '../ui/list.tsx'

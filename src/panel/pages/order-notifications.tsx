@@ -1,7 +1,7 @@
+import { formatDateTimeSeconds, formatDecimal } from '#domain/brazilian-format.ts'
 import type { NotificationOutcome } from '#domain/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { listNotifications, type NotificationObject } from '#queries/orders.ts'
-import { formatDateTimeSeconds, formatDecimal } from '../format.ts'
 import type { PageContext } from '../route.ts'
 import { ListTable, recordsOnPage } from '../ui/list.tsx'
 import { Card, StateBadge, type StateMark, WithheldContent } from '../ui/parts.tsx'

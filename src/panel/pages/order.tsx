@@ -1,11 +1,5 @@
 import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { deliverOrder } from '#commands/orders/deliver-order.ts'
-import { canBePaid, hasBeenPaid } from '#domain/orders.ts'
-import { RIGHTS } from '#domain/roles.ts'
-import { netOfOrder } from '#projections/order-net.ts'
-import { isUnseen, type OrderObject } from '#projections/orders.ts'
-import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
-import { dataExportActions } from '../data-export/links.ts'
 import {
   formatDateTime,
   formatMoney,
@@ -13,7 +7,13 @@ import {
   formatPersonName,
   formatTaxNumber,
   formatUnits,
-} from '../format.ts'
+} from '#domain/brazilian-format.ts'
+import { canBePaid, hasBeenPaid } from '#domain/orders.ts'
+import { RIGHTS } from '#domain/roles.ts'
+import { netOfOrder } from '#projections/order-net.ts'
+import { isUnseen, type OrderObject } from '#projections/orders.ts'
+import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
+import { dataExportActions } from '../data-export/links.ts'
 import { formText } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'

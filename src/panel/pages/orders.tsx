@@ -1,4 +1,11 @@
 import { z } from 'zod'
+import {
+  formatDateTime,
+  formatDateTimeSeconds,
+  formatDecimal,
+  formatMoney,
+  formatPersonName,
+} from '#domain/brazilian-format.ts'
 import { type DisputeStatus, hasBeenPaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { netOfOrder } from '#projections/order-net.ts'
@@ -7,7 +14,6 @@ import type { StoreObject } from '#projections/stores.ts'
 import { checkoutStateOf, ENDED_PAYMENTS, endedPaymentOf } from '#queries/checkout-state.ts'
 import { getOrder, MAX_SUMMED_ORDERS, orderListing, type ShownOrder, sumOrders } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
-import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney, formatPersonName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choiceInput, lineInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'

@@ -13,6 +13,7 @@ import {
   SupplierChanges,
   updateSupplier,
 } from '#commands/people/suppliers.ts'
+import * as format from '#domain/brazilian-format.ts'
 import { boundedText } from '#domain/text.ts'
 import type { PERSON_TYPES } from '#events/persons.ts'
 import { ownValue } from '#lib/own-value.ts'
@@ -29,7 +30,6 @@ import {
 } from '#queries/people.ts'
 import { NEWEST_FIRST, ORDER_BY_ID, ORDER_BY_NAME } from '#queries/records.ts'
 import { dataExportActions } from '../data-export/links.ts'
-import * as format from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import {
   choiceInput,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { formatDateTimeSeconds, formatDecimal } from '#domain/brazilian-format.ts'
 import { Instant } from '#domain/instant.ts'
 import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import {
@@ -10,7 +11,6 @@ import {
   type RequestObject,
   RequestPath,
 } from '#queries/requests.ts'
-import { formatDateTimeSeconds, formatDecimal } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choiceInput, lineInput, momentInput, optionsOf, recordChoiceInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'

@@ -1,5 +1,5 @@
+import { formatDateTime, formatMoney, formatPersonName, formatTaxNumber } from '#domain/brazilian-format.ts'
 import { type FoundRecord, MAX_SEARCH_RESULTS, type SearchResults, searchAll } from '#queries/search.ts'
-import { formatDateTime, formatMoney, formatPersonName, formatTaxNumber } from '../format.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { Card, Nothing, StateBadge } from '../ui/parts.tsx'

@@ -1,5 +1,5 @@
 import type { OpenSession, SessionsOf } from '#access/open-sessions.ts'
-import { formatDateTime } from '../format.ts'
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import { formText } from '../forms/form.ts'
 import type { FormSubmission, PageContext, Redirect } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'

@@ -7,11 +7,11 @@ import {
   UpdateStoreInput,
   updateStore,
 } from '#commands/stores.ts'
+import { formatDateTime, formatDecimal, formatPercentage } from '#domain/brazilian-format.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { COUNTED_DAYS, countUnstored } from '#payments/notification-log.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { getStore, listStores } from '#queries/stores.ts'
-import { formatDateTime, formatDecimal, formatPercentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { lineInput, passwordInput, yesOrNoInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'

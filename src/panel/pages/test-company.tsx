@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AdvanceDays, eraseTestData, moveTestClock } from '#commands/test-companies.ts'
+import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { getTestCompanyState, type TestCompanyState } from '#queries/test-companies.ts'
-import { formatDateTimeSeconds } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { integerInput } from '../forms/kinds.ts'
 import type { PageContext, PanelRoute } from '../route.ts'

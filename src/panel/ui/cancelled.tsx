@@ -1,4 +1,4 @@
-import { formatMoney, formatPersonName, formatQuantity } from '../format.ts'
+import { formatMoney, formatPersonName, formatQuantity } from '#domain/brazilian-format.ts'
 import { ListTable } from './list.tsx'
 import { Card, Facts } from './parts.tsx'
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
+import { formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
 import type { Reconciliation, SalesReconciliation, WayReconciliation } from '#queries/sales/reconciliation.ts'
-import { formatDecimal, formatMoney } from '../format.ts'
 import { type Column, ListTable } from './list.tsx'
 
 export const counted = (count: number, one: string, many: string): string =>

@@ -1,6 +1,6 @@
+import * as format from '#domain/brazilian-format.ts'
 import type { CARD_BRANDS } from '#domain/sale-payment.ts'
 import type { IE_INDICATORS } from '#events/persons.ts'
-import * as format from '../format.ts'
 
 /** Names of fields of records and events; unknown fields of a newer version keep their name. */
 export const FIELD_NAMES: Readonly<Record<string, string>> = {

@@ -1,6 +1,13 @@
+import {
+  formatDateTime,
+  formatDay,
+  formatFraction,
+  formatMoney,
+  formatPercentage,
+  formatQuantity,
+} from '#domain/brazilian-format.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import { formatDateTime, formatDay, formatMoney, formatPercentage, formatQuantity } from '../format.ts'
 import { eventName } from './events.ts'
 import { textOfValue } from './fields.ts'
 
@@ -65,8 +72,7 @@ const SENTENCES: Sentences = {
   OrderCancelledByStore: ({ reason }) => because('Pedido cancelado pela loja', reason),
   CommissionSplit: ({ percentage, amount, store_amount }) =>
     `Comissão de ${formatPercentage(percentage)}: ${formatMoney(amount)}; a loja fica com ${formatMoney(store_amount)}`,
-  TestClockMoved: ({ by_ms }) =>
-    `Relógio da empresa de teste adiantado em ${formatQuantity((by_ms / 3_600_000).toFixed(2))} h`,
+  TestClockMoved: ({ by_ms }) => `Relógio da empresa de teste adiantado em ${formatFraction(by_ms / 3_600_000, 2)} h`,
   PersonForgettingQueued: ({ due_on }) => `Dados pessoais a esquecer em ${formatDay(due_on)}`,
 }
 

@@ -1,18 +1,7 @@
 import QRCode from 'qrcode'
+import { formatDateTime, formatDay, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
 import { type CheckoutState, ENDED_PAYMENTS, endedPaymentOf } from '#queries/checkout-state.ts'
 import type { BuyersOrder } from '#queries/orders.ts'
-
-/** Intl formats decimal strings exactly, without floats. */
-type Decimal = `${number}`
-
-const MONEY = new Intl.NumberFormat('pt-BR', { style: 'currency', currency: 'BRL' })
-const QUANTITY = new Intl.NumberFormat('pt-BR', { maximumFractionDigits: 3 })
-
-const money = (amount: string): string => MONEY.format(amount as Decimal)
-const quantity = (amount: string): string => QUANTITY.format(amount as Decimal)
-const dateTime = (at: string, timeZone: string): string =>
-  new Intl.DateTimeFormat('pt-BR', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(new Date(at))
-const day = (date: string): string => date.split('-').reverse().join('/')
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
@@ -95,12 +84,12 @@ async function Payment({ found, state, formCode }: CheckoutView) {
     case 'paid':
       return (
         <>
-          <p>A loja recebeu {money(order.total)}. Obrigado!</p>
-          {state.refunded !== null && <p>Já foram devolvidos {money(state.refunded)}.</p>}
+          <p>A loja recebeu {formatMoney(order.total)}. Obrigado!</p>
+          {state.refunded !== null && <p>Já foram devolvidos {formatMoney(state.refunded)}.</p>}
         </>
       )
     case 'refunded':
-      return <p>O valor de {money(order.refunded_total)} foi devolvido a quem pagou.</p>
+      return <p>O valor de {formatMoney(order.refunded_total)} foi devolvido a quem pagou.</p>
     case 'cancelled':
       return <p>A loja cancelou este pedido. Não pague códigos ou boletos dele que você ainda tenha.</p>
     case 'in_review':
@@ -146,7 +135,7 @@ const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
     <Copied label="Pix copia e cola" text={pix.qr_code} />
     {secondsLeft !== null && pix.expires_at !== null && (
       <p>
-        Vale até {dateTime(pix.expires_at, timezone)} (faltam{' '}
+        Vale até {formatDateTime(pix.expires_at, timezone)} (faltam{' '}
         <span data-seconds-left={secondsLeft}>{timeLeft(secondsLeft)}</span>).
       </p>
     )}
@@ -157,7 +146,7 @@ const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
 const Boleto = ({ boleto }: { readonly boleto: Extract<CheckoutState, { is: 'boleto' }>['boleto'] }) => (
   <>
     <Copied label="Linha digitável" text={boleto.digitable_line ?? boleto.barcode} />
-    {boleto.due_on !== null && <p>Vence em {day(boleto.due_on)}.</p>}
+    {boleto.due_on !== null && <p>Vence em {formatDay(boleto.due_on)}.</p>}
     {boleto.ticket_url?.startsWith('https://') && (
       <p>
         <a href={boleto.ticket_url} rel="noreferrer">
@@ -201,7 +190,7 @@ const PixForm = ({ shown: { found, path, formCode } }: { readonly shown: Checkou
       </p>
     )}
     <button type="submit" class="main">
-      Pagar {money(found.order.total)} com Pix
+      Pagar {formatMoney(found.order.total)} com Pix
     </button>
   </form>
 )
@@ -225,8 +214,8 @@ const Items = ({ found: { order } }: { readonly found: BuyersOrder }) => (
         {order.items.map((item) => (
           <tr>
             <td>{item.description}</td>
-            <td class="number">{quantity(item.quantity)}</td>
-            <td class="number">{money(item.total)}</td>
+            <td class="number">{formatQuantity(item.quantity)}</td>
+            <td class="number">{formatMoney(item.total)}</td>
           </tr>
         ))}
       </tbody>
@@ -236,14 +225,14 @@ const Items = ({ found: { order } }: { readonly found: BuyersOrder }) => (
             <th scope="row" colSpan={2}>
               Entrega
             </th>
-            <td class="number">{money(order.delivery_fee)}</td>
+            <td class="number">{formatMoney(order.delivery_fee)}</td>
           </tr>
         )}
         <tr>
           <th scope="row" colSpan={2}>
             Total
           </th>
-          <td class="number total">{money(order.total)}</td>
+          <td class="number total">{formatMoney(order.total)}</td>
         </tr>
       </tfoot>
     </table>

@@ -1,5 +1,5 @@
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import type { AttestationStatus } from '#integrity/attestors/attestation-status.ts'
-import { formatDateTime } from '../../format.ts'
 import { Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
 
 /** The location of copies is shown to operators only. */

@@ -1,5 +1,5 @@
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import type { SealState } from '#integrity/proofs/checkpoint-status.ts'
-import { formatDateTime } from '../../format.ts'
 import { Card, Facts, PanelBadge } from '../../ui/parts.tsx'
 import { FAULTS } from './verification.tsx'
 

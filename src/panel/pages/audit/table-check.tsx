@@ -1,6 +1,6 @@
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import type { TableCheck } from '#integrity/audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
-import { formatDateTime } from '../../format.ts'
 import { ListTable } from '../../ui/list.tsx'
 import { Card, PanelBadge } from '../../ui/parts.tsx'
 

@@ -6,10 +6,10 @@ import {
   deleteCategory,
   updateCategory,
 } from '#commands/catalog/categories.ts'
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import { boundedText } from '#domain/text.ts'
 import type { CategoryObject } from '#projections/catalog.ts'
 import { getCategory, listCategoriesByName } from '#queries/catalog/categories.ts'
-import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { lineInput, type Option } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
 import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/catalog/items.ts'
+import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { boundedText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
@@ -8,7 +9,6 @@ import { QueryId } from '#http/query-values.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#queries/catalog/items.ts'
 import type { ListOrder } from '#queries/list-statement.ts'
-import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
   amountInput,

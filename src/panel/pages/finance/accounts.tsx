@@ -15,6 +15,13 @@ import {
   settleReceivable,
   updateReceivable,
 } from '#commands/finance/receivables.ts'
+import {
+  formatDateTime,
+  formatDateTimeSeconds,
+  formatDay,
+  formatMoney,
+  formatPersonName,
+} from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { paymentMethodName } from '#domain/payment-method.ts'
 import { boundedText } from '#domain/text.ts'
@@ -28,7 +35,6 @@ import {
   sumAccounts,
 } from '#queries/finance/accounts.ts'
 import { customerListing, supplierListing } from '#queries/people.ts'
-import { formatDateTime, formatDateTimeSeconds, formatDay, formatMoney, formatPersonName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { amountInput, choiceInput, dateInput, lineInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'

@@ -1,7 +1,7 @@
+import { formatDay, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents } from '#domain/money.ts'
 import { type AcquirerPayments, acquirerCalendar } from '#queries/sales/acquirers.ts'
-import { formatDay, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { type Column, ListTable } from '../../ui/list.tsx'

@@ -1,5 +1,5 @@
+import { formatDay, formatMoney, formatPersonName } from '#domain/brazilian-format.ts'
 import { type Debtor, listDebtors } from '#queries/finance/open-balances.ts'
-import { formatDay, formatMoney, formatPersonName } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage, Section } from '../../route.ts'
 import { AsOfForm } from '../../ui/history.tsx'

@@ -1,3 +1,4 @@
+import { formatDay, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
 import { toCents } from '#domain/money.ts'
 import {
   BALANCE_AGES,
@@ -8,7 +9,6 @@ import {
   type OpenBalance,
   openBalanceOfParty,
 } from '#queries/finance/open-balances.ts'
-import { formatDay, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { ListTable } from '../../ui/list.tsx'

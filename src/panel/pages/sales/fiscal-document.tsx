@@ -1,6 +1,6 @@
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import type { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import type { FiscalDocument, SaleObject } from '#projections/sales.ts'
-import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput, lineInput, momentInput, namedOptions, webAddressInput } from '../../forms/kinds.ts'
 import { Card, Facts, StateBadge, type StateMark } from '../../ui/parts.tsx'

@@ -1,6 +1,6 @@
+import { formatTaxNumber } from '#domain/brazilian-format.ts'
 import type { SalePaymentDetails } from '#domain/sale-payment.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { formatTaxNumber } from '../../format.ts'
 import { CARD_BRAND_NAMES } from '../../words/fields.ts'
 
 /** Card or Pix of a payment in one line; empty if unknown. */

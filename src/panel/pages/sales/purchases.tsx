@@ -1,7 +1,7 @@
+import { formatDateTime, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#queries/sales/purchases.ts'
-import { formatDateTime, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { ListTable, recordsOnPage } from '../../ui/list.tsx'

@@ -1,3 +1,4 @@
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import {
@@ -9,7 +10,6 @@ import {
   type RefusedSaleRecord,
 } from '#queries/sales/offline-sales.ts'
 import { ResolutionNote, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
-import { formatDateTime } from '../../format.ts'
 import { type Fields, type FilledForm, filledWith } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'

@@ -6,12 +6,12 @@ import {
   type FiscalDocumentInput,
   recordFiscalDocument,
 } from '#commands/sales/record-fiscal-document.ts'
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
 import type { PageContext, PanelRoute } from '../../route.ts'

@@ -1,4 +1,12 @@
 import { z } from 'zod'
+import {
+  formatDateTime,
+  formatDateTimeSeconds,
+  formatDecimal,
+  formatMoney,
+  formatPersonName,
+  formatUnits,
+} from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { countUnits, toThousandths } from '#domain/quantity.ts'
@@ -19,14 +27,6 @@ import {
   type SaleSums,
   sumLatestSales,
 } from '#queries/sales/sales.ts'
-import {
-  formatDateTime,
-  formatDateTimeSeconds,
-  formatDecimal,
-  formatMoney,
-  formatPersonName,
-  formatUnits,
-} from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
   choiceInput,

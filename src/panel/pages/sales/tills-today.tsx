@@ -1,7 +1,7 @@
 import { listTillContacts, type TillContact } from '#access/sync-access.ts'
+import { formatDateTime, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
 import { countRefusedByUser } from '#queries/sales/offline-sales.ts'
 import { MAX_TILLS_OF_DAY, type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
-import { formatDateTime, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'

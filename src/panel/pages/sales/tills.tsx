@@ -1,5 +1,5 @@
+import { formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
 import { listRefusedSales, listUploads, type RefusedSale, type UploadedSale } from '#queries/sales/offline-sales.ts'
-import { formatDateTime, formatDateTimeSeconds, formatMoney } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'

@@ -1,7 +1,7 @@
+import { formatMoney } from '#domain/brazilian-format.ts'
 import { fromCents } from '#domain/money.ts'
 import type { AcquirerFees, AcquirerPayments } from '#queries/sales/acquirers.ts'
 import type { SalesSums } from '#queries/sales/rollups.ts'
-import { formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
 import { Card, Facts } from '../../ui/parts.tsx'
 import { ACQUIRERS_PATH, addPayments } from '../finance/acquirers.tsx'

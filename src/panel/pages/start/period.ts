@@ -1,6 +1,6 @@
+import { formatDay } from '#domain/brazilian-format.ts'
 import { addDays, type Calendar, daysFrom, inZone, localInstant, startOfDay } from '#domain/instant.ts'
 import type { SalesPeriod } from '#queries/sales/rollups.ts'
-import { formatDay } from '../../format.ts'
 
 const HOUR_MS = 3_600_000
 /** More bars would be too narrow on a phone. */

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
+import { formatCount, formatFraction, formatMoney, formatUnits } from '#domain/brazilian-format.ts'
 import { fromCents } from '#domain/money.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/rollups.ts'
-import { formatDecimal, formatMoney, formatQuantity, formatUnits } from '../../format.ts'
 import { link } from '../../link.ts'
 import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
 import { ListTable } from '../../ui/list.tsx'
@@ -39,8 +39,8 @@ const added = (bars: readonly SalesBar[]): SalesBar => {
 }
 
 const reais = (cents: number): string => formatMoney(fromCents(cents))
-const countOf = (count: number): string => (count === 1 ? '1 venda' : `${formatDecimal(String(count))} vendas`)
-const percent = (part: number, whole: number): string => `${formatDecimal(((part / whole) * 100).toFixed(1))} %`
+const countOf = (count: number): string => (count === 1 ? '1 venda' : `${formatCount(count)} vendas`)
+const percent = (part: number, whole: number): string => `${formatFraction((part / whole) * 100, 1)} %`
 const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
 
 /** Figures and chart of a period; both come from the same rows, so that they agree (PANEL-123). */
@@ -67,7 +67,7 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
             all.count > 0 && before.count > 0 ? compared(averageOf(all), averageOf(before), period.than) : null
           }
         />
-        <Stat label="Itens" value={formatDecimal(String(all.units))} hint={perSale(all)} />
+        <Stat label="Itens" value={formatCount(all.units)} hint={perSale(all)} />
         {seesCosts && <Margin all={all} />}
         {cancelled.count > 0 && (
           <Stat
@@ -94,7 +94,7 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
 }
 
 const perSale = ({ units, count }: SalesBar): string | undefined =>
-  count === 0 ? undefined : `${formatDecimal((units / count).toFixed(1))} por venda`
+  count === 0 ? undefined : `${formatFraction(units / count, 1)} por venda`
 
 /** Margin over the sales with known costs, and the covered amount. */
 const Margin = ({ all }: { readonly all: SalesBar }) =>
@@ -120,10 +120,7 @@ function compared(now: number, before: number, than: string): ['good' | 'bad' | 
   if (before === 0) return now === 0 ? null : ['plain', `nada vendido ${than.replace(/^que /, '')}`]
   const change = Math.round(((now - before) / before) * 1000) / 10
   if (change === 0) return ['plain', `o mesmo ${than}`]
-  return [
-    change > 0 ? 'good' : 'bad',
-    `${change > 0 ? '+' : '−'}${formatDecimal(Math.abs(change).toFixed(1))} % ${than}`,
-  ]
+  return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${formatFraction(Math.abs(change), 1)} % ${than}`]
 }
 
 const Chart = ({ period, bars }: { readonly period: StartPeriod; readonly bars: readonly SalesBar[] }) => {
@@ -161,7 +158,7 @@ const Chart = ({ period, bars }: { readonly period: StartPeriod; readonly bars: 
 function shortReais(cents: number): string {
   const amount = cents / 100
   const [unit, words] = amount >= 1_000_000 ? [1_000_000, ' mi'] : amount >= 1_000 ? [1_000, ' mil'] : [1, '']
-  return `R$\u00A0${formatQuantity((amount / unit).toFixed(2))}${words}`
+  return `R$\u00A0${formatFraction(amount / unit, 2).replace(/,?0+$/, '')}${words}`
 }
 
 interface PartsProps extends SalesProps {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { formatDateTimeSeconds, formatDecimal } from '#domain/brazilian-format.ts'
 import { Instant } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
@@ -17,7 +18,6 @@ import {
 } from '#queries/webhooks.ts'
 import { redeliver, sendTest } from '#webhooks/deliveries.ts'
 import { startReplay } from '#webhooks/replays.ts'
-import { formatDateTimeSeconds, formatDecimal } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput, integerInput, momentInput, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'

@@ -1,5 +1,5 @@
+import { formatDateTime, formatDecimal } from '#domain/brazilian-format.ts'
 import type { HealthObject, HealthOfSpan } from '#queries/webhook-health.ts'
-import { formatDateTime, formatDecimal } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { ListTable } from '../../ui/list.tsx'

@@ -12,13 +12,13 @@ import {
   WebhookChanges,
   WebhookFields,
 } from '#commands/webhooks.ts'
+import { formatDateTime } from '#domain/brazilian-format.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { BASIC_WEBHOOK_EVENTS, isBasicEvent, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import { getHealth, type HealthObject } from '#queries/webhook-health.ts'
 import { urlProblem } from '#webhooks/target.ts'
-import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
   choicesInput,

@@ -1,4 +1,4 @@
-import { inZone } from '#domain/instant.ts'
+import { inZone } from './instant.ts'
 
 /** Decimal text in Brazilian format: `1234567.5` becomes `1.234.567,5`. */
 export function formatDecimal(text: string): string {
@@ -7,10 +7,16 @@ export function formatDecimal(text: string): string {
   return fraction === undefined ? grouped : `${grouped},${fraction}`
 }
 
+/** A whole number: `1234567` becomes `1.234.567`. */
+export const formatCount = (count: number): string => formatDecimal(String(count))
+
+/** A measured number with this many decimals: `0.5` becomes `0,50`. Not for money. */
+export const formatFraction = (value: number, decimals: number): string => formatDecimal(value.toFixed(decimals))
+
 const MEBIBYTE = 1_048_576
 
 /** Bytes as MiB with one decimal, without the unit. */
-export const formatMebibytes = (bytes: number): string => formatDecimal((bytes / MEBIBYTE).toFixed(1))
+export const formatMebibytes = (bytes: number): string => formatFraction(bytes / MEBIBYTE, 1)
 
 /** `-1234.50` becomes `−R$ 1.234,50`, with a no-break space. */
 export function formatMoney(amount: string): string {
