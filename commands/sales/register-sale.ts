@@ -21,6 +21,8 @@ type Completed = DataOf<'SaleCompleted'>
 
 const REQUIRED = 'é obrigatório'
 
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
 const Payment = z.strictObject({ payment_type_id: Id, amount: Money, ...paymentDetailsShape })
 
 /** Body of POST /sales. A sale of 0.00 needs no payments. */
@@ -38,7 +40,7 @@ export const SaleInput = z
   })
   // A sale with other errors has no total that could be 0.00.
   .refine((sale: { readonly payments?: unknown }) => sale.payments !== undefined && sale.payments !== null, {
-    when: ({ issues, value }) => issues.length > 0 && typeof value === 'object' && value !== null,
+    when: ({ issues, value }) => issues.length > 0 && isObject(value),
     path: ['payments'],
     error: REQUIRED,
   })

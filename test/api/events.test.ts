@@ -192,7 +192,7 @@ describe('event feed', () => {
       const { id } = (await company.post('/customers', { name: 'Dora' })).body.data
       for (const notes of ['a', 'b', 'c']) await company.call('PATCH', `/customers/${id}`, { notes })
       await company.call('DELETE', `/customers/${id}`)
-      expectProblem(await company.get(`/customers/${id}`), 404, 'not_found')
+      expect((await company.get(`/customers/${id}`)).body.data.deleted_at).to.be.a('string')
       const pages = await pagesOf(company, `/customers/${id}/history?limit=2`)
       expect(pages).to.have.length(3)
       const types = eventsIn(pages).map(({ type }) => type)

@@ -54,7 +54,8 @@ describe('examples of the contract', () => {
     const name = answerOf('Sale').payments[0].name
     const cash = await company.paymentType('cash')
     await create('/customers', { name: 'Maria da Silva', external_id: 'CLI-001' })
-    await create('/catalog/items', { external_id: 'CAFE-500', name: 'Café torrado 500 g', price: '18.90' })
+    const codes = { ncm: '09012100', cest: '1709600', origin: '0', cfop: '5102', csosn: '102' }
+    await create('/catalog/items', { external_id: 'CAFE-500', name: 'Café torrado 500 g', price: '18.90', ...codes })
     const body = requestOf('createSale')
     const payments = body.payments.map((payment: Json) => ({ ...payment, payment_type_id: cash }))
     const sale = await create('/sales', { ...body, payments })

@@ -187,6 +187,7 @@ describe('cached pages', () => {
       '/catalog/categories',
       '/catalog/categories/deleted',
       '/catalog/items',
+      '/catalog/items/:id/movements',
       '/catalog/items/deleted',
       '/customers',
       '/customers/deleted',
@@ -196,6 +197,7 @@ describe('cached pages', () => {
       '/finance/receivables/deleted',
       '/orders',
       '/sales',
+      '/stock/movements',
       '/suppliers',
       '/suppliers/deleted',
     ])

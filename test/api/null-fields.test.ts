@@ -47,6 +47,7 @@ const REQUIRED_OF_RECORDS: Readonly<Record<string, readonly string[]>> = {
   updateReceivable: ['description', 'amount', 'due_date'],
   updatePayable: ['description', 'amount', 'due_date'],
   updateWebhook: ['url', 'events'],
+  updatePaymentType: ['name', 'kind'],
 }
 
 describe('null in a body', () => {

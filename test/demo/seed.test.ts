@@ -207,7 +207,7 @@ describe('demonstration data', () => {
              (select count(*) from read.receivables where company_id = $1) > 0 as is_owed,
              (select count(*)::int from read.orders where company_id = $1) as orders,
              (select array_agg(doc ->> 'total') from read.sales where company_id = $1 and doc ->> 'order_id' is not null) as ordered,
-             (select stock::text from read.catalog_items where company_id = $1 and external_id = 'leite-1l') as milk,
+             (select stock::text from read.item_stocks join read.catalog_items using (company_id, id) where company_id = $1 and external_id = 'leite-1l') as milk,
              (select count(*)::int from read.offline_sales where company_id = $1 and json_array_length(warnings) > 0) as odd`,
           [id],
         )

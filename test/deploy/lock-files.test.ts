@@ -47,6 +47,7 @@ describe('lock files', () => {
     const root = projectRoot()
     const files = await lockFilesIn(root)
     expect(files.map((file) => file.slice(root.length + 1)).sort()).to.deep.equal([
+      'clients/generated/package-lock.json',
       'clients/typescript/package-lock.json',
       'examples/package-lock.json',
       'package-lock.json',

@@ -50,7 +50,7 @@ describe('webhook guide', () => {
   it('has programs that compile strictly [OPS-17]', () => guide.compile())
 
   it('registers an endpoint', async () => {
-    expect(await script(0)).to.match(/^\{"id":\d+,"status":"active","events":\["\*"\]\}$/m)
+    expect(await script(0)).to.match(/^\{"id":\d+,"status":"active","events":\["basic"\]\}$/m)
     secret = (await guide.readJson<Shown>('webhook.json')).data.secret
   })
 

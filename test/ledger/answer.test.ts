@@ -8,6 +8,7 @@ describe('an answer', () => {
       outcome: 'created',
       json,
       record: { id: 1, price: '2.50' },
+      meta: null,
       results: [],
       replayed: false,
       revision: 3,

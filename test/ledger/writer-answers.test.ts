@@ -92,7 +92,7 @@ describe('writer, stored answers', () => {
   it('are all purged after they expire, and no others [OPS-22]', async () => {
     await run('fresh')
     await harness.pool.query(
-      `insert into idempotent_answers
+      `insert into idempotent_answers (company_id, key, request_hash, outcome, body, created_at)
        select 2, 'old-' || n, 'hash', 'updated', '{}', clock_timestamp() - interval '24 hours 1 second' from generate_series(1, 5001) n`,
     )
     expect(await purgeTables(harness.pool, 'idempotent_answers')).to.equal(5001)

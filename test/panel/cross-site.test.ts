@@ -27,7 +27,7 @@ describe('panel: navigation from another site', () => {
     PANEL_ROUTES.filter((route) => !('submit' in route) && matches(route)).map(({ path }) => path)
 
   for (const path of [
-    ...pathsOf(({ path }) => !path.includes(':')),
+    ...pathsOf((route) => !route.path.includes(':') && !('openToLinks' in route)),
     '/auditoria/eventos/0',
     '/auditoria/registros/company/1',
     '/auditoria/pacote/baixar',
@@ -48,6 +48,11 @@ describe('panel: navigation from another site', () => {
     expect(html).to.include('href="/painel/vendas?sold_from=&amp;q=%22%3E%3Cb&amp;feito=x"')
     const absolute = await visit('//outro.example/', 'cross-site')
     expect(absolute.html).not.to.include('href="//')
+  })
+
+  it('opens the answer of the payment provider directly [PANEL-305] [PAY-81]', async () => {
+    const { status, html } = await visit('/loja/conectar', 'cross-site')
+    expect([status, isStep(html)]).to.deep.equal([409, false])
   })
 
   it('opens a record directly, in its current state [PANEL-305]', async () => {

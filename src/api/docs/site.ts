@@ -1,4 +1,5 @@
 import type { oas31 } from 'zod-openapi'
+import { isEnvelope } from '../contract/generators.ts'
 import { type DocumentedOperation, operationsOf } from './operation.tsx'
 import { nameOfRef, type Schema } from './schema.tsx'
 
@@ -18,7 +19,7 @@ export interface Resource extends PublishedContract {
   /** Path of its page. */
   readonly page: string
   readonly operations: readonly DocumentedOperation[]
-  /** Objects that its requests and answers refer to, except errors. */
+  /** Objects that its requests and answers refer to, except errors and envelopes, which stand with the operations. */
   readonly objects: readonly (readonly [name: string, schema: Schema])[]
 }
 
@@ -70,7 +71,7 @@ function objectsOf(operations: readonly DocumentedOperation[], { components }: o
     for (const value of Object.values(node)) collect(value)
   }
   for (const { operation } of operations) collect([operation.requestBody, operation.responses])
-  return Object.entries(schemas).filter(([name]) => named.has(name) && !isErrorObject(name))
+  return Object.entries(schemas).filter(([name]) => named.has(name) && !isErrorObject(name) && !isEnvelope(name))
 }
 
 const isErrorObject = (name: string): boolean => name.startsWith('Error_') || name === 'Failure'

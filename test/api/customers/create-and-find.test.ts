@@ -31,7 +31,12 @@ describe('customers', () => {
       expect(created.status).to.equal(201)
       const { id, created_at, updated_at, ...sent } = created.body.data
       expect(Object.keys(created.body.data)).to.have.members(FIELDS)
-      expect(sent).to.deep.equal({ ...everything, forgotten_at: null, forgetting_due_on: null })
+      expect(sent).to.deep.equal({
+        ...everything,
+        forgotten_at: null,
+        forgetting_due_on: null,
+        deleted_at: null,
+      })
       expect(id).to.be.a('number').above(0)
       expect(created_at)
         .to.match(LOCAL_TIME)

@@ -23,13 +23,13 @@ describe('errors of API v1', () => {
         await company.post('/sales', {
           items: [
             { description: 'x', quantity: '1', unit_price: '1.00' },
-            { description: 'y', quantity: '1', unit_price: '1.00', discount: '0.10' },
+            { description: 'y', quantity: '1', unit_price: '1.00', rebate: '0.10' },
           ],
           payments: [{ payment_type_id: 1, amount: '2.00', installments: 2 }],
-          discount: '0.10',
+          rebate: '0.10',
         }),
         [],
-        ['discount', 'items[1].discount', 'payments[0].installments'],
+        ['rebate', 'items[1].rebate', 'payments[0].installments'],
       )
     })
 
