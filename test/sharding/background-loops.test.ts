@@ -39,6 +39,7 @@ const BY_THEMSELVES: Readonly<
   'ledger/replicas/replica-monitor.ts': 'is of no company',
   'notifications/email-notifications.ts': 'asks',
   'panel/live.ts': 'ends by itself',
+  'payments/renew-connections.ts': 'asks',
   'payments/sweep.ts': 'asks',
   'postgres/embedded.ts': 'is of no company',
   'postgres/servers.ts': 'is of no company',
@@ -53,6 +54,7 @@ const BY_THEMSELVES: Readonly<
   'service/retention.ts': 'its parts ask',
   'webhooks/dispatcher.ts': 'its parts ask',
   'webhooks/replays.ts': 'asks',
+  'webhooks/stock-changes.ts': 'asks',
   'webhooks/endpoint-health-monitor.ts': 'asks',
   'privacy/restored-persons.ts': 'asks',
 }
