@@ -6,7 +6,7 @@ export interface Shown {
   readonly id: number
   readonly updated_at?: string
   readonly stock_updated_at?: string | null
-  readonly deleted_at?: string
+  readonly deleted_at?: string | null
   readonly forgotten_at?: string | null
 }
 

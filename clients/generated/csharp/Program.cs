@@ -10,7 +10,7 @@ var tillbook = new TillbookClient(http);
 tillbook.BaseUrl = Environment.GetEnvironmentVariable("BASE") + "/api/v1";
 
 var customer = (await tillbook.CreateCustomerAsync(null, new CustomerInput { Name = "Maria da Silva" })).Data;
-var item = (await tillbook.CreateCatalogItemAsync(null, new CatalogItemInput
+var item = (await tillbook.CreateCatalogItemAsync(null, null, new CatalogItemInput
 {
     Name = "Café torrado 500 g",
     Price = "18.90",
@@ -47,7 +47,7 @@ var receivable = (await tillbook.CreateReceivableAsync(null, new ReceivableInput
 })).Data;
 var settled = (await tillbook.SettleReceivableAsync(receivable.Id, "NF-1", new Settlement
 {
-    Payment_method = SettlementPayment_method.Pix,
+    Payment_method = "pix",
 })).Data;
 
 var webhook = (await tillbook.RegisterWebhookAsync(null, new RegisterWebhookInput
