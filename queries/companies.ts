@@ -19,7 +19,8 @@ const TILL_CONFIG = {
                || ',"is_cash":' || (p.doc -> 'is_cash')::text
                || ',"fee_percentage":' || (p.doc ->> 'fee_percentage')
                || ',"due_days":' || (p.doc -> 'due_days')::text || '}', ',' order by p.id)
-             from payment_types p where p.company_id = c.company_id), '')
+             -- That of the online store is for orders only.
+             from payment_types p where p.company_id = c.company_id and p.doc ->> 'kind' <> 'online'), '')
            || '],"user":' || json_build_object('id', u.id, 'name', u.doc -> 'name', 'role', u.doc -> 'role')::text
            || '}' as config
          from companies c

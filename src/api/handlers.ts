@@ -39,6 +39,7 @@ import {
   type BatchRoute,
   type CommandRoute,
   demandsKey,
+  hasAddress,
   type InputDependencies,
   MIN_REVISION,
   type OperationRoute,
@@ -251,7 +252,7 @@ function preconditionOf({ target }: CommandRoute, request: Request): Preconditio
 
 /** Address of a created record (RFC 9110, 15.3.2): its collection is the path up to the first parameter. */
 function locationOf({ path }: Pick<Route, 'path'>, { outcome, json }: Answer): Record<string, string> {
-  const id = outcome === 'created' ? /^\{"id":(\d+)/.exec(json)?.[1] : undefined
+  const id = outcome === 'created' && hasAddress({ path }) ? /^\{"id":(\d+)/.exec(json)?.[1] : undefined
   return id === undefined ? {} : { Location: `/api/v1${path.replace(/\/(:|by-external\b).*$/, '')}/${id}` }
 }
 

@@ -254,3 +254,6 @@ export const repeatableActionRoute = <B>(
   route: Omit<ActionRoute<B, Idempotency | undefined>, 'method' | 'idempotency'>,
 ): Route => ({ method: 'post', idempotency: 'optional', ...route })
 export const batchRoute = <I>(route: Omit<BatchRoute<I>, 'method'>): Route => ({ method: 'post', ...route })
+
+/** Whether records that a route creates have an address: movements of stock have none of their own. */
+export const hasAddress = ({ path }: Pick<Route, 'path'>): boolean => path !== '/stock/movements'

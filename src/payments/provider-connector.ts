@@ -25,6 +25,11 @@ export interface ProviderTokens {
 
 /** The provider refused a code or a refresh token, or the service's own credentials. */
 export class ConnectionRefused extends Error {
+  /** Whether the service's own credentials were refused: no owner can mend that. */
+  get isOfService(): boolean {
+    return ['invalid_client', 'unauthorized_client'].includes(this.reason)
+  }
+
   override readonly name = 'ConnectionRefused'
   /** @param reason code of the provider, such as `invalid_grant`; printable, without secrets */
   constructor(readonly reason: string) {

@@ -67,7 +67,7 @@ async function renew({ vault, writer, connector, log }: RenewalOptions, row: Due
     const tokens = { access_token: accessToken, refresh_token: refreshToken, expires_at: expiresAt }
     await runAsSystem(writer, company_id, renewStoreConnection, { alias, used, ...tokens })
   } catch (error) {
-    if (!(error instanceof ConnectionRefused)) throw error
+    if (!(error instanceof ConnectionRefused) || error.isOfService) throw error
     log(`payments: provider refused to renew the connection of store ${alias}`, error)
     await runAsSystem(writer, company_id, refuseStoreConnection, { alias, used, reason: error.reason })
   }

@@ -5,7 +5,7 @@ import type { Envelope } from '#ledger/envelope.ts'
 import type { AnyRef, Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { catalogItemView, categoryById, itemById } from '#projections/catalog.ts'
-import { timezoneOf } from '#projections/companies.ts'
+import { onCompanysClock, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
 import { payableById, receivableById } from '#projections/finance.ts'
 import { customerById, supplierById } from '#projections/people.ts'
@@ -133,6 +133,9 @@ const PERSONS: Partial<Record<WebhookEvent, (id: number) => Ref<Forgotten>>> = {
   'supplier.forgotten': supplierById as (id: number) => Ref<Forgotten>,
 }
 
+/** An item as GET shows it. */
+export const shownItem = onCompanysClock(catalogItemView)
+
 /** Rows of the item that is shown for a recorded movement, which `dataRefs` reads. */
 export const shownItemRefs = ({ type, data }: Envelope): readonly AnyRef[] =>
   type === 'StockMovementRecorded'
@@ -162,7 +165,7 @@ export function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: 
     return JSON.stringify({ id, external_id, forgotten_at: inZone(event.recorded_at, timezoneOf(rows)) })
   }
   if (event.type === 'StockMovementRecorded')
-    return catalogItemView.render(rows, (event.data as DataOf<'StockMovementRecorded'>).catalog_item_id, '')
+    return shownItem.render(rows, (event.data as DataOf<'StockMovementRecorded'>).catalog_item_id, event.recorded_at)
   const ref = removedRef(event)
   const removed = ref && rows.get(ref)
   if (!removed) return record === '' ? null : record
@@ -175,5 +178,5 @@ export function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: 
       return (row as unknown) === removed ? ({ ...row, deleted_at: null } as R) : row
     },
   }
-  return catalogItemView.render(before, id, event.recorded_at)
+  return shownItem.render(before, id, event.recorded_at)
 }

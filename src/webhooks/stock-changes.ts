@@ -15,6 +15,7 @@ import type { Transaction } from '#postgres/transaction.ts'
 import { catalogItemView } from '#projections/catalog.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { stockMoves } from '#projections/stock.ts'
+import { shownItem } from './outbound.ts'
 import { queueMessage, routesFor, sequenceOf } from './outbox.ts'
 
 const STOCK_CHANGED = 'catalog_item.stock_changed' satisfies WebhookEvent
@@ -159,7 +160,7 @@ async function queueDue({ tx: own, companyId, now }: OperationContext, newId: ()
     ...routes.map(({ id }) => sequenceOf(id)),
   )
   for (const { catalog_item_id, ...change } of changes) {
-    const data = catalogItemView.render(rows, catalog_item_id, now)
+    const data = shownItem.render(rows, catalog_item_id, now)
     if (data === null || routesFor(rows, STOCK_CHANGED, change).length === 0) continue
     queueMessage(rows, { ...change, revision: null }, { id: newId(), name: STOCK_CHANGED, data }, { newId, now })
   }

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
 import { killedAfter, tillbook } from '../cli/tillbook.ts'
-import { startApi, type TestApi } from '../support/api.ts'
+import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { ownerUrlOf, useDatabase } from '../support/database.ts'
 import { rowsOf, tracesOf } from '../support/migrating.ts'
 import { DEPTH } from '../support/random.ts'
@@ -54,37 +54,41 @@ describe('killed migration', () => {
     return JSON.parse(stdout)
   }
 
-  it('completes when the command is repeated, in both directions [SHARD-56]', async () => {
-    const company = await api.company()
-    const cash = await company.paymentType('cash')
-    for (let n = 0; n < 3; n += 1)
-      await company.post('/sales', {
-        items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
-        payments: [{ payment_type_id: cash, amount: '5.00' }],
-      })
-    await onOwner(database.url, (client) =>
-      client.query(`insert into ops.company_shards (company_id, shard) values ($1, 'main') on conflict do nothing`, [
-        company.id,
-      ]),
-    )
-    const ends = [
-      { to: 'south', there: south, here: database.url },
-      { to: 'main', there: database.url, here: south },
-    ]
+  describe('repeated', () => {
+    let company: TestCompany
+
+    before('sell', async () => {
+      company = await api.company()
+      const cash = await company.paymentType('cash')
+      for (let n = 0; n < 3; n += 1)
+        await company.post('/sales', {
+          items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
+          payments: [{ payment_type_id: cash, amount: '5.00' }],
+        })
+      await onOwner(database.url, (client) =>
+        client.query(`insert into ops.company_shards (company_id, shard) values ($1, 'main') on conflict do nothing`, [
+          company.id,
+        ]),
+      )
+    })
+
     for (let kill = 0; kill < KILLS; kill += 1) {
-      const { to, there, here } = ends[kill % 2] as (typeof ends)[number]
-      const words = ['company', 'move', String(company.id), '--to', to, '--wait', '0']
-      await killedAfter(env, 300 + Math.round(Math.random() * LONGEST_MS), ...words)
-      const moved = await done(...words).catch((error: Error) => {
-        // The killed command had already completed.
-        if (!error.message.includes('já está nesse shard')) throw error
+      const to = kill % 2 === 0 ? 'south' : 'main'
+      it(`completes, to ${to} [SHARD-56]`, async () => {
+        const [there, here] = to === 'south' ? [south, database.url] : [database.url, south]
+        const words = ['company', 'move', String(company.id), '--to', to, '--wait', '0']
+        await killedAfter(env, 300 + Math.round(Math.random() * LONGEST_MS), ...words)
+        const moved = await done(...words).catch((error: Error) => {
+          // The killed command had already completed.
+          if (!error.message.includes('já está nesse shard')) throw error
+        })
+        if (moved) expect(moved.revision).to.equal(5)
+        expect(await tracesOf(there, company.id)).to.deep.equal([])
+        expect(await tracesOf(here, company.id)).to.deep.equal(['left'])
+        expect(await onOwner(here, (client) => rowsOf(client as unknown as pg.Pool, company.id))).to.equal(0)
+        expect(await done('projections', 'verify', String(company.id))).to.deep.include({ company_id: company.id })
+        expect(await done('ledger', 'verify', '--company', String(company.id))).to.include({ valid: true })
       })
-      if (moved) expect(moved.revision).to.equal(5)
-      expect(await tracesOf(there, company.id)).to.deep.equal([])
-      expect(await tracesOf(here, company.id)).to.deep.equal(['left'])
-      expect(await onOwner(here, (client) => rowsOf(client as unknown as pg.Pool, company.id))).to.equal(0)
-      expect(await done('projections', 'verify', String(company.id))).to.deep.include({ company_id: company.id })
-      expect(await done('ledger', 'verify', '--company', String(company.id))).to.include({ valid: true })
     }
   })
 

@@ -319,7 +319,7 @@ describe('an order, for any transitions and notifications of its payments,', fun
       expect(Number(returned)).to.equal(cents(Number(doc.refunded_total)))
     }
     const [line] = order.items
-    const { rows } = await pool.query('select stock from read.catalog_items where company_id = $1 and id = $2', [
+    const { rows } = await pool.query('select stock from read.item_stocks where company_id = $1 and id = $2', [
       shop.company.id,
       line?.catalog_item_id,
     ])

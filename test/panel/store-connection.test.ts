@@ -239,6 +239,21 @@ describe('panel: connection of a store to the provider', () => {
       expect((await store()).connection?.refusal).to.equal(null)
     })
 
+    it('does not tell owners of refused credentials of the service, which they cannot mend [PAY-83]', async () => {
+      const own = createProviderConnector({
+        baseUrl: sandbox.url,
+        clientId: '123',
+        clientSecret: 'INVALID',
+        clock: Date.now,
+      })
+      const logged: string[] = []
+      await api.core.pool.query(`update ops.store_secrets set renew_at = now() where alias = $1`, [alias])
+      await renewConnections({ ...api.core, connector: own, log: (message) => logged.push(message) })
+      await own.close()
+      expect(logged).to.deep.equal([`payments: connection of store ${alias} was not renewed`])
+      expect((await store()).connection?.refusal).to.equal(null)
+    })
+
     it('is repeated after an outage of the provider, which is no refusal [PAY-83]', async () => {
       const away = createProviderConnector({
         baseUrl: 'http://127.0.0.1:1',

@@ -34,7 +34,7 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Além disso, 1 GiB por dia em corpos de requisições, os dos caixas também. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`, e as de uma chave válida também \`X-RateLimit-Bytes-Limit\` e \`-Bytes-Remaining\`; um 429 ou 503 traz também \`Retry-After\`, em segundos. O JSON de um corpo tem no máximo 64 níveis de listas e objetos, 1.000 campos em um objeto, 100.000 itens em uma lista, 550.000 valores ao todo e 1.048.576 bytes em um texto: além disso, 422.
 
-**Webhooks.** O que é enviado aos endereços registrados, evento por evento, com cabeçalhos e corpo, está na seção \`webhooks\`. \`*\` inclui os eventos básicos; os outros se pedem pelo nome, e nomes novos nunca fazem parte de \`*\`.
+**Webhooks.** O que é enviado aos endereços registrados, evento por evento, com cabeçalhos e corpo, está na seção \`webhooks\`. \`*\` é todo evento, os de hoje e os que vierem; \`basic\` são os nove básicos, e nomes novos nunca fazem parte de \`basic\`.
 
 **Conferência e compressão.** Todo GET traz \`ETag\`: enviada de volta em \`If-None-Match\`, a resposta é 304, sem corpo, se nada mudou. Respostas de mais de 1 KB vêm em \`br\` ou \`gzip\` para quem os pede em \`Accept-Encoding\`. Nenhuma resposta deve ser guardada por intermediários (\`Cache-Control: no-store\`).
 

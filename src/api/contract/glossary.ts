@@ -156,6 +156,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   stock_adjustment: 'Entrada ou saída a somar ao estoque, qualquer que ele seja; não se combina com `stock`.',
   stock_updated_at: 'Último movimento do estoque.',
   stock_updated_since: 'Só itens cujo estoque se moveu desde este momento, inclusive, na ordem das mudanças do item.',
+  'StockMovementInput.kind': 'O que aconteceu: `purchase`, `count`, `loss` ou `adjustment`.',
+  'StockMovementBatchItem.kind': 'O que aconteceu: `purchase`, `count`, `loss` ou `adjustment`.',
+  'StockMovementInput.document': 'Documento do movimento, como o número da nota; texto livre.',
+  'StockMovementBatchItem.document': 'Documento do movimento, como o número da nota; texto livre.',
   'StockMovement.kind':
     'Venda (`sale`), cancelamento (`cancel`), devolução de um pedido (`return`), entrada (`purchase`), inventário (`count`), perda (`loss`) ou acerto (`adjustment`).',
   'query.kind': 'Só movimentos deste tipo.',

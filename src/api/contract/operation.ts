@@ -3,7 +3,7 @@ import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiRes
 import { boundedText, ExternalId, Id } from '#domain/text.ts'
 import { httpMessageOf, type ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
-import { demandsKey, MIN_REVISION, type Route } from '../route.ts'
+import { demandsKey, hasAddress, MIN_REVISION, type Route } from '../route.ts'
 import { codesByStatus, ERROR_SCHEMAS, takesBody } from './errors.ts'
 
 /** A group of operations in the documentation. */
@@ -79,14 +79,14 @@ const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a 
 const challenge = header('WWW-Authenticate', 'Sempre `Bearer`.', z.literal('Bearer'))
 
 /** Headers of a success. A write may be a replay; a GET has an ETag. */
-const successHeaders = (route: Pick<Route, 'method'>, status?: number) =>
+const successHeaders = (route: Pick<Route, 'method' | 'path'>, status?: number) =>
   z.object({
     'X-Request-Id': requestId,
     ...rate,
     'X-Ledger-Revision': revision,
     ...(route.method === 'get' ? {} : { 'Idempotent-Replayed': replayed }),
     ...((route.method === 'get' && !('send' in route)) || (hasTarget(route) && status !== 204) ? { ETag: etag } : {}),
-    ...(status === 201 ? { Location: location } : {}),
+    ...(status === 201 && hasAddress(route) ? { Location: location } : {}),
   })
 
 /** Headers of an error. */
@@ -202,7 +202,7 @@ export function successStatuses(route: Route): number[] {
 const unchanged: ZodOpenApiResponseObject = {
   id: 'Unchanged',
   description: 'Nada mudou desde a resposta com a `ETag` de `If-None-Match`; esta não tem corpo.',
-  headers: successHeaders({ method: 'get' }),
+  headers: successHeaders({ method: 'get', path: '' }),
 }
 
 /** Content type of a successful answer. */

@@ -26,11 +26,12 @@ function goods(restock: readonly unknown[], [one, more]: readonly [string, strin
   return `; ${restock.length === 1 ? `um produto ${one}` : `${restock.length} produtos ${more}`} ao estoque`
 }
 
-function stockMoved({ reason, before, after }: DataOf<'StockAdjusted'>): string {
+function stockMoved({ reason, before, after, order_id }: DataOf<'StockAdjusted'>): string {
   if (after === null) return 'Estoque deixou de ser controlado'
   const now = formatQuantity(after)
   if (before === null) return `Estoque passou a ser controlado: ${now}`
-  return `${reason === 'count' ? 'Estoque contado' : 'Estoque movimentado'}: ${formatQuantity(before)} → ${now}`
+  const what = { count: 'Estoque contado', adjustment: 'Estoque movimentado', return: 'Produto devolvido' }[reason]
+  return `${what}${order_id === undefined ? '' : ` (pedido ${order_id})`}: ${formatQuantity(before)} → ${now}`
 }
 
 const settled = ({ settled_on, payment_method }: DataOf<'ReceivableSettled'>, text: ValueText): string =>
@@ -43,7 +44,13 @@ const SENTENCES: Sentences = {
   ApiKeyCreated: ({ name, prefix }) => `Chave de API ${name} criada (${prefix}…)`,
   CatalogItemCreated: ({ price }) => `Item criado, por ${formatMoney(price)}`,
   StockAdjusted: stockMoved,
+  StockMovementRecorded: ({ kind, before, after }, text) =>
+    `${text('kind', kind)}: ${before === null ? '' : `${formatQuantity(before)} → `}${formatQuantity(after)}`,
   SaleCompleted: ({ total }) => `Venda de ${formatMoney(total)}`,
+  SaleRefunded: ({ amount, refunded }) =>
+    amount.startsWith('-')
+      ? `Devolução de ${formatMoney(amount.slice(1))} desfeita; devolvido até agora: ${formatMoney(refunded)}`
+      : `Devolução de ${formatMoney(amount)}; devolvido até agora: ${formatMoney(refunded)}`,
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
   SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock, ['voltou', 'voltaram'])}`, reason),

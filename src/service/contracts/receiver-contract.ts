@@ -61,13 +61,15 @@ export const receiverOperation = (
   tags: [tag],
   summary: 'Recebe uma notificação do provedor de pagamentos',
   description:
-    'Chamada pelo provedor, não por integradores. Só o id do pagamento é usado: o pagamento é consultado no provedor. Notificações de outro tipo, ou de outro modo (`live_mode`), recebem 200 com `processed: false`. Lojas com segredo exigem `x-signature`.',
+    'Chamada pelo provedor, não por integradores. Só o id do pagamento é usado: o pagamento é consultado no provedor. Notificações de outro tipo, ou de outro modo (`live_mode`), recebem 200 com `processed: false`; as do formato antigo (IPN) também, com `status` `ignored`. Lojas com segredo exigem `x-signature`.',
   security: [],
   requestParams: {
     path: z.object({ store_alias: Alias, order_id: Id }),
     query: z.object({
       topic: z.string().optional().describe('Só no formato antigo do provedor (IPN), que não é processado.'),
       id: z.string().optional().describe('Só no formato antigo do provedor (IPN).'),
+      type: z.string().optional().describe('Do provedor; sem corpo, é do formato antigo (IPN).'),
+      'data.id': z.string().optional().describe('Do provedor; sem corpo, é do formato antigo (IPN).'),
     }),
     header: z.object({ 'x-signature': z.string().optional().describe('`ts=…,v1=…`, a assinatura do provedor.') }),
   },

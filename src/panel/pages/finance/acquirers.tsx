@@ -46,14 +46,18 @@ function periodOf({ query, readModel: { today } }: PageContext) {
 async function show(visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, today } = visit.readModel
   const { from, to } = periodOf(visit)
-  const payments = await acquirerCalendar(pool, companyId, { from, to })
-  const within = (last: string) => addPayments(payments.filter(({ day }) => day >= today && day <= last))
+  const week = { from: today, to: addDays(today, 6) }
+  const [payments, coming] = await Promise.all([
+    acquirerCalendar(pool, companyId, { from, to }),
+    acquirerCalendar(pool, companyId, week),
+  ])
+  const within = (last: string) => addPayments(coming.filter(({ day }) => day <= last))
   const all = addPayments(payments)
   const body = (
     <>
       <Stats>
         <Stat label="Hoje" value={reais(within(today).net)} />
-        <Stat label="Em 7 dias" value={reais(within(addDays(today, 6)).net)} />
+        <Stat label="Em 7 dias" value={reais(within(week.to).net)} />
         <Stat
           label={`De ${formatDay(from)} a ${formatDay(to)}`}
           value={reais(all.net)}

@@ -1,15 +1,13 @@
 import QRCode, { type QRCodeSegment } from 'qrcode'
 import { formatDateTime, formatMoney, formatPersonName, formatPhone, formatUnits } from '#domain/brazilian-format.ts'
-import { toCents } from '#domain/money.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#integrity/proofs/receipt.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
-import { getSaleTraces } from '#queries/sales/sales.ts'
 import { receiptFilePath } from '../../receipt-file.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
-import { namesOfActors } from '../../ui/history.tsx'
 import { Alert, type Fact, Facts } from '../../ui/parts.tsx'
 import { companyOf } from '../settings.tsx'
 import { SumLine, saleOf } from './sale.tsx'
@@ -56,14 +54,15 @@ const Shop = ({ company: { name, cnpj, address, phone, logo_url } }: { readonly 
   </header>
 )
 
-async function factsOf(visit: PageContext, { id, external_id, sold_at, customer }: SaleObject): Promise<Fact[]> {
-  const { pool, companyId, timezone } = visit.readModel
-  const traces = await getSaleTraces(pool, companyId, id)
-  const seller = traces?.upload && (await namesOfActors(visit.readModel, [traces.upload]))(traces.upload.actor)
+async function factsOf(
+  visit: PageContext,
+  { id, external_id, sold_at, customer, seller }: SaleObject,
+): Promise<Fact[]> {
+  const { timezone } = visit.readModel
   const facts: Fact[] = [
     ['Venda', external_id ?? id],
     ['Data', formatDateTime(sold_at, timezone)],
-    ['Atendente', seller],
+    ['Atendente', seller && formatPersonName(seller.name)],
     ['Cliente', customer && formatPersonName(customer.name)],
   ]
   return facts.filter(([, value]) => value !== null && value !== undefined)
@@ -106,8 +105,11 @@ const Lines = ({ sale, units }: LinesProps) => (
 )
 
 /** What was paid, without the shop's fees. */
-const Paid = ({ sale: { payments, change } }: Pick<LinesProps, 'sale'>) => (
+const Paid = ({ sale: { payments, change, total } }: Pick<LinesProps, 'sale'>) => (
   <dl class="sums">
+    {isPositive(change) && statedWithoutChange(payments, total) && (
+      <SumLine name="Recebido" amount={fromCents(toCents(total) + toCents(change))} />
+    )}
     {payments.map(({ name, amount }) => (
       <SumLine name={name} amount={amount} />
     ))}
@@ -127,6 +129,10 @@ const Sums = ({ sums, total }: SumsProps) => (
     <SumLine name="Total" amount={total} />
   </dl>
 )
+
+/** Some tills state payments without the change that they gave. */
+const statedWithoutChange = (payments: SaleObject['payments'], total: string): boolean =>
+  payments.reduce((sum, { amount }) => sum + toCents(amount), 0) <= toCents(total)
 
 const isPositive = (amount: string): boolean => toCents(amount) > 0
 

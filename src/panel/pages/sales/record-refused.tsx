@@ -198,7 +198,7 @@ function shownOf({ payload }: RefusedSaleDetails, timezone: string): object {
   }
 }
 
-const WHOLE = ['product_id', 'payment_type_id', 'quantity']
+const WHOLE = ['offline_id', 'product_id', 'payment_type_id', 'quantity']
 
 /** Amounts keep their decimals, at least two. */
 function shownValue(name: string, value: unknown): string | null {

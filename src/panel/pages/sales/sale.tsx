@@ -123,9 +123,10 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
 }
 
 /** Facts of the sale of an order. */
-const orderFacts = ({ refunded_total, warnings, items }: SaleObject, order_id: number): Fact[] => [
+const orderFacts = ({ status, refunded_total, warnings, items }: SaleObject, order_id: number): Fact[] => [
   ['Pedido', <a href={link(`${ORDERS_PATH}/${order_id}`)}>{`Pedido ${order_id}`}</a>],
-  ['Devolvido', /[1-9]/.test(refunded_total) ? formatMoney(refunded_total) : null],
+  // A cancelled sale was given back as a whole.
+  ['Devolvido', status === 'completed' && /[1-9]/.test(refunded_total) ? formatMoney(refunded_total) : null],
   ...warnings.map(({ catalog_item_id, requested, available }): Fact => {
     const item = items.find((each) => each.catalog_item_id === catalog_item_id)?.description ?? ''
     const [sold, had] = [format.formatQuantity(requested), format.formatQuantity(available)]
@@ -202,7 +203,7 @@ const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
     <dl class="sums">
       <SumLine name="Troco" amount={sale.change} />
     </dl>
-    <p class="hint">A taxa já está dentro do valor; o líquido é o valor sem ela e sem o troco.</p>
+    <p class="hint">O acréscimo já está dentro do valor; o líquido é o valor sem ele e sem o troco.</p>
   </Card>
 )
 

@@ -251,6 +251,8 @@ const file = listFile<SaleObject>({
     ['Desconto', ({ discount }) => amountCell(discount)],
     ['Entrega', ({ delivery_fee }) => amountCell(delivery_fee)],
     ['Total', ({ total }) => amountCell(total)],
+    ['Devolvido', ({ status, refunded_total }) => amountCell(status === 'completed' ? refunded_total : '0.00')],
+    ['Líquido', (sale) => amountCell(netOf(sale))],
     ['Acréscimo embutido', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
     ['Troco', ({ change }) => amountCell(change)],
     ['Origem', ({ origin }) => CHANNELS[origin]],
@@ -260,6 +262,10 @@ const file = listFile<SaleObject>({
     ['Chave do documento fiscal', ({ fiscal_document }) => fiscal_document?.access_key],
   ],
 })
+
+/** What stays of a sale; nothing of a cancelled one. */
+const netOf = ({ status, total, refunded_total }: SaleObject): string =>
+  status === 'completed' ? fromCents(toCents(total) - toCents(refunded_total)) : '0.00'
 
 const sumOf = (amounts: readonly string[]): string =>
   fromCents(amounts.reduce((sum, amount) => sum + toCents(amount), 0))
