@@ -169,12 +169,12 @@ export function loadStatement(table: AnyTable, by: string): Statement {
   const selected = Object.keys(columns).map((column) => `t.${column}`)
   const beside = Object.keys(companion?.columns ?? {}).map((column) => `c.${column} as ${companionColumn(column)}`)
   const same = companion?.keys.pk.map((column) => `c.${String(column)} = t.${String(column)}`)
-  return {
-    name: `load_${table.name}_${by}`,
-    text: `select ${[...selected, ...beside].join(', ')} from unnest(${arrays.join(', ')}) as wanted(${names.join(', ')}) join ${table.name} t on ${on.join(' and ')}${
-      companion ? ` join ${companion.name} c on ${same?.join(' and ')}` : ''
-    }`,
-  }
+  const found = `unnest(${arrays.join(', ')}) as wanted(${names.join(', ')}) join ${table.name} t on ${on.join(' and ')}`
+  // `offset 0` keeps the order of the joins: plans made for empty tables would join the whole companion for each key.
+  const from = companion
+    ? `(select t.* from ${found} offset 0) t cross join lateral (select * from ${companion.name} c where ${same?.join(' and ')} offset 0) c`
+    : found
+  return { name: `load_${table.name}_${by}`, text: `select ${[...selected, ...beside].join(', ')} from ${from}` }
 }
 
 /**
