@@ -169,11 +169,13 @@ export function loadStatement(table: AnyTable, by: string): Statement {
   const selected = Object.keys(columns).map((column) => `t.${column}`)
   const beside = Object.keys(companion?.columns ?? {}).map((column) => `c.${column} as ${companionColumn(column)}`)
   const same = companion?.keys.pk.map((column) => `c.${String(column)} = t.${String(column)}`)
-  const found = `unnest(${arrays.join(', ')}) as wanted(${names.join(', ')}) join ${table.name} t on ${on.join(' and ')}`
-  // `offset 0` keeps the order of the joins: plans made for empty tables would join the whole companion for each key.
+  const wanted = `unnest(${arrays.join(', ')}) as wanted(${names.join(', ')})`
+  // `offset 0` keeps the order of the joins: plans made for empty tables would read the whole company for each key.
+  const nextTo = (name: string, alias: string, conditions: readonly string[] = []) =>
+    ` cross join lateral (select * from ${name} ${alias} where ${conditions.join(' and ')} offset 0) ${alias}`
   const from = companion
-    ? `(select t.* from ${found} offset 0) t cross join lateral (select * from ${companion.name} c where ${same?.join(' and ')} offset 0) c`
-    : found
+    ? wanted + nextTo(table.name, 't', on) + nextTo(companion.name, 'c', same)
+    : `${wanted} join ${table.name} t on ${on.join(' and ')}`
   return { name: `load_${table.name}_${by}`, text: `select ${[...selected, ...beside].join(', ')} from ${from}` }
 }
 
