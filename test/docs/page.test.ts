@@ -7,7 +7,7 @@ import { createElement } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { isEnvelope } from '#api/contract/generators.ts'
 import { guidePage, guidesPage } from '#api/docs/guide-pages.tsx'
-import { GUIDES } from '#api/docs/guides.ts'
+import { guidesIn } from '#api/docs/guides.ts'
 import { Markdown } from '#api/docs/markdown.tsx'
 import { docsPage } from '#api/docs/page.tsx'
 import { resourcePage } from '#api/docs/resource.tsx'
@@ -36,7 +36,7 @@ const PAGES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     LANGUAGES.flatMap(([folder, language]) => [
       [folder, guidesPage(language)],
-      ...GUIDES.map(({ name }) => [`${folder}/${name}`, guidePage(name, language)]),
+      ...guidesIn(language).map((name) => [`${folder}/${name}`, guidePage(name, language)]),
     ]),
   ),
 }

@@ -1,6 +1,6 @@
 import { DocsLinks, frame } from './frame.tsx'
 import { GuideMarkdown, headingsOf, type LinkTarget } from './guide-markdown.tsx'
-import { GUIDES, type GuideLanguage, readGuide } from './guides.ts'
+import { GUIDES, type GuideLanguage, isPortugueseOnly, PORTUGUESE_GUIDES, readGuide } from './guides.ts'
 
 const FOLDERS = { 'pt-BR': '/docs/guias', en: '/docs/guides' } as const
 
@@ -14,10 +14,16 @@ export function guidePage(name: string, language: GuideLanguage): string {
     lang: language,
     about: (
       <>
-        <DocsLinks /> ·{' '}
-        <a href={`${FOLDERS[other]}/${name}`} hreflang={other} lang={other}>
-          {other === 'en' ? 'English' : 'Português'}
-        </a>
+        <DocsLinks />
+        {!isPortugueseOnly(name) && (
+          <>
+            {' '}
+            ·{' '}
+            <a href={`${FOLDERS[other]}/${name}`} hreflang={other} lang={other}>
+              {other === 'en' ? 'English' : 'Português'}
+            </a>
+          </>
+        )}
       </>
     ),
     menu: (
@@ -44,8 +50,9 @@ const linkTarget =
     const name = file.replace(/^.*\/|\.md$/g, '')
     if (name === 'openapi.json') return '/api/v1/openapi.json'
     if (name === 'openapi-sync.json') return '/api/openapi.json'
-    if (!GUIDES.some((guide) => guide.name === name)) return null
-    return `${FOLDERS[language]}/${name}${anchor === undefined ? '' : `#${anchor}`}`
+    const isOnlyOne = isPortugueseOnly(name)
+    if (!isOnlyOne && !GUIDES.some((guide) => guide.name === name)) return null
+    return `${FOLDERS[isOnlyOne ? 'pt-BR' : language]}/${name}${anchor === undefined ? '' : `#${anchor}`}`
   }
 
 /** List of the guides. */
@@ -63,6 +70,11 @@ export const guidesPage = (language: GuideLanguage): string => {
             <li key={name}>
               <a href={`${FOLDERS[language]}/${name}`}>{isEnglish ? englishTitle : title}</a>
               {!isEnglish && `: ${about}`}
+            </li>
+          ))}
+          {PORTUGUESE_GUIDES.map(({ name, title, about }) => (
+            <li key={name} lang="pt-BR">
+              <a href={`${FOLDERS['pt-BR']}/${name}`}>{title}</a>: {about}
             </li>
           ))}
         </ul>

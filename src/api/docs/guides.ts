@@ -36,10 +36,27 @@ export const GUIDES: readonly Guide[] = [
   },
 ]
 
+/** About Brazilian law: `docs/guias/{name}.md` alone, with its own snippets. */
+export const PORTUGUESE_GUIDES: readonly Omit<Guide, 'englishTitle'>[] = [
+  {
+    name: 'nfce',
+    title: 'De uma venda a uma NFC-e',
+    about: 'de onde sai cada campo do documento fiscal',
+  },
+]
+
+/** Whether a guide has no English text. */
+export const isPortugueseOnly = (name: string): boolean => PORTUGUESE_GUIDES.some((guide) => guide.name === name)
+
 export type GuideLanguage = 'pt-BR' | 'en'
+
+/** Names of the guides in a language. */
+export const guidesIn = (language: GuideLanguage): readonly string[] =>
+  (language === 'en' ? GUIDES : [...GUIDES, ...PORTUGUESE_GUIDES]).map(({ name }) => name)
 
 /** Markdown of a guide. The Portuguese one has the snippets of the English one. */
 export function readGuide(name: string, language: GuideLanguage): string {
+  if (isPortugueseOnly(name)) return readFileSync(projectFile(`docs/guias/${name}.md`), 'utf8')
   const english = readFileSync(projectFile(`docs/${name}.md`), 'utf8')
   if (language === 'en') return english
   return withSnippets(readFileSync(projectFile(`docs/guias/${name}.md`), 'utf8'), english)

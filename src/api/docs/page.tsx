@@ -1,6 +1,6 @@
 import type { oas31 } from 'zod-openapi'
 import { DocsLinks, frame } from './frame.tsx'
-import { GUIDES } from './guides.ts'
+import { GUIDES, PORTUGUESE_GUIDES } from './guides.ts'
 import { Code, Markdown, MarkdownLine } from './markdown.tsx'
 import { codeOfLine, DocsBadge, type DocumentedOperation, errorsOf } from './operation.tsx'
 import { pathOf, type Resource, type Site } from './site.ts'
@@ -93,7 +93,7 @@ const GuideList = () => (
   <section id="guias" data-grupo>
     <h2>Guias</h2>
     <ul>
-      {GUIDES.map(({ name, title, about }) => (
+      {[...GUIDES, ...PORTUGUESE_GUIDES].map(({ name, title, about }) => (
         <li key={name}>
           <a href={`/docs/guias/${name}`}>{title}</a>: {about}
         </li>

@@ -5,7 +5,7 @@ import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients
 import { Problem } from '#http/problems.ts'
 import { createFixedAnswer } from '#http/representation.ts'
 import { guidePage, guidesPage } from './guide-pages.tsx'
-import { GUIDES } from './guides.ts'
+import { guidesIn } from './guides.ts'
 import { homePage } from './home.tsx'
 import { docsPage } from './page.tsx'
 import { postmanOf } from './postman.ts'
@@ -53,7 +53,7 @@ function filesOf(site: () => Site): Readonly<Record<string, DocsFile>> {
     ...Object.fromEntries(
       languages.flatMap(([folder, language]) => [
         [folder, { make: () => guidesPage(language) }],
-        ...GUIDES.map(({ name }) => [`${folder}/${name}`, { make: () => guidePage(name, language) }]),
+        ...guidesIn(language).map((name) => [`${folder}/${name}`, { make: () => guidePage(name, language) }]),
       ]),
     ),
   }
