@@ -14,7 +14,8 @@ const plainHead = (head: string): string =>
     head
       .replace(/\[[^[\]]*\]/g, ' ')
       .replace(/[._*:-]/g, ' ')
-      .replace(/\s*\/\s*/g, '/'),
+      .replace(/\s+/g, ' ')
+      .replace(/ ?\/ ?/g, '/'),
   )
 
 /** The same without remarks in parentheses: `Preço (R$)`. */
