@@ -144,7 +144,7 @@ async function lists(shop: FiguresShop, from: string, to: string): Promise<Figur
     figures[`item.${name}.quantidade`] = thousandthsOf(quantity)
     figures[`item.${name}.valor`] = centsOf(amount)
   }
-  for (const [channel, origin] of Object.entries({ API: 'api', 'Ponto de venda': 'pdv' })) {
+  for (const [channel, origin] of Object.entries({ API: 'api', 'Ponto de venda': 'pdv', 'Loja online': 'system' })) {
     const { vendas, vendido } = lineIn(await text(`&status=completed&origin=${origin}`))
     Object.assign(figures, { [`canal.${channel}.vendas`]: vendas, [`canal.${channel}.valor`]: vendido })
   }

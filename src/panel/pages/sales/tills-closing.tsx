@@ -112,11 +112,14 @@ const NOTHING_SOLD: TillDay = {
   cash: '0.00',
 }
 
+/** Sales, also of 0.00 without payments, or returns of earlier ones. */
+const hasFigures = ({ ways, sold }: TillsDay['all']): boolean => ways.length > 0 || sold.count > 0
+
 async function Closing({ visit, day, found, refused }: ClosingProps) {
   const { all, others, settled_in_cash } = found
   const without = [...refused.keys()].filter((actor) => !found.tills.some((till) => till.actor === actor))
   const tills = [...found.tills, ...without.sort().map((actor) => ({ ...NOTHING_SOLD, actor }))]
-  if (tills.length === 0 && settled_in_cash.count === 0 && all.sold.count === 0)
+  if (tills.length === 0 && settled_in_cash.count === 0 && !hasFigures(all))
     return <Nothing title="Nenhuma venda nos caixas neste dia">O que os caixas enviarem aparece aqui.</Nothing>
   const names = await namesOfActors(visit.readModel, tills)
   const cash = fromCents(tills.reduce((sum, till) => sum + toCents(till.cash), 0))
@@ -131,7 +134,7 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
           refused={refused.get(till.actor ?? '') ?? null}
         />
       ))}
-      {others.sold.count > 0 && (
+      {hasFigures(others) && (
         <Card title="Outros canais">
           <ReconciliationTable
             caption="Vendas de outros canais por forma de pagamento"

@@ -2,14 +2,14 @@ import type { ComponentChildren } from 'preact'
 import { formatCount, formatFraction, formatMoney, formatUnits } from '#domain/brazilian-format.ts'
 import { fromCents } from '#domain/money.ts'
 import { fromThousandths } from '#domain/quantity.ts'
-import type { Origin } from '#ledger/envelope.ts'
+import type { Channel } from '#ledger/envelope.ts'
 import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/rollups.ts'
 import { link } from '../../link.ts'
 import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
 import { ListTable } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
 import { counted, ReconciliationTable } from '../../ui/reconciliation.tsx'
-import { ORIGINS } from '../../words/events.ts'
+import { CHANNELS } from '../../words/events.ts'
 import type { StartPeriod } from './period.ts'
 
 interface SalesProps {
@@ -191,7 +191,7 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       caption="Vendas por canal"
       head="Canal"
       rows={sums.origins}
-      name={({ key }) => ORIGINS[key as Origin] ?? key}
+      name={({ key }) => CHANNELS[key as Channel] ?? key}
       list={({ key }) => listOf(period, { origin: key })}
       count={['Vendas', ({ count }) => count]}
     />
