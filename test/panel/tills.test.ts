@@ -144,7 +144,9 @@ describe('panel: tills', () => {
       expect(html).to.match(/role="note">Fora destas somas: [^<]*<a href="\/painel\/caixas\/recusadas">/)
       const before = await closing(`?dia=${addDays(today, -1)}`)
       expect(before).to.include('1 venda recusada, R$ 11,00').and.include('Esperado na gaveta R$ 0,00')
-      const path = refusedPaths(await page('/recusadas')).at(1) ?? ''
+      const paths = refusedPaths(await page('/recusadas'))
+      const titles = await Promise.all(paths.map(async (each) => textIn(await page(each))))
+      const path = paths[titles.findIndex((title) => title.includes('Venda recusada: c '))] ?? ''
       await user.submit(`/painel/caixas${path}`, { note: 'era um teste' }, `/painel/caixas${path}/resolver`)
       expect(await closing(`?dia=${addDays(today, -1)}`)).not.to.include('recusada,')
     })
