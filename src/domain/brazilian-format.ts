@@ -1,4 +1,5 @@
 import { inZone } from './instant.ts'
+import { fromCents } from './money.ts'
 
 /** Decimal text in Brazilian format: `1234567.5` becomes `1.234.567,5`. */
 export function formatDecimal(text: string): string {
@@ -23,6 +24,9 @@ export function formatMoney(amount: string): string {
   const isNegative = amount.startsWith('-')
   return `${isNegative ? '−' : ''}R$\u00A0${formatDecimal(isNegative ? amount.slice(1) : amount)}`
 }
+
+/** The same of integer cents. */
+export const formatCents = (cents: number): string => formatMoney(fromCents(cents))
 
 /** `1.500` becomes `1,5`: trailing zeros are removed. */
 export function formatQuantity(amount: string): string {

@@ -17,7 +17,7 @@ const verifierOf = (secret: string, text: string): string =>
   keyed(secret, 'connection verifier', text).toString('base64url')
 
 /** SHA-256 of a verifier, which the provider is told with the request (RFC 7636). */
-export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
 
 /**
  * State of an OAuth request: store, end, a random value, and a MAC by a secret of the session. Another session's state,

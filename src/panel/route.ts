@@ -172,7 +172,7 @@ export interface PanelPage {
   readonly main?: PageAction | null | false
   readonly more?: readonly (PageAction | null | false)[]
   readonly dangers?: readonly (PageAction | null | false)[]
-  /** Other site whose images the page shows: of the company's logo. */
+  /** Other site that the page shows an image of: the company's logo. */
   readonly imageOrigin?: string | null
   /** 200 by default; 422 or 409 for a refused form. */
   readonly status?: number

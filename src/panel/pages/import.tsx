@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { formatDecimal } from '#domain/brazilian-format.ts'
+import { formatCount } from '#domain/brazilian-format.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
@@ -51,7 +51,7 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
           <label for="campo-file">Arquivo CSV</label>
           <input id="campo-file" name="file" type="file" accept=".csv,text/csv" required aria-describedby="dica-file" />
           <p class="hint" id="dica-file">
-            {`Até ${formatDecimal(String(MAX_LINES))} linhas, com os títulos das colunas na primeira. No Excel: Salvar como, CSV UTF-8.`}
+            {`Até ${formatCount(MAX_LINES)} linhas, com os títulos das colunas na primeira. No Excel: Salvar como, CSV UTF-8.`}
           </p>
         </div>
         <div class="actions">
@@ -252,7 +252,7 @@ const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: Im
           )}
           <div class="actions">
             <button type="submit" class="main">
-              {right.length === 1 ? 'Importar 1 linha' : `Importar ${formatDecimal(String(right.length))} linhas`}
+              {right.length === 1 ? 'Importar 1 linha' : `Importar ${formatCount(right.length)} linhas`}
             </button>
           </div>
         </form>

@@ -1,4 +1,4 @@
-import { formatDateTime, formatDecimal, formatMebibytes } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime, formatMebibytes } from '#domain/brazilian-format.ts'
 import { getCalls, listApiKeys } from '#queries/api-keys.ts'
 import { type HealthObject, listHealth } from '#queries/webhook-health.ts'
 import { type ListedNotification, listWebhookNotifications, listWebhooks } from '#queries/webhooks.ts'
@@ -66,9 +66,9 @@ async function showIntegrations(visit: PageContext): Promise<PanelPage> {
       <Card title="Uso da API" aside={<a href="/docs">Documentação da API</a>}>
         <Facts
           facts={[
-            ['Chamadas hoje', `${formatDecimal(String(calls.day))} de ${formatDecimal(String(perDay))}`],
+            ['Chamadas hoje', `${formatCount(calls.day)} de ${formatCount(perDay)}`],
             ['Dados enviados hoje', `${formatMebibytes(calls.bytes)} de ${formatMebibytes(bytesPerDay)} MiB`],
-            ['Chamadas neste minuto', `${formatDecimal(String(calls.minute))} de ${formatDecimal(String(perMinute))}`],
+            ['Chamadas neste minuto', `${formatCount(calls.minute)} de ${formatCount(perMinute)}`],
           ]}
         />
       </Card>

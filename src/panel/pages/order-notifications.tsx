@@ -1,4 +1,4 @@
-import { formatDateTimeSeconds, formatDecimal } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import type { NotificationOutcome } from '#domain/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { listNotifications, type NotificationObject } from '#queries/orders.ts'
@@ -34,7 +34,7 @@ export async function Notifications({ readModel, session }: PageContext, orderId
           { head: 'Resposta', cell: ({ http_status }) => (http_status === null ? '—' : `HTTP ${http_status}`) },
           {
             head: 'Demorou',
-            cell: ({ duration_ms }) => (duration_ms === null ? '—' : `${formatDecimal(String(duration_ms))} ms`),
+            cell: ({ duration_ms }) => (duration_ms === null ? '—' : `${formatCount(duration_ms)} ms`),
             isNumber: true,
           },
           {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { isPaid, leftOf, leftToRestock, type PaidPayment, RefundInput } from '#commands/orders/refunds.ts'
-import { formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
-import { fromCents } from '#domain/money.ts'
+import { formatCents, formatQuantity } from '#domain/brazilian-format.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -31,7 +30,7 @@ export function obstacleToRefund(order: OrderObject): string | null {
 
 async function fieldsOf(order: OrderObject, { readModel }: PageContext): Promise<Fields> {
   const payments = refundable(order)
-  const left = payments.map(({ left }) => formatMoney(fromCents(left))).join(' ou ')
+  const left = payments.map(({ left }) => formatCents(left)).join(' ou ')
   return {
     ...(payments.length > 1 && {
       provider_payment_id: {
@@ -39,7 +38,7 @@ async function fieldsOf(order: OrderObject, { readModel }: PageContext): Promise
         kind: kinds.choiceInput(
           payments.map(({ payment, left }) => ({
             value: payment.provider_payment_id,
-            label: `${payment.provider_payment_id}: restam ${formatMoney(fromCents(left))}`,
+            label: `${payment.provider_payment_id}: restam ${formatCents(left)}`,
           })),
         ),
         isRequired: true,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import {
+  formatCount,
   formatDateTime,
   formatDateTimeSeconds,
-  formatDecimal,
   formatMoney,
   formatPersonName,
 } from '#domain/brazilian-format.ts'
@@ -34,7 +34,7 @@ export const ORDER_STATES: Readonly<Record<OrderStatus, StateMark>> = {
   refunded: ['plain', 'Reembolsado'],
 }
 
-/** Tones of an order whose last payment has ended. */
+/** Tones of an order after its last payment has ended. */
 const ENDED_TONES = { expired: 'warn', cancelled: 'plain', failed: 'bad' } as const
 
 /** State of an order at an instant, in the words that its buyer reads; null on pages of the past, which ends with the order's last change. */
@@ -110,11 +110,10 @@ const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, strin
 async function summaryOf({ readModel: { pool, companyId } }: PageContext, asked: Readonly<Record<string, string>>) {
   const { cursor: _, ...search } = Search.parse(asked)
   const { count, amount } = await sumOrders(pool, companyId, search)
-  if (count > MAX_SUMMED_ORDERS)
-    return <p class="sums">{`Mais de ${formatDecimal(String(MAX_SUMMED_ORDERS))} pedidos`}</p>
+  if (count > MAX_SUMMED_ORDERS) return <p class="sums">{`Mais de ${formatCount(MAX_SUMMED_ORDERS)} pedidos`}</p>
   return (
     <p class="sums">
-      {count === 1 ? '1 pedido' : `${formatDecimal(String(count))} pedidos`}, <strong>{formatMoney(amount)}</strong>
+      {count === 1 ? '1 pedido' : `${formatCount(count)} pedidos`}, <strong>{formatMoney(amount)}</strong>
     </p>
   )
 }

@@ -113,7 +113,7 @@ const countOf =
     return (
       <p class="sums">
         {isMore && 'Mais de '}
-        {count === 1 ? '1 cadastro' : `${format.formatDecimal(String(Math.min(count, MAX_COUNTED_PERSONS)))} cadastros`}
+        {count === 1 ? '1 cadastro' : `${format.formatCount(Math.min(count, MAX_COUNTED_PERSONS))} cadastros`}
       </p>
     )
   }

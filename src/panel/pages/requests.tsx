@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatDateTimeSeconds, formatDecimal } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { Instant } from '#domain/instant.ts'
 import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import {
@@ -90,7 +90,7 @@ const columnsOf = (keys: readonly ListedApiKey[], timezone: string): Column<Requ
   },
   { head: 'Chamada', cell: (call) => <code>{`${call.method} ${addressOf(call)}`}</code> },
   { head: 'Resultado', cell: (call) => <StateBadge state={stateOf(call)} /> },
-  { head: 'Demorou', cell: ({ duration_ms }) => `${formatDecimal(String(duration_ms))} ms`, isNumber: true },
+  { head: 'Demorou', cell: ({ duration_ms }) => `${formatCount(duration_ms)} ms`, isNumber: true },
   { head: 'Chave', cell: ({ api_key_id }) => nameOfKey(keys, api_key_id), isExtra: true },
 ]
 
@@ -137,7 +137,7 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
             ['Chamada', <code>{`${call.method} ${addressOf(call)}`}</code>],
             ['Quando', formatDateTimeSeconds(call.at, timezone)],
             ['Resultado', <StateBadge state={stateOf(call)} />],
-            ['Demorou', `${formatDecimal(String(call.duration_ms))} ms`],
+            ['Demorou', `${formatCount(call.duration_ms)} ms`],
             ['Chave', key?.name ?? `Chave ${call.api_key_id}`],
             ['Repetida', call.replayed ? 'Sim: a resposta guardada foi enviada de novo' : 'Não'],
             ['Identificação (X-Request-Id)', <code>{call.request_id}</code>],

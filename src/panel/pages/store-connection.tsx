@@ -17,11 +17,13 @@ import { refusalMessage } from '../words/problems.ts'
 
 export const CONNECT_PATH = '/loja/conectar'
 
+const pathOf = ({ id }: Pick<StoreObject, 'id'>): string => `/loja/lojas/${id}`
+
 const redirectUriOf = ({ context }: PageContext): string => `${context.publicUrl}${PANEL}${CONNECT_PATH}`
 
 /**
  * The store's account at the provider, with the button that connects one. Null if the service cannot connect stores, and
- * in test companies, whose stores need no token.
+ * in test companies: their stores need no token.
  */
 export function ConnectionCard({ visit, store }: { readonly visit: PageContext; readonly store: StoreObject }) {
   const { context, session, readModel } = visit
@@ -55,13 +57,10 @@ export function ConnectionCard({ visit, store }: { readonly visit: PageContext; 
 export const refusalText = ({ refusal }: NonNullable<StoreObject['connection']>): string =>
   `O Mercado Pago recusou renovar o acesso à conta (${refusal}). Conecte a loja de novo antes que o token acabe.`
 
-function authorizationUrl(
-  { context, session, ...visit }: PageContext,
-  connector: ProviderConnector,
-  { id }: StoreObject,
-) {
+function authorizationUrl(visit: PageContext, connector: ProviderConnector, { id }: StoreObject): string {
+  const { context, session } = visit
   const { state, challenge } = makeConnectionState(session.csrfToken, id, Date.parse(session.now), context.newId())
-  return connector.authorizationUrl({ state, challenge, redirectUri: redirectUriOf({ context, session, ...visit }) })
+  return connector.authorizationUrl({ state, challenge, redirectUri: redirectUriOf(visit) })
 }
 
 /** Where the provider sends the owner back to. It connects the store if this session asked for it (PAY-81). */
@@ -71,7 +70,7 @@ async function connect(visit: PageContext): Promise<PanelPage | Redirect> {
   const store = asked && (await loadStore(visit, asked.storeId))
   if (!asked || !store || !context.connector)
     return failed('Este pedido de conexão não vale mais. Comece de novo na página da loja.')
-  const to = `/loja/lojas/${store.id}`
+  const to = pathOf(store)
   if (query.error !== undefined || !query.code)
     return failed('O Mercado Pago não autorizou a conexão. Nada foi alterado.', to)
   const { code } = query
@@ -107,7 +106,7 @@ async function save(
   { id, alias }: StoreObject,
   { accountId, accessToken, refreshToken, expiresAt }: ProviderTokens,
 ): Promise<PanelPage | Redirect> {
-  const to = `/loja/lojas/${id}`
+  const to = pathOf({ id })
   const acting = { ...asUser(session, 'panel', context.newId()), guard: liveUser(session) }
   const granted = {
     account_id: accountId,

@@ -7,7 +7,7 @@ import {
   UpdateStoreInput,
   updateStore,
 } from '#commands/stores.ts'
-import { formatDateTime, formatDecimal, formatPercentage } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime, formatPercentage } from '#domain/brazilian-format.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { COUNTED_DAYS, countUnstored } from '#payments/notification-log.ts'
 import type { StoreObject } from '#projections/stores.ts'
@@ -143,7 +143,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
         <p class="hint">É informado ao provedor em cada pagamento; não é preciso cadastrá-lo.</p>
         {unkept > 0 && (
           <p class="problem" role="note">
-            {`Notificações dos últimos ${COUNTED_DAYS} dias que só foram contadas, porque vieram demais em uma hora: ${formatDecimal(String(unkept))}.`}
+            {`Notificações dos últimos ${COUNTED_DAYS} dias que só foram contadas, porque vieram demais em uma hora: ${formatCount(unkept)}.`}
           </p>
         )}
       </Card>

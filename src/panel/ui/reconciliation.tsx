@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
 import type { Reconciliation, SalesReconciliation, WayReconciliation } from '#queries/sales/reconciliation.ts'
 import { type Column, ListTable } from './list.tsx'
 
 export const counted = (count: number, one: string, many: string): string =>
-  Math.abs(count) === 1 ? `${count} ${one}` : `${formatDecimal(String(count))} ${many}`
+  Math.abs(count) === 1 ? `${count} ${one}` : `${formatCount(count)} ${many}`
 
 /** Name of a way of paying; tills may have named payment types that do not exist. */
 export const wayName = ({ key, name }: Pick<WayReconciliation, 'key' | 'name'>): string =>
@@ -39,7 +39,7 @@ export const ReconciliationTable = ({ caption, sales, empty, linked }: TableProp
       empty={empty}
       columns={[
         { head: 'Forma', cell: ({ head }) => head },
-        { head: 'Vendas', cell: ({ sold }) => formatDecimal(String(sold.count)), isNumber: true },
+        { head: 'Vendas', cell: ({ sold }) => formatCount(sold.count), isNumber: true },
         ...(hasLess ? [amount('Vendido', ({ sold }) => sold.amount)] : []),
         ...(isAny(sales.cancelled) ? [amount('Cancelado', ({ cancelled }) => cancelled.amount)] : []),
         ...(isAny(sales.returned) ? [amount('Devolvido', ({ returned }) => returned.amount)] : []),

@@ -37,7 +37,7 @@ function stockMoved({ reason, before, after, order_id }: DataOf<'StockAdjusted'>
 const settled = ({ settled_on, payment_method }: DataOf<'ReceivableSettled'>, text: ValueText): string =>
   `em ${formatDay(settled_on)}, ${text('payment_method', payment_method)}`
 
-/** What happened, of events whose name alone does not tell. */
+/** What happened, of events with a name that does not tell it alone. */
 const SENTENCES: Sentences = {
   UserCreated: ({ role }, text) => `Usuário criado: ${text('role', role)}`,
   UserInvited: ({ role }, text) => `Usuário convidado: ${text('role', role)}`,

@@ -1,4 +1,4 @@
-import { formatDateTimeSeconds, formatDecimal } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { pathId } from '#http/paths.ts'
 import { type Download, type DownloadKind, listDownloads } from '#integrity/audit/downloads.ts'
@@ -30,7 +30,7 @@ const STATES: Readonly<Record<Download['state'], StateMark>> = {
 function progressOf({ what, done, total, state }: Download): string {
   if (what === 'person_file' || total === 0) return '—'
   const percent = Math.floor((done / total) * 100)
-  return state === 'running' ? `${percent}%` : `${percent}% de ${formatDecimal(String(total))} linhas`
+  return state === 'running' ? `${percent}%` : `${percent}% de ${formatCount(total)} linhas`
 }
 
 /** The audit pack, and the log of downloads. */

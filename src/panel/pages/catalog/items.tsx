@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
 import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/catalog/items.ts'
-import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { boundedText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
@@ -135,7 +135,7 @@ export const catalogPages = recordPages<Item>({
     summary: async ({ readModel }, asked) => {
       const { cursor: _, ...search } = Search.parse(asked)
       const count = await countItems(readModel.pool, readModel.companyId, search)
-      return <p class="sums">{count === 1 ? '1 item' : `${formatDecimal(String(count))} itens`}</p>
+      return <p class="sums">{count === 1 ? '1 item' : `${formatCount(count)} itens`}</p>
     },
     quick: (): readonly QuickFilter[] => [
       { label: 'Sem estoque', filters: { out_of_stock: 'on' } },

@@ -1,5 +1,5 @@
 import type { SettleInput } from '#commands/finance/account-input.ts'
-import { formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
 import { boundedText } from '#domain/text.ts'
 import type { ACCOUNT_ORIGINS } from '#events/accounts.ts'
 import type { Command } from '#ledger/command.ts'
@@ -70,16 +70,15 @@ export const AccountBadge = ({ account }: { readonly account: Account }) => (
 /** Totals of the listed accounts; above the bound only their number is shown. */
 export const AccountSumsCard = ({ sums: { found, overdue } }: { readonly sums: AccountTotals }) => {
   if (found.count === 0) return null
-  if (found.count > MAX_SUMMED_ACCOUNTS)
-    return <p class="sums">Mais de {formatDecimal(String(MAX_SUMMED_ACCOUNTS))} contas.</p>
+  if (found.count > MAX_SUMMED_ACCOUNTS) return <p class="sums">Mais de {formatCount(MAX_SUMMED_ACCOUNTS)} contas.</p>
   return (
     <p class="sums">
-      {found.count === 1 ? '1 conta' : `${formatDecimal(String(found.count))} contas`},{' '}
+      {found.count === 1 ? '1 conta' : `${formatCount(found.count)} contas`},{' '}
       <strong>{formatMoney(found.amount)}</strong>
       {overdue.count > 0 && overdue.count < found.count && (
         <>
           {' '}
-          (vencidas: {formatDecimal(String(overdue.count))}, {formatMoney(overdue.amount)})
+          (vencidas: {formatCount(overdue.count)}, {formatMoney(overdue.amount)})
         </>
       )}
     </p>

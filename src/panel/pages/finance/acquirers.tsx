@@ -1,6 +1,5 @@
-import { formatDay, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCents, formatCount, formatDay } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate } from '#domain/instant.ts'
-import { fromCents } from '#domain/money.ts'
 import { type AcquirerPayments, acquirerCalendar } from '#queries/sales/acquirers.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
@@ -12,8 +11,6 @@ export const ACQUIRERS_PATH = '/contas-a-receber/operadoras'
 /** Days shown unless others are asked for, and bound of a period. */
 const [DAYS, MAX_DAYS] = [31, 366]
 
-const reais = (cents: number): string => formatMoney(fromCents(cents))
-
 /** Sum of the payments, in cents. */
 export function addPayments(payments: readonly AcquirerPayments[]) {
   const sum = (cents: (each: AcquirerPayments) => number) => payments.reduce((total, each) => total + cents(each), 0)
@@ -24,10 +21,10 @@ export function addPayments(payments: readonly AcquirerPayments[]) {
 /** Columns of payments through acquirers. */
 export const ACQUIRER_COLUMNS: readonly Column<AcquirerPayments>[] = [
   { head: 'Forma', cell: ({ name }) => name },
-  { head: 'Pagamentos', cell: ({ count }) => formatDecimal(String(count)), isNumber: true, isExtra: true },
-  { head: 'Valor', cell: ({ gross_cents }) => reais(gross_cents), isNumber: true },
-  { head: 'Taxa da operadora', cell: ({ fee_cents }) => reais(fee_cents), isNumber: true },
-  { head: 'A receber', cell: ({ gross_cents, fee_cents }) => reais(gross_cents - fee_cents), isNumber: true },
+  { head: 'Pagamentos', cell: ({ count }) => formatCount(count), isNumber: true, isExtra: true },
+  { head: 'Valor', cell: ({ gross_cents }) => formatCents(gross_cents), isNumber: true },
+  { head: 'Taxa da operadora', cell: ({ fee_cents }) => formatCents(fee_cents), isNumber: true },
+  { head: 'A receber', cell: ({ gross_cents, fee_cents }) => formatCents(gross_cents - fee_cents), isNumber: true },
 ]
 
 /** From today on, as the page shows them. */
@@ -56,12 +53,12 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const body = (
     <>
       <Stats>
-        <Stat label="Hoje" value={reais(within(today).net)} />
-        <Stat label="Em 7 dias" value={reais(within(week.to).net)} />
+        <Stat label="Hoje" value={formatCents(within(today).net)} />
+        <Stat label="Em 7 dias" value={formatCents(within(week.to).net)} />
         <Stat
           label={`De ${formatDay(from)} a ${formatDay(to)}`}
-          value={reais(all.net)}
-          hint={`${reais(all.gross)} menos ${reais(all.fee)} de taxas`}
+          value={formatCents(all.net)}
+          hint={`${formatCents(all.gross)} menos ${formatCents(all.fee)} de taxas`}
         />
       </Stats>
       <PeriodForm from={from} to={to} />

@@ -1,4 +1,4 @@
-import { formatDay, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount, formatDay, formatMoney } from '#domain/brazilian-format.ts'
 import { toCents } from '#domain/money.ts'
 import {
   BALANCE_AGES,
@@ -74,7 +74,7 @@ export const AGE_NAMES: Readonly<Record<BalanceAge, string>> = {
 }
 
 export const countOf = (count: number, one: string, many: string): string =>
-  `${formatDecimal(String(count))} ${count === 1 ? one : many}`
+  `${formatCount(count)} ${count === 1 ? one : many}`
 
 /** Open balance by age. */
 export const AgeStats = ({ owed: { ages } }: { readonly owed: OpenBalance }) => (
@@ -87,7 +87,7 @@ export const AgeStats = ({ owed: { ages } }: { readonly owed: OpenBalance }) => 
 
 /** Beyond the bound the totals cover the oldest due accounts. */
 export const Partial = () => (
-  <p class="hint">{`Há mais contas: somadas as ${formatDecimal(String(MAX_OPEN_BALANCES))} que venceram primeiro.`}</p>
+  <p class="hint">{`Há mais contas: somadas as ${formatCount(MAX_OPEN_BALANCES)} que venceram primeiro.`}</p>
 )
 
 /** Due before the company's day. */
@@ -149,7 +149,7 @@ export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
       {toCents(owed.overdue) > 0 && <AgeStats owed={owed} />}
       <OpenAccounts side={side} accounts={owed.accounts} today={today} />
       {owed.count > owed.accounts.length && (
-        <p class="hint">{`As ${owed.accounts.length} que vencem primeiro, de ${formatDecimal(String(owed.count))}.`}</p>
+        <p class="hint">{`As ${owed.accounts.length} que vencem primeiro, de ${formatCount(owed.count)}.`}</p>
       )}
       {owed.count > 0 && !moment && (
         <p>

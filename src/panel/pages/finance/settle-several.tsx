@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { PanelSettlement, type SettleInput } from '#commands/finance/account-input.ts'
 import { settlePayable } from '#commands/finance/payables.ts'
 import { settleReceivable } from '#commands/finance/receivables.ts'
-import { formatDay, formatDecimal, formatMoney, formatPersonName } from '#domain/brazilian-format.ts'
+import { formatCount, formatDay, formatMoney, formatPersonName } from '#domain/brazilian-format.ts'
 import { inZone } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
@@ -72,7 +72,7 @@ const Intro = ({ debt: { owed } }: { readonly debt: Debt }) => (
       <Stat label="Vencido" value={formatMoney(owed.overdue)} />
     </Stats>
     {owed.count > owed.accounts.length && (
-      <p class="hint">{`Aqui estão as ${formatDecimal(String(owed.accounts.length))} que vencem primeiro.`}</p>
+      <p class="hint">{`Aqui estão as ${formatCount(owed.accounts.length)} que vencem primeiro.`}</p>
     )}
     <p>Cada conta escolhida é liquidada por inteiro, e depois não pode mais ser alterada.</p>
   </>

@@ -1,4 +1,4 @@
-import { formatDateTime, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#queries/sales/purchases.ts'
@@ -61,11 +61,11 @@ interface PurchaseStatsProps {
 const PurchaseStats = ({ bought: { count, amount, last_sold_at }, timezone }: PurchaseStatsProps) => {
   const last = last_sold_at && formatDateTime(last_sold_at, timezone)
   return count > MAX_PURCHASES ? (
-    <p class="hint">{`Mais de ${formatDecimal(String(MAX_PURCHASES))} compras.`}</p>
+    <p class="hint">{`Mais de ${formatCount(MAX_PURCHASES)} compras.`}</p>
   ) : (
     <Stats>
       <Stat label="Comprou" value={formatMoney(amount)} hint="sem as vendas canceladas" />
-      <Stat label="Compras" value={formatDecimal(String(count))} />
+      <Stat label="Compras" value={formatCount(count)} />
       {last === null ? (
         <Stat label="Última" value="—" />
       ) : (

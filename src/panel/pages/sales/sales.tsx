@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import {
+  formatCount,
   formatDateTime,
   formatDateTimeSeconds,
-  formatDecimal,
   formatMoney,
   formatPersonName,
   formatUnits,
@@ -185,7 +185,7 @@ const Sums = ({ sums, unit }: SumsProps) => {
   return (
     <>
       <p class="sums">
-        {scanned > MAX_SCANNED_SALES && `Nas últimas ${formatDecimal(String(MAX_SCANNED_SALES))} vendas: `}
+        {scanned > MAX_SCANNED_SALES && `Nas últimas ${formatCount(MAX_SCANNED_SALES)} vendas: `}
         <ReconciliationLine sales={sums} />
       </p>
       {way && (

@@ -1,4 +1,4 @@
-import { formatDay as dayText, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
+import { formatDay as dayText, formatCents, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { acquirerPaymentsOfTills } from '#queries/sales/acquirers.ts'
@@ -86,9 +86,9 @@ async function AcquirersOfDay({ visit, day }: { readonly visit: PageContext; rea
       <ListTable caption="Pagamentos por operadora" rows={payments} columns={ACQUIRER_COLUMNS} empty="" />
       <Facts
         facts={[
-          ['Valor', formatMoney(fromCents(gross))],
-          ['Taxas das operadoras', formatMoney(fromCents(fee))],
-          ['Líquido depois das taxas', formatMoney(fromCents(net))],
+          ['Valor', formatCents(gross)],
+          ['Taxas das operadoras', formatCents(fee)],
+          ['Líquido depois das taxas', formatCents(net)],
         ]}
       />
     </Card>

@@ -1,5 +1,5 @@
 import { listTillContacts, type TillContact } from '#access/sync-access.ts'
-import { formatDateTime, formatDecimal, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
 import { countRefusedByUser } from '#queries/sales/offline-sales.ts'
 import { MAX_TILLS_OF_DAY, type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
 import { link } from '../../link.ts'
@@ -48,7 +48,7 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
           { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
           {
             head: 'Vendas',
-            cell: ({ day }) => formatDecimal(String(day ? day.sold.count - day.cancelled.count : 0)),
+            cell: ({ day }) => formatCount(day ? day.sold.count - day.cancelled.count : 0),
             isNumber: true,
             isExtra: true,
           },
@@ -63,7 +63,7 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
 
 export const TooMany = () => (
   <p class="problem" role="note">
-    {`Há mais de ${formatDecimal(String(MAX_TILLS_OF_DAY))} vendas: elas não são somadas aqui.`}
+    {`Há mais de ${formatCount(MAX_TILLS_OF_DAY)} vendas: elas não são somadas aqui.`}
   </p>
 )
 

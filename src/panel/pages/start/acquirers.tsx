@@ -1,5 +1,4 @@
-import { formatMoney } from '#domain/brazilian-format.ts'
-import { fromCents } from '#domain/money.ts'
+import { formatCents } from '#domain/brazilian-format.ts'
 import type { AcquirerFees, AcquirerPayments } from '#queries/sales/acquirers.ts'
 import type { SalesSums } from '#queries/sales/rollups.ts'
 import { link } from '../../link.ts'
@@ -16,8 +15,6 @@ interface AcquirersProps {
   readonly seesCosts: boolean
 }
 
-const reais = (cents: number): string => formatMoney(fromCents(cents))
-
 /** Takings and margin after the acquirers' rates (PANEL-381); nothing without an acquirer. */
 export const AfterAcquirers = ({ period, sums, fees, coming, seesCosts }: AcquirersProps) => {
   if (fees.count === 0 && coming.length === 0) return null
@@ -28,14 +25,14 @@ export const AfterAcquirers = ({ period, sums, fees, coming, seesCosts }: Acquir
     <Card title="Depois das operadoras">
       <Facts
         facts={[
-          [`Vendas ${period.words}`, reais(sum('cents'))],
-          ['Taxas das operadoras', reais(fees.fee_cents)],
-          ['Líquido depois das taxas', reais(sum('cents') - fees.fee_cents)],
-          ...(seesCosts && known > 0 ? [['Margem depois das taxas', reais(margin)] as const] : []),
+          [`Vendas ${period.words}`, formatCents(sum('cents'))],
+          ['Taxas das operadoras', formatCents(fees.fee_cents)],
+          ['Líquido depois das taxas', formatCents(sum('cents') - fees.fee_cents)],
+          ...(seesCosts && known > 0 ? [['Margem depois das taxas', formatCents(margin)] as const] : []),
           [
             'A receber das operadoras',
             <a key="coming" href={link(ACQUIRERS_PATH)}>
-              {`${reais(addPayments(coming).net)} em 31 dias`}
+              {`${formatCents(addPayments(coming).net)} em 31 dias`}
             </a>,
           ],
         ]}

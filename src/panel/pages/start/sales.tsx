@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { formatCount, formatFraction, formatMoney, formatUnits } from '#domain/brazilian-format.ts'
-import { fromCents } from '#domain/money.ts'
+import { formatCents, formatCount, formatFraction, formatMoney, formatUnits } from '#domain/brazilian-format.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Channel } from '#ledger/envelope.ts'
 import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/rollups.ts'
@@ -38,7 +37,6 @@ const added = (bars: readonly SalesBar[]): SalesBar => {
   return { count, cents, units, known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
 }
 
-const reais = (cents: number): string => formatMoney(fromCents(cents))
 const countOf = (count: number): string => (count === 1 ? '1 venda' : `${formatCount(count)} vendas`)
 const percent = (part: number, whole: number): string => `${formatFraction((part / whole) * 100, 1)} %`
 const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
@@ -52,7 +50,7 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
       <Stats>
         <Stat
           label={`Vendas ${period.words}`}
-          value={reais(all.cents)}
+          value={formatCents(all.cents)}
           to="/vendas"
           parameters={listOf(period)}
           comparison={compared(all.cents, before.cents, period.than)}
@@ -60,7 +58,7 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
         />
         <Stat
           label="Ticket médio"
-          value={all.count === 0 ? '—' : reais(averageOf(all))}
+          value={all.count === 0 ? '—' : formatCents(averageOf(all))}
           to="/vendas"
           parameters={listOf(period)}
           comparison={
@@ -107,7 +105,7 @@ const Margin = ({ all }: { readonly all: SalesBar }) =>
   ) : (
     <Stat
       label="Margem"
-      value={reais(all.known_cents - all.cost_cents)}
+      value={formatCents(all.known_cents - all.cost_cents)}
       hint={`${percent(all.known_cents - all.cost_cents, all.known_cents)}, sobre ${
         all.known_cents === all.cents
           ? 'todas as vendas'
@@ -133,9 +131,9 @@ const Chart = ({ period, bars }: { readonly period: StartPeriod; readonly bars: 
   const drawn = shown.map<ChartBar>(({ label, cents, count }) => ({
     label,
     value: cents,
-    title: `${label}: ${reais(cents)}, ${countOf(count)}`,
+    title: `${label}: ${formatCents(cents)}, ${countOf(count)}`,
   }))
-  const summary = `Vendas ${period.words} por ${period.bar}. A maior barra é ${best.label}, com ${reais(best.cents)}.`
+  const summary = `Vendas ${period.words} por ${period.bar}. A maior barra é ${best.label}, com ${formatCents(best.cents)}.`
   const sold = shown.filter(({ count }) => count > 0).reverse()
   return (
     <ChartFigure
@@ -146,7 +144,7 @@ const Chart = ({ period, bars }: { readonly period: StartPeriod; readonly bars: 
           {one.label}
         </a>,
         one.count,
-        reais(one.cents),
+        formatCents(one.cents),
       ])}
     >
       <Bars bars={drawn} summary={summary} axis={shortReais} />
@@ -222,7 +220,7 @@ function Figures<F extends NamedFigure>({ title, caption, head, rows, name, list
   const columns = [
     { head, cell: (row: F) => <a href={link('/vendas', list(row))}>{name(row)}</a> },
     { head: count[0], cell: count[1], isNumber: true },
-    { head: 'Total', cell: ({ cents }: F) => reais(cents), isNumber: true },
+    { head: 'Total', cell: ({ cents }: F) => formatCents(cents), isNumber: true },
   ] as const
   return (
     <Card title={title}>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatDateTimeSeconds, formatDecimal } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { Instant } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
@@ -127,7 +127,7 @@ const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; reado
     <Facts
       facts={[
         ['Situação', <StateBadge state={REPLAY_STATES[replay.status]} />],
-        ['Entregas criadas', formatDecimal(String(replay.deliveries))],
+        ['Entregas criadas', formatCount(replay.deliveries)],
         ['Até a alteração nº', `${Math.max(0, replay.last_revision)} de ${replay.until_revision}`],
         ['Pedido em', formatDateTimeSeconds(replay.requested_at, timezone)],
         ['Terminado em', replay.finished_at && formatDateTimeSeconds(replay.finished_at, timezone)],
@@ -215,7 +215,7 @@ const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; read
       columns={[
         { head: 'Quando', cell: ({ at }) => formatDateTimeSeconds(at, visit.readModel.timezone) },
         { head: 'Resposta', cell: ({ status, error }) => (status === null ? error : `HTTP ${status}`) },
-        { head: 'Demorou', cell: ({ duration_ms }) => `${formatDecimal(String(duration_ms))} ms`, isNumber: true },
+        { head: 'Demorou', cell: ({ duration_ms }) => `${formatCount(duration_ms)} ms`, isNumber: true },
         {
           head: 'Começo da resposta',
           cell: ({ response }) =>

@@ -1,4 +1,4 @@
-import { formatDateTime, formatDecimal } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime } from '#domain/brazilian-format.ts'
 import type { HealthObject, HealthOfSpan } from '#queries/webhook-health.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
@@ -29,11 +29,11 @@ export const HealthCard = ({ health, visit }: HealthProps) => (
       columns={[
         { head: 'Período', cell: ({ name }) => name },
         { head: 'Sucesso', cell: successOf, isNumber: true },
-        { head: 'Tentativas', cell: ({ attempts }) => formatDecimal(String(attempts)), isNumber: true },
-        { head: 'Falhas', cell: ({ failures }) => formatDecimal(String(failures)), isNumber: true },
+        { head: 'Tentativas', cell: ({ attempts }) => formatCount(attempts), isNumber: true },
+        { head: 'Falhas', cell: ({ failures }) => formatCount(failures), isNumber: true },
         {
           head: 'Resposta (p95)',
-          cell: ({ p95_ms }) => (p95_ms === null ? '—' : `até ${formatDecimal(String(p95_ms))} ms`),
+          cell: ({ p95_ms }) => (p95_ms === null ? '—' : `até ${formatCount(p95_ms)} ms`),
           isNumber: true,
         },
         { head: 'Última falha', cell: ({ last_failure }) => <LastFailure {...{ visit, health, last_failure }} /> },
