@@ -29,7 +29,7 @@ import {
 } from './order-payments.ts'
 import { type RefundObject, refundAccepted, refundCompleted, refundRefused, refundRequested } from './order-refunds.ts'
 import { withoutParts } from './personal-members.ts'
-import { type StockMove, stockMoves } from './stock.ts'
+import { type StockMove, stockMoves, thousandthsByItem } from './stock.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
@@ -298,10 +298,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
 
 /** Goods out of stock after further ones left, or came back (negative quantities). */
 function goodsAfter(out: readonly StockMove[], moves: readonly StockMove[]): StockMove[] {
-  const sums = new Map<number, number>()
-  for (const { catalog_item_id: id, quantity } of [...out, ...moves])
-    sums.set(id, (sums.get(id) ?? 0) + toThousandths(quantity))
-  return [...sums].flatMap(([catalog_item_id, thousandths]) =>
+  return [...thousandthsByItem([...out, ...moves])].flatMap(([catalog_item_id, thousandths]) =>
     thousandths > 0 ? [{ catalog_item_id, quantity: fromThousandths(thousandths) }] : [],
   )
 }

@@ -31,7 +31,7 @@ export interface UnpayableStore {
 
 /**
  * Enabled stores of a company that cannot be paid: without an access token, with a connection that the provider refused
- * to renew, or whose latest attempts it refused with `refusal`, while none after them was made.
+ * to renew, or with latest attempts that it refused with `refusal`.
  */
 export async function unpayableStores(pool: Pool, companyId: number, refusal: string): Promise<UnpayableStore[]> {
   const { rows } = await pool.query<UnpayableStore>({

@@ -66,7 +66,7 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
       return accept('created', created.subject, [created], [], remarks)
     }
     const { id } = known
-    const changed = changesOf(known.doc, fields)
+    const changed = updatedBy(known.doc, changedRecordFields<Partial<ItemFields>>(known.doc, fields))
     // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
       ...countStock({ id, type: input.type, stock: stockOf(rows, id) }, input.stock),
@@ -94,10 +94,11 @@ export const updateItem = command<UpdateItemInput & Strict>({
     if (shared && isRefusal(shared)) return shared
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: stockOf(rows, id) }, input)
     if (isRefusal(moved)) return moved
-    const contradiction = itemTaxProblem({ ...known.doc, ...changedRecordFields(known.doc, fields) })
+    const changes = changedRecordFields<Partial<ItemFields>>(known.doc, fields)
+    const contradiction = itemTaxProblem({ ...known.doc, ...changes })
     if (contradiction) return invalid(contradiction.field, contradiction.message)
     // Same order as in replaceItem.
-    const events = [...moved, ...changesOf(known.doc, fields)]
+    const events = [...moved, ...updatedBy(known.doc, changes)]
     const outcome = events.length > 0 ? 'updated' : 'unchanged'
     return accept(outcome, `catalog_item/${id}`, events, [], shared ?? undefined)
   },
@@ -142,10 +143,10 @@ interface Strict {
   readonly strict?: boolean | undefined
 }
 
-function changesOf({ id, ...before }: ItemDocument, fields: Partial<ItemFields>) {
-  const changes = changedRecordFields<Partial<ItemFields>>(before, fields)
+/** The event of an item with these changes; none without any. */
+function updatedBy({ id, gtin }: ItemDocument, changes: Partial<ItemFields>) {
   if (isEmpty(changes)) return []
-  const former_gtin = changes.gtin === undefined ? null : before.gtin
+  const former_gtin = changes.gtin === undefined ? null : gtin
   return [event('CatalogItemUpdated', { id, changes, ...(former_gtin && { former_gtin }) })]
 }
 

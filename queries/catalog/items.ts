@@ -34,7 +34,7 @@ export interface ItemFilters {
   readonly sku?: string
   readonly barcode?: string
   readonly external_id?: string
-  /** Only items whose stock has moved since then, inclusive (UTC). */
+  /** Only items with stock movements since then, inclusive (UTC). */
   readonly stock_updated_since?: string
 }
 

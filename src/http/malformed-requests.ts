@@ -15,7 +15,7 @@ export interface MalformedRequestOptions {
   /** Ids of requests that reach no route. */
   readonly newId: () => string
   readonly answer: AnswerProblem
-  /** Counts requests that reach no route, whose path may be one of API v1 (RATE-2). */
+  /** Counts requests that reach no route; their path may be one of API v1 (RATE-2). */
   readonly addresses: AddressLimit
   readonly pace: Pace & ReaderPace
 }

@@ -168,10 +168,10 @@ export function loadStatement(table: AnyTable, by: string): Statement {
   const { companion } = table
   const selected = Object.keys(columns).map((column) => `t.${column}`)
   const beside = Object.keys(companion?.columns ?? {}).map((column) => `c.${column} as ${companionColumn(column)}`)
-  const same = companion?.keys.pk.map((column) => `c.${String(column)} = t.${String(column)}`)
+  const same = (companion?.keys.pk ?? []).map((column) => `c.${String(column)} = t.${String(column)}`)
   const wanted = `unnest(${arrays.join(', ')}) as wanted(${names.join(', ')})`
   // `offset 0` keeps the order of the joins: plans made for empty tables would read the whole company for each key.
-  const nextTo = (name: string, alias: string, conditions: readonly string[] = []) =>
+  const nextTo = (name: string, alias: string, conditions: readonly string[]) =>
     ` cross join lateral (select * from ${name} ${alias} where ${conditions.join(' and ')} offset 0) ${alias}`
   const from = companion
     ? wanted + nextTo(table.name, 't', on) + nextTo(companion.name, 'c', same)

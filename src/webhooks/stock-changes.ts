@@ -23,7 +23,7 @@ const STOCK_CHANGED = 'catalog_item.stock_changed' satisfies WebhookEvent
 /** Least time between two messages about an item's stock (HOOK-90). */
 const PERIOD_MS = 1_000
 
-/** An item whose stock has moved since the last message about it. */
+/** An item with stock movements since the last message about it. */
 interface StockChange {
   company_id: number
   catalog_item_id: number
@@ -48,7 +48,7 @@ const stockChanges = table<StockChange>('webhook_stock_changes', {
 
 const changeOf = (itemId: number) => byPk(stockChanges, itemId)
 
-/** Items whose stock an event moves. */
+/** Items with a stock that an event moves. */
 function movedItems({ type, data }: Envelope): readonly number[] {
   switch (type) {
     case 'CatalogItemCreated':
@@ -76,7 +76,7 @@ const isWanted = (rows: Rows): boolean =>
   (rows.get(ownCompany)?.webhooks ?? []).some(({ enabled, events }) => enabled && isSubscribed(events, STOCK_CHANGED))
 
 /**
- * Notes the items whose stock an event moves, in its transaction: a message about the stock that they end at is due a
+ * Notes the items with a stock that an event moves, in its transaction: a message about the stock that they end at is due a
  * second after the first movement.
  */
 export const noteStockChanges: Reactor = {
@@ -154,15 +154,17 @@ async function queueDue({ tx: own, companyId, now }: OperationContext, newId: ()
   }
   const ids = changes.map(({ catalog_item_id }) => catalog_item_id)
   await load(ownCompany, ...ids.flatMap((id) => catalogItemView.refs(id)))
-  const routes = changes.flatMap((change) => routesFor(rows, STOCK_CHANGED, change))
+  const wanted = changes.map((change) => ({ change, routes: routesFor(rows, STOCK_CHANGED, change) }))
   await load(
     ...ids.flatMap((id) => catalogItemView.refsMore?.(rows, id) ?? []),
-    ...routes.map(({ id }) => sequenceOf(id)),
+    ...wanted.flatMap(({ routes }) => routes.map(({ id }) => sequenceOf(id))),
   )
-  for (const { catalog_item_id, ...change } of changes) {
+  for (const { change, routes } of wanted) {
+    if (routes.length === 0) continue
+    const { catalog_item_id, ...cause } = change
     const data = shownItem.render(rows, catalog_item_id, now)
-    if (data === null || routesFor(rows, STOCK_CHANGED, change).length === 0) continue
-    queueMessage(rows, { ...change, revision: null }, { id: newId(), name: STOCK_CHANGED, data }, { newId, now })
+    if (data === null) continue
+    queueMessage(rows, { ...cause, revision: null }, { id: newId(), name: STOCK_CHANGED, data }, { newId, now })
   }
   await Promise.all(set.flush(tx))
 }

@@ -180,9 +180,9 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly names: readonly [one: string, many: string]
   /** A record in answers. */
   readonly record: z.ZodType
-  /** Example bodies for the contract: a whole record with its external id, and changes. */
   /** For If-Match. */
   readonly target: Required<RouteTarget>
+  /** Example bodies for the contract: a whole record with its external id, and changes. */
   readonly examples: { readonly whole: { readonly external_id: string }; readonly changes: object }
   /** Error codes of each command, beyond those that follow from the route's shape. */
   readonly refusals: {
@@ -203,7 +203,7 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly canBeStrict?: true
 }
 
-/** Parameter of writes whose commands warn of other records. */
+/** Parameter of writes that may warn of other records. */
 const STRICT = z.strictObject({
   strict: z
     .enum(['true', 'false'], 'deve ser true ou false')
