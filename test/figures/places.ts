@@ -81,13 +81,12 @@ async function start({ user }: FiguresShop, from: string, to: string): Promise<F
   return { name: 'início', shows: [...TOTALS, 'forma.', 'concluídas.', 'itens.', 'item.', 'canal.'], figures }
 }
 
-/** Cards of the tills with their names. */
+/** Cards of the tills with their names; a till without sales of the day has no table. */
 const tillCards = (html: string): [string, string][] =>
-  [
-    ...html.matchAll(
-      /<caption class="hidden">Vendas de (?!outros canais)([^<]+?) por forma de pagamento<\/caption>.*?<\/dl>/gs,
-    ),
-  ].map(([card, name = '']) => [name, card])
+  html
+    .split('<section class="card">')
+    .filter((card) => factIn(card, 'Esperado na gaveta') !== null)
+    .map((card) => [textIn(/<h2>(.*?)<\/h2>/.exec(card)?.[1] ?? ''), card])
 
 async function closing({ user }: FiguresShop, day: string): Promise<FiguresPlace[]> {
   const { html } = await user.get(`/painel/caixas/fechamento?dia=${day}`)
