@@ -134,7 +134,7 @@ describe('e-mail notifications', () => {
     expect(readable).to.include('https://erp.example/ganchos').and.include('todas as tentativas de entrega falharam')
     expect(readable)
       .to.include(`Loja ${company.id}`)
-      .and.match(/\d\d\/\d\d\/\d{4}, \d\d:\d\d/)
+      .and.match(/\d\d\/\d\d\/\d{4}\u00A0\d\d:\d\d/)
     expect(readable).to.include(`https://loja.example/painel/integracoes/webhooks/${id}`).and.not.include('/api/')
     const [notice] = await stored()
     expect(notice).to.include({ email_tries: 1, next_email_at: null })
