@@ -17,6 +17,7 @@ import { gtinHoldersProjection } from './gtin-holders.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
+import { returnsProjection, returnView } from './returns.ts'
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
 import { stockMovementView, stockProjection } from './stock.ts'
@@ -43,6 +44,7 @@ const projections = [
   stockProjection,
   gtinHoldersProjection,
   salesProjection,
+  returnsProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
   receivablesProjection,
@@ -85,6 +87,7 @@ const views: ReadModel['views'] = {
   catalog_item: catalogItemView,
   stock_movement: stockMovementView,
   sale: saleView,
+  return: returnView,
   receivable: receivableView,
   payable: payableView,
   webhook: webhookView,
@@ -123,6 +126,7 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   category: ['categories', 'id'],
   catalog_item: ['catalog_items', 'id'],
   sale: ['sales', 'id'],
+  return: ['returns', 'id'],
   receivable: ['receivables', 'id'],
   payable: ['payables', 'id'],
   webhook: ['webhooks', 'id'],

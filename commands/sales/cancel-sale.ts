@@ -43,6 +43,7 @@ export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_
 
 /** Events that cancel a completed sale, or its refusal. */
 export function cancellation(rows: Rows, sale: Readonly<SaleRow>, reason: string | null): NewEvent[] | Refusal {
+  if (sale.returned !== null) return refuse('sale_returned')
   // A document in contingency counts as issued: it must be authorized first, then cancelled.
   if (sale.fiscal === 'present') return refuse('fiscal_document_issued')
   const owed = owedFor(sale, rows)

@@ -29,6 +29,9 @@ export type RefusalCode =
   | 'retention_required'
   | 'not_test_company'
   | 'test_data_erased'
+  | 'already_returned'
+  | 'sale_cancelled'
+  | 'sale_returned'
 
 /** Refusal of a command: a code of the contract with details. The HTTP layer adds status and Portuguese message. */
 export interface Refusal {

@@ -54,8 +54,12 @@ const SENTENCES: Sentences = {
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
   SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock, ['voltou', 'voltaram'])}`, reason),
+  SaleReturned: ({ sale_id, total, stock, reason }) =>
+    because(`Devolução de ${formatMoney(total)} da venda ${sale_id}${goods(stock, ['voltou', 'voltaram'])}`, reason),
   FiscalDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
+  ReturnDocumentRecorded: ({ number, status }, text) =>
+    `Documento fiscal da devolução, nº ${number}: ${text('status', status).toLowerCase()}`,
   ReceivableCreated: ({ amount, due_date }) =>
     `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
   ReceivableSettled: (data, text) => `Conta recebida ${settled(data, text)}`,
