@@ -63,6 +63,7 @@ describe('sales projection', () => {
       'total',
       'discount',
       'discount_share',
+      'returned',
     )
   })
 

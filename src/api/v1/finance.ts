@@ -131,7 +131,13 @@ const Sum = z.strictObject({ count: z.int().min(0), amount: Amount }).meta({ id:
 const AccountSums = z.strictObject({ pending: Sum, overdue: Sum, settled: Sum }).meta({ id: 'AccountSums' })
 
 const SellerSales = z
-  .strictObject({ seller: SaleSeller.nullable(), count: z.int().min(0), gross: Amount })
+  .strictObject({
+    seller: SaleSeller.nullable(),
+    count: z.int().min(0),
+    gross: Amount,
+    returned: Balance,
+    net: Balance,
+  })
   .meta({ id: 'SellerSales' })
 
 /** A dispute that the shop wins takes a return back. */
@@ -180,8 +186,8 @@ const Summary = z
           returned: { count: 1, amount: '20.00' },
           net: '1810.40',
           by_seller: [
-            { seller: { user_id: 3, name: 'Ana' }, count: 9, gross: '1480.40' },
-            { seller: null, count: 3, gross: '350.00' },
+            { seller: { user_id: 3, name: 'Ana' }, count: 9, gross: '1480.40', returned: '0.00', net: '1480.40' },
+            { seller: null, count: 3, gross: '350.00', returned: '0.00', net: '350.00' },
           ],
         },
         balance: '-840.00',
