@@ -5,7 +5,7 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { receivableById } from '#projections/finance.ts'
+import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
 
@@ -49,6 +49,8 @@ export function cancellation(rows: Rows, sale: Readonly<SaleRow>, reason: string
   const owed = owedFor(sale, rows)
   // A cancellation cannot undo received money.
   if (owed.some((receivable) => receivable.status === 'settled')) return refuse('already_settled')
+  const paid = owed.find((receivable) => standingPayments(receivable.doc).length > 0)
+  if (paid) return refuse('has_payments', { receivable_id: paid.id })
   const restock = sale.stock_moves.filter((move) => stockOf(rows, move.catalog_item_id) !== null)
   return [
     event('SaleCancelled', { id: sale.id, reason, restock }),

@@ -91,12 +91,13 @@ export const returnGoods = command<ReturnInput>({
     if (isRefusal(refunds)) return refunds
     const credit = findCredit(rows, sale, input, refunds)
     if (credit && isRefusal(credit)) return credit
+    const returned_at = input.returned_at ?? now
     const returned = event('SaleReturned', {
       id: nextId('return'),
       sale_id: sale.id,
       external_id: input.external_id ?? null,
       reason: input.reason,
-      returned_at: input.returned_at ?? now,
+      returned_at,
       items,
       delivery_fee: fromCents(fee),
       total: fromCents(due),
@@ -108,7 +109,7 @@ export const returnGoods = command<ReturnInput>({
     })
     return accept('created', returned.subject, [
       returned,
-      ...lowerReceivables(rows, sale, sumOfKind(rows, refunds, 'credit_account')),
+      ...lowerReceivables(rows, sale, sumOfKind(rows, refunds, 'credit_account'), returned_at),
     ])
   },
 })

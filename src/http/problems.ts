@@ -26,6 +26,8 @@ const PROBLEMS = {
   sale_cancelled: [409, 'A venda está cancelada: não há o que devolver.'],
   sale_returned: [409, 'Mercadoria desta venda já foi devolvida: ela não pode mais ser cancelada inteira.'],
   already_settled: [409, 'A conta já está liquidada.'],
+  already_reversed: [409, 'Este pagamento já foi estornado.'],
+  has_payments: [409, 'A conta já tem pagamentos: estorne-os antes.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],
   person_forgotten: [409, 'Os dados pessoais deste registro foram esquecidos: ele não muda mais nem é usado.'],

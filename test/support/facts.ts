@@ -225,6 +225,26 @@ export const settlement = {
   payment_method: 'pix',
 } as const
 
+/** A payment of 100.00, which settles an account of `plainAccount`, at the time of `settlement`. */
+export const plainPayment = {
+  kind: 'payment',
+  amount: '100.00',
+  interest: '0.00',
+  fine: '0.00',
+  discount: '0.00',
+  excess: '0.00',
+  paid_at: settlement.paid_at,
+  paid_on: settlement.settled_on,
+  payment_method: 'pix',
+} as const
+
+/** Events of a receivable that is paid in full. */
+export const receivablePaid = (id: number, fields: Partial<DataOf<'ReceivablePaymentReceived'>> = {}) =>
+  event('ReceivablePaymentReceived', { id, ...plainPayment, ...fields })
+
+export const payablePaid = (id: number, fields: Partial<DataOf<'PayablePaymentMade'>> = {}) =>
+  event('PayablePaymentMade', { id, ...plainPayment, ...fields })
+
 export const storeCreated = (fields: Partial<DataOf<'StoreCreated'>> = {}) =>
   event('StoreCreated', {
     id: 1,
