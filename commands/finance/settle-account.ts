@@ -9,6 +9,7 @@ import type { SettleInput } from './account-input.ts'
 /** Settles an account in full. There is no partial settlement, so a different amount is an error (ACCT-5). */
 export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
   return command<SettleInput>({
+    permission: side.name === 'payable' ? 'settle' : 'receive',
     needs: ({ id }) => [side.byId(id), ownCompany],
     decide(rows, { id, payment_method, ...input }, { now, origin }) {
       const known = rows.get(side.byId(id))

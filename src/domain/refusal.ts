@@ -28,6 +28,7 @@ export type RefusalCode =
   | 'person_forgotten'
   | 'retention_required'
   | 'not_test_company'
+  | 'permission_required'
   | 'test_data_erased'
 
 /** Refusal of a command: a code of the contract with details. The HTTP layer adds status and Portuguese message. */

@@ -188,6 +188,8 @@ export const saleEvents = {
   OfflineSaleCancelled: eventType('sale', offlineSale),
   SaleCancelled: eventType('sale', {
     reason: text.nullable(),
+    /** User who approved it on the spot, if its actor may not cancel the sale. */
+    approved_by: id.optional(),
     /** Returned stock: items that the sale debited and that are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   }),
