@@ -23,7 +23,10 @@ type Returned = DataOf<'SaleReturned'>
 export type OfflineReturnWarning = NonNullable<Returned['warnings']>[number]
 
 /** Return of goods of a sale as the API shows it (RETURN-1). */
-export type ReturnObject = Omit<Returned, 'fingerprint' | 'credit' | 'offline_id' | 'warnings' | 'test'> & {
+export type ReturnObject = Omit<
+  Returned,
+  'fingerprint' | 'credit' | 'offline_id' | 'warnings' | 'test' | 'approved_by'
+> & {
   /** Identifier from the till; null if no till uploaded it. */
   offline_id: string | null
   /** Customer who got store credit; null if there was none. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, optionalText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { accept, command, isRefusal } from '#ledger/command.ts'
+import { accept, command, type Grant, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { receivableById, standingPayments } from '#projections/finance.ts'
@@ -22,18 +22,23 @@ export const cancelSale = command<CancelSaleInput>({
     const sale = rows.get(saleById(id))
     return sale ? touchedBy(sale) : []
   },
-  decide(rows, { id, reason }, { origin }) {
+  decide(rows, { id, reason }, { origin, actor, permit }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
     // The money decides: a refund of the order cancels its sale.
     if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
     // Only the till and the panel can cancel a counter sale; the integration API is refused.
     if (sale.origin !== 'api' && origin === 'api') return refuse('managed_by_pdv')
+    const granted = permit(isSellerOf(sale, actor) ? 'cancel_own' : 'cancel_all')
+    if (isRefusal(granted)) return granted
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
-    const events = cancellation(rows, sale, reason ?? null)
+    const events = cancellation(rows, sale, reason ?? null, granted)
     return isRefusal(events) ? events : accept('updated', `sale/${id}`, events)
   },
 })
+
+const isSellerOf = ({ seller_id }: Pick<SaleRow, 'seller_id'>, actor: string | null): boolean =>
+  seller_id !== null && actor === `user/${seller_id}`
 
 /** Other rows that a cancellation changes. */
 export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>) => [
@@ -42,7 +47,12 @@ export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_
 ]
 
 /** Events that cancel a completed sale, or its refusal. */
-export function cancellation(rows: Rows, sale: Readonly<SaleRow>, reason: string | null): NewEvent[] | Refusal {
+export function cancellation(
+  rows: Rows,
+  sale: Readonly<SaleRow>,
+  reason: string | null,
+  granted: Grant = {},
+): NewEvent[] | Refusal {
   if (sale.returned !== null) return refuse('sale_returned')
   // A document in contingency counts as issued: it must be authorized first, then cancelled.
   if (sale.fiscal === 'present') return refuse('fiscal_document_issued')
@@ -53,7 +63,7 @@ export function cancellation(rows: Rows, sale: Readonly<SaleRow>, reason: string
   if (paid) return refuse('has_payments', { receivable_id: paid.id })
   const restock = sale.stock_moves.filter((move) => stockOf(rows, move.catalog_item_id) !== null)
   return [
-    event('SaleCancelled', { id: sale.id, reason, restock }),
+    event('SaleCancelled', { id: sale.id, reason, restock, ...granted }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),
   ]
 }

@@ -19,6 +19,7 @@ export interface RefusedSaleRecording {
  * products are named by number. A corrected sale is checked like an upload.
  */
 export const recordRefusedSale = command<RefusedSaleRecording>({
+  permission: 'sell',
   needs: ({ sale }) => offlineSaleNeeds(sale),
   decide(rows, { sale, fingerprint, how, reason }, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))

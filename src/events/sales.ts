@@ -206,6 +206,8 @@ const saleReturn = {
   offline_id: text.optional(),
   fingerprint: text.optional(),
   warnings: z.array(returnWarning).optional(),
+  /** User who approved it on the spot, above the limit of the role; absent if none was needed. */
+  approved_by: id.optional(),
   test,
 }
 
@@ -259,6 +261,8 @@ export const saleEvents = {
   SaleReturned: eventType('return', saleReturn),
   SaleCancelled: eventType('sale', {
     reason: text.nullable(),
+    /** User who approved it on the spot, if its actor may not cancel the sale. */
+    approved_by: id.optional(),
     /** Returned stock: items that the sale debited and that are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   }),
