@@ -50,6 +50,8 @@ export interface CompanyRow extends ChangedFields {
   clock_corrections: ClockCorrection[]
   /** Payment type of kind `online`, made with the first store; null without one. */
   online_payment_type_id: number | null
+  /** Returns of tills that came before their sale; sales look for them only if there are any. */
+  awaited_returns: number
   is_test: boolean
   /** Test twin of a real company; null if it has none. */
   twin_id: number | null
@@ -74,6 +76,7 @@ export const companies = table<CompanyRow>('companies', {
     webhooks: 'json',
     clock_corrections: 'json',
     online_payment_type_id: 'bigint',
+    awaited_returns: 'integer',
     is_test: 'boolean',
     twin_id: 'bigint',
     clock_ahead_ms: 'bigint',
@@ -86,7 +89,15 @@ export const companies = table<CompanyRow>('companies', {
   indexes: ['(cnpj)', '(company_id) where clock_ahead_ms > 0'],
   past: {
     id: 'company_id',
-    without: ['active_keys', 'active_owners', 'roles', 'webhooks', 'clock_corrections', 'online_payment_type_id'],
+    without: [
+      'active_keys',
+      'active_owners',
+      'roles',
+      'webhooks',
+      'clock_corrections',
+      'online_payment_type_id',
+      'awaited_returns',
+    ],
   },
 })
 
@@ -152,6 +163,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
     roles: {},
     webhooks: [],
     clock_corrections: [],
+    awaited_returns: 0,
     online_payment_type_id: null,
   }
   const never = { twin_id: null, clock_ahead_ms: 0, erased_revision: null, erased_at: null }

@@ -57,6 +57,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OfflineSaleCancelled: 'Venda cancelada no caixa recebida',
   SaleCancelled: 'Venda cancelada',
   SaleReturned: 'Mercadoria devolvida',
+  ReturnAwaited: 'Devolução do caixa à espera da venda',
   ReturnDocumentRecorded: 'Documento fiscal da devolução registrado',
   FiscalDocumentRecorded: 'Documento fiscal registrado',
   ReceivableCreated: 'Conta a receber lançada',
