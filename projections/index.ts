@@ -21,6 +21,7 @@ import { offlineReturnsProjection, returnsProjection, returnView } from './retur
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
 import { stockMovementView, stockProjection } from './stock.ts'
+import { storeCreditProjection } from './store-credit.ts'
 import { storesProjection, storeView } from './stores.ts'
 import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
@@ -46,6 +47,7 @@ const projections = [
   salesProjection,
   returnsProjection,
   offlineReturnsProjection,
+  storeCreditProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
   receivablesProjection,

@@ -107,6 +107,8 @@ export interface SaleRow extends ChangedFields {
   stock_moves: StockMove[]
   /** Receivables of its credit payments, deleted by a cancellation. */
   receivable_ids: readonly number[]
+  /** Store credit of the customer that it was paid with, in cents; null without any. */
+  credit_cents: number | null
   /** Distinct payment types. */
   payment_type_ids: readonly number[]
   doc: SaleObject
@@ -144,6 +146,7 @@ export const sales = table<SaleRow>('sales', {
     documented_at: 'timestamptz',
     stock_moves: 'json',
     receivable_ids: 'json',
+    credit_cents: 'bigint',
     payment_type_ids: 'json',
     ...changedColumns,
     doc: 'json',
@@ -294,6 +297,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     documented_at: null,
     stock_moves: stockMoves(event.data.items),
     receivable_ids: receivableIds,
+    credit_cents: 'credit' in event.data && event.data.credit ? toCents(event.data.credit.amount) : null,
     payment_type_ids: [...new Set(doc.payments.map(({ payment_type_id }) => payment_type_id))],
     ...stamp(event),
     doc,

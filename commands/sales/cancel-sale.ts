@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { fromCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, optionalText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
@@ -63,10 +64,14 @@ export function cancellation(
   if (paid) return refuse('has_payments', { receivable_id: paid.id })
   const restock = sale.stock_moves.filter((move) => stockOf(rows, move.catalog_item_id) !== null)
   return [
-    event('SaleCancelled', { id: sale.id, reason, restock, ...granted }),
+    event('SaleCancelled', { id: sale.id, reason, restock, ...creditBack(sale), ...granted }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),
   ]
 }
+
+/** Store credit that the sale was paid with goes back to its customer (CREDIT-3). */
+const creditBack = ({ customer_id, credit_cents }: Readonly<SaleRow>) =>
+  customer_id === null || credit_cents === null ? {} : { credit: { customer_id, amount: fromCents(credit_cents) } }
 
 /** Receivables of the sale that are not deleted. */
 function owedFor(sale: Readonly<SaleRow>, rows: Rows) {

@@ -1,9 +1,8 @@
 import { refuse } from '#domain/refusal.ts'
 import { accept, command } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/sales.ts'
-import { awaitedRefs } from './awaited-returns.ts'
 import { warning } from './offline-sale-warnings.ts'
-import { type OfflineSaleUpload, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
+import { newSaleRefs, type OfflineSaleUpload, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 
 /** Refused till sale that a person records, unchanged or corrected. */
 export interface RefusedSaleRecording {
@@ -22,7 +21,7 @@ export interface RefusedSaleRecording {
 export const recordRefusedSale = command<RefusedSaleRecording>({
   permission: 'sell',
   needs: ({ sale }) => offlineSaleNeeds(sale),
-  needsMore: (rows, { sale }) => awaitedRefs(rows, sale.offline_id),
+  needsMore: (rows, { sale }) => newSaleRefs(rows, sale),
   decide(rows, { sale, fingerprint, how, reason }, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (known?.fingerprint === fingerprint) return accept('unchanged', `sale/${known.sale_id}`)

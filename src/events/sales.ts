@@ -90,6 +90,7 @@ export const OFFLINE_SALE_WARNINGS = [
   'discount',
   'total_rounded',
   'amount_received_differs',
+  'credit_exceeded',
   'customer_unknown',
   'customer_deleted',
   'customer_forgotten',
@@ -171,6 +172,9 @@ const returnWarning = z.strictObject({
   expected: text.nullable(),
 })
 
+/** Store credit of a customer, in a sale or a return. */
+const credit = z.strictObject({ customer_id: id, amount: money }).optional()
+
 /** Goods of a sale that came back, or a part of them, and how their price was given back. */
 const saleReturn = {
   sale_id: id,
@@ -198,7 +202,7 @@ const saleReturn = {
   /** Stock that came back, of items that are still tracked. */
   stock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   /** Store credit given to a customer, a part of the refunds; absent if there is none. */
-  credit: z.strictObject({ customer_id: id, amount: money }).optional(),
+  credit,
   /** Session of the till's drawer, named by the till. */
   cash_session_id: text.nullable(),
   /** Of uploads of tills: the till's identifier, and the SHA-256 (hex) of the upload; absent otherwise. */
@@ -256,7 +260,12 @@ export const saleEvents = {
     refunded: money,
   }),
   /** `receivable_ids`: receivables of its credit payments, created by the events that follow. */
-  OfflineSaleCompleted: eventType('sale', { ...offlineSale, receivable_ids: z.array(id) }),
+  OfflineSaleCompleted: eventType('sale', {
+    ...offlineSale,
+    receivable_ids: z.array(id),
+    /** Store credit of its customer that it was paid with; absent if there is none. */
+    credit,
+  }),
   /** Cancelled at the till before the upload; it moved no stock. */
   OfflineSaleCancelled: eventType('sale', offlineSale),
   SaleReturned: eventType('return', saleReturn),
@@ -283,6 +292,8 @@ export const saleEvents = {
     approved_by: id.optional(),
     /** Returned stock: items that the sale debited and that are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
+    /** Store credit given back to the customer; absent if there is none. */
+    credit,
   }),
   FiscalDocumentRecorded: eventType('sale', fiscalDocument),
   /** Document of the goods' entry, or of the credit, issued for a return. */

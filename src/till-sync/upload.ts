@@ -243,6 +243,8 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
       const message = `O valor recebido, ${found}, não confere: com o total e o troco seria ${expected}.`
       return { code, message, amount_received: Number(found), expected_amount: Number(expected) }
     }
+    case 'credit_exceeded':
+      return { code, message: `O crédito de troca usado, ${found}, passa do saldo do cliente, ${expected}.` }
     case 'customer_unknown':
       return { code, message: `O cliente ${found} não existe: a venda foi registrada sem cliente.` }
     case 'customer_deleted':

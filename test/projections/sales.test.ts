@@ -48,6 +48,7 @@ describe('sales projection', () => {
       documented_at: null,
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],
       receivable_ids: [],
+      credit_cents: null,
       payment_type_ids: [1],
       ...lineageOf(2),
     })

@@ -7,11 +7,14 @@ import { pathId, withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ReturnObject } from '#projections/returns.ts'
+import { CREDIT_MOVEMENTS, type CreditMovementObject } from '#projections/store-credit.ts'
+import { getAnyCustomer } from '#queries/people.ts'
 import { getReturn, listReturns } from '#queries/sales/returns.ts'
 import { getSale } from '#queries/sales/sales.ts'
+import { getCustomerCredit, MAX_CREDIT_MOVEMENTS } from '#queries/sales/store-credit.ts'
 import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
-import { commandRoute, type Route, readRoute } from '../route.ts'
+import { Amount, Balance, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { commandRoute, type Route, readRoute, single } from '../route.ts'
 import { answerPage, getRoute, listQuery, listRoute } from './record-routes.ts'
 import { FiscalDocument } from './sales.ts'
 
@@ -103,6 +106,55 @@ const Return = z
   })
   .meta({ id: 'Return', examples: [shownReturnExample] }) satisfies z.ZodType<ReturnObject>
 
+const CreditMovement = z
+  .strictObject({
+    id: z.int().min(0),
+    kind: z.enum(CREDIT_MOVEMENTS),
+    amount: Balance,
+    balance: Balance,
+    document: z.string(),
+    occurred_at: Timestamp,
+  })
+  .meta({ id: 'CreditMovement' }) satisfies z.ZodType<CreditMovementObject>
+
+const CustomerCredit = z
+  .strictObject({ balance: Balance, movements: z.array(CreditMovement).max(MAX_CREDIT_MOVEMENTS) })
+  .meta({
+    id: 'CustomerCredit',
+    examples: [
+      {
+        balance: '16.64',
+        movements: [
+          {
+            id: 4711,
+            kind: 'return',
+            amount: '16.64',
+            balance: '16.64',
+            document: 'return/12',
+            occurred_at: '2026-11-22T09:30:00.000-03:00',
+          },
+        ],
+      },
+    ],
+  })
+
+const customerCredit = readRoute({
+  path: '/customers/:id/credit',
+  scope: 'customers:read',
+  operation: 'getCustomerCredit',
+  summary: 'Mostra o crédito de troca de um cliente',
+  description:
+    'O saldo e os 200 últimos movimentos, o mais novo primeiro: devoluções que o deram, vendas de caixas pagas com ele, e cancelamentos que o trouxeram de volta. Só vendas de caixas que estavam sem conexão o deixam negativo.',
+  reply: singleOf(CustomerCredit),
+  ofLedger: true,
+  async read({ pool, caller: { companyId }, params }) {
+    const id = pathId(params.id)
+    if (id === null || (await getAnyCustomer(pool, companyId, id)).record === null) return null
+    const { credit, revision } = await getCustomerCredit(pool, companyId, id)
+    return { body: single(JSON.stringify(credit)), revision }
+  },
+})
+
 const OfSaleQuery = listQuery({})
 
 const returnsOfSale = readRoute<z.infer<typeof OfSaleQuery>>({
@@ -150,6 +202,7 @@ const creation = commandRoute({
 })
 
 export const returnRoutes: readonly Route[] = [
+  customerCredit,
   creation,
   returnsOfSale,
   listRoute({

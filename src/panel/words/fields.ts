@@ -322,6 +322,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     customer_unknown: 'Cliente não encontrado',
     customer_deleted: 'Cliente excluído',
     customer_forgotten: 'Cliente esquecido',
+    credit_exceeded: 'Crédito de troca acima do saldo',
     product_unknown: 'Produto não encontrado',
     payment_type_unknown: 'Forma de pagamento não encontrada',
     recorded_as_is: 'Registrada como estava',

@@ -321,6 +321,8 @@ function warningText(
       return `Total de ${format.formatMoney(seen)} por arredondamento; os itens somavam ${format.formatMoney(known)}.`
     case 'amount_received_differs':
       return `Valor recebido de ${format.formatMoney(seen)}, mas com o total e o troco seria de ${format.formatMoney(known)}.`
+    case 'credit_exceeded':
+      return `Crédito de troca de ${format.formatMoney(seen)}, mas o saldo do cliente era ${format.formatMoney(known)}.`
     case 'customer_unknown':
       return `O cliente ${seen}, que o caixa informou, não existe.`
     case 'customer_deleted':
