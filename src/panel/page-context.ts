@@ -97,19 +97,23 @@ export function formSubmissionOf(
   const requestHash = createHmac('sha256', visit.session.csrfToken)
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
-  const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session) }
   let commands = 0
   const idempotency = () => ({ key: ownKey(`painel:${key}:${commands++}`), requestHash })
-  return {
-    ...visit,
-    form,
-    requestId,
-    acting,
-    address,
-    file,
-    idempotency,
-    run: (command, input) => runCommand(visit.context.writer, acting, command, input, { idempotency: idempotency() }),
+  const submissionBy = (approverId: number | null): FormSubmission => {
+    const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session, approverId) }
+    return {
+      ...visit,
+      form,
+      requestId,
+      acting,
+      address,
+      file,
+      idempotency,
+      approvedBy: submissionBy,
+      run: (command, input) => runCommand(visit.context.writer, acting, command, input, { idempotency: idempotency() }),
+    }
   }
+  return submissionBy(null)
 }
 
 /** Retry delay in seconds, at the limits of reading the past. */
