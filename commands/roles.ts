@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import { Money, toCents } from '#domain/money.ts'
-import { grantableTo, PERMISSIONS, permissionsOf, ROLE_PRESETS, type RolePermissions } from '#domain/permissions.ts'
+import {
+  grantableTo,
+  PERMISSIONS,
+  permissionsOf,
+  ROLE_PRESETS,
+  type RolePermissions,
+  withRequired,
+} from '#domain/permissions.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { ROLES } from '#domain/roles.ts'
 import { event } from '#events/catalogue.ts'
@@ -30,7 +37,7 @@ export const adjustRole = command<AdjustRoleInput>({
     const refused = permissions.find((permission) => !grantableTo(role).includes(permission))
     if (refused) return invalid('permissions', 'este perfil é somente leitura')
     const subject = `company/${companyId}`
-    const granted = PERMISSIONS.filter((permission) => permissions.includes(permission))
+    const granted = withRequired(permissions)
     const after = {
       role,
       granted,
@@ -39,7 +46,7 @@ export const adjustRole = command<AdjustRoleInput>({
     if (isSame(after, permissionsOf(role, company.roles))) return accept('unchanged', subject)
     const adjusted = isSame(after, ROLE_PRESETS[role])
       ? { permissions: null }
-      : { permissions: granted, return_limit, discount_limit }
+      : { permissions: [...granted], return_limit, discount_limit }
     return accept('updated', subject, [event('RoleAdjusted', { id: companyId, role, ...adjusted })])
   },
 })

@@ -7,7 +7,16 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
-import { type PersonLogin, personByEmail, persons, type UserObject, userByEmail, userById } from '#projections/users.ts'
+import {
+  type PersonLogin,
+  personByEmail,
+  persons,
+  type UserObject,
+  userByEmail,
+  userById,
+  userPinOf,
+  userPins,
+} from '#projections/users.ts'
 import { changedRecordFields, isEmpty, type RecordId } from './records.ts'
 
 /** Access terms of an auditor; other roles have none. */
@@ -147,6 +156,20 @@ export const changePassword = command<ChangePasswordInput>({
     const row: PersonLogin = { email, password_hash, generation: (person?.generation ?? 0) + 1 }
     const changed = event('UserPasswordChanged', { id })
     return accept('updated', changed.subject, [changed], [{ table: persons, row }])
+  },
+})
+
+/** Only a hash of the PIN arrives here; neither may enter an event. */
+export const ChangePinInput = z.strictObject({ id: Id, pin_hash: z.string() })
+export type ChangePinInput = z.infer<typeof ChangePinInput>
+
+/** Sets the PIN with which a user approves operations of others on the spot (ROLE-122). */
+export const changePin = command<ChangePinInput>({
+  needs: ({ id }) => [userById(id), userPinOf(id)],
+  decide(rows, { id: user_id, pin_hash }, { companyId: company_id }) {
+    if (rows.get(userById(user_id))?.doc.status !== 'active') return refuse('not_found')
+    const changed = event('UserPinChanged', { id: user_id })
+    return accept('updated', changed.subject, [changed], [{ table: userPins, row: { company_id, user_id, pin_hash } }])
   },
 })
 

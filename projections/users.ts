@@ -143,6 +143,20 @@ export const persons = table<PersonLogin>('persons', {
 
 export const personByEmail = (email: string) => byPk(persons, email)
 
+/** PIN of a user, with which the user approves operations of others; schema `ops`. */
+export interface UserPin {
+  company_id: number
+  user_id: number
+  pin_hash: string
+}
+
+export const userPins = table<UserPin>('user_pins', {
+  columns: { company_id: 'bigint', user_id: 'bigint', pin_hash: 'text' },
+  keys: { pk: ['company_id', 'user_id'] },
+})
+
+export const userPinOf = (userId: number) => byPk(userPins, userId)
+
 /** Link of an invitation; schema `ops`. Events never contain the link. */
 export interface Invitation {
   company_id: number

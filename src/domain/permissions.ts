@@ -136,6 +136,28 @@ export function mayUpTo(role: RolePermissions, permission: Permission, cents: nu
   return may(role, permission) && (limit === null || cents <= limit)
 }
 
+/** Permissions that are of no use, or leak, without another: the ledger shows all sales. */
+const REQUIRED: Readonly<Partial<Record<Permission, Permission>>> = {
+  see_audit: 'see_all_sales',
+  see_company: 'see_all_sales',
+  refund_orders: 'see_all_sales',
+  edit_payables: 'see_payables',
+  settle: 'see_payables',
+  manage_users: 'see_company',
+  manage_integrations: 'see_company',
+  manage_company: 'see_company',
+}
+
+/** The permissions with those that they require, in the order of the list (ROLE-111). */
+export function withRequired(permissions: readonly Permission[]): readonly Permission[] {
+  const required = (permission: Permission): readonly Permission[] => {
+    const next = REQUIRED[permission]
+    return next ? [permission, ...required(next)] : [permission]
+  }
+  const all = permissions.flatMap(required)
+  return PERMISSIONS.filter((permission) => all.includes(permission))
+}
+
 /** Permissions that a company may give a role: read-only roles act in no way. */
 export const grantableTo = (role: Role): readonly Permission[] =>
   ROLE_TRAITS[role].readsOnly ? SEEING_PERMISSIONS : PERMISSIONS

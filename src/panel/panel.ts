@@ -122,7 +122,7 @@ export function panel(context: PanelContext): Router {
   router
     .route(RECEIPT_FILE_PATH)
     .all(routed(`${PANEL}${RECEIPT_FILE_PATH}`))
-    .get(stepFirst, receiptFileDownload(context))
+    .get(stepFirst, receiptFileDownload())
     .all(onlyBy('GET, HEAD'))
   const files = fileTurns()
   for (const [path, routes] of routesByPath()) {

@@ -144,6 +144,8 @@ export interface FormSubmission extends PageContext {
   readonly acting: Actor
   /** Client IP address. */
   readonly address: string
+  /** The same submission, approved on the spot by another user of the company. */
+  approvedBy(userId: number): FormSubmission
   /** Uploaded file, if the form accepts one. */
   readonly file: Buffer | null
   /** Next idempotency key of this form, for actions without a command. */

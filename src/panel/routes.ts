@@ -20,6 +20,7 @@ import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
 import { requestPages } from './pages/requests.tsx'
+import { rolePages } from './pages/roles.tsx'
 import { saleReceiptPage } from './pages/sales/receipt.tsx'
 import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
@@ -48,6 +49,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...paymentTypePages,
   ...userPages,
   ...userForgetting,
+  ...rolePages,
   ...salesPages,
   salePage,
   saleReceiptPage,

@@ -13,6 +13,7 @@ import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsOnPage } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { PAYMENT_TYPES_PATH, PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
+import { ROLES_PATH } from './roles.tsx'
 import { USERS_PATH, UserTable } from './users.tsx'
 
 const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
@@ -123,7 +124,15 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
       >
         <PaymentTypeTable paymentTypes={paymentTypes} />
       </Card>
-      <Card title="Usuários" aside={<ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>}>
+      <Card
+        title="Usuários"
+        aside={
+          <>
+            <ButtonLink to={ROLES_PATH}>Perfis de acesso</ButtonLink>
+            <ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>
+          </>
+        }
+      >
         <UserTable users={users} />
       </Card>
     </>

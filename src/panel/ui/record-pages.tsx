@@ -69,6 +69,8 @@ export interface RecordPages<R extends { id: number }> {
     readonly schema: z.ZodType<any>
     // biome-ignore lint/suspicious/noExplicitAny: as above
     readonly command: Command<{ id: number; changes: any }>
+    /** Whether another user may approve a change that this one may not make. */
+    needsApproval?(record: R, visit: PageContext): boolean
   }
   /** Absent if records cannot be deleted. */
   readonly remove?: {
@@ -206,6 +208,7 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
     fields: (record, visit) => pages.fields(visit, record),
     initial: (record) => record,
     isOfChanges: true,
+    ...(update.needsApproval && { needsApproval: update.needsApproval }),
     schema: update.schema,
     act: (submission, { id }, changes) =>
       runAndRedirect(submission, update.command, { id, changes }, { to: `${path}/${id}`, flash: 'alterado' }),

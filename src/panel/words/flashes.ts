@@ -2,6 +2,8 @@
 export const FLASHES = {
   criado: 'Cadastro criado.',
   alterado: 'Alterações salvas.',
+  'pin-alterado': 'PIN definido.',
+  'perfil-alterado': 'Perfil de acesso alterado.',
   'loja-conectada': 'Loja conectada ao Mercado Pago.',
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',

@@ -4,7 +4,7 @@ import { updateUser } from '#commands/users.ts'
 import { isSealed } from '#crypto/sealed-value.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { exportPersonData } from '#privacy/data-export.ts'
-import { maskPersons } from '#queries/masking.ts'
+import { maskReads } from '#queries/masking.ts'
 import { getSale } from '#queries/sales/sales.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import type { Json } from '../../support/api.ts'
@@ -78,7 +78,7 @@ describe('sales: seller', () => {
 
   it('is masked for auditors, a name without a user too [PRIV-62]', async () => {
     const { id } = await createTestUser(company)
-    const masked = maskPersons(api.core.pool, { persons: true, costs: false, payables: false })
+    const masked = maskReads(api.core.pool, { persons: true, costs: false, payables: false, sales: null })
     for (const seller of [{ user_id: id }, { name: 'Ana' }]) {
       const sale = await soldBy(seller)
       const { record } = (await getSale(masked, company.id, sale.id)) as unknown as { record: string }

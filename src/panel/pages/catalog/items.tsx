@@ -194,7 +194,13 @@ export const catalogPages = recordPages<Item>({
   ),
   fields: itemFields,
   create: { schema: CreateItemInput, command: createItem },
-  update: { label: 'Editar', schema: ItemChanges, command: updateItem },
+  update: {
+    label: 'Editar',
+    schema: ItemChanges,
+    command: updateItem,
+    // For the price: the rest needs no approval.
+    needsApproval: (_item, { session }) => !may(session.permissions, 'change_price'),
+  },
   remove: {
     label: 'Desativar',
     question:

@@ -7,6 +7,7 @@ import {
   recordFiscalDocument,
 } from '#commands/sales/record-fiscal-document.ts'
 import { formatDateTime } from '#domain/brazilian-format.ts'
+import { may, type Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
@@ -37,6 +38,8 @@ interface SaleAction<I> {
   readonly schema: z.ZodType<I>
   readonly command: Command<I & { id: number }>
   readonly flash: FlashCode
+  /** Permission for this sale, which another user may approve. */
+  needs?(sale: SaleObject, userId: number): Permission
   /** Why the sale's state rules the action out; null if it does not. */
   obstacle(sale: SaleObject): string | null
   /** Message of a refusal that the form cannot fix; undefined if it can. */
@@ -77,6 +80,7 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   schema: Cancelling,
   command: cancelSale,
   flash: 'cancelada',
+  needs: ({ seller }, userId) => (seller?.user_id === userId ? 'cancel_own' : 'cancel_all'),
   obstacle({ status, fiscal_document, order_id }) {
     if (status === 'cancelled') return 'A venda já está cancelada.'
     if (order_id !== null) return managedBy(order_id)
@@ -112,8 +116,20 @@ const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
 export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(recordingDocument)]
 
 function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
-  const { label, explanation, fields, initial, schema, command, flash, isDangerous, obstacle, meaningOf, about } =
-    action
+  const {
+    label,
+    explanation,
+    fields,
+    initial,
+    schema,
+    command,
+    flash,
+    isDangerous,
+    obstacle,
+    meaningOf,
+    about,
+    needs,
+  } = action
   const title = ({ id }: SaleObject) => `${label}: ${id}`
   const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
   return formPages({
@@ -129,6 +145,10 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
     ...(isDangerous && { isDangerous }),
     back,
     fields: () => fields,
+    ...(needs && {
+      needsApproval: (sale: SaleObject, { session }: PageContext) =>
+        !may(session.permissions, needs(sale, session.userId)),
+    }),
     ...(initial && { initial }),
     schema,
     async act(submission, sale, input) {

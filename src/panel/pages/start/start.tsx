@@ -28,6 +28,8 @@ import { SalesFigures, SalesParts } from './sales.tsx'
 import { FirstStepsOf, StockTodo, Todo } from './todo.tsx'
 
 const EVENTS = 10
+/** For roles that see their own sales only. */
+const OWN_SALES_ONLY = 'Suas vendas de hoje.'
 const SHORT_ITEMS = 10
 /** Longest wait of the page for a refresh of the rollup, in ms; the projector continues it. */
 const PATIENCE_MS = 1_000
@@ -42,7 +44,9 @@ const [FIGURES, LAST] = ['agora', 'acontecimentos']
 async function showStart(visit: PageContext): Promise<PanelPage> {
   const { readModel, context, session, query } = visit
   const { pool, companyId } = readModel
-  const { parte, em, ...asked } = query
+  const { parte, em, ...filters } = query
+  const seesAllSales = may(session.permissions, 'see_all_sales')
+  const asked = seesAllSales ? filters : {}
   const chosen = periodOf(asked, readModel, session.companysTime)
   const wrong = 'field' in chosen ? chosen : null
   const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as StartPeriod) : chosen
@@ -74,7 +78,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const differing = check?.differences.length ?? 0
   const body = (
     <Live visit={visit} since={recent.revision}>
-      <Periods period={period} wrong={wrong} asked={asked} />
+      {seesAllSales ? <Periods period={period} wrong={wrong} asked={asked} /> : <p class="hint">{OWN_SALES_ONLY}</p>}
       {em && <OnlyNow moment={em} />}
       <div
         id={FIGURES}
@@ -92,7 +96,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           </p>
         )}
         {steps && <FirstStepsOf steps={steps} />}
-        <SalesFigures period={period} sums={sums} seesCosts={seesCosts} />
+        <SalesFigures period={period} sums={sums} seesCosts={seesCosts} isCompared={seesAllSales} />
         <Todo
           timezone={readModel.timezone}
           refused={refused}
@@ -112,9 +116,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         </Stats>
         <StockTodo stock={stock} />
       </div>
-      <div id={LAST}>
-        <LastEvents recent={recent} visit={visit} actors={actors} names={names} />
-      </div>
+      <div id={LAST}>{seesAllSales && <LastEvents recent={recent} visit={visit} actors={actors} names={names} />}</div>
     </Live>
   )
   return { title: 'Início', body, ...(wrong && { status: 422 }) }
