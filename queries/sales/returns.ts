@@ -83,3 +83,19 @@ export const listLatestReturns = (
 
 export const getReturn = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, returnListing, companyId, 'id', id)
+
+/** Cents given back of each line of a sale, and of its delivery fee. */
+export interface ReturnedLines {
+  readonly cents: readonly number[]
+  readonly delivery_fee: number
+}
+
+/** Nothing is given back of a sale without returns. */
+export async function getReturnedAmounts(pool: Pool, companyId: number, saleId: number): Promise<ReturnedLines> {
+  const { rows } = await pool.query<{ returned: ReturnedLines | null }>({
+    name: 'returned_amounts',
+    text: 'select returned from sales where company_id = $1 and id = $2',
+    values: [companyId, saleId],
+  })
+  return rows[0]?.returned ?? { cents: [], delivery_fee: 0 }
+}

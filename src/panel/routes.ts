@@ -24,6 +24,8 @@ import { rolePages } from './pages/roles.tsx'
 import { saleReceiptPage } from './pages/sales/receipt.tsx'
 import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
+import { returnPages } from './pages/sales/return-pages.tsx'
+import { returnListPages } from './pages/sales/returns.tsx'
 import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
 import { salesPages } from './pages/sales/sales.tsx'
@@ -51,6 +53,8 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...userForgetting,
   ...rolePages,
   ...salesPages,
+  ...returnPages,
+  ...returnListPages,
   salePage,
   saleReceiptPage,
   ...saleActions,

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { FiscalDocumentBody } from '#commands/sales/record-fiscal-document.ts'
+import { recordReturnDocument } from '#commands/sales/record-return-document.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { ExternalId } from '#domain/text.ts'
@@ -16,7 +18,7 @@ import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, Balance, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../route.ts'
 import { answerPage, getRoute, listQuery, listRoute } from './record-routes.ts'
-import { FiscalDocument } from './sales.ts'
+import { FiscalDocument, fiscalDocumentExample } from './sales.ts'
 
 /** Request example: one of two packs of coffee comes back. */
 const returnExample = {
@@ -222,6 +224,23 @@ export const returnRoutes: readonly Route[] = [
       returned_to: CalendarDate.optional(),
     },
     list: (pool, companyId, query, { timezone }) => listReturns(pool, companyId, { ...query, timezone }),
+  }),
+  commandRoute({
+    method: 'put',
+    path: '/returns/:id/fiscal-document',
+    scope: 'sales:write',
+    operation: 'putReturnFiscalDocument',
+    summary: 'Registra o documento fiscal de uma devolução, emitido por outro sistema',
+    description: 'Repetível. Um documento autorizado não dá lugar a outro antes de cancelado.',
+    body: FiscalDocumentBody.meta({ id: 'FiscalDocumentInput' }),
+    example: fiscalDocumentExample,
+    status: 200,
+    reply: singleOf(Return),
+    refusals: ['fiscal_document_issued'],
+    command: recordReturnDocument,
+    target: { kind: 'return' },
+    input: (params, { protocol = null, authorized_at = null, xml_sha256 = null, xml_url = null, ...document }) =>
+      withId(params, { ...document, protocol, authorized_at, xml_sha256, xml_url }),
   }),
   getRoute({
     path: '/returns/:id',

@@ -42,7 +42,7 @@ const saleExample = {
 }
 
 /** Request example of a fiscal document. */
-const fiscalDocumentExample = {
+export const fiscalDocumentExample = {
   model: '65',
   series: '1',
   number: '1234',

@@ -144,6 +144,7 @@ const PAGES: Partial<Record<RecordKind, string>> = {
   supplier: '/fornecedores',
   catalog_item: '/catalogo',
   sale: '/vendas',
+  return: '/devolucoes',
   receivable: '/contas-a-receber',
   payable: '/contas-a-pagar',
   order: '/loja/pedidos',

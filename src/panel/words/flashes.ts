@@ -13,6 +13,7 @@ export const FLASHES = {
   liquidada: 'Conta liquidada.',
   liquidadas: 'Contas liquidadas.',
   cancelada: 'Venda cancelada.',
+  devolvida: 'Devolução registrada.',
   'pedido-cancelado': 'Pedido cancelado.',
   'pedido-entregue': 'Pedido marcado como entregue.',
   'alarme-visto': 'Alarme marcado como visto.',

@@ -51,6 +51,8 @@ const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancel
 const RECEIVED =
   'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
 
+const RETURNED = 'Mercadoria desta venda já foi devolvida: ela não pode mais ser cancelada inteira.'
+
 const managedBy = (orderId: unknown): string =>
   `Esta venda é do pedido ${orderId} da loja online: devolva o pagamento na página do pedido, e ela será cancelada.`
 
@@ -81,7 +83,8 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   command: cancelSale,
   flash: 'cancelada',
   needs: ({ seller }, userId) => (seller?.user_id === userId ? 'cancel_own' : 'cancel_all'),
-  obstacle({ status, fiscal_document, order_id }) {
+  obstacle({ status, fiscal_document, order_id, returned_total }) {
+    if (returned_total !== '0.00') return RETURNED
     if (status === 'cancelled') return 'A venda já está cancelada.'
     if (order_id !== null) return managedBy(order_id)
     return isInForce(fiscal_document) ? HAS_DOCUMENT : null
@@ -89,7 +92,7 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   meaningOf: ({ refused, details }) =>
     refused === 'managed_by_order'
       ? managedBy(details?.order_id)
-      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED }[refused as string],
+      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED, sale_returned: RETURNED }[refused as string],
 }
 
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'
