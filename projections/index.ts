@@ -17,9 +17,11 @@ import { gtinHoldersProjection } from './gtin-holders.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
+import { offlineReturnsProjection, returnsProjection, returnView } from './returns.ts'
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
 import { stockMovementView, stockProjection } from './stock.ts'
+import { storeCreditProjection } from './store-credit.ts'
 import { storesProjection, storeView } from './stores.ts'
 import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
@@ -43,6 +45,9 @@ const projections = [
   stockProjection,
   gtinHoldersProjection,
   salesProjection,
+  returnsProjection,
+  offlineReturnsProjection,
+  storeCreditProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
   receivablesProjection,
@@ -85,6 +90,7 @@ const views: ReadModel['views'] = {
   catalog_item: catalogItemView,
   stock_movement: stockMovementView,
   sale: saleView,
+  return: returnView,
   receivable: receivableView,
   payable: payableView,
   webhook: webhookView,
@@ -123,6 +129,7 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   category: ['categories', 'id'],
   catalog_item: ['catalog_items', 'id'],
   sale: ['sales', 'id'],
+  return: ['returns', 'id'],
   receivable: ['receivables', 'id'],
   payable: ['payables', 'id'],
   webhook: ['webhooks', 'id'],

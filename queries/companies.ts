@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { AdjustedRoles } from '#domain/permissions.ts'
 
 /** JSON text of a till's configuration (SYNC-9): company, payment types, user. */
 export async function getConfig(pool: Pool, companyId: number, userId: number): Promise<string> {
@@ -26,6 +27,14 @@ const TILL_CONFIG = {
          from companies c
          join users u on u.company_id = c.company_id and u.id = $2
          where c.company_id = $1`,
+}
+
+const ADJUSTED_ROLES = { name: 'adjusted_roles', text: 'select roles from companies where company_id = $1' }
+
+/** Roles with other permissions than their presets. */
+export async function adjustedRolesOf(pool: Pool, companyId: number): Promise<AdjustedRoles> {
+  const { rows } = await pool.query<{ roles: AdjustedRoles }>({ ...ADJUSTED_ROLES, values: [companyId] })
+  return rows[0]?.roles ?? {}
 }
 
 /** Progress of a new company's setup. */

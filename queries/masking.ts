@@ -9,6 +9,7 @@ import { customers, suppliers } from '#projections/people.ts'
 import { PERSONAL_MEMBERS } from '#projections/personal-members.ts'
 import { sales } from '#projections/sales.ts'
 import { users } from '#projections/users.ts'
+import { OWN_ROLLUPS, OWN_ROWS, type OwnSales, ownSalesValues, placesAfter, typesOf } from './own-sales.ts'
 
 type Path = readonly string[]
 
@@ -96,25 +97,51 @@ const SHADOWS = COLUMNS.map(([table, withheld]) => {
 const NAMES_LINEAGE = /\b(first_revision|past_revisions)\b/
 
 /**
- * Fields masked for a role: names, documents and contacts of persons (PANEL-83), costs of items, payables (PANEL-201).
+ * What a role does not see: names, documents and contacts of persons (PANEL-83), costs of items, payables (PANEL-201),
+ * sales of others.
  */
-export interface PersonMask {
+export interface ReadMask {
   readonly persons: boolean
   readonly costs: boolean
   readonly payables: boolean
+  /** The only sales that are shown; null for all (ROLE-105). */
+  readonly sales: OwnSales | null
 }
 
-function shadowsOf(text: string, { persons, payables }: PersonMask): string[] {
+const isNamed = (name: string, text: string): boolean => new RegExp(`\\b${name}\\b`).test(text)
+
+/** Names of the tables whose rows are limited to own sales, and those computed from them. */
+const OWN_TABLES = Object.keys(OWN_ROWS).filter((name) => !SHADOWS.some((shadow) => shadow.name === name))
+
+/** CTEs for a statement with `count` parameters. Rollups come first: they read the tables, not the shadows. */
+function shadowsOf(text: string, { persons, payables, sales: own }: ReadMask, count: number): string[] {
   const form = NAMES_LINEAGE.test(text) ? 'withLineage' : 'text'
-  return SHADOWS.filter(({ named }) => named.test(text)).flatMap((shadow) => {
-    if (payables && shadow.name === PAYABLES) return `${shadow.name} as not materialized (${shadow[form]} where false)`
-    return persons ? `${shadow.name} as not materialized (${shadow[form]})` : []
-  })
+  const places = placesAfter(count)
+  const shadow = (name: string, select: string) => {
+    const conditions = [
+      ...(payables && name === PAYABLES ? ['false'] : []),
+      ...(own && OWN_ROWS[name] ? [OWN_ROWS[name](places)] : []),
+    ]
+    const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
+    return persons || where ? `${name} as not materialized (${select}${where})` : []
+  }
+  const whole = (name: string) => `select t.* from ${name} t`
+  return [
+    ...Object.entries(own ? OWN_ROLLUPS : {}).flatMap(([name, rows]) =>
+      isNamed(name, text) ? `${name} as (${rows(places)})` : [],
+    ),
+    ...OWN_TABLES.filter((name) => own && isNamed(name, text)).flatMap((name) => shadow(name, whole(name))),
+    ...SHADOWS.filter(({ named }) => named.test(text)).flatMap(({ name, ...forms }) =>
+      shadow(name, persons ? forms[form] : whole(name)),
+    ),
+  ]
 }
 
-function maskStatement(text: string, withheld: PersonMask): string {
-  const shadows = shadowsOf(text, withheld)
-  if (shadows.length === 0) return text
+/** The statement with its shadows; `null` if it needs none. */
+function maskStatement(text: string, withheld: ReadMask, count: number): string | null {
+  const shadows = shadowsOf(text, withheld, count)
+  if (shadows.length === 0) return null
+  if (withheld.sales) shadows.unshift(typesOf(placesAfter(count)))
   const own = /^\s*with\s+/i.exec(text)
   return `with ${shadows.join(',\n')}${own ? `,\n${text.slice(own[0].length)}` : `\n${text}`}`
 }
@@ -132,21 +159,43 @@ export function maskCosts<T>(value: T): T {
 }
 
 /**
- * A pool whose statements see masked data: persons and payables whatever they select, filter or sort by, costs in their
+ * A pool whose statements see masked data: persons, payables and sales whatever they select, filter or sort by, costs in their
  * answers. Everything the panel shows of the read model goes through statements. It has `query` only.
  */
-export function maskPersons(pool: Pool, withheld: PersonMask): Pool {
-  const { persons, costs, payables } = withheld
-  if (!persons && !costs && !payables) return pool
-  const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}`
+export function maskReads(pool: Pool, withheld: ReadMask): Pool {
+  const { persons, costs, payables, sales: own } = withheld
+  if (!persons && !costs && !payables && !own) return pool
+  const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${own ? '_s' : ''}`
   const query = async (asked: string | (QueryConfig & { name?: string }), values?: unknown[]) => {
     const config = typeof asked === 'string' ? { text: asked, ...(values && { values }) } : asked
-    const result = await pool.query({
-      ...config,
-      ...(config.name && { name: `${config.name}${suffix}` }),
-      text: maskStatement(config.text, withheld),
-    })
+    const asks = config.values ?? []
+    const text = maskStatement(config.text, withheld, asks.length)
+    const result = await pool.query(
+      text === null
+        ? config
+        : {
+            ...config,
+            ...(config.name && { name: `${config.name}${suffix}` }),
+            text,
+            ...(own && { values: [...asks, ...ownSalesValues(own)] }),
+          },
+    )
     return costs ? { ...result, rows: result.rows.map(maskCosts) } : result
   }
   return { query } as unknown as Pool
+}
+
+/**
+ * A pool whose statements see own sales only; its transactions, which write, see all. For what pages read beside the
+ * read model of their session, such as rows of `ops`.
+ */
+export function limitToOwnSales(pool: Pool, own: OwnSales): Pool {
+  const { query } = maskReads(pool, { persons: false, costs: false, payables: false, sales: own })
+  return new Proxy(pool, {
+    get(target, name) {
+      if (name === 'query') return query
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
 }

@@ -2,7 +2,7 @@ import type { PersonKind } from '#domain/personal-data.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import { IS_DOCUMENTED } from '#projections/sales.ts'
 
-export const NEEDS = ['sale', 'receivable', 'payable', 'order'] as const
+export const NEEDS = ['sale', 'receivable', 'payable', 'order', 'store_credit'] as const
 
 /** Record that needs a person's identity. */
 export interface Need {
@@ -51,8 +51,16 @@ const orders = (column: 'customer_id' | 'id'): Source => ({
   order: 'id',
 })
 
+/** Store credit that the customer may still spend; its id is the customer's. */
+const storeCredit: Source = {
+  kind: 'store_credit',
+  from: 'customer_credits where company_id = $1 and id = $2 and cents > 0',
+  since: 'null',
+  order: 'id',
+}
+
 const SOURCES: Readonly<Record<PersonKind, readonly Source[]>> = {
-  customer: [sales, accounts('receivable'), orders('customer_id')],
+  customer: [sales, accounts('receivable'), orders('customer_id'), storeCredit],
   supplier: [accounts('payable')],
   user: [],
   order: [orders('id')],

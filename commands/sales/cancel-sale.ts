@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { fromCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, optionalText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { accept, command, isRefusal } from '#ledger/command.ts'
+import { accept, command, type Grant, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { receivableById } from '#projections/finance.ts'
+import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
 
@@ -22,18 +23,23 @@ export const cancelSale = command<CancelSaleInput>({
     const sale = rows.get(saleById(id))
     return sale ? touchedBy(sale) : []
   },
-  decide(rows, { id, reason }, { origin }) {
+  decide(rows, { id, reason }, { origin, actor, permit }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
     // The money decides: a refund of the order cancels its sale.
     if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
     // Only the till and the panel can cancel a counter sale; the integration API is refused.
     if (sale.origin !== 'api' && origin === 'api') return refuse('managed_by_pdv')
+    const granted = permit(isSellerOf(sale, actor) ? 'cancel_own' : 'cancel_all')
+    if (isRefusal(granted)) return granted
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
-    const events = cancellation(rows, sale, reason ?? null)
+    const events = cancellation(rows, sale, reason ?? null, granted)
     return isRefusal(events) ? events : accept('updated', `sale/${id}`, events)
   },
 })
+
+const isSellerOf = ({ seller_id }: Pick<SaleRow, 'seller_id'>, actor: string | null): boolean =>
+  seller_id !== null && actor === `user/${seller_id}`
 
 /** Other rows that a cancellation changes. */
 export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>) => [
@@ -42,18 +48,30 @@ export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_
 ]
 
 /** Events that cancel a completed sale, or its refusal. */
-export function cancellation(rows: Rows, sale: Readonly<SaleRow>, reason: string | null): NewEvent[] | Refusal {
+export function cancellation(
+  rows: Rows,
+  sale: Readonly<SaleRow>,
+  reason: string | null,
+  granted: Grant = {},
+): NewEvent[] | Refusal {
+  if (sale.returned !== null) return refuse('sale_returned')
   // A document in contingency counts as issued: it must be authorized first, then cancelled.
   if (sale.fiscal === 'present') return refuse('fiscal_document_issued')
   const owed = owedFor(sale, rows)
   // A cancellation cannot undo received money.
   if (owed.some((receivable) => receivable.status === 'settled')) return refuse('already_settled')
+  const paid = owed.find((receivable) => standingPayments(receivable.doc).length > 0)
+  if (paid) return refuse('has_payments', { receivable_id: paid.id })
   const restock = sale.stock_moves.filter((move) => stockOf(rows, move.catalog_item_id) !== null)
   return [
-    event('SaleCancelled', { id: sale.id, reason, restock }),
+    event('SaleCancelled', { id: sale.id, reason, restock, ...creditBack(sale), ...granted }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),
   ]
 }
+
+/** Store credit that the sale was paid with goes back to its customer (CREDIT-3). */
+const creditBack = ({ customer_id, credit_cents }: Readonly<SaleRow>) =>
+  customer_id === null || credit_cents === null ? {} : { credit: { customer_id, amount: fromCents(credit_cents) } }
 
 /** Receivables of the sale that are not deleted. */
 function owedFor(sale: Readonly<SaleRow>, rows: Rows) {

@@ -17,7 +17,7 @@ const Payment = z.object({
 })
 
 /** Integers count as their text: tills number their sales. */
-const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
+export const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
 
 /**
  * Uploaded offline sale (UP-2), amounts as decimal texts. Its sums are checked later, with the payment types. Unknown

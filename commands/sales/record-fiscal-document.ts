@@ -93,18 +93,19 @@ function contradictions({ model, series, number, access_key }: Partial<Identifie
  * nothing.
  */
 export const recordFiscalDocument = command<FiscalDocumentInput>({
+  permission: 'sell',
   needs: ({ id, ...input }) => [ownCompany, saleById(id), ...namesOf(input).map(fiscalDocumentByName)],
   needsMore(rows, { id, ...input }) {
     const known = rows.get(saleById(id))?.doc.fiscal_document
-    const whole = known ? namesOf({ ...factsOf(known), ...definedOf(input) }) : []
+    const whole = known ? namesOf({ ...toDocumentFacts(known), ...definedOf(input) }) : []
     return [...whole.map(fiscalDocumentByName), ...holdersOf(rows, input)]
   },
   decide(rows, { id, ...input }, { now }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
-    const known = sale.doc.fiscal_document && factsOf(sale.doc.fiscal_document)
-    const same = known && isSame(known, input) ? known : null
-    const document = { ...(same ?? NOTHING), ...definedOf(input) } as Facts
+    const known = sale.doc.fiscal_document && toDocumentFacts(sale.doc.fiscal_document)
+    const same = known && isSameDocument(known, input) ? known : null
+    const document = { ...(same ?? NOTHING), ...definedOf(input) } as DocumentFacts
     if (document.status === 'authorized') document.authorized_at ??= same?.authorized_at ?? now
     const refused =
       findObstacle(sale, known, same, document, now) ??
@@ -116,7 +117,7 @@ export const recordFiscalDocument = command<FiscalDocumentInput>({
   },
 })
 
-type Facts = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'>
+export type DocumentFacts = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'>
 
 const NOTHING = {
   model: null,
@@ -136,7 +137,7 @@ const cnpjRoot = (cnpj: string): string =>
     .slice(0, ROOT)
     .toUpperCase()
 
-function foreignKey(rows: Rows, { access_key }: Facts): Refusal | null {
+export function foreignKey(rows: Rows, { access_key }: DocumentFacts): Refusal | null {
   if (access_key === null || cnpjRoot(readAccessKey(access_key).cnpj) === cnpjRoot(companyRef(rows).cnpj)) return null
   return invalid('access_key', 'é de um documento de outro CNPJ')
 }
@@ -155,7 +156,7 @@ const holdersOf = (rows: Rows, said: Partial<Identified>) =>
  * Another sale with this document (FISCAL-6). A document in contingency that its sale has replaced is free again, a
  * cancelled one never is.
  */
-function findOther(rows: Rows, id: number, document: Facts, said: Partial<Identified>): Refusal | null {
+function findOther(rows: Rows, id: number, document: DocumentFacts, said: Partial<Identified>): Refusal | null {
   const loaded = namesOf(said)
   for (const name of documentNames(document).exclusive) {
     const holder = rows.get(fiscalDocumentByName(name))
@@ -170,7 +171,7 @@ function findOther(rows: Rows, id: number, document: Facts, said: Partial<Identi
 }
 
 /** Event fields of the document, with times in UTC. */
-function factsOf({ issued_at: _, authorized_at, ...facts }: FiscalDocument): Facts {
+export function toDocumentFacts({ issued_at: _, authorized_at, ...facts }: FiscalDocument): DocumentFacts {
   return { ...facts, authorized_at: authorized_at && new Date(authorized_at).toISOString() }
 }
 
@@ -181,7 +182,7 @@ const definedOf = (input: object): object =>
  * Whether both are the same document: no known field differs, or a whole document follows one that was noted by number
  * only.
  */
-const isSame = (known: Facts, input: Omit<FiscalDocumentInput, 'id'>): boolean =>
+export const isSameDocument = (known: DocumentFacts, input: Omit<FiscalDocumentInput, 'id'>): boolean =>
   (known.access_key === null && input.access_key != null && known.status !== 'cancelled') ||
   (['model', 'series', 'number', 'access_key'] as const).every(
     (field) => known[field] === null || input[field] == null || known[field] === input[field],
@@ -190,9 +191,9 @@ const isSame = (known: Facts, input: Omit<FiscalDocumentInput, 'id'>): boolean =
 /** A document is authorized, then cancelled. An authorized one cannot be replaced (FISCAL-3). */
 function findObstacle(
   sale: Readonly<SaleRow>,
-  known: Facts | null,
-  same: Facts | null,
-  { status, authorized_at }: Facts,
+  known: DocumentFacts | null,
+  same: DocumentFacts | null,
+  { status, authorized_at }: DocumentFacts,
   now: string,
 ): Refusal | null {
   if (authorized_at && isImpossible(authorized_at, now)) return invalid('authorized_at', IMPOSSIBLE)

@@ -1,5 +1,5 @@
 import { addDays, dateInZone } from '#domain/instant.ts'
-import { toCents } from '#domain/money.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import { MAX_THOUSANDTHS } from '#domain/quantity.ts'
 import { refuse } from '#domain/refusal.ts'
 import { detailRefusedOnCash, paymentDetailsOf } from '#domain/sale-payment.ts'
@@ -20,12 +20,14 @@ import {
   type SaleObject,
   saleById,
 } from '#projections/sales.ts'
+import { creditCentsOf, creditOf } from '#projections/store-credit.ts'
 import { userById } from '#projections/users.ts'
+import { awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
-import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
+import { findWarnings, stockAfter, warning } from './offline-sale-warnings.ts'
 import { sumOf, takenPayments } from './payments.ts'
 import { userSeller } from './seller.ts'
 
@@ -45,7 +47,8 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
   needs: offlineSaleNeeds,
   needsMore(rows, sale) {
     const known = rows.get(offlineSaleById(sale.offline_id))
-    if (!known || isRepeated(sale, known)) return []
+    if (!known) return newSaleRefs(rows, sale)
+    if (isRepeated(sale, known)) return []
     return [saleById(known.sale_id), ...touchedBy(known)]
   },
   decide(rows, sale, context) {
@@ -66,6 +69,30 @@ export function offlineSaleNeeds({ offline_id, sellerId, customer, items, paymen
     ...items.map((item) => itemById(item.product_id)),
     ...payments.map((payment) => paymentTypeById(payment.payment_type_id)),
   ]
+}
+
+/** Rows of a new sale that few sales need: returns that waited for it, and its customer's store credit. */
+export const newSaleRefs = (rows: Rows, sale: OfflineSaleUpload): AnyRef[] => [
+  ...awaitedRefs(rows, sale.offline_id),
+  ...(sale.customer?.id && creditIn(rows, sale) > 0 ? [creditOf(sale.customer.id)] : []),
+]
+
+/** Store credit that a sale was paid with, in cents. */
+const creditIn = (rows: Rows, { payments, status }: OfflineSale): number =>
+  status === 'cancelled'
+    ? 0
+    : payments
+        .filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === 'exchange_credit')
+        .reduce((sum, { amount }) => sum + toCents(amount), 0)
+
+/** Credit that the sale takes from its customer, and the warning that there was less (CREDIT-2). */
+function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['customer']) {
+  const cents = customer ? creditIn(rows, sale) : 0
+  if (!customer || cents === 0) return { credit: null, warnings: [] }
+  const balance = creditCentsOf(rows, customer.id)
+  const credit = { customer_id: customer.id, amount: fromCents(cents) }
+  const exceeded = warning('credit_exceeded', { found: credit.amount, expected: fromCents(balance) })
+  return { credit, warnings: cents > balance ? [exceeded] : [] }
 }
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
@@ -124,11 +151,12 @@ export function recordSale(
   const parts = { ...partsOf(rows, sale, sums), change: sums.change }
   const fields = fieldErrors(rows, sale, parts, sums, asIs)
   if (Object.keys(fields).length > 0) return refuse('validation_failed', { fields, unknown_fields: [] })
-  const warnings = [...(remark ? [remark] : []), ...sums.warnings, ...findWarnings(rows, sale, parts, now)]
+  const customer = partyOf(rows, sale)
+  const { credit, warnings: ofCredit } = creditTaken(rows, sale, customer)
+  const warnings = [...(remark ? [remark] : []), ...sums.warnings, ...findWarnings(rows, sale, parts, now), ...ofCredit]
   const id = nextId('sale')
   const { offline_id, created_at: sold_at, total } = sale
   const { discount, amount_received } = sums
-  const customer = partyOf(rows, sale)
   const seller = sale.sellerId === undefined ? null : userSeller(rows, sale.sellerId)
   const data = {
     id,
@@ -145,12 +173,15 @@ export function recordSale(
     ...testMarkOf(rows),
   }
   if (sale.status === 'cancelled') {
-    return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data)], [], { warnings })
+    const returned = awaitedEvents(rows, { ...data, isCancelled: true, receivables: [] }, now)
+    return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data), ...returned], [], { warnings })
   }
   const receivables = receivablesOf(rows, data, () => nextId('receivable'))
-  const receivable_ids = receivables.map((receivable) => (receivable.data as { id: number }).id)
-  const completed = event('OfflineSaleCompleted', { ...data, receivable_ids })
-  return accept('created', completed.subject, [completed, ...receivables], [], { warnings })
+  const accounts = receivables.map(({ data }) => data as { id: number; amount: string })
+  const receivable_ids = accounts.map(({ id }) => id)
+  const completed = event('OfflineSaleCompleted', { ...data, receivable_ids, ...(credit && { credit }) })
+  const returned = awaitedEvents(rows, { ...data, isCancelled: false, receivables: accounts }, now)
+  return accept('created', completed.subject, [completed, ...receivables, ...returned], [], { warnings })
 }
 
 type Parts = Pick<Completed, 'items' | 'payments' | 'change'>

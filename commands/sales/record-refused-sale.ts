@@ -2,7 +2,7 @@ import { refuse } from '#domain/refusal.ts'
 import { accept, command } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/sales.ts'
 import { warning } from './offline-sale-warnings.ts'
-import { type OfflineSaleUpload, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
+import { newSaleRefs, type OfflineSaleUpload, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 
 /** Refused till sale that a person records, unchanged or corrected. */
 export interface RefusedSaleRecording {
@@ -19,7 +19,9 @@ export interface RefusedSaleRecording {
  * products are named by number. A corrected sale is checked like an upload.
  */
 export const recordRefusedSale = command<RefusedSaleRecording>({
+  permission: 'sell',
   needs: ({ sale }) => offlineSaleNeeds(sale),
+  needsMore: (rows, { sale }) => newSaleRefs(rows, sale),
   decide(rows, { sale, fingerprint, how, reason }, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (known?.fingerprint === fingerprint) return accept('unchanged', `sale/${known.sale_id}`)

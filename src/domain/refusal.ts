@@ -9,6 +9,8 @@ export type RefusalCode =
   | 'managed_by_order'
   | 'fiscal_document_issued'
   | 'already_settled'
+  | 'already_reversed'
+  | 'has_payments'
   | 'validation_failed'
   | 'insufficient_stock'
   | 'payment_mismatch'
@@ -28,7 +30,11 @@ export type RefusalCode =
   | 'person_forgotten'
   | 'retention_required'
   | 'not_test_company'
+  | 'permission_required'
   | 'test_data_erased'
+  | 'already_returned'
+  | 'sale_cancelled'
+  | 'sale_returned'
 
 /** Refusal of a command: a code of the contract with details. The HTTP layer adds status and Portuguese message. */
 export interface Refusal {

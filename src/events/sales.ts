@@ -90,6 +90,7 @@ export const OFFLINE_SALE_WARNINGS = [
   'discount',
   'total_rounded',
   'amount_received_differs',
+  'credit_exceeded',
   'customer_unknown',
   'customer_deleted',
   'customer_forgotten',
@@ -153,6 +154,82 @@ const offlineSale = {
   warnings: z.array(warning),
 }
 
+/** Problems of an uploaded return, which is recorded nevertheless because it happened. */
+export const OFFLINE_RETURN_WARNINGS = [
+  'returned_more',
+  'refund_differs',
+  'sale_cancelled',
+  'receivable_open',
+  'credit_without_customer',
+  'returned_at_in_future',
+] as const
+
+const returnWarning = z.strictObject({
+  code: z.enum(OFFLINE_RETURN_WARNINGS),
+  /** Position in the sale's items, from 0; null if the warning is about the whole return. */
+  line: z.int().min(0).nullable(),
+  found: text.nullable(),
+  expected: text.nullable(),
+})
+
+/** Store credit of a customer, in a sale or a return. */
+const credit = z.strictObject({ customer_id: id, amount: money }).optional()
+
+/** Goods of a sale that came back, or a part of them, and how their price was given back. */
+const saleReturn = {
+  sale_id: id,
+  external_id: text.nullable(),
+  reason: text,
+  returned_at: instant,
+  items: z.array(
+    z.strictObject({
+      /** Position in the sale's items, from 0. */
+      line: z.int().min(0),
+      catalog_item_id: id.nullable(),
+      description: text,
+      quantity,
+      /** Its share of what was paid for the line. */
+      amount: money,
+      /** False if the goods do not go back to stock. */
+      restock: z.boolean(),
+    }),
+  ),
+  /** Part of the delivery fee given back. */
+  delivery_fee: money,
+  /** Amounts of the items + delivery fee = sum of the refunds. */
+  total: money,
+  refunds: z.array(z.strictObject({ payment_type_id: id, name: text, amount: money })),
+  /** Stock that came back, of items that are still tracked. */
+  stock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
+  /** Store credit given to a customer, a part of the refunds; absent if there is none. */
+  credit,
+  /** Session of the till's drawer, named by the till. */
+  cash_session_id: text.nullable(),
+  /** Of uploads of tills: the till's identifier, and the SHA-256 (hex) of the upload; absent otherwise. */
+  offline_id: text.optional(),
+  fingerprint: text.optional(),
+  /** Of an upload that came before its sale: the till's identifier of the sale; absent otherwise. */
+  sale_offline_id: text.optional(),
+  warnings: z.array(returnWarning).optional(),
+  /** User who approved it on the spot, above the limit of the role; absent if none was needed. */
+  approved_by: id.optional(),
+  test,
+}
+
+/** All known fields of a document from now on. */
+const fiscalDocument = {
+  /** Code of the tax authorities: 55, 65, 59 … */
+  model: text.nullable(),
+  series: text.nullable(),
+  number: text,
+  access_key: text.nullable(),
+  protocol: text.nullable(),
+  authorized_at: instant.nullable(),
+  status: z.enum(FISCAL_DOCUMENT_STATUSES),
+  xml_sha256: text.nullable(),
+  xml_url: text.nullable(),
+}
+
 export const saleEvents = {
   SaleCompleted: eventType('sale', {
     external_id: text.nullable(),
@@ -183,25 +260,42 @@ export const saleEvents = {
     refunded: money,
   }),
   /** `receivable_ids`: receivables of its credit payments, created by the events that follow. */
-  OfflineSaleCompleted: eventType('sale', { ...offlineSale, receivable_ids: z.array(id) }),
+  OfflineSaleCompleted: eventType('sale', {
+    ...offlineSale,
+    receivable_ids: z.array(id),
+    /** Store credit of its customer that it was paid with; absent if there is none. */
+    credit,
+  }),
   /** Cancelled at the till before the upload; it moved no stock. */
   OfflineSaleCancelled: eventType('sale', offlineSale),
+  SaleReturned: eventType('return', saleReturn),
+  /** A till uploaded a return before its sale: `SaleReturned` follows with the sale. */
+  ReturnAwaited: eventType('return', {
+    /** Identifier of the sale, given by its till. */
+    sale_offline_id: text,
+    offline_id: text,
+    fingerprint: text,
+    reason: text,
+    returned_at: instant,
+    items: z.array(z.strictObject({ line: z.int().min(0), quantity, restock: z.boolean() })),
+    refunds: z.array(z.strictObject({ payment_type_id: id, name: text, amount: money })),
+    /** Parts of the refunds that lower what is owed for the sale, and that are store credit. */
+    on_credit: money,
+    store_credit: money,
+    /** Who gets store credit, if not the sale's customer. */
+    customer_id: id.nullable(),
+    cash_session_id: text.nullable(),
+  }),
   SaleCancelled: eventType('sale', {
     reason: text.nullable(),
+    /** User who approved it on the spot, if its actor may not cancel the sale. */
+    approved_by: id.optional(),
     /** Returned stock: items that the sale debited and that are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
+    /** Store credit given back to the customer; absent if there is none. */
+    credit,
   }),
-  /** All known fields of the document from now on. */
-  FiscalDocumentRecorded: eventType('sale', {
-    /** Code of the tax authorities: 55, 65, 59 … */
-    model: text.nullable(),
-    series: text.nullable(),
-    number: text,
-    access_key: text.nullable(),
-    protocol: text.nullable(),
-    authorized_at: instant.nullable(),
-    status: z.enum(FISCAL_DOCUMENT_STATUSES),
-    xml_sha256: text.nullable(),
-    xml_url: text.nullable(),
-  }),
+  FiscalDocumentRecorded: eventType('sale', fiscalDocument),
+  /** Document of the goods' entry, or of the credit, issued for a return. */
+  ReturnDocumentRecorded: eventType('return', fiscalDocument),
 } as const

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import type { Request } from 'express'
 import type { Pool } from 'pg'
 import type { PanelSession } from '#access/sessions.ts'
-import { Instant, localInstant } from '#domain/instant.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { addDays, Instant, localInstant, startOfDay } from '#domain/instant.ts'
+import { may } from '#domain/permissions.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -11,7 +11,8 @@ import { LATEST } from '#ledger/replicas/reads.ts'
 import { ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
-import { maskPersons } from '#queries/masking.ts'
+import { limitToOwnSales, maskReads } from '#queries/masking.ts'
+import type { OwnSales } from '#queries/own-sales.ts'
 import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, formText } from './forms/form.ts'
 import type { FormSubmission, PageContext, PanelContext, RouteReach } from './route.ts'
@@ -27,7 +28,7 @@ export function pageContextOf(
   const { feito, ...query } = Object.fromEntries([...search].reverse())
   const { companyId, timezone, today } = session
   return {
-    context,
+    context: withOwnSales(context, session),
     session,
     readModel: { companyId, pool: maskedPoolOf(session, context.poolOf(companyId)), timezone, today, moment: null },
     params: {},
@@ -38,10 +39,27 @@ export function pageContextOf(
   }
 }
 
+/** Without `see_all_sales`, users see their own sales of the company's today (ROLE-105). */
+function ownSalesOf({ permissions, companyId, userId, today, timezone }: PanelSession): OwnSales | null {
+  if (may(permissions, 'see_all_sales')) return null
+  return { companyId, userId, from: startOfDay(today, timezone), to: startOfDay(addDays(today, 1), timezone) }
+}
+
+/** The context of a visit: what its pages read beside the read model shows no sales of others either. */
+function withOwnSales(context: PanelContext, session: PanelSession): PanelContext {
+  const own = ownSalesOf(session)
+  return own ? { ...context, poolOf: (companyId) => limitToOwnSales(context.poolOf(companyId), own) } : context
+}
+
 /** Read model of a session, with the values masked that its role must not see. */
-function maskedPoolOf({ seesPersonalData, role }: PanelSession, pool: Pool): Pool {
-  const { seesCosts, seesPayables } = RIGHTS[role]
-  return maskPersons(pool, { persons: !seesPersonalData, costs: !seesCosts, payables: !seesPayables })
+function maskedPoolOf(session: PanelSession, pool: Pool): Pool {
+  const { seesPersonalData, permissions } = session
+  return maskReads(pool, {
+    persons: !seesPersonalData,
+    costs: !may(permissions, 'see_costs'),
+    payables: !may(permissions, 'see_payables'),
+    sales: ownSalesOf(session),
+  })
 }
 
 /**
@@ -79,19 +97,23 @@ export function formSubmissionOf(
   const requestHash = createHmac('sha256', visit.session.csrfToken)
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
-  const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session) }
   let commands = 0
   const idempotency = () => ({ key: ownKey(`painel:${key}:${commands++}`), requestHash })
-  return {
-    ...visit,
-    form,
-    requestId,
-    acting,
-    address,
-    file,
-    idempotency,
-    run: (command, input) => runCommand(visit.context.writer, acting, command, input, { idempotency: idempotency() }),
+  const submissionBy = (approverId: number | null): FormSubmission => {
+    const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session, approverId) }
+    return {
+      ...visit,
+      form,
+      requestId,
+      acting,
+      address,
+      file,
+      idempotency,
+      approvedBy: submissionBy,
+      run: (command, input) => runCommand(visit.context.writer, acting, command, input, { idempotency: idempotency() }),
+    }
   }
+  return submissionBy(null)
 }
 
 /** Retry delay in seconds, at the limits of reading the past. */

@@ -4,7 +4,6 @@ import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import type { ResponseTarget } from './answer.tsx'
-import type { PanelContext } from './route.ts'
 
 /** Route path of a sale's receipt file, below the panel. */
 export const RECEIPT_FILE_PATH = '/vendas/:id/recibo/arquivo'
@@ -13,9 +12,10 @@ export const receiptFilePath = (saleId: number): string => RECEIPT_FILE_PATH.rep
 
 /** Sends the same file as `GET /sales/{id}/receipt` (PROOF-47). */
 export const receiptFileDownload =
-  (context: PanelContext): RequestHandler =>
+  (): RequestHandler =>
   async ({ params }, response) => {
-    const { companyId } = (response.locals.place as ResponseTarget).visit.session
+    const { context, session } = (response.locals.place as ResponseTarget).visit
+    const { companyId } = session
     const id = pathId(params.id as string)
     const made = id === null ? null : await receiptOf({ ...context, pool: context.poolOf(companyId) }, companyId, id)
     if (!made) throw new Problem('not_found')

@@ -20,9 +20,12 @@ import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
 import { requestPages } from './pages/requests.tsx'
+import { rolePages } from './pages/roles.tsx'
 import { saleReceiptPage } from './pages/sales/receipt.tsx'
 import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
+import { returnPages } from './pages/sales/return-pages.tsx'
+import { returnListPages } from './pages/sales/returns.tsx'
 import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
 import { salesPages } from './pages/sales/sales.tsx'
@@ -48,7 +51,10 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...paymentTypePages,
   ...userPages,
   ...userForgetting,
+  ...rolePages,
   ...salesPages,
+  ...returnPages,
+  ...returnListPages,
   salePage,
   saleReceiptPage,
   ...saleActions,

@@ -52,6 +52,10 @@ const END_ACCESS = [
            where user_id = any($2::bigint[]) and company_id = $1 and revoked_at is null`,
   },
   {
+    name: 'delete_pins_of_users',
+    text: 'delete from ops.user_pins where company_id = $1 and user_id = any($2::bigint[])',
+  },
+  {
     name: 'end_invitations_of_users',
     text: 'update ops.invitations set token_hash = null where company_id = $1 and user_id = any($2::bigint[])',
   },

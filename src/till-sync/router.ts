@@ -24,6 +24,7 @@ import { answerSyncProblem } from './answer.ts'
 import { authRoutes, requireToken, requireTokenStill, tillSessionOf } from './auth.ts'
 import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
+import { returnsRoute } from './returns.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
 import { uploadRoute } from './upload.ts'
@@ -100,6 +101,7 @@ const routesOf = (options: SyncOptions): SyncRoute[] => [
   configRoute(options.poolOf),
   ...productRoutes(options),
   uploadRoute(options),
+  returnsRoute(options),
 ]
 
 /** Answers contain tokens and personal data. */

@@ -41,12 +41,14 @@ describe('sales projection', () => {
       acquirer_fee_cents: null,
       settles_to: null,
       line_discounts: null,
+      returned: null,
       actor: null,
       access_key: null,
       fiscal: 'missing',
       documented_at: null,
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],
       receivable_ids: [],
+      credit_cents: null,
       payment_type_ids: [1],
       ...lineageOf(2),
     })
@@ -62,6 +64,7 @@ describe('sales projection', () => {
       'total',
       'discount',
       'discount_share',
+      'returned',
     )
   })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
-import { maskPersons } from '#queries/masking.ts'
+import { maskReads } from '#queries/masking.ts'
 
 /** Pool that returns these rows for every statement, and records the statements. */
 function answering(rows: object[]) {
@@ -9,21 +9,21 @@ function answering(rows: object[]) {
   return { pool, asked }
 }
 
-const costs = { persons: false, costs: true, payables: false }
+const costs = { persons: false, costs: true, payables: false, sales: null }
 
 describe('masking of query results', () => {
   it('removes costs from records, parsed or still text, and nothing else [PANEL-201]', async () => {
     const at = new Date(0)
     const item = { name: 'x "cost":"1"', cost: '2.50', price: '4.00', lines: [{ cost: '1.00' }], at }
     const { pool } = answering([{ record: JSON.stringify({ ...item, at: null }), item, none: null }])
-    const { rows } = await maskPersons(pool, costs).query('select 1')
+    const { rows } = await maskReads(pool, costs).query('select 1')
     const shown = { ...item, cost: null, lines: [{ cost: null }] }
     expect(rows).to.deep.equal([{ record: JSON.stringify({ ...shown, at: null }), item: shown, none: null }])
   })
 
   it('finds no masked accounts, under a different statement name [PANEL-201]', async () => {
     const { pool, asked } = answering([])
-    const clerks = maskPersons(pool, { ...costs, payables: true })
+    const clerks = maskReads(pool, { ...costs, payables: true })
     await clerks.query({ name: 'one', text: 'select 1 from payables' })
     await clerks.query({ name: 'two', text: 'select 1 from customers' })
     expect(asked[0]?.text).to.match(
@@ -35,6 +35,6 @@ describe('masking of query results', () => {
 
   it('is the unchanged pool if nothing is masked [PANEL-201]', () => {
     const { pool } = answering([])
-    expect(maskPersons(pool, { ...costs, costs: false })).to.equal(pool)
+    expect(maskReads(pool, { ...costs, costs: false })).to.equal(pool)
   })
 })

@@ -25,7 +25,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'details.until':
     'Primeiro dia em que nenhum documento precisa mais da pessoa (`null` se nenhum precisa), ou fim da troca do segredo.',
   'needed_by.until': 'Até quando precisa da pessoa; `null` enquanto estiver em aberto.',
-  'needed_by.kind': 'O que precisa da pessoa: venda, conta a receber, conta a pagar ou pedido.',
+  'needed_by.kind': 'O que precisa da pessoa: venda, conta a receber, conta a pagar, pedido ou crédito de troca (com o id do cliente).',
   needed_by: 'Registros que ainda precisam da pessoa, os primeiros de cada tipo.',
   'details.count': 'Quantos registros precisam da pessoa.',
   'details.subject': 'O registro, como `customer/9`.',

@@ -89,7 +89,7 @@ export const webAddressInput: Kind = {
 }
 export const dateInput: Kind = { control: { as: 'input', type: 'date' }, ...plain }
 
-export const passwordInput = (autocomplete: 'current-password' | 'new-password'): Kind => ({
+export const passwordInput = (autocomplete: 'current-password' | 'new-password' | 'one-time-code'): Kind => ({
   control: { as: 'input', type: 'password', autocomplete },
   ...plain,
   // A submitted password is not shown again.

@@ -70,7 +70,9 @@ interface RetentionDetails {
 function neededText({ refused, details }: Refusal): string | undefined {
   if (refused !== 'retention_required') return undefined
   const { until, count, needed_by } = details as unknown as RetentionDetails
-  const named = needed_by.map(({ kind, id }) => subjectName(`${kind}/${id}`)).join(', ')
+  const named = needed_by
+    .map(({ kind, id }) => (kind === 'store_credit' ? 'crédito de troca' : subjectName(`${kind}/${id}`)))
+    .join(', ')
   const more = count > needed_by.length ? ` e mais ${count - needed_by.length}` : ''
   return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${formatDay(until)}`}. Nada foi esquecido.`
 }
@@ -81,7 +83,7 @@ export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
   return formPages({
     path: `${pages.path}/esquecer`,
     section: pages.section,
-    access: 'owner',
+    access: 'erase_people',
     subject: pages.recordOf,
     obstacle: ({ forgotten_at }) => (forgotten_at === null ? null : 'Os dados pessoais já foram esquecidos.'),
     title: ({ id }) => `${LABEL}: ${subjectName(`${pages.kind}/${id}`)}`,

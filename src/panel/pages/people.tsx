@@ -50,6 +50,7 @@ import { IE_INDICATOR_NAMES } from '../words/fields.ts'
 import { forgetAction, forgetPages } from './erase-person.tsx'
 import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
 import { PurchasesCard } from './sales/purchases.tsx'
+import { StoreCreditCard } from './sales/returns.tsx'
 
 /** Of a customer or a supplier. */
 type Person = Omit<CustomerObject, 'state_registration' | 'ie_indicator'>
@@ -222,6 +223,7 @@ const STAYS =
 const customerPages = recordPages<CustomerObject>({
   path: '/clientes',
   section: 'customers',
+  editing: 'edit_people',
   subject: 'customer',
   words: {
     all: 'Clientes',
@@ -253,6 +255,7 @@ const customerPages = recordPages<CustomerObject>({
     <>
       {await PartyBalanceCard({ visit, side: RECEIVABLE, id })}
       {await PurchasesCard({ visit, id })}
+      {await StoreCreditCard({ visit, id })}
     </>
   ),
   fields: () => ({ ...personFields(), ...CUSTOMER_TAX_INPUTS }),
@@ -268,6 +271,7 @@ const customerPages = recordPages<CustomerObject>({
 const supplierPages = recordPages<SupplierObject>({
   path: '/fornecedores',
   section: 'suppliers',
+  editing: 'edit_people',
   subject: 'supplier',
   words: {
     all: 'Fornecedores',

@@ -1,6 +1,8 @@
 import { z } from 'zod'
-import { changeOwnPassword } from '#access/login.ts'
-import { Password } from '#access/passwords.ts'
+import { Pin } from '#access/approvals.ts'
+import { changeOwnPassword, type LoginFailure } from '#access/login.ts'
+import { hashPassword, Password } from '#access/passwords.ts'
+import { changePin } from '#commands/users.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Fields } from '../forms/form.ts'
@@ -8,8 +10,8 @@ import { passwordInput } from '../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../route.ts'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
+import { ROLE_NAMES } from '../words/permissions.ts'
 import { endSessions, SessionsCard } from './sessions.tsx'
-import { ROLE_NAMES } from './users.tsx'
 
 const PATH = '/conta'
 const END_PATH = `${PATH}/encerrar-sessoes`
@@ -33,6 +35,39 @@ const PasswordForm = z
     message: 'não é igual à senha nova',
   })
 
+const PIN_FIELDS: Fields = {
+  current_password: { label: 'Senha atual', kind: passwordInput('current-password'), isRequired: true, columns: 12 },
+  pin: {
+    label: 'PIN novo',
+    kind: passwordInput('new-password'),
+    isRequired: true,
+    columns: 6,
+    hint: '6 dígitos, sem sequências como 123456.',
+  },
+  repeated: { label: 'Confirme o PIN', kind: passwordInput('new-password'), isRequired: true, columns: 6 },
+}
+
+const PinForm = z
+  .object({ current_password: z.string().max(200), pin: Pin, repeated: z.string() })
+  .refine(({ pin, repeated }) => pin === repeated, { path: ['repeated'], message: 'não é igual ao PIN novo' })
+
+/** The password confirms that the session is used by its owner: the PIN approves operations of others. */
+async function setPin(
+  submission: FormSubmission,
+  { current_password: password, pin }: z.infer<typeof PinForm>,
+): Promise<Redirect | Refusal> {
+  const { session, context, address } = submission
+  const confirmed = await context.panel.login.confirm({ email: session.email, password }, { address, isInside: true })
+  if (confirmed.kind !== 'right') return wrongPassword(confirmed)
+  const answer = await submission.run(changePin, { id: session.userId, pin_hash: await hashPassword(pin) })
+  return isRefusal(answer) ? answer : { to: PATH, flash: 'pin-alterado' }
+}
+
+const wrongPassword = (failure: LoginFailure): Refusal =>
+  failure.kind === 'wrong'
+    ? invalid('current_password', 'está incorreta')
+    : invalid('current_password', `muitas tentativas: aguarde ${failure.retryAfter} segundos`)
+
 const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
   title: 'Minha conta',
   body: (
@@ -42,7 +77,7 @@ const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
           facts={[
             ['Nome', visit.session.userName],
             ['E-mail', visit.session.email],
-            ['Papel', ROLE_NAMES[visit.session.role]],
+            ['Perfil de acesso', ROLE_NAMES[visit.session.role]],
             ['Empresa', visit.session.companyName],
           ]}
         />
@@ -52,6 +87,7 @@ const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
   ),
   more: [
     { label: 'Trocar senha', to: `${PATH}/senha` },
+    { label: 'Definir PIN', to: `${PATH}/pin` },
     { label: 'Trocar de empresa', to: '/empresas' },
   ],
 })
@@ -64,9 +100,7 @@ async function change(
   const services = { login: context.panel.login, writer: context.writer }
   const outcome = await changeOwnPassword(services, session, { current, next }, { address, requestId })
   if (isRefusal(outcome)) return outcome
-  if (outcome.kind === 'wrong') return invalid('current_password', 'está incorreta')
-  if (outcome.kind === 'limited')
-    return invalid('current_password', `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
+  if (outcome.kind !== 'changed') return wrongPassword(outcome)
   return { to: '/entrar', flash: 'senha-trocada' }
 }
 
@@ -92,5 +126,18 @@ export const profilePages: readonly PanelRoute[] = [
     fields: () => FIELDS,
     schema: PasswordForm,
     act: (submission, _session, input) => change(submission, input),
+  }),
+  ...formPages({
+    path: `${PATH}/pin`,
+    changes: false,
+    section: 'profile',
+    subject: ({ session }) => session,
+    title: () => 'Definir PIN',
+    intro: () => <p>Com o PIN você autoriza operações de outras pessoas no painel. Ele não serve para entrar.</p>,
+    label: 'Definir PIN',
+    back: () => PATH,
+    fields: () => PIN_FIELDS,
+    schema: PinForm,
+    act: (submission, _session, input) => setPin(submission, input),
   }),
 ]

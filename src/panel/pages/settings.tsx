@@ -13,6 +13,7 @@ import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsOnPage } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { PAYMENT_TYPES_PATH, PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
+import { ROLES_PATH } from './roles.tsx'
 import { USERS_PATH, UserTable } from './users.tsx'
 
 const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
@@ -26,7 +27,8 @@ const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> =
 
 const PATH = '/configuracoes'
 const USERS = 200
-const at = { section: 'settings', access: 'owner' } as const
+const at = { section: 'settings', access: 'see_company' } as const
+const changing = { ...at, access: 'manage_company' } as const
 
 /** Brazilian zones first. */
 const ZONES = [
@@ -122,7 +124,15 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
       >
         <PaymentTypeTable paymentTypes={paymentTypes} />
       </Card>
-      <Card title="Usuários" aside={<ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>}>
+      <Card
+        title="Usuários"
+        aside={
+          <>
+            <ButtonLink to={ROLES_PATH}>Perfis de acesso</ButtonLink>
+            <ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>
+          </>
+        }
+      >
         <UserTable users={users} />
       </Card>
     </>
@@ -134,7 +144,7 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
 export const settingsPages: readonly PanelRoute[] = [
   { ...at, path: PATH, show: showSettings },
   ...formPages({
-    ...at,
+    ...changing,
     path: `${PATH}/empresa`,
     subject: companyOf,
     title: () => 'Editar empresa',

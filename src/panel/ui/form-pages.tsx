@@ -4,6 +4,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
+import { APPROVAL_FIELDS, withApproval } from '../approval.ts'
 import {
   BEFORE,
   beforeOf,
@@ -56,6 +57,8 @@ interface FormPage<S> extends PathSubject<S> {
   /** Path of the cancel link, below the panel. */
   back(subject: NoInfer<S>): string
   fields(subject: S, visit: PageContext): Fields | Promise<Fields>
+  /** Whether another user may approve the operation here, because this one may not do it. */
+  needsApproval?(subject: S, visit: PageContext): boolean
   /** Initial values of the fields. */
   initial?(subject: S, visit: PageContext): object
   /**
@@ -66,6 +69,12 @@ interface FormPage<S> extends PathSubject<S> {
   problem?(refusal: Refusal): string | undefined
 }
 
+/** Fields of the page, with those of an approval if it needs one. */
+const fieldsWithApproval = async <S,>(page: FormPage<S>, visit: PageContext, subject: S): Promise<Fields> => ({
+  ...(await page.fields(subject, visit)),
+  ...(page.needsApproval?.(subject, visit) && APPROVAL_FIELDS),
+})
+
 /** The page before a submission. */
 async function emptyForm<S>(page: FormPage<S>, visit: PageContext): Promise<PanelPage | null> {
   const subject = await page.subject(visit)
@@ -73,7 +82,7 @@ async function emptyForm<S>(page: FormPage<S>, visit: PageContext): Promise<Pane
   const obstacle = page.obstacle?.(subject) ?? null
   if (obstacle !== null)
     return obstaclePage(page.title(subject), obstacle, page.back(subject), page.instead?.(subject, visit))
-  const fields = await page.fields(subject, visit)
+  const fields = await fieldsWithApproval(page, visit, subject)
   const filled = filledFrom(fields, page.initial?.(subject, visit) ?? {}, visit.readModel.timezone)
   return toFormPage(page, visit, subject, { fields, filled, before: beforeOf(filled) })
 }
@@ -85,7 +94,7 @@ async function refusedForm<S>(
   subject: S,
   refusal: Refusal,
 ): Promise<PanelPage> {
-  const fields = await page.fields(subject, submission)
+  const fields = await fieldsWithApproval(page, submission, subject)
   const filled = filledWith(fields, submission.form, refusal)
   const problem = page.problem?.(refusal) ?? filled.problem
   const before = formText(submission.form, BEFORE)
@@ -98,7 +107,7 @@ async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): P
   const subject = await page.subject(submission)
   if (subject === null) return null
   if (page.obstacle?.(subject)) return emptyForm(page, submission)
-  const fields = await page.fields(subject, submission)
+  const fields = await fieldsWithApproval(page, submission, subject)
   const filled = filledWith(fields, submission.form)
   return toFormPage(page, submission, subject, { fields, filled, before: formText(submission.form, BEFORE) })
 }
@@ -183,6 +192,7 @@ export function formPages<S, I>(pages: FormPage<S> & SubmitRule<S, I>): PanelRou
 interface FormOfPage<S, I> extends PathSubject<S>, SubmitRule<S, I> {
   fields(subject: S, submission: FormSubmission): Fields | Promise<Fields>
   readonly isOfChanges?: boolean
+  needsApproval?(subject: S, visit: PageContext): boolean
   /** The page with the refused form and its messages. */
   again(submission: FormSubmission, subject: S, refusal: Refusal): Promise<PanelPage | null> | PanelPage
 }
@@ -197,7 +207,11 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
     const fields = await sent.fields(subject, submission)
     const read = sent.isOfChanges ? changedFields(fields, form) : fields
     const typed = checkForm(sent.schema, read, form, readModel.timezone)
-    const result = isRefusal(typed) ? typed : await sent.act(submission, subject, typed.input)
+    const act = async ({ input }: { readonly input: I }) => {
+      const approved = sent.needsApproval?.(subject, submission) ? await withApproval(submission) : submission
+      return isRefusal(approved) ? approved : sent.act(approved, subject, input)
+    }
+    const result = isRefusal(typed) ? typed : await act(typed)
     return isRefusal(result) ? sent.again(submission, subject, result) : result
   },
 })

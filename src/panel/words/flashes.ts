@@ -2,6 +2,8 @@
 export const FLASHES = {
   criado: 'Cadastro criado.',
   alterado: 'Alterações salvas.',
+  'pin-alterado': 'PIN definido.',
+  'perfil-alterado': 'Perfil de acesso alterado.',
   'loja-conectada': 'Loja conectada ao Mercado Pago.',
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',
@@ -11,6 +13,7 @@ export const FLASHES = {
   liquidada: 'Conta liquidada.',
   liquidadas: 'Contas liquidadas.',
   cancelada: 'Venda cancelada.',
+  devolvida: 'Devolução registrada.',
   'pedido-cancelado': 'Pedido cancelado.',
   'pedido-entregue': 'Pedido marcado como entregue.',
   'alarme-visto': 'Alarme marcado como visto.',

@@ -1,5 +1,8 @@
+import { formatMoney } from '#domain/brazilian-format.ts'
+import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { type FailureReason, httpMessageOf, type Problem, type ProblemCode } from '#http/problems.ts'
+import { PERMISSION_NAMES } from './permissions.ts'
 
 const TITLES: Partial<Record<ProblemCode | FailureReason, string>> = {
   not_found: 'Página não encontrada',
@@ -45,4 +48,15 @@ const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
   duplicate_resource: 'Já existe um registro com este valor.',
 }
 
-export const refusalMessage = ({ refused }: Refusal): string => REFUSAL_TEXTS[refused] ?? httpMessageOf(refused)
+export const refusalMessage = ({ refused, details }: Refusal): string =>
+  refused === 'permission_required' ? lackingText(details) : (REFUSAL_TEXTS[refused] ?? httpMessageOf(refused))
+
+/** The permission that a user lacks, or the limit that the operation exceeds. */
+function lackingText({ permission, limit }: Refusal['details'] = {}): string {
+  const name = PERMISSION_NAMES[permission as Permission].toLowerCase()
+  const lacking =
+    typeof limit === 'string'
+      ? `O seu perfil de acesso tem o limite de ${formatMoney(limit)} para ${name}.`
+      : `O seu perfil de acesso não permite ${name}.`
+  return `${lacking} Peça a autorização de quem pode.`
+}

@@ -1,3 +1,4 @@
+import { receivedCents } from '#domain/account-payments.ts'
 import {
   formatDateTime,
   formatDay,
@@ -6,6 +7,7 @@ import {
   formatPercentage,
   formatQuantity,
 } from '#domain/brazilian-format.ts'
+import { fromCents } from '#domain/money.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { eventName } from './events.ts'
@@ -19,6 +21,10 @@ type Sentences = { readonly [N in EventName]?: (data: DataOf<N>, text: ValueText
 /** Adds a reason, if there is one. */
 const because = (sentence: string, reason: string | null): string =>
   reason === null || reason === '' ? sentence : `${sentence}: ${reason}`
+
+/** The approval of an operation, if it had one. */
+const approved = (userId: number | undefined): string =>
+  userId === undefined ? '' : `, autorizada pelo usuário ${userId}`
 
 /** Goods that return to stock with a cancellation or a refund. */
 function goods(restock: readonly unknown[], [one, more]: readonly [string, string]): string {
@@ -34,13 +40,33 @@ function stockMoved({ reason, before, after, order_id }: DataOf<'StockAdjusted'>
   return `${what}${order_id === undefined ? '' : ` (pedido ${order_id})`}: ${formatQuantity(before)} → ${now}`
 }
 
+const byMethod = (method: string | null, text: ValueText): string =>
+  method === null ? '' : `, ${text('payment_method', method)}`
+
 const settled = ({ settled_on, payment_method }: DataOf<'ReceivableSettled'>, text: ValueText): string =>
-  `em ${formatDay(settled_on)}, ${text('payment_method', payment_method)}`
+  `em ${formatDay(settled_on)}${byMethod(payment_method, text)}`
+
+/** What changed hands; the parts beside the account's own amount follow. */
+function paidAccount(verb: string, data: DataOf<'ReceivablePaymentReceived'>, text: ValueText): string {
+  const { kind, amount, interest, fine, discount, excess, paid_on, payment_method } = data
+  if (kind === 'return') return `Devolução de mercadoria abateu ${formatMoney(amount)}`
+  const parts = [
+    ['juros', interest],
+    ['multa', fine],
+    ['desconto', discount],
+    ['a mais', excess],
+  ].flatMap(([name, value]) => (value === '0.00' ? [] : `${name} ${formatMoney(value as string)}`))
+  const more = parts.length === 0 ? '' : ` (conta ${formatMoney(amount)}, ${parts.join(', ')})`
+  const received = formatMoney(fromCents(receivedCents(data)))
+  return `${verb} ${received}${more} em ${formatDay(paid_on)}${byMethod(payment_method, text)}`
+}
 
 /** What happened, of events with a name that does not tell it alone. */
 const SENTENCES: Sentences = {
   UserCreated: ({ role }, text) => `Usuário criado: ${text('role', role)}`,
   UserInvited: ({ role }, text) => `Usuário convidado: ${text('role', role)}`,
+  RoleAdjusted: ({ role, permissions }, text) =>
+    `Perfil de acesso ${text('role', role)} ${permissions === null ? 'restaurado' : `alterado: ${permissions.length} permissões`}`,
   ApiKeyCreated: ({ name, prefix }) => `Chave de API ${name} criada (${prefix}…)`,
   CatalogItemCreated: ({ price }) => `Item criado, por ${formatMoney(price)}`,
   StockAdjusted: stockMoved,
@@ -53,13 +79,25 @@ const SENTENCES: Sentences = {
       : `Devolução de ${formatMoney(amount)}; devolvido até agora: ${formatMoney(refunded)}`,
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
-  SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock, ['voltou', 'voltaram'])}`, reason),
+  SaleCancelled: ({ reason, restock, approved_by }) =>
+    because(`Venda cancelada${approved(approved_by)}${goods(restock, ['voltou', 'voltaram'])}`, reason),
+  SaleReturned: ({ sale_id, total, stock, reason, approved_by }) =>
+    because(
+      `Devolução de ${formatMoney(total)} da venda ${sale_id}${approved(approved_by)}${goods(stock, ['voltou', 'voltaram'])}`,
+      reason,
+    ),
   FiscalDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
+  ReturnDocumentRecorded: ({ number, status }, text) =>
+    `Documento fiscal da devolução, nº ${number}: ${text('status', status).toLowerCase()}`,
   ReceivableCreated: ({ amount, due_date }) =>
     `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
+  ReceivablePaymentReceived: (data, text) => paidAccount('Recebido', data, text),
+  ReceivablePaymentReversed: ({ reason }) => because('Recebimento estornado', reason),
   ReceivableSettled: (data, text) => `Conta recebida ${settled(data, text)}`,
   PayableCreated: ({ amount, due_date }) => `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
+  PayablePaymentMade: (data, text) => paidAccount('Pago', data, text),
+  PayablePaymentReversed: ({ reason }) => because('Pagamento estornado', reason),
   PayableSettled: (data, text) => `Conta paga ${settled(data, text)}`,
   WebhookRegistered: ({ url }) => `Webhook cadastrado: ${url}`,
   WebhookSwitchedOff: ({ reason }, text) => `Webhook desligado: ${text('reason', reason).toLowerCase()}`,

@@ -143,6 +143,14 @@ create table ops.invitations (
   primary key (company_id, user_id)
 );
 
+-- PINs with which users approve operations of others on the spot; argon2id.
+create table ops.user_pins (
+  company_id bigint not null,
+  user_id bigint not null,
+  pin_hash text not null,
+  primary key (company_id, user_id)
+);
+
 -- Invitations of a company in an hour that begins with the first of them.
 create table ops.invitation_counts (
   company_id bigint primary key,

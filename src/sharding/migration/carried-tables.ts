@@ -71,6 +71,7 @@ const OPERATIONS: readonly CarriedTable[] = [
   }),
   ofCompany('payment_sweeps'),
   ofCompany('invitations'),
+  ofCompany('user_pins'),
   ofCompany('invitation_counts'),
   ofCompany('person_keys'),
   ofCompany('restored_ledgers', { isOwners: true }),

@@ -36,6 +36,30 @@ const whole: Case = async (world) => {
   return { body: sale }
 }
 
+/** One of three shirts comes back, given back in cash. */
+async function soldShirts(world: World, fields: object = {}): Promise<{ id: number; body: object }> {
+  const { id } = await world.create('/sales', {
+    items: [{ description: 'Camisa', quantity: '3', unit_price: '10.00' }],
+    payments: [{ payment_type_id: world.cash, amount: '30.00' }],
+    ...fields,
+  })
+  return {
+    id: id as number,
+    body: {
+      external_id: world.unique('devolução'),
+      reason: 'Defeito',
+      items: [{ line: 0, quantity: '1' }],
+      refunds: [{ payment_type_id: world.cash, amount: '10.00' }],
+    },
+  }
+}
+
+async function returned(world: World) {
+  const { id, body } = await soldShirts(world)
+  const reply = await world.company.post(`/sales/${id}/returns`, body, { 'idempotency-key': world.unique('chave') })
+  return { sale: id, body, id: reply.body.data.id as number }
+}
+
 let documents = 0
 
 /** A document with a number of its own. */
@@ -113,6 +137,61 @@ export const saleCases: Cases = {
       const { id } = await sold(world)
       await world.company.run(recordFiscalDocument, { id, number: '1234', status: 'authorized' })
       return { params: { id }, body: {} }
+    },
+    sale_returned: async (world) => ({ params: { id: (await returned(world)).sale }, body: {} }),
+  },
+  createReturn: {
+    201: async (world) => {
+      const { id, body } = await soldShirts(world)
+      return { params: { id }, body }
+    },
+    managed_by_order: async (world) => {
+      const { sale_id } = (await world.company.get(`/orders/${await paidOrder(world)}`)).body.data
+      return { params: { id: sale_id }, body: (await soldShirts(world)).body }
+    },
+    duplicate_resource: async (world) => {
+      const { sale, body } = await returned(world)
+      return { params: { id: sale }, body }
+    },
+    sale_cancelled: async (world) => {
+      const { id, body } = await soldShirts(world)
+      await world.company.post(`/sales/${id}/cancel`, {})
+      return { params: { id }, body }
+    },
+    already_returned: async (world) => {
+      const { id, body } = await soldShirts(world)
+      return { params: { id }, body: { ...body, items: [{ line: 0, quantity: '4' }] } }
+    },
+    payment_mismatch: async (world) => {
+      const { id, body } = await soldShirts(world)
+      return { params: { id }, body: { ...body, refunds: [{ payment_type_id: world.cash, amount: '9.99' }] } }
+    },
+    person_forgotten: async (world) => {
+      const { id, body } = await soldShirts(world)
+      const payment_type_id = await world.company.paymentType('exchange_credit')
+      const customer_id = (await world.forgotten('/customers')).id
+      return { params: { id }, body: { ...body, customer_id, refunds: [{ payment_type_id, amount: '10.00' }] } }
+    },
+  },
+  listReturnsOfSale: { 200: async (world) => ({ params: { id: (await returned(world)).sale } }) },
+  listReturns: { 200: async (world) => ({ query: { sale_id: String((await returned(world)).sale) } }) },
+  getReturn: { 200: async (world) => ({ params: { id: (await returned(world)).id } }) },
+  putReturnFiscalDocument: {
+    200: async (world) => ({ params: { id: (await returned(world)).id }, body: newDocument() }),
+    fiscal_document_issued: async (world) => {
+      const { id } = await returned(world)
+      await world.company.call('PUT', `/returns/${id}/fiscal-document`, newDocument())
+      return { params: { id }, body: newDocument() }
+    },
+  },
+  getCustomerCredit: {
+    200: async (world) => {
+      const { id, body } = await soldShirts(world)
+      const customer = await world.create('/customers', { name: world.unique('Eva') })
+      const payment_type_id = await world.company.paymentType('exchange_credit')
+      const credit = { ...body, customer_id: customer.id, refunds: [{ payment_type_id, amount: '10.00' }] }
+      await world.company.post(`/sales/${id}/returns`, credit, { 'idempotency-key': world.unique('chave') })
+      return { params: { id: customer.id } }
     },
   },
   putFiscalDocument: {

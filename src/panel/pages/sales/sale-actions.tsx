@@ -7,6 +7,7 @@ import {
   recordFiscalDocument,
 } from '#commands/sales/record-fiscal-document.ts'
 import { formatDateTime } from '#domain/brazilian-format.ts'
+import { may, type Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
@@ -14,7 +15,7 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import type { Fields } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
-import type { PageContext, PanelRoute } from '../../route.ts'
+import type { PageAccess, PageContext, PanelRoute } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import type { FlashCode } from '../../words/flashes.ts'
@@ -33,9 +34,12 @@ interface SaleAction<I> {
   about?(sale: SaleObject, visit: PageContext): ComponentChildren
   /** Initial field values. */
   initial?(sale: SaleObject): object
+  readonly access: PageAccess
   readonly schema: z.ZodType<I>
   readonly command: Command<I & { id: number }>
   readonly flash: FlashCode
+  /** Permission for this sale, which another user may approve. */
+  needs?(sale: SaleObject, userId: number): Permission
   /** Why the sale's state rules the action out; null if it does not. */
   obstacle(sale: SaleObject): string | null
   /** Message of a refusal that the form cannot fix; undefined if it can. */
@@ -46,6 +50,8 @@ const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancel
 
 const RECEIVED =
   'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
+
+const RETURNED = 'Mercadoria desta venda já foi devolvida: ela não pode mais ser cancelada inteira.'
 
 const managedBy = (orderId: unknown): string =>
   `Esta venda é do pedido ${orderId} da loja online: devolva o pagamento na página do pedido, e ela será cancelada.`
@@ -58,6 +64,7 @@ const Cancelling = CancelSaleInput.omit({ id: true }).extend({ reason: boundedTe
 
 const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   path: 'cancelar',
+  access: 'sell',
   label: 'Cancelar venda',
   explanation:
     'Os itens voltam ao estoque, e as contas a receber que a venda gerou são excluídas. Um cancelamento não pode ser desfeito.',
@@ -75,7 +82,9 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   schema: Cancelling,
   command: cancelSale,
   flash: 'cancelada',
-  obstacle({ status, fiscal_document, order_id }) {
+  needs: ({ seller }, userId) => (seller?.user_id === userId ? 'cancel_own' : 'cancel_all'),
+  obstacle({ status, fiscal_document, order_id, returned_total }) {
+    if (returned_total !== '0.00') return RETURNED
     if (status === 'cancelled') return 'A venda já está cancelada.'
     if (order_id !== null) return managedBy(order_id)
     return isInForce(fiscal_document) ? HAS_DOCUMENT : null
@@ -83,7 +92,7 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   meaningOf: ({ refused, details }) =>
     refused === 'managed_by_order'
       ? managedBy(details?.order_id)
-      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED }[refused as string],
+      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED, sale_returned: RETURNED }[refused as string],
 }
 
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'
@@ -91,6 +100,7 @@ const OTHER_DOCUMENT = 'A venda já tem outro documento fiscal, que primeiro pre
 
 const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
   path: 'documento-fiscal',
+  access: 'sell',
   label: 'Registrar documento fiscal',
   explanation:
     'Registre aqui o documento que o seu sistema fiscal emitiu para esta venda. Enquanto ele estiver autorizado ou em contingência, a venda não pode ser cancelada.',
@@ -109,13 +119,26 @@ const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
 export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(recordingDocument)]
 
 function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
-  const { label, explanation, fields, initial, schema, command, flash, isDangerous, obstacle, meaningOf, about } =
-    action
+  const {
+    label,
+    explanation,
+    fields,
+    initial,
+    schema,
+    command,
+    flash,
+    isDangerous,
+    obstacle,
+    meaningOf,
+    about,
+    needs,
+  } = action
   const title = ({ id }: SaleObject) => `${label}: ${id}`
   const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
   return formPages({
     path: `/vendas/:id/${action.path}`,
     section: 'sales',
+    access: action.access,
     subject: saleOf,
     obstacle,
     title,
@@ -125,6 +148,10 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
     ...(isDangerous && { isDangerous }),
     back,
     fields: () => fields,
+    ...(needs && {
+      needsApproval: (sale: SaleObject, { session }: PageContext) =>
+        !may(session.permissions, needs(sale, session.userId)),
+    }),
     ...(initial && { initial }),
     schema,
     async act(submission, sale, input) {

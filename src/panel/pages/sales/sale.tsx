@@ -14,6 +14,7 @@ import { CHANNELS } from '../../words/events.ts'
 import { ORDERS_PATH } from '../orders.tsx'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { paymentDetailsText } from './payment-details.ts'
+import { ReturnsOfSale } from './returns.tsx'
 import { SaleBadge } from './sales.tsx'
 
 /** The sale of a path; null if it does not exist. */
@@ -47,6 +48,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
         units={await findUnits(readModel.pool, readModel.companyId, sale.items)}
       />
       <SalePayments sale={sale} />
+      {await ReturnsOfSale({ visit, saleId: sale.id })}
       <ReceivablesCard receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
       {traces.upload && (
         <Upload
@@ -79,14 +81,20 @@ function actionsOf({
   status,
   fiscal_document,
   order_id,
+  returned_total,
 }: SaleObject): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
   const [isCompleted, isDocumented] = [status === 'completed', isInForce(fiscal_document)]
   return {
     main: { label: 'Recibo', to: `/vendas/${id}/recibo` },
-    more: [isCompleted && { label: 'Registrar documento fiscal', to: `/vendas/${id}/documento-fiscal` }],
+    more: [
+      isCompleted && order_id === null && { label: 'Devolver mercadoria', to: `/vendas/${id}/devolver` },
+      isCompleted && { label: 'Registrar documento fiscal', to: `/vendas/${id}/documento-fiscal` },
+    ],
     dangers: [
       order_id === null
-        ? isCompleted && !isDocumented && { label: 'Cancelar venda', to: `/vendas/${id}/cancelar` }
+        ? isCompleted &&
+          !isDocumented &&
+          returned_total === '0.00' && { label: 'Cancelar venda', to: `/vendas/${id}/cancelar` }
         : isCompleted && { label: 'Cancelar no pedido', to: `${ORDERS_PATH}/${order_id}` },
     ],
   }
@@ -97,6 +105,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
   return [
     ['Situação', <SaleBadge key="status" status={sale.status} />],
     ['Total', formatMoney(sale.total)],
+    ...(sale.returned_total === '0.00' ? [] : ([['Devolvido', formatMoney(sale.returned_total)]] as const)),
     ['Vendida em', formatDateTime(sale.sold_at, timezone)],
     ['Registrada em', formatDateTime(sale.created_at, timezone)],
     [
@@ -321,6 +330,8 @@ function warningText(
       return `Total de ${format.formatMoney(seen)} por arredondamento; os itens somavam ${format.formatMoney(known)}.`
     case 'amount_received_differs':
       return `Valor recebido de ${format.formatMoney(seen)}, mas com o total e o troco seria de ${format.formatMoney(known)}.`
+    case 'credit_exceeded':
+      return `Crédito de troca de ${format.formatMoney(seen)}, mas o saldo do cliente era ${format.formatMoney(known)}.`
     case 'customer_unknown':
       return `O cliente ${seen}, que o caixa informou, não existe.`
     case 'customer_deleted':

@@ -1,6 +1,7 @@
 import { formatDay as dayText, formatCents, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
+import { may } from '#domain/permissions.ts'
 import { acquirerPaymentsOfTills } from '#queries/sales/acquirers.ts'
 import { sumRefusedOfDay } from '#queries/sales/offline-sales.ts'
 import { reconcileSales } from '#queries/sales/reconciliation.ts'
@@ -156,7 +157,9 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
             ['Esperado nas gavetas', formatMoney(cash)],
             [
               'Contas recebidas em dinheiro',
-              `${formatMoney(settled_in_cash.amount)} (${counted(settled_in_cash.count, 'conta', 'contas')}; some este valor ao caixa que recebeu)`,
+              may(visit.session.permissions, 'see_all_sales')
+                ? `${formatMoney(settled_in_cash.amount)} (${counted(settled_in_cash.count, 'conta', 'contas')}; some este valor ao caixa que recebeu)`
+                : null,
             ],
           ]}
         />

@@ -41,8 +41,14 @@ const countOf = (count: number): string => (count === 1 ? '1 venda' : `${formatC
 const percent = (part: number, whole: number): string => `${formatFraction((part / whole) * 100, 1)} %`
 const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
 
+interface SalesFiguresProps extends SalesProps {
+  readonly seesCosts: boolean
+  /** Whether the sales of the earlier period are known to the user. */
+  readonly isCompared: boolean
+}
+
 /** Figures and chart of a period; both come from the same rows, so that they agree (PANEL-123). */
-export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonly seesCosts: boolean }) => {
+export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFiguresProps) => {
   const all = added(sums.bars)
   const { cancelled, returned, before } = sums
   return (
@@ -53,7 +59,7 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
           value={formatCents(all.cents)}
           to="/vendas"
           parameters={listOf(period)}
-          comparison={compared(all.cents, before.cents, period.than)}
+          {...(isCompared && { comparison: compared(all.cents, before.cents, period.than) })}
           hint={countOf(all.count)}
         />
         <Stat

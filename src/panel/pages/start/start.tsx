@@ -1,5 +1,5 @@
 import { formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { findTableCheck } from '#integrity/audit/table-checks.ts'
 import { CONFIGURATION } from '#payments/pay-order.ts'
 import { isOutage } from '#postgres/outage.ts'
@@ -28,6 +28,8 @@ import { SalesFigures, SalesParts } from './sales.tsx'
 import { FirstStepsOf, StockTodo, Todo } from './todo.tsx'
 
 const EVENTS = 10
+/** For roles that see their own sales only. */
+const OWN_SALES_ONLY = 'Suas vendas de hoje.'
 const SHORT_ITEMS = 10
 /** Longest wait of the page for a refresh of the rollup, in ms; the projector continues it. */
 const PATIENCE_MS = 1_000
@@ -42,13 +44,17 @@ const [FIGURES, LAST] = ['agora', 'acontecimentos']
 async function showStart(visit: PageContext): Promise<PanelPage> {
   const { readModel, context, session, query } = visit
   const { pool, companyId } = readModel
-  const { parte, em, ...asked } = query
+  const { parte, em, ...filters } = query
+  const seesAllSales = may(session.permissions, 'see_all_sales')
+  const asked = seesAllSales ? filters : {}
   const chosen = periodOf(asked, readModel, session.companysTime)
   const wrong = 'field' in chosen ? chosen : null
   const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as StartPeriod) : chosen
   // `ops` is read from the primary.
   const own = context.poolOf(companyId)
-  const { seesAll, seesCosts, seesPayables } = RIGHTS[session.role]
+  const seesAll = may(session.permissions, 'see_company')
+  const seesCosts = may(session.permissions, 'see_costs')
+  const seesPayables = may(session.permissions, 'see_payables')
   const [recent, sums, accounts, fees, coming, refused, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
       recentEvents(context, companyId, EVENTS),
@@ -72,7 +78,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const differing = check?.differences.length ?? 0
   const body = (
     <Live visit={visit} since={recent.revision}>
-      <Periods period={period} wrong={wrong} asked={asked} />
+      {seesAllSales ? <Periods period={period} wrong={wrong} asked={asked} /> : <p class="hint">{OWN_SALES_ONLY}</p>}
       {em && <OnlyNow moment={em} />}
       <div
         id={FIGURES}
@@ -90,7 +96,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           </p>
         )}
         {steps && <FirstStepsOf steps={steps} />}
-        <SalesFigures period={period} sums={sums} seesCosts={seesCosts} />
+        <SalesFigures period={period} sums={sums} seesCosts={seesCosts} isCompared={seesAllSales} />
         <Todo
           timezone={readModel.timezone}
           refused={refused}
@@ -110,9 +116,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         </Stats>
         <StockTodo stock={stock} />
       </div>
-      <div id={LAST}>
-        <LastEvents recent={recent} visit={visit} actors={actors} names={names} />
-      </div>
+      <div id={LAST}>{seesAllSales && <LastEvents recent={recent} visit={visit} actors={actors} names={names} />}</div>
     </Live>
   )
   return { title: 'Início', body, ...(wrong && { status: 422 }) }

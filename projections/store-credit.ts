@@ -1,0 +1,110 @@
+import { inZone } from '#domain/instant.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import type { EventOf } from '#events/catalogue.ts'
+import { byPk, table } from '#ledger/table.ts'
+import type { Changes, Rows } from '#ledger/working-set.ts'
+import { companyRef } from './companies.ts'
+import { type ChangedFields, changedColumns, projection, stamp } from './define.ts'
+
+/** Store credit of a customer. */
+interface CustomerCreditRow extends ChangedFields {
+  company_id: number
+  /** The customer's. */
+  id: number
+  /** Negative after sales of tills that took more than there was. */
+  cents: number
+}
+
+const customerCredits = table<CustomerCreditRow>('customer_credits', {
+  columns: { company_id: 'bigint', id: 'bigint', cents: 'bigint', ...changedColumns },
+  keys: { pk: ['company_id', 'id'] },
+  past: { id: 'id' },
+})
+
+export const creditOf = (customerId: number) => byPk(customerCredits, customerId)
+
+/** Store credit of a loaded customer, in cents. */
+export const creditCentsOf = (rows: Rows, customerId: number): number => rows.get(creditOf(customerId))?.cents ?? 0
+
+export const CREDIT_MOVEMENTS = ['return', 'sale', 'cancel'] as const
+
+/** Movement of a customer's store credit. Rows are only added. */
+interface CreditMovementRow {
+  company_id: number
+  /** The event that recorded it. */
+  revision: number
+  customer_id: number
+  kind: (typeof CREDIT_MOVEMENTS)[number]
+  /** Signed, as all amounts of credit. */
+  cents: number
+  balance_cents: number
+  /** The record that moved it, as `sale/981`. */
+  document: string
+  occurred_at: string
+}
+
+const creditMovements = table<CreditMovementRow>('credit_movements', {
+  columns: {
+    company_id: 'bigint',
+    revision: 'bigint',
+    customer_id: 'bigint',
+    kind: 'text',
+    cents: 'bigint',
+    balance_cents: 'bigint',
+    document: 'text',
+    occurred_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'revision'] },
+  indexes: ['(company_id, customer_id, revision)'],
+  past: { id: 'revision', isFixed: true },
+})
+
+type Moving = EventOf<'SaleReturned'> | EventOf<'OfflineSaleCompleted'> | EventOf<'SaleCancelled'>
+
+/** Handler of events that give credit (sign 1) or take it. Few sales have any. */
+const moving = <E extends Moving>(kind: CreditMovementRow['kind'], sign: 1 | -1, timeOf: (event: E) => string) => ({
+  refs: ({ data }: E) => (data.credit ? [creditOf(data.credit.customer_id)] : []),
+  apply(rows: Changes, event: E) {
+    const { credit } = event.data
+    if (!credit) return
+    const { company_id } = companyRef(rows)
+    const { customer_id: id } = credit
+    const moved = sign * toCents(credit.amount)
+    const cents = creditCentsOf(rows, id) + moved
+    rows.put(customerCredits, { company_id, id, cents, ...stamp(event) })
+    rows.add(creditMovements, {
+      ...{ company_id, customer_id: id, kind, cents: moved, balance_cents: cents },
+      revision: event.revision,
+      document: event.subject,
+      occurred_at: timeOf(event),
+    })
+  },
+})
+
+export const storeCreditProjection = projection('store_credit', [customerCredits, creditMovements], {
+  SaleReturned: moving('return', 1, ({ data }: EventOf<'SaleReturned'>) => data.returned_at),
+  OfflineSaleCompleted: moving('sale', -1, ({ data }: EventOf<'OfflineSaleCompleted'>) => data.sold_at),
+  SaleCancelled: moving('cancel', 1, ({ recorded_at }: EventOf<'SaleCancelled'>) => recorded_at),
+})
+
+/** A movement as the API returns it. */
+export interface CreditMovementObject {
+  readonly id: number
+  readonly kind: CreditMovementRow['kind']
+  readonly amount: string
+  readonly balance: string
+  readonly document: string
+  readonly occurred_at: string
+}
+
+export const creditMovementObject = (
+  row: Omit<CreditMovementRow, 'company_id'>,
+  timezone: string,
+): CreditMovementObject => ({
+  id: row.revision,
+  kind: row.kind,
+  amount: fromCents(row.cents),
+  balance: fromCents(row.balance_cents),
+  document: row.document,
+  occurred_at: inZone(new Date(row.occurred_at).toISOString(), timezone),
+})

@@ -1,0 +1,72 @@
+import { rollUp, SOLD, spanOf } from '#projections/sales-rollups.ts'
+
+/** The sales that a user without `see_all_sales` sees: own ones of one day of the company, in UTC instants. */
+export interface OwnSales {
+  readonly companyId: number
+  readonly userId: number
+  readonly from: string
+  readonly to: string
+}
+
+/** Parameters of the shadows, in this order behind those of the statement. */
+export const ownSalesValues = ({ companyId, userId, from, to }: OwnSales): unknown[] => [companyId, userId, from, to]
+
+/** SQL of the parameters. */
+interface Places {
+  readonly company: string
+  readonly user: string
+  readonly from: string
+  readonly to: string
+}
+
+/** SQL of the parameters of a statement that has `count` of its own. */
+export const placesAfter = (count: number): Places => ({
+  company: `$${count + 1}::bigint`,
+  user: `$${count + 2}::bigint`,
+  from: `$${count + 3}::timestamptz`,
+  to: `$${count + 4}::timestamptz`,
+})
+
+/** Types of all parameters: Postgres refuses one without a type, and most statements use only some. */
+export const typesOf = ({ company, user, from, to }: Places): string =>
+  `own_sales_parameters as (select ${company} as a, ${user} as b, ${from} as c, ${to} as d)`
+
+/** SQL condition on the sale `t`. */
+const isOwn = ({ company, user, from, to }: Places): string =>
+  `t.company_id = ${company} and t.seller_id = ${user} and t.sold_at >= ${from} and t.sold_at < ${to}`
+
+/** SQL condition on a row with the id of a sale. */
+const isOfOwn = (saleId: string) => (places: Places) =>
+  `exists (select from sales own where own.company_id = ${places.company} and own.id = ${saleId} and ${isOwn(places).replaceAll('t.', 'own.')})`
+
+/**
+ * SQL conditions on the rows `t` of each table that shows sales or takings. Orders are handed over by all users, so
+ * those that wait are shown too; accounts are received by all users, so the pending ones are.
+ */
+export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
+  sales: isOwn,
+  sale_returns: isOfOwn('t.sale_id'),
+  offline_sales: isOfOwn('t.sale_id'),
+  fiscal_documents: isOfOwn('t.sale_id'),
+  refused_sales: ({ user, from }) => `t.user_id = ${user} and (t.settled_at is null or t.settled_at >= ${from})`,
+  stock_movements: (places) =>
+    `(t.document is null or t.document !~ '^sale/' or ${isOfOwn(`split_part(t.document, '/', 2)::bigint`)(places)})`,
+  orders: ({ from }) =>
+    `(t.changed_at >= ${from} or t.has_open_alarm or (t.status in ('pending', 'paid') and t.doc ->> 'delivered_at' is null))`,
+  receivables: ({ from, to }) => `(t.status = 'pending' or (t.changed_at >= ${from} and t.changed_at < ${to}))`,
+}
+
+/** The narrowest span of a rollup, which fits the days of all time zones. */
+const SPAN_MINUTES = '15'
+
+/** SQL of tables that are computed from the own sales: rollups are of all sales. */
+export const OWN_ROLLUPS: Readonly<Record<string, (places: Places) => string>> = {
+  sales_sums: (places) => `
+    select ${places.company} as company_id, r.* from (${rollUp(
+      `select ${spanOf('t.sold_at', SPAN_MINUTES)} as span, ${SOLD} from sales t where ${isOwn(places)}`,
+    )}) r`,
+  summed_sales: ({ company }) => `
+    select ${company} as company_id, 'infinity'::timestamptz as changed_at, 9223372036854775807 as revision,
+      ${SPAN_MINUTES} as span_minutes, 'infinity'::timestamptz as filled_to, true as is_filled,
+      null::timestamptz as widened_to`,
+}

@@ -1,0 +1,39 @@
+import { confirmApprover } from '#access/approvals.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { type Fields, formText } from './forms/form.ts'
+import { emailInput, passwordInput } from './forms/kinds.ts'
+import type { FormSubmission } from './route.ts'
+
+const [EMAIL, SECRET] = ['approver_email', 'approver_secret']
+
+/** Part of a form whose operation another user may approve on the spot (ROLE-120). */
+export const APPROVAL_FIELDS: Fields = {
+  [EMAIL]: {
+    label: 'E-mail de quem autoriza',
+    kind: emailInput,
+    group: 'Autorização',
+    hint: 'O seu perfil de acesso precisa da autorização de quem pode fazer isto.',
+  },
+  [SECRET]: {
+    label: 'PIN ou senha de quem autoriza',
+    kind: passwordInput('one-time-code'),
+    hint: 'O PIN é definido em Minha conta.',
+  },
+}
+
+/** The submission with its approver, if it names one; a refusal if that person is not confirmed. */
+export async function withApproval(submission: FormSubmission): Promise<FormSubmission | Refusal> {
+  const { form, context, session, address } = submission
+  const [email, secret] = [formText(form, EMAIL).trim(), formText(form, SECRET)]
+  if (email === '' && secret === '') return submission
+  const services = {
+    pool: context.poolOf(session.companyId),
+    logins: context.logins(),
+    login: context.panel.login,
+  }
+  const outcome = await confirmApprover(services, session.companyId, { email, secret }, address)
+  if (outcome.kind === 'right') return submission.approvedBy(outcome.userId)
+  return outcome.kind === 'limited'
+    ? invalid(SECRET, `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
+    : invalid(SECRET, 'e-mail, PIN ou senha incorretos')
+}

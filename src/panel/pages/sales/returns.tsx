@@ -1,0 +1,157 @@
+import { formatDateTime, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { ReturnObject } from '#projections/returns.ts'
+import { getReturn, listLatestReturns } from '#queries/sales/returns.ts'
+import { getCustomerCredit } from '#queries/sales/store-credit.ts'
+import { link } from '../../link.ts'
+import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
+import { AsOfForm, History } from '../../ui/history.tsx'
+import { type Column, ListTable, recordsOnPage } from '../../ui/list.tsx'
+import { Card, Facts, Stat, Stats } from '../../ui/parts.tsx'
+import { loadRecord } from '../../ui/record-pages.tsx'
+import { subjectName, subjectPath } from '../../words/events.ts'
+
+const ROWS = 50
+
+const columnsOf = (timezone: string): Column<ReturnObject>[] => [
+  { head: 'Devolução', cell: ({ id }: ReturnObject) => <a href={link(`/devolucoes/${id}`)}>{id}</a> },
+  { head: 'Quando', cell: ({ returned_at }: ReturnObject) => formatDateTime(returned_at, timezone) },
+  { head: 'Venda', cell: ({ sale_id }: ReturnObject) => <a href={link(`/vendas/${sale_id}`)}>{sale_id}</a> },
+  { head: 'Motivo', cell: ({ reason }: ReturnObject) => reason, isExtra: true },
+  {
+    head: 'Como',
+    cell: ({ refunds }: ReturnObject) => refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', '),
+    isExtra: true,
+  },
+  { head: 'Valor', cell: ({ total }: ReturnObject) => formatMoney(total), isNumber: true },
+]
+
+async function list({ readModel, query }: PageContext): Promise<PanelPage> {
+  const { pool, companyId, timezone } = readModel
+  const { cursor } = query
+  const asked = { limit: ROWS, timezone }
+  const found = await listLatestReturns(pool, companyId, { ...asked, ...(cursor && { cursor }) })
+  const page = isRefusal(found) ? await listLatestReturns(pool, companyId, asked) : found
+  const next = isRefusal(page) ? null : page.next
+  const body = (
+    <Card title="Devoluções">
+      <ListTable
+        isList
+        caption="Devoluções"
+        rows={recordsOnPage<ReturnObject>(page)}
+        empty="Nenhuma devolução."
+        columns={columnsOf(timezone)}
+      />
+      {next !== null && (
+        <nav class="pager" aria-label="Páginas">
+          <a href={link('/devolucoes', { cursor: next })} rel="next">
+            Devoluções anteriores »
+          </a>
+        </nav>
+      )}
+    </Card>
+  )
+  return { title: 'Devoluções', parent: { label: 'Vendas', to: '/vendas' }, body }
+}
+
+async function show(visit: PageContext): Promise<PanelPage | null> {
+  const { timezone } = visit.readModel
+  const found = await loadRecord<ReturnObject>(visit, ({ readModel }, id) =>
+    getReturn(readModel.pool, readModel.companyId, id),
+  )
+  if (!found) return null
+  const body = (
+    <>
+      <Card title="Dados">
+        <Facts
+          facts={[
+            ['Venda', <a key="sale" href={link(`/vendas/${found.sale_id}`)}>{`Venda ${found.sale_id}`}</a>],
+            ['Valor', formatMoney(found.total)],
+            ['Devolvida em', formatDateTime(found.returned_at, timezone)],
+            ['Registrada em', formatDateTime(found.created_at, timezone)],
+            ['Motivo', found.reason],
+            ['Entrega', found.delivery_fee === '0.00' ? null : formatMoney(found.delivery_fee)],
+            ['Código externo', found.external_id],
+            ['Identificação no caixa', found.offline_id],
+            ['Sessão do caixa', found.cash_session_id],
+          ]}
+        />
+      </Card>
+      <Card title="Itens">
+        <ListTable
+          caption="Itens"
+          rows={found.items}
+          empty=""
+          columns={[
+            { head: 'Item', cell: ({ description }) => description },
+            { head: 'Qtd.', cell: ({ quantity }) => formatQuantity(quantity), isNumber: true },
+            { head: 'Estoque', cell: ({ restock }) => (restock ? 'Voltou' : 'Não voltou'), isExtra: true },
+            { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+          ]}
+        />
+      </Card>
+      <Card title="Como foi devolvido">
+        <ListTable
+          caption="Formas"
+          rows={found.refunds}
+          empty="Não havia o que devolver em dinheiro."
+          columns={[
+            { head: 'Forma', cell: ({ name }) => name },
+            { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+          ]}
+        />
+      </Card>
+      {await History({ visit, subject: `return/${found.id}` })}
+      <AsOfForm visit={visit} />
+    </>
+  )
+  return { title: `Devolução ${found.id}`, parent: { label: 'Devoluções', to: '/devolucoes' }, body }
+}
+
+export const returnListPages: readonly PageRoute[] = [
+  { path: '/devolucoes', section: 'sales', access: 'see_all_sales', asOf: true, show: list },
+  { path: '/devolucoes/:id', section: 'sales', access: 'see_all_sales', asOf: true, show },
+]
+
+/** Returns of a sale; empty if it has none. */
+export async function ReturnsOfSale({ visit, saleId }: { readonly visit: PageContext; readonly saleId: number }) {
+  const { pool, companyId, timezone } = visit.readModel
+  const page = await listLatestReturns(pool, companyId, { limit: ROWS, timezone, sale_id: saleId })
+  const rows = recordsOnPage<ReturnObject>(page)
+  return rows.length === 0 ? null : (
+    <Card title="Devoluções">
+      <ListTable caption="Devoluções" rows={rows} empty="" columns={columnsOf(timezone)} />
+    </Card>
+  )
+}
+
+const MOVEMENTS = { return: 'Devolução', sale: 'Usado em venda', cancel: 'Venda cancelada' } as const
+
+/** Store credit of a customer; empty if there never was any. */
+export async function StoreCreditCard({ visit, id }: { readonly visit: PageContext; readonly id: number }) {
+  const { pool, companyId, timezone } = visit.readModel
+  const { credit } = await getCustomerCredit(pool, companyId, id)
+  return credit.movements.length === 0 ? null : (
+    <Card title="Crédito de troca">
+      <Stats>
+        <Stat label="Saldo" value={formatMoney(credit.balance)} />
+      </Stats>
+      <ListTable
+        caption="Crédito de troca"
+        rows={credit.movements.slice(0, 20)}
+        empty=""
+        columns={[
+          { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, timezone) },
+          { head: 'O quê', cell: ({ kind }) => MOVEMENTS[kind] },
+          {
+            head: 'Registro',
+            cell: ({ document }) => <a href={link(subjectPath(document))}>{subjectName(document)}</a>,
+            isExtra: true,
+          },
+          { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+          { head: 'Saldo', cell: ({ balance }) => formatMoney(balance), isNumber: true },
+        ]}
+      />
+    </Card>
+  )
+}

@@ -1,0 +1,126 @@
+import { expect } from 'chai'
+import { adjustRole } from '#commands/roles.ts'
+import { type Counter, openCounter } from '../support/offline-sales.ts'
+import { type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
+import { useCompany } from '../support/use-api.ts'
+
+const PIN = '480263'
+
+describe('panel: an approval on the spot', () => {
+  const { api, company } = useCompany()
+  let clerk: PanelUser
+  let otherClerk: PanelUser
+  let manager: PanelUser
+  let counter: Counter
+
+  before(async () => {
+    clerk = await panelUser(api, company, 'clerk')
+    otherClerk = await panelUser(api, company, 'clerk')
+    manager = await panelUser(api, company, 'manager')
+    counter = await openCounter(company)
+    const permissions = ['sell', 'edit_catalog'] as const
+    await company.run(adjustRole, {
+      role: 'clerk',
+      permissions: [...permissions],
+      return_limit: '0.00',
+      discount_limit: '0.00',
+    })
+    expect((await setPin(manager, PIN)).status).to.equal(303)
+    expect((await setPin(otherClerk, PIN)).status).to.equal(303)
+  })
+
+  const setPin = (user: PanelUser, pin: string, current_password = user.password) =>
+    user.submit('/painel/conta/pin', { current_password, pin, repeated: pin })
+  const sell = async (): Promise<number> => (await counter.sell({ seller: { user_id: clerk.id } })).id
+  const cancel = (id: number, fields: Record<string, string>) =>
+    clerk.submit(`/painel/vendas/${id}/cancelar`, { reason: 'Engano', ...fields })
+  const by = ({ email }: PanelUser, approver_secret: string) => ({ approver_email: email, approver_secret })
+  const statusOf = async (id: number) => (await company.get(`/sales/${id}`)).body.data.status
+
+  async function lastEvent() {
+    const { rows } = await api.core.pool.query(
+      'select event from ledger.events where company_id = $1 order by revision desc limit 1',
+      [company.id],
+    )
+    return JSON.parse(rows[0].event)
+  }
+
+  it('is offered to a user who may not do it, and without one nothing happens [ROLE-120]', async () => {
+    const id = await sell()
+    expect(textIn((await clerk.get(`/painel/vendas/${id}/cancelar`)).html)).to.include('Autorização')
+    expect(textIn((await manager.get(`/painel/vendas/${id}/cancelar`)).html)).not.to.include('Autorização')
+    const { status, html } = await cancel(id, {})
+    expect([status, problemsIn(html)]).to.deep.equal([
+      403,
+      ['O seu perfil de acesso não permite cancelar as próprias vendas. Peça a autorização de quem pode.'],
+    ])
+    expect(await statusOf(id)).to.equal('completed')
+  })
+
+  for (const way of ['PIN', 'password'] as const)
+    it(`is given by ${way}, and the event names the approver beside the actor [ROLE-120]`, async () => {
+      const id = await sell()
+      const { status } = await cancel(id, by(manager, way === 'PIN' ? PIN : manager.password))
+      expect([status, await statusOf(id)]).to.deep.equal([303, 'cancelled'])
+      const { actor, data } = await lastEvent()
+      expect([actor, data.approved_by]).to.deep.equal([`user/${clerk.id}`, manager.id])
+      expect(textIn((await manager.get(`/painel/vendas/${id}`)).html)).to.include(
+        `autorizada pelo usuário ${manager.id}`,
+      )
+    })
+
+  it('is refused if the approver may not do it either, or is the user [ROLE-120]', async () => {
+    const id = await sell()
+    expect((await cancel(id, by(otherClerk, PIN))).status).to.equal(403)
+    expect((await cancel(id, by(clerk, clerk.password))).status).to.equal(403)
+    expect(await statusOf(id)).to.equal('completed')
+  })
+
+  it('is refused to persons of other companies [ROLE-120]', async () => {
+    const id = await sell()
+    const stranger = await panelUser(api, await api.company())
+    const { status, html } = await cancel(id, by(stranger, stranger.password))
+    expect([status, html.includes('e-mail, PIN ou senha incorretos')]).to.deep.equal([422, true])
+    expect(await statusOf(id)).to.equal('completed')
+  })
+
+  it('leaves a sale without the approver in its event if the user may cancel it [ROLE-120]', async () => {
+    const id = await sell()
+    await manager.submit(`/painel/vendas/${id}/cancelar`, { reason: 'Engano' })
+    expect((await lastEvent()).data).not.to.have.property('approved_by')
+  })
+
+  it('allows a price that the user may not change; other fields need none [ROLE-123]', async () => {
+    const path = `/painel/catalogo/${counter.product}/editar`
+    const price = async () => (await company.get(`/catalog/items/${counter.product}`)).body.data.price
+    expect((await clerk.submit(path, { price: '9,00' })).status).to.equal(403)
+    expect(await price()).to.equal('10.00')
+    expect((await clerk.submit(path, { unit: 'CX' })).status).to.equal(303)
+    expect((await clerk.submit(path, { price: '9,00', ...by(manager, PIN) })).status).to.equal(303)
+    expect([await price(), (await lastEvent()).data.approved_by]).to.deep.equal(['9.00', manager.id])
+  })
+
+  it('is refused after five failures a minute, and secrets are not shown again [ROLE-121]', async () => {
+    const id = await sell()
+    const approver = await panelUser(api, company, 'manager')
+    await setPin(approver, PIN)
+    for (let n = 0; n < 5; n++) {
+      const { html } = await cancel(id, by(approver, '999998'))
+      expect(html).to.include('e-mail, PIN ou senha incorretos').and.not.include('999998')
+    }
+    const { html } = await cancel(id, by(approver, PIN))
+    expect(html).to.match(/muitas tentativas: aguarde \d+ segundos/)
+    expect(await statusOf(id)).to.equal('completed')
+  })
+
+  it('needs a PIN of six digits that is not guessed first, set with the password; no event has it [ROLE-122]', async () => {
+    for (const pin of ['12345', '1234567', '111111', '123456', '987654', 'abcdef'])
+      expect((await setPin(clerk, pin)).status, pin).to.equal(422)
+    expect((await setPin(clerk, PIN, 'uma senha errada')).status).to.equal(422)
+    expect((await setPin(clerk, '730518')).status).to.equal(303)
+    const event = await lastEvent()
+    expect([event.type, event.data]).to.deep.equal(['UserPinChanged', { id: clerk.id }])
+    const { rows } = await api.core.pool.query('select pin_hash from ops.user_pins where user_id = $1', [clerk.id])
+    expect(rows[0].pin_hash).to.match(/^\$argon2id\$/)
+  })
+})
