@@ -3,7 +3,7 @@ import { MASKED } from '#domain/personal-data.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import { type AnyTable, isRowHistory } from '#ledger/table.ts'
 import { groupBy } from '#lib/group-by.ts'
-import { payables, receivables } from '#projections/finance.ts'
+import { payablePayments, payables, receivables } from '#projections/finance.ts'
 import { orders } from '#projections/orders.ts'
 import { customers, suppliers } from '#projections/people.ts'
 import { PERSONAL_MEMBERS } from '#projections/personal-members.ts'
@@ -58,6 +58,7 @@ const TABLES: readonly (readonly [AnyTable, RecordKind, Readonly<Record<string, 
   [sales, 'sale', { seller_name: 'null' }],
   [receivables, 'receivable'],
   [payables, 'payable'],
+  [payablePayments, 'payable'],
   [orders, 'order'],
 ]
 
@@ -69,7 +70,7 @@ const COLUMNS = TABLES.map(([table, kind, columns]) => {
 })
 
 /** Hidden entirely from roles that do not see payables. */
-const PAYABLES = payables.name
+const PAYABLES: readonly string[] = [payables.name, payablePayments.name]
 
 const shownAs = (type: string, sql: string): string => (type === 'json' ? `${sql}::json` : `${sql}::${type}`)
 
@@ -107,7 +108,8 @@ export interface PersonMask {
 function shadowsOf(text: string, { persons, payables }: PersonMask): string[] {
   const form = NAMES_LINEAGE.test(text) ? 'withLineage' : 'text'
   return SHADOWS.filter(({ named }) => named.test(text)).flatMap((shadow) => {
-    if (payables && shadow.name === PAYABLES) return `${shadow.name} as not materialized (${shadow[form]} where false)`
+    if (payables && PAYABLES.includes(shadow.name))
+      return `${shadow.name} as not materialized (${shadow[form]} where false)`
     return persons ? `${shadow.name} as not materialized (${shadow[form]})` : []
   })
 }

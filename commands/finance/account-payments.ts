@@ -54,7 +54,7 @@ export function payAccount<P extends object, N>(side: AccountSide<P, N>): Comman
       if (lock) return lock
       const payment = checkPayment(known, input, now)
       if (isRefusal(payment)) return payment
-      return accept('updated', `${side.name}/${id}`, paymentEvents(side, known, payment, timezoneOf(rows)))
+      return accept('created', `${side.name}/${id}`, paymentEvents(side, known, payment, timezoneOf(rows)))
     },
   })
 }
@@ -91,9 +91,10 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
     needs: ({ id }) => [side.byId(id)],
     decide(rows, { id, payment_id, reason }, { origin }) {
       const known = rows.get(side.byId(id))
-      const payment = known?.doc.payments.find((each) => each.id === payment_id)
-      if (!known || known.deleted_at || !payment) return refuse('not_found')
+      if (!known || known.deleted_at) return refuse('not_found')
       if (known.origin === 'sale' && origin === 'api') return refuse('managed_by_pdv')
+      const payment = known.doc.payments.find((each) => each.id === payment_id)
+      if (!payment) return refuse('not_found')
       if (payment.reversed_at !== null) return refuse('already_reversed')
       if (payment.kind === 'return') return invalid('payment_id', 'é uma devolução de mercadoria, que não se estorna')
       return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, { payment_id, reason })])

@@ -47,6 +47,9 @@ const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancel
 const RECEIVED =
   'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
 
+const PARTLY_RECEIVED =
+  'Uma parte da conta a receber desta venda já foi recebida. Estorne o recebimento na conta, devolva o dinheiro e cancele de novo.'
+
 const managedBy = (orderId: unknown): string =>
   `Esta venda é do pedido ${orderId} da loja online: devolva o pagamento na página do pedido, e ela será cancelada.`
 
@@ -83,7 +86,9 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   meaningOf: ({ refused, details }) =>
     refused === 'managed_by_order'
       ? managedBy(details?.order_id)
-      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED }[refused as string],
+      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED, has_payments: PARTLY_RECEIVED }[
+          refused as string
+        ],
 }
 
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'
