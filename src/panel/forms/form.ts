@@ -18,8 +18,7 @@ export function formText(body: FormBody, name: string): string {
   return (typeof value === 'string' ? value : value?.[0]) ?? ''
 }
 
-/** All values of a name. */
-export function formTexts(body: FormBody, name: string): readonly string[] {
+function textsOf(body: FormBody, name: string): readonly string[] {
   const value = Object.hasOwn(body, name) ? body[name] : undefined
   return typeof value === 'string' ? [value] : (value ?? [])
 }
@@ -61,7 +60,7 @@ export function filledFrom(fields: Fields, record: object, timezone: string): Fi
 export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): FilledForm {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const isSecret = kind.control.as === 'input' && kind.control.type === 'password'
-    return [name, isSecret ? [] : formTexts(body, name)] as const
+    return [name, isSecret ? [] : textsOf(body, name)] as const
   })
   return { values: Object.fromEntries(values), ...problemsOf(fields, refusal) }
 }
@@ -95,7 +94,7 @@ export function changedFields(fields: Fields, body: FormBody): Fields {
   const filled = (values: readonly string[] = []) =>
     JSON.stringify(values.filter((value) => value !== '').map(withPlainLineEnds))
   return Object.fromEntries(
-    Object.entries(fields).filter(([name]) => filled(before[name]) !== filled(formTexts(body, name))),
+    Object.entries(fields).filter(([name]) => filled(before[name]) !== filled(textsOf(body, name))),
   )
 }
 
@@ -121,7 +120,7 @@ interface Typing {
 }
 
 function typedValue(kind: Kind, body: FormBody, name: string, { timezone, source, isRequired }: Typing): unknown {
-  if (kind.control.as === 'checkboxes') return formTexts(body, name)
+  if (kind.control.as === 'checkboxes') return textsOf(body, name)
   const typed = formText(body, name)
   if (kind.control.as === 'checkbox') return kind.read(typed, timezone)
   const text = kind.control.as === 'input' && kind.control.type === 'password' ? typed : typed.trim()

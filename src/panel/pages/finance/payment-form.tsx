@@ -6,7 +6,7 @@ import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { Id, searchKey } from '#domain/text.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
-import { type Fields, type FormBody, formTexts } from '../../forms/form.ts'
+import { type Fields, type FormBody, formText } from '../../forms/form.ts'
 import { amountInput, choiceInput, momentInput, type Option } from '../../forms/kinds.ts'
 import type { PageContext } from '../../route.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
@@ -38,24 +38,31 @@ const FOLD = 'Juros, multa e desconto'
 const extra = (label: string) => ({ label, kind: amountInput, columns: 4, fold: FOLD }) as const
 
 /** Fields of a payment of accounts. */
-export const paymentFields = async (visit: PageContext, { sum }: PaymentWords, hint: string): Promise<Fields> => ({
-  received: { label: sum, kind: amountInput, columns: 4, hint },
-  payment_method: {
-    label: 'Forma de pagamento',
-    kind: choiceInput(await methodOptions(visit), 'Escolha…'),
-    isRequired: true,
-    columns: 4,
-  },
-  paid_at: { label: 'Data e hora', kind: momentInput, columns: 4, hint: 'Se vazio, usa a hora atual.' },
-  interest: extra('Juros (R$)'),
-  fine: extra('Multa (R$)'),
-  discount: extra('Desconto (R$)'),
-})
+export async function paymentFields(visit: PageContext, { sum }: PaymentWords, hint: string): Promise<Fields> {
+  const methods = await methodOptions(visit)
+  const isOffered = (typed: string) => methods.some(({ value }) => value === typed)
+  return {
+    received: { label: sum, kind: amountInput, columns: 4, hint },
+    payment_method: {
+      label: 'Forma de pagamento',
+      kind: {
+        ...choiceInput(methods, 'Escolha…'),
+        problem: (typed) => (isOffered(typed) ? null : 'escolha uma das formas da lista'),
+      },
+      isRequired: true,
+      columns: 4,
+    },
+    paid_at: { label: 'Data e hora', kind: momentInput, columns: 4, hint: 'Se vazio, usa a hora atual.' },
+    interest: extra('Juros (R$)'),
+    fine: extra('Multa (R$)'),
+    discount: extra('Desconto (R$)'),
+  }
+}
 
 /** Input of the fields; the accounts come beside them. */
 export const PaymentForm = AccountsPayment.omit({ accounts: true })
 
-/** Hidden field with the shown accounts, the oldest due date first. */
+/** Hidden field with the shown accounts, separated by commas. */
 const SHOWN = 'shown'
 
 /** An account with the open amount that the page shows: `9:40.00`. */
@@ -75,7 +82,7 @@ const ShownAccounts = z.array(ShownAccount).min(1).max(MAX_ACCOUNTS)
 
 /** The accounts that the submitted page showed. */
 export function shownAccounts(form: FormBody): ShownAccount[] | Refusal {
-  const accounts = ShownAccounts.safeParse(formTexts(form, SHOWN))
+  const accounts = ShownAccounts.safeParse(formText(form, SHOWN).split(','))
   return accounts.success ? accounts.data : invalid('accounts', 'abra a página de novo e repita')
 }
 
@@ -89,9 +96,7 @@ interface ShownProps {
 /** Hidden fields of the shown accounts; scripts keep the sum in the button (PANEL-430). */
 export const ShownFields = ({ accounts, words, isChoice }: ShownProps) => (
   <>
-    {accounts.map((account) => (
-      <input key={account.id} type="hidden" name={SHOWN} value={shownAccount(account)} />
-    ))}
+    <input type="hidden" name={SHOWN} value={accounts.map(shownAccount).join(',')} />
     <span
       hidden
       data-payment={words.act}
