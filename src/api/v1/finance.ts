@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import {
   AccountPaymentBody,
-  type PayInput,
+  type AccountPaymentInput,
   PaymentReversal,
   type ReversalInput,
   type SettleInput,
@@ -375,7 +375,7 @@ interface PaymentsDescription {
   readonly name: string
   readonly path: string
   readonly record: z.ZodType
-  readonly pay: Command<PayInput>
+  readonly pay: Command<AccountPaymentInput>
   readonly reverse: Command<ReversalInput>
 }
 

@@ -276,6 +276,8 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     promotion: 'Promoção',
     cashback: 'Cashback',
     other: 'Outro',
+    payment: 'Pagamento',
+    return: 'Devolução de mercadoria',
     customer: 'Cliente',
     supplier: 'Fornecedor',
     user: 'Usuário',
