@@ -478,7 +478,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'SaleSums.net': 'Vendido menos cancelado menos devolvido; pode ser negativo.',
   'ReturnSum.count': 'Quantas são, menos as que voltaram à loja, como em uma contestação ganha.',
   'ReturnSum.amount': 'Quanto somam; negativo se voltou mais do que foi devolvido.',
-  balance: 'Contas a receber liquidadas menos contas a pagar liquidadas; pode ser negativo.',
+  balance: 'O que foi recebido menos o que foi pago; pode ser negativo.',
   'PaymentMethod.code': 'O código que a liquidação recebe.',
 
   // Webhooks
