@@ -349,6 +349,8 @@ export const receivablesProjection = projection('receivables', [receivables, rec
   ReceivableRevived: receivable.on.revived,
   ReceivablePaymentReceived: receivable.on.paid,
   ReceivablePaymentReversed: receivable.on.reversed,
+  // The payments before it have settled the account.
+  ReceivableSettled: {},
   PersonForgotten: erasing({ kind: 'receivable', table: 'receivables', idColumns: { customer: 'party_id' } }),
 })
 
@@ -375,6 +377,7 @@ export const payablesProjection = projection('payables', [payables, payablePayme
   PayableRevived: payable.on.revived,
   PayablePaymentMade: payable.on.paid,
   PayablePaymentReversed: payable.on.reversed,
+  PayableSettled: {},
   PersonForgotten: erasing({ kind: 'payable', table: 'payables', idColumns: { supplier: 'party_id' } }),
 })
 

@@ -3,7 +3,7 @@ import { MASKED } from '#domain/personal-data.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import { type AnyTable, isRowHistory } from '#ledger/table.ts'
 import { groupBy } from '#lib/group-by.ts'
-import { payables, receivables } from '#projections/finance.ts'
+import { payablePayments, payables, receivables } from '#projections/finance.ts'
 import { orders } from '#projections/orders.ts'
 import { customers, suppliers } from '#projections/people.ts'
 import { PERSONAL_MEMBERS } from '#projections/personal-members.ts'
@@ -59,6 +59,7 @@ const TABLES: readonly (readonly [AnyTable, RecordKind, Readonly<Record<string, 
   [sales, 'sale', { seller_name: 'null' }],
   [receivables, 'receivable'],
   [payables, 'payable'],
+  [payablePayments, 'payable'],
   [orders, 'order'],
 ]
 
@@ -70,7 +71,7 @@ const COLUMNS = TABLES.map(([table, kind, columns]) => {
 })
 
 /** Hidden entirely from roles that do not see payables. */
-const PAYABLES = payables.name
+const PAYABLES: readonly string[] = [payables.name, payablePayments.name]
 
 const shownAs = (type: string, sql: string): string => (type === 'json' ? `${sql}::json` : `${sql}::${type}`)
 
@@ -119,7 +120,7 @@ function shadowsOf(text: string, { persons, payables, sales: own }: ReadMask, co
   const places = placesAfter(count)
   const shadow = (name: string, select: string) => {
     const conditions = [
-      ...(payables && name === PAYABLES ? ['false'] : []),
+      ...(payables && PAYABLES.includes(name) ? ['false'] : []),
       ...(own && OWN_ROWS[name] ? [OWN_ROWS[name](places)] : []),
     ]
     const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''

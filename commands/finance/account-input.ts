@@ -98,8 +98,8 @@ export const AccountPaymentBody = z.strictObject({
   discount: Money.nullish(),
 })
 
-export const PayInput = z.strictObject({ id: Id, ...AccountPaymentBody.shape })
-export type PayInput = z.infer<typeof PayInput>
+export const AccountPaymentInput = z.strictObject({ id: Id, ...AccountPaymentBody.shape })
+export type AccountPaymentInput = z.infer<typeof AccountPaymentInput>
 
 /** Body of a reversal (ACCT-104). */
 export const PaymentReversal = z.strictObject({ reason: boundedText(500) })

@@ -10,10 +10,10 @@ import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountRow } from '#projections/finance.ts'
 import { type AccountSide, findAccountLock } from './account-commands.ts'
-import type { PayInput, ReversalInput } from './account-input.ts'
+import type { AccountPaymentInput, ReversalInput } from './account-input.ts'
 
 /** Recorded payment; the day follows from `paid_at`. */
-export type NewPayment = Omit<DataOf<'ReceivablePaymentReceived'>, 'id' | 'paid_on'>
+export type NewAccountPayment = Omit<DataOf<'ReceivablePaymentReceived'>, 'id' | 'paid_on'>
 
 /** A payment without interest, fine, discount or excess. */
 export const PLAIN_PAYMENT = {
@@ -31,7 +31,7 @@ const MAX_PAYMENTS = 200
 export function paymentEvents<P extends object, N>(
   side: AccountSide<P, N>,
   { id, open_cents }: Pick<AccountRow<P>, 'id' | 'open_cents'>,
-  payment: NewPayment,
+  payment: NewAccountPayment,
   timezone: string,
 ): NewEvent[] {
   const { amount, paid_at, payment_method } = payment
@@ -44,8 +44,8 @@ export function paymentEvents<P extends object, N>(
 }
 
 /** Pays a part of an account, or all that is open (ACCT-100). */
-export function payAccount<P extends object, N>(side: AccountSide<P, N>): Command<PayInput> {
-  return command<PayInput>({
+export function payAccount<P extends object, N>(side: AccountSide<P, N>): Command<AccountPaymentInput> {
+  return command<AccountPaymentInput>({
     needs: ({ id }) => [side.byId(id), ownCompany],
     decide(rows, { id, ...input }, { now, origin }) {
       const known = rows.get(side.byId(id))
@@ -54,7 +54,7 @@ export function payAccount<P extends object, N>(side: AccountSide<P, N>): Comman
       if (lock) return lock
       const payment = checkPayment(known, input, now)
       if (isRefusal(payment)) return payment
-      return accept('updated', `${side.name}/${id}`, paymentEvents(side, known, payment, timezoneOf(rows)))
+      return accept('created', `${side.name}/${id}`, paymentEvents(side, known, payment, timezoneOf(rows)))
     },
   })
 }
@@ -62,9 +62,9 @@ export function payAccount<P extends object, N>(side: AccountSide<P, N>): Comman
 /** The payment of an input, or the refusal of what the account does not allow. */
 function checkPayment(
   { open_cents, doc }: Readonly<AccountRow<unknown>>,
-  input: Omit<PayInput, 'id'>,
+  input: Omit<AccountPaymentInput, 'id'>,
   now: string,
-): NewPayment | Refusal {
+): NewAccountPayment | Refusal {
   const paid_at = input.paid_at ?? now
   const amounts: PaymentAmounts = {
     amount: input.amount,
@@ -91,9 +91,10 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
     needs: ({ id }) => [side.byId(id)],
     decide(rows, { id, payment_id, reason }, { origin }) {
       const known = rows.get(side.byId(id))
-      const payment = known?.doc.payments.find((each) => each.id === payment_id)
-      if (!known || known.deleted_at || !payment) return refuse('not_found')
+      if (!known || known.deleted_at) return refuse('not_found')
       if (known.origin === 'sale' && origin === 'api') return refuse('managed_by_pdv')
+      const payment = known.doc.payments.find((each) => each.id === payment_id)
+      if (!payment) return refuse('not_found')
       if (payment.reversed_at !== null) return refuse('already_reversed')
       if (payment.kind === 'return') return invalid('payment_id', 'é uma devolução de mercadoria, que não se estorna')
       return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, { payment_id, reason })])

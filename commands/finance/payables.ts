@@ -13,6 +13,7 @@ import {
 } from './account-commands.ts'
 import { accountChangesShape, accountShape, checkParty, newAccount } from './account-input.ts'
 import { payAccount, reverseAccountPayment } from './account-payments.ts'
+import { payAccounts } from './pay-accounts.ts'
 import { settleAccount } from './settle-account.ts'
 
 /** Optional supplier, by id or external id. */
@@ -79,3 +80,4 @@ export const deletePayable = deleteAccount(payableSide)
 export const settlePayable = settleAccount(payableSide)
 export const payPayable = payAccount(payableSide)
 export const reversePayablePayment = reverseAccountPayment(payableSide)
+export const payPayables = payAccounts(payableSide)

@@ -14,6 +14,7 @@ import {
 } from './account-commands.ts'
 import { accountChangesShape, accountShape, checkParty, newAccount } from './account-input.ts'
 import { payAccount, reverseAccountPayment } from './account-payments.ts'
+import { payAccounts } from './pay-accounts.ts'
 import { settleAccount } from './settle-account.ts'
 
 const named = ({ customer_id, customer_external_id }: CustomerName) => ({
@@ -75,3 +76,4 @@ export const deleteReceivable = deleteAccount(receivableSide)
 export const settleReceivable = settleAccount(receivableSide)
 export const payReceivable = payAccount(receivableSide)
 export const reverseReceivablePayment = reverseAccountPayment(receivableSide)
+export const payReceivables = payAccounts(receivableSide)

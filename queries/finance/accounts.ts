@@ -30,6 +30,8 @@ interface Filters {
   readonly paid_to?: string
   readonly origin?: 'api' | 'pdv' | 'sale'
   readonly external_id?: string
+  /** Accounts that were created together: the id of the first. */
+  readonly installment_group?: number
 }
 
 interface AccountFilters extends Filters {
@@ -73,6 +75,7 @@ function accountListing(
       paid_to: (value) => `t.settled_on <= ${value}::date`,
       origin: (value) => `t.origin = ${value}::text`,
       external_id: (value) => `t.external_id = ${value}::text`,
+      installment_group: (value) => `t.installment_group = ${value}::bigint`,
     },
   }
 }
@@ -152,14 +155,16 @@ const LAST_SETTLED_FIRST: ListOrder = {
 
 interface View {
   readonly conditions: AccountConditions
+  /** Column that its sums add up: what is open, or the value of accounts that may be settled. */
+  readonly summed: 'open_cents' | 'amount_cents'
   readonly order: ListOrder
 }
 
 const VIEWS: Readonly<Record<NonNullable<AccountSearch['view']>, View>> = {
-  pending: { conditions: { status: 'pending' }, order: BY_DUE_DATE },
-  overdue: { conditions: { overdue: true }, order: BY_DUE_DATE },
-  settled: { conditions: { settled: true }, order: LAST_SETTLED_FIRST },
-  all: { conditions: {}, order: NEWEST_FIRST },
+  pending: { conditions: { status: 'pending' }, summed: 'open_cents', order: BY_DUE_DATE },
+  overdue: { conditions: { overdue: true }, summed: 'open_cents', order: BY_DUE_DATE },
+  settled: { conditions: { settled: true }, summed: 'amount_cents', order: LAST_SETTLED_FIRST },
+  all: { conditions: {}, summed: 'amount_cents', order: NEWEST_FIRST },
 }
 
 function conditionsOf({ view = 'pending', party_name, due_from, due_to }: AccountSearch): AccountConditions {
@@ -180,7 +185,9 @@ export function searchAccounts(
 }
 
 export interface AccountTotals {
+  /** Open amounts in views of pending accounts, else values. */
   readonly found: Sum
+  /** Open amounts. */
   readonly overdue: Sum
 }
 
@@ -197,9 +204,10 @@ export async function sumAccounts(
 ): Promise<AccountTotals> {
   const conditions = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
   const wanted = conditions.map(([name], position) => filters[name as keyof typeof filters](`$${4 + position}`, TODAY))
-  const text = `select ${sumColumn('amount_cents', 'true')} as found, ${sumColumn('amount_cents', 'is_overdue')} as overdue
+  const { summed } = VIEWS[search.view ?? 'pending']
+  const text = `select ${sumColumn(summed, 'true')} as found, ${sumColumn('open_cents', 'is_overdue')} as overdue
      from (
-       select t.amount_cents, t.status = 'pending' and t.due_date < ${TODAY} as is_overdue
+       select t.amount_cents, t.open_cents, t.status = 'pending' and t.due_date < ${TODAY} as is_overdue
        from ${resource} t
        where ${['t.company_id = $1', where, ...wanted].join(' and ')}
        limit $2::bigint + 1

@@ -33,10 +33,10 @@ const IN_AGE: Readonly<Record<BalanceAge, (days: string) => string>> = {
   older: (days) => `${days} > 90`,
 }
 
-/** SQL of sums in cents, over rows with `amount_cents` and `due_date`; $2 is the company's day. */
+/** SQL of sums in cents, over rows with `open_cents` and `due_date`; $2 is the company's day. */
 const DAYS = '($2::date - due_date)'
-const SUMS = `count(*) as count, sum(amount_cents) as cents, sum(amount_cents) filter (where ${DAYS} > 0) as overdue_cents,
-  min(due_date) as oldest, ${BALANCE_AGES.map((age) => `sum(amount_cents) filter (where ${IN_AGE[age](DAYS)}) as ${age}`).join(', ')}`
+const SUMS = `count(*) as count, sum(open_cents) as cents, sum(open_cents) filter (where ${DAYS} > 0) as overdue_cents,
+  min(due_date) as oldest, ${BALANCE_AGES.map((age) => `sum(open_cents) filter (where ${IN_AGE[age](DAYS)}) as ${age}`).join(', ')}`
 
 /** SQL that adds up partial sums. */
 const SUMS_OF_SUMS = `sum(count)::bigint as count, sum(cents) as cents, sum(overdue_cents) as overdue_cents, min(oldest) as oldest,
@@ -67,7 +67,7 @@ export interface Debtors {
 /** $1 company, $2 its day, $3 the bound, $4 and $5 the page. There is an index by due date. */
 const debtorsText = (side: BalanceSide): string => `
   with open as materialized (
-    select t.party_id, t.amount_cents, t.due_date from ${side} t
+    select t.party_id, t.open_cents, t.due_date from ${side} t
     where t.company_id = $1 and t.status = 'pending' and t.deleted_at is null
     order by t.due_date limit $3::bigint),
   parties as materialized (select party_id as id, ${SUMS} from open group by party_id)
@@ -128,6 +128,7 @@ export interface OpenAccount {
   readonly id: number
   readonly description: string
   readonly amount: string
+  readonly open_amount: string
   readonly due_date: string
   /** The credit sale that created it. */
   readonly sale_id: number | null
@@ -152,13 +153,14 @@ export async function openBalanceOfParty(
   const sums = withReadSet({
     name: `owed_by_party_${side}`,
     text: `select ${OWED} from (select ${SUMS} from (
-      select t.amount_cents, t.due_date from ${side} t where ${IS_OPEN_OF} limit $4::bigint) open) s`,
+      select t.open_cents, t.due_date from ${side} t where ${IS_OPEN_OF} limit $4::bigint) open) s`,
     values: [companyId, today, partyId, MAX_OPEN_BALANCES],
     readSet: { [side]: 'columns' },
   })
   const list = withReadSet({
     name: `open_accounts_of_${side}`,
     text: `select t.id as key_id, t.id, t.doc->>'description' as description, t.doc->>'amount' as amount,
+        t.doc->>'open_amount' as open_amount,
         t.due_date::text as due_date, (t.doc->>'sale_id')::bigint as sale_id
       from ${side} t where ${IS_OPEN_OF} order by t.due_date, t.id limit $2::bigint`,
     values: [companyId, limit, partyId],

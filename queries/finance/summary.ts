@@ -6,10 +6,11 @@ import { type Reconciliation, reconcile, returnsIn, type SumsOfKind, sumReturns 
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
 import { type SellerSales, salesBySeller } from './sales-by-seller.ts'
 
-/** Pending accounts by due date, settled ones by accounting date; overdue ones are part of the pending ones. */
+/** What is open by due date, overdue accounts among it, and payments by their day. */
 export interface AccountSums {
   readonly pending: Sum
   readonly overdue: Sum
+  /** What was received or paid, interest and fines included and without discounts; reversed payments do not count. */
   readonly settled: Sum
 }
 
@@ -25,7 +26,7 @@ export interface Summary {
     readonly gross: string
     readonly by_seller: readonly SellerSales[]
   } & Reconciliation
-  /** Settled receivables minus settled payables; may be negative. */
+  /** Received minus paid; may be negative. */
   readonly balance: string
 }
 
@@ -36,16 +37,19 @@ export interface SummaryPeriod {
 }
 
 /** $1 company, $2 and $3 first and last day, $4 today. */
-const accounts = (table: 'receivables' | 'payables'): string => `
-  select json_build_object(
-           'pending', ${sumColumn('amount_cents', `status = 'pending'`)},
-           'overdue', ${sumColumn('amount_cents', `status = 'pending' and due_date < $4::date`)},
-           'settled', ${sumColumn('amount_cents', `status = 'settled'`)}
-         ) as sums,
-         coalesce(sum(amount_cents) filter (where status = 'settled'), 0) as settled
-  from ${table}
-  where company_id = $1 and deleted_at is null
-    and (status = 'pending' and due_date between $2::date and $3::date or settled_on between $2::date and $3::date)`
+const accounts = (table: 'receivables' | 'payables', payments: 'receivable_payments' | 'payable_payments'): string => `
+  select json_build_object('pending', o.pending, 'overdue', o.overdue,
+           'settled', json_build_object('count', p.count, 'amount', ${moneySum('p.cents')})) as sums,
+         p.cents as settled
+  from (
+    select ${sumColumn('open_cents', 'true')} as pending, ${sumColumn('open_cents', 'due_date < $4::date')} as overdue
+    from ${table}
+    where company_id = $1 and status = 'pending' and due_date between $2::date and $3::date and deleted_at is null) o
+  cross join (
+    select coalesce(sum(case when reverses is null then 1 else -1 end), 0)::integer as count,
+      coalesce(sum(received_cents), 0) as cents
+    from ${payments}
+    where company_id = $1 and paid_on between $2::date and $3::date and kind = 'payment') p`
 
 /** $5 and $6 start and end of the period. */
 const SALES = `
@@ -56,7 +60,7 @@ const SALES = `
 
 const SUMMARY = {
   name: 'summarize',
-  text: `with r as (${accounts('receivables')}), p as (${accounts('payables')}), s as (${SALES})
+  text: `with r as (${accounts('receivables', 'receivable_payments')}), p as (${accounts('payables', 'payable_payments')}), s as (${SALES})
     select l.revision, r.sums as receivables, p.sums as payables, (select coalesce(json_agg(s), '[]') from s) as sales,
       ${moneySum('r.settled - p.settled')} as balance,
       ${salesBySeller('$5', '$6')} as by_seller
@@ -107,8 +111,8 @@ interface OpenAccounts {
 /** $1 company, $2 its day. */
 const side = (table: keyof OpenAccounts): string => `(
   select json_build_object(
-           'pending', ${sumColumn('amount_cents', 'true')},
-           'overdue', ${sumColumn('amount_cents', 'due_date < $2::date')})
+           'pending', ${sumColumn('open_cents', 'true')},
+           'overdue', ${sumColumn('open_cents', 'due_date < $2::date')})
   from ${table} where company_id = $1 and status = 'pending' and deleted_at is null) as ${table}`
 
 const OPEN_ACCOUNTS = { name: 'panel_open_accounts', text: `select ${side('receivables')}, ${side('payables')}` }

@@ -330,6 +330,7 @@ export interface SaleTraces {
 export interface SaleBalance {
   readonly id: number
   readonly amount: string
+  readonly open_amount: string
   readonly due_date: string
   readonly status: 'pending' | 'settled'
   readonly is_deleted: boolean
@@ -349,7 +350,8 @@ const TRACES = `
     exists (select from customers c where c.company_id = s.company_id and c.id = s.customer_id and c.deleted_at is null) as has_customer
   from sales s
   left join lateral (
-    select json_agg(json_build_object('id', r.id, 'amount', r.doc->>'amount', 'due_date', r.due_date, 'status', r.status,
+    select json_agg(json_build_object('id', r.id, 'amount', r.doc->>'amount', 'open_amount', r.doc->>'open_amount',
+      'due_date', r.due_date, 'status', r.status,
       'is_deleted', r.deleted_at is not null) order by r.id) as list
     from json_array_elements_text(s.receivable_ids) made
     join receivables r on r.company_id = s.company_id and r.id = made.value::bigint) owed on true

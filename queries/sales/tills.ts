@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import { waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
-import { moneySum, type Sum, sumColumn } from '../sums.ts'
+import { moneySum, type Sum } from '../sums.ts'
 import {
   reconcileSales,
   returnsIn,
@@ -35,7 +35,7 @@ export interface TillsDay {
   /** Without tills: API and online stores. */
   readonly others: SalesReconciliation
   readonly all: SalesReconciliation
-  /** Accounts settled in cash on the day, at any till. */
+  /** Payments of accounts in cash on the day, at any till; reversed ones do not count. */
   readonly settled_in_cash: Sum
   /** True if there were more sales than the bound; then there are no figures. */
   readonly isPartial: boolean
@@ -98,8 +98,9 @@ const DAY = `
     (select coalesce(json_agg(f), '[]') from figures f) as figures,
     (select coalesce(json_agg(c), '[]') from cash c) as cash,
     ${WAY_NAMES} as types,
-    (select ${sumColumn('r.amount_cents', `r.doc->>'payment_method' = 'cash'`)} from receivables r
-     where r.company_id = $1 and r.settled_on = $5::date and r.settled_on is not null and r.deleted_at is null) as settled_in_cash`
+    (select json_build_object('count', coalesce(sum(case when p.reverses is null then 1 else -1 end), 0)::integer,
+       'amount', ${moneySum('sum(p.received_cents)')}) from receivable_payments p
+     where p.company_id = $1 and p.paid_on = $5::date and p.payment_method = 'cash' and p.kind = 'payment') as settled_in_cash`
 
 type Cash = Pick<TillDay, 'actor' | 'cash_in' | 'cash_back' | 'cash'>
 

@@ -196,6 +196,10 @@ function refusalText({ refused, details }: Refusal): { message: string; errors: 
     const errors = { status: ['uma conta a receber desta venda já foi liquidada'] }
     return { message: 'A venda já foi recebida e não pode mais ser cancelada.', errors }
   }
+  if (refused === 'has_payments') {
+    const errors = { status: ['uma parte da conta a receber desta venda já foi paga: estorne o pagamento antes'] }
+    return { message: 'A venda já foi recebida em parte e não pode ser cancelada.', errors }
+  }
   if (refused === 'fiscal_document_issued') {
     const errors = { status: ['a venda tem documento fiscal autorizado'] }
     return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }

@@ -31,15 +31,16 @@ const addUp = (amounts: readonly string[]) => ({
 /** Expected summary, computed from the lists: days are the first ten characters of the shown times. */
 async function expectedSummary(company: TestCompany, from: string, to: string): Promise<Json> {
   const within = (day: string) => from <= day && day <= to
-  const amountsOf = (records: readonly Json[]) => records.map(({ amount }) => amount)
+  const openOf = (records: readonly Json[]) => records.map(({ open_amount }) => open_amount)
   const side = async ({ path }: Side) => {
     const accounts = await all(company, path)
     const pending = accounts.filter(({ status, due_date }) => status === 'pending' && within(due_date))
-    const settled = accounts.filter(({ status, paid_at }) => status === 'settled' && within(paid_at.slice(0, 10)))
+    const payments = accounts.flatMap(({ payments }) => payments as Json[])
+    const standing = payments.filter(({ reversed_at, paid_on }) => reversed_at === null && within(paid_on))
     return {
-      pending: addUp(amountsOf(pending)),
-      overdue: addUp(amountsOf(pending.filter(({ is_overdue }) => is_overdue))),
-      settled: addUp(amountsOf(settled)),
+      pending: addUp(openOf(pending)),
+      overdue: addUp(openOf(pending.filter(({ is_overdue }) => is_overdue))),
+      settled: addUp(standing.map(({ received }) => received)),
     }
   }
   const sold = (await all(company, '/sales')).filter(({ sold_at }) => within(sold_at.slice(0, 10)))
@@ -85,6 +86,14 @@ describe('finance: summary', () => {
   }
   const settleAt = (company: TestCompany, side: Side, id: number, paid_at: string) =>
     settle(company, side, id, { payment_method: 'pix', paid_at })
+
+  /** Pays a cent with interest and a discount, at a time. */
+  const payPart = async (company: TestCompany, { path }: Side, id: number, paid_at: string, isReversed: boolean) => {
+    const body = { amount: '0.01', interest: '1.10', discount: '0.02', paid_at }
+    const headers = { 'idempotency-key': `parte-${path}-${id}` }
+    const { payments } = (await company.post(`${path}/${id}/payments`, body, headers)).body.data
+    if (isReversed) await company.post(`${path}/${id}/payments/${payments[0].id}/reverse`, { reason: 'engano' })
+  }
 
   it('is all zeros for a new company', async () => {
     const company = await api.company()
@@ -204,7 +213,10 @@ describe('finance: summary', () => {
       side: fc.constantFrom(...SIDES),
       amount,
       due_date: day,
-      fate: fc.oneof({ weight: 5, arbitrary: around }, fc.constantFrom('pending', 'pending', 'deleted', 'sale')),
+      fate: fc.oneof(
+        { weight: 5, arbitrary: around },
+        fc.constantFrom('pending', 'part', 'reversed', 'deleted', 'sale'),
+      ),
     })
     const sale = fc.record({ total: amount, sold_at: around, isCancelled: fc.boolean() })
     const world = fc.record({
@@ -221,7 +233,8 @@ describe('finance: summary', () => {
         if (fate === 'sale') await accountOfSale(company, side, fields)
         else {
           const id = await create(company, side, fields)
-          if (fate === 'deleted') await company.call('DELETE', `${side.path}/${id}`)
+          if (fate === 'part' || fate === 'reversed') await payPart(company, side, id, clock, fate === 'reversed')
+          else if (fate === 'deleted') await company.call('DELETE', `${side.path}/${id}`)
           else if (fate !== 'pending') await settleAt(company, side, id, fate)
         }
       }

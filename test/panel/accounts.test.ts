@@ -7,11 +7,25 @@ import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../supp
 import { openTill } from '../support/till.ts'
 
 const SIDES = [
-  { path: '/painel/contas-a-receber', party: 'customer', label: 'Cliente', name: 'receivable', parties: 'clientes' },
-  { path: '/painel/contas-a-pagar', party: 'supplier', label: 'Fornecedor', name: 'payable', parties: 'fornecedores' },
+  {
+    path: '/painel/contas-a-receber',
+    party: 'customer',
+    label: 'Cliente',
+    name: 'receivable',
+    parties: 'clientes',
+    act: 'Receber',
+  },
+  {
+    path: '/painel/contas-a-pagar',
+    party: 'supplier',
+    label: 'Fornecedor',
+    name: 'payable',
+    parties: 'fornecedores',
+    act: 'Pagar',
+  },
 ] as const
 
-for (const { path: PATH, party, label, name, parties } of SIDES) {
+for (const { path: PATH, party, label, name, parties, act } of SIDES) {
   describe(`panel: ${name}s`, () => {
     const { api, company, user } = usePanelUser(name === 'payable' ? 'owner' : 'clerk', {
       timezone: 'America/Sao_Paulo',
@@ -68,29 +82,59 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
         expect(textIn((await user.get(`${PATH}/em-aberto?em=1`)).html)).to.include('Nenhuma conta em aberto')
       })
 
-      it('are settled together by one form, each in full and once, with a reason for each refused one [PANEL-163]', async () => {
+      const receive = async (id: number, fields: object) =>
+        user.post(`${people}/${id}/liquidar`, {
+          ...(await form(id)),
+          payment_method: 'cash',
+          paid_at: '',
+          ...fields,
+        })
+      const openOf = async (...accounts: Json[]) =>
+        Promise.all(accounts.map(async ({ id }) => (await inApi(id)).open_amount))
+
+      it('take a received sum, the oldest due date first, with a receipt [PANEL-430] [PANEL-432]', async () => {
+        const id = await partyId('Maria')
+        const of = (days: number) => account({ [`${party}_id`]: id, due_date: addDays(today, days) })
+        const [late, soon, later] = [await of(-5), await of(3), await of(9)]
+        const page = (await user.get(`${people}/${id}/liquidar`)).html
+        expect(page).not.to.include(' checked')
+        expect(problemsIn((await receive(id, {})).html)[1]).to.include('informe o valor, ou marque as contas')
+        expect(problemsIn((await receive(id, { received: '30,01' })).html)[1]).to.include(
+          'é mais que o valor em aberto',
+        )
+        const done = await receive(id, { received: '12,50', fine: '0,50' })
+        expect(done.to).to.match(new RegExp(`^${PATH}/recibos/\\d+\\?feito=pagamento$`))
+        expect(await openOf(late, soon, later)).to.deep.equal(['0.00', '8.00', '10.00'])
+        const receipt = textIn((await user.get(done.to ?? '')).html)
+        for (const text of [
+          'Maria',
+          'Dinheiro',
+          'R$ 10,00',
+          'R$ 2,00',
+          'R$ 8,00 em aberto',
+          'Multa R$ 0,50',
+          'R$ 12,50',
+        ])
+          expect(receipt).to.include(text)
+        const ticked = await receive(id, { accounts: [`${later.id}:10.00`], received: '4' })
+        expect(ticked.status).to.equal(303)
+        expect(await openOf(late, soon, later)).to.deep.equal(['0.00', '8.00', '6.00'])
+      })
+
+      it('are paid together or not at all: one that has changed refuses the form [PANEL-163]', async () => {
         const id = await partyId('Maria')
         const open = { [`${party}_id`]: id }
-        const [a, b, c] = [await account(open), await account({ ...open, amount: '20.00' }), await account(open)]
+        const [a, b] = [await account(open), await account({ ...open, amount: '20.00' })]
         const seen = await form(id)
         await company.call('PATCH', `${api1}/${b.id}`, { amount: '25.00' })
-        const send = (accounts: string[], fields: object = {}) =>
-          user.post(`${people}/${id}/liquidar`, { ...seen, accounts, payment_method: 'cash', paid_at: '', ...fields })
-        expect((await send([])).status).to.equal(422)
-        expect((await send([`${a.id}:10.00`], { paid_at: '2099-01-01T10:00' })).status).to.equal(422)
-        expect((await inApi(a.id)).status).to.equal('pending')
-        const partly = await send([`${a.id}:10.00`, `${b.id}:20.00`])
-        expect(partly.status).to.equal(409)
-        const told = textIn(partly.html)
-        expect(told).to.include(`${a.id} R$ 10,00 Liquidada`)
-        expect(told).to.include(`${b.id} R$ 20,00 O valor da conta mudou desde que a página foi aberta.`)
-        expect((await inApi(a.id)).status).to.equal('settled')
-        expect((await inApi(b.id)).status).to.equal('pending')
-        const again = await user.submit(`${people}/${id}/liquidar`, {
-          accounts: [`${b.id}:25.00`, `${c.id}:10.00`],
-          payment_method: 'pix',
-        })
-        expect(again.to).to.include(`${people}/${id}?feito=liquidadas`)
+        const both = { accounts: [`${a.id}:10.00`, `${b.id}:20.00`] }
+        const late = await receive(id, { ...seen, ...both })
+        expect(late.status).to.equal(422)
+        expect(problemsIn(late.html)[1]).to.include('o valor em aberto mudou desde que a página foi aberta')
+        expect(await openOf(a, b)).to.deep.equal(['10.00', '25.00'])
+        expect((await receive(id, { ...both, paid_at: '2099-01-01T10:00' })).status).to.equal(422)
+        expect((await receive(id, { accounts: [`${a.id}:10.00`, `${b.id}:25.00`] })).status).to.equal(303)
+        expect(await openOf(a, b)).to.deep.equal(['0.00', '0.00'])
         expect(textIn((await user.get(`${people}/${id}`)).html)).to.include('R$ 0,00 0 contas')
       })
 
@@ -104,7 +148,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
         ]
         expect(replies.map(({ status }) => status)).to.deep.equal([303, 303])
         const { data } = (await company.get(`${api1}/${one}/history`)).body
-        expect(data).to.have.length(2)
+        expect(data).to.have.length(3)
       })
     })
 
@@ -192,19 +236,84 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       const { id } = await account({ amount: '1500.00' })
       const at = `${PATH}/${id}/liquidar`
       const { html } = await user.get(at)
-      expect(textIn(html)).to.include('Liquidar R$ 1.500,00')
+      expect(textIn(html)).to.include(`${act} R$ 1.500,00`)
       const form = { ...hiddenFields(html, at), payment_method: 'pix', paid_at: '2026-03-10T23:30' }
       for (let n = 0; n < 2; n++) expect((await user.post(at, form)).to).to.equal(`${PATH}/${id}?feito=liquidada`)
       const settled = await inApi(id)
       expect(settled).to.include({ status: 'settled', payment_method: 'pix', settled_on: '2026-03-10' })
       expect(settled.paid_at).to.equal('2026-03-10T23:30:00.000-03:00')
       const events = (await company.get(`${api1}/${id}/history`)).body.data
-      expect(events).to.have.length(2)
+      expect(events).to.have.length(3)
       expect(events[1]).to.include({ origin: 'panel', actor: `user/${user.id}` })
       const shown = (await user.get(`${PATH}/${id}?feito=liquidada`)).html
       for (const text of ['Conta liquidada.', 'Liquidada', '10/03/2026 23:30', 'Pix'])
         expect(textIn(shown)).to.include(text)
       expect(shown).not.to.include('/editar').and.not.to.include('/excluir').and.not.to.include('/liquidar')
+    })
+
+    it('takes a part, with interest and a discount, and reverses it with a reason [PANEL-430] [PANEL-433]', async () => {
+      const { id } = await account({ amount: '100.00' })
+      expect(
+        (await settle(id, { payment_method: 'pix', received: '39,00', interest: '1', discount: '2' })).to,
+      ).to.equal(`${PATH}/${id}?feito=paga-em-parte`)
+      const part = await inApi(id)
+      expect(part).to.include({ status: 'pending', paid_amount: '40.00', open_amount: '60.00' })
+      const [payment] = part.payments
+      expect(payment).to.include({ amount: '40.00', interest: '1.00', discount: '2.00', received: '39.00' })
+      const page = textIn((await user.get(`${PATH}/${id}`)).html)
+      for (const text of ['Pago R$ 40,00', 'Em aberto R$ 60,00', 'juros R$ 1,00, desconto R$ 2,00', 'R$ 39,00'])
+        expect(page).to.include(text)
+      expect(await list())
+        .to.include('1 conta, R$ 60,00')
+        .and.include('Paga em parte')
+      const receipt = textIn((await user.get(`${PATH}/recibos/${payment.receipt}`)).html)
+      expect(receipt).to.include('Juros R$ 1,00').and.include('R$ 60,00 em aberto').and.not.to.include('Estornado')
+      const reversal = `${PATH}/${id}/pagamentos/${payment.id}/estornar`
+      expect(problemsIn((await user.submit(reversal, { reason: ' ' })).html)[1]).to.match(/^Motivo: /)
+      expect((await user.submit(reversal, { reason: 'Cheque sem fundo' })).to).to.equal(`${PATH}/${id}?feito=estornado`)
+      expect(await inApi(id)).to.include({ open_amount: '100.00', paid_amount: '0.00' })
+      expect(textIn((await user.get(`${PATH}/${id}`)).html)).to.include('Cheque sem fundo')
+      expect(textIn((await user.get(reversal)).html)).to.include('já foi estornado')
+      expect(textIn((await user.get(`${PATH}/recibos/${payment.receipt}`)).html)).to.include('não vale mais')
+      expect((await user.get(`${PATH}/recibos/999999`)).status).to.equal(404)
+      expect((await user.get(`${PATH}/${id}/pagamentos/999999/estornar`)).status).to.equal(404)
+    })
+
+    it('is received by the company’s own ways of paying [PANEL-431]', async () => {
+      await company.post('/sales/payment-types', { name: 'Maquininha azul', kind: 'card' })
+      await company.post('/sales/payment-types', { name: 'Espécie', kind: 'cash' })
+      const { id } = await account()
+      const { html } = await user.get(`${PATH}/${id}/liquidar`)
+      const options = [...html.matchAll(/<option value="([^"]+)"[^>]*>([^<]+)</g)].map(
+        ([, value, name]) => `${value}=${name}`,
+      )
+      expect(options).to.include.members([
+        'Maquininha azul=Maquininha azul',
+        'cash=Espécie',
+        'bank_slip=Boleto bancário',
+      ])
+      expect(options).not.to.include('cash=Dinheiro')
+      await settle(id, { payment_method: 'Maquininha azul' })
+      expect(await inApi(id)).to.include({ status: 'settled', payment_method: 'Maquininha azul' })
+    })
+
+    it('is split into instalments by the form [PANEL-434]', async () => {
+      const wrong = await create({ amount: '0,02', 'installments.count': '3' })
+      expect(problemsIn(wrong.html)[1]).to.match(/^Parcelas: /)
+      const { to } = await create({ amount: '100', due_date: '2026-01-31', 'installments.count': '3' })
+      const { data } = (await company.get(api1)).body
+      const due = data.map((each: Json) => [each.due_date, each.amount])
+      expect(due).to.deep.equal([
+        ['2026-01-31', '33.34'],
+        ['2026-02-28', '33.33'],
+        ['2026-03-31', '33.33'],
+      ])
+      expect(textIn((await user.get(to ?? '')).html))
+        .to.include('Parcela 1/3')
+        .and.include('2/3 28/02/2026 R$ 33,33')
+      await create({ 'installments.count': '2', 'installments.interval': '10' })
+      const days = (await company.get(`${api1}?due_from=${today}`)).body.data.map((each: Json) => each.due_date)
+      expect(days).to.deep.equal([today, addDays(today, 10)])
     })
 
     it('settles at the current time if none is given', async () => {
@@ -234,7 +343,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       const late = await user.post(at, { ...hiddenFields(html, at), payment_method: 'pix' })
       expect(late.status).to.equal(422)
       expect(problemsIn(late.html)[0]).to.include('O valor da conta mudou')
-      expect(textIn(late.html)).to.include('Liquidar R$ 11,00')
+      expect(textIn(late.html)).to.include(`${act} R$ 11,00`)
       expect((await inApi(id)).status).to.equal('pending')
       await settle(id, { payment_method: 'pix' })
       const again = await settle(id, { payment_method: 'cash' })

@@ -124,6 +124,7 @@ const scopeText = ({ scope }: Route): string =>
 /** Schemas of path parameters. */
 const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {
   id: Id,
+  payment_id: Id,
   external_id: ExternalId,
   delivery_id: z.uuid(),
   request_id: z.uuid(),

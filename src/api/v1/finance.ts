@@ -1,12 +1,22 @@
 import { z } from 'zod'
-import { type SettleInput, Settlement } from '#commands/finance/account-input.ts'
+import {
+  AccountPaymentBody,
+  type AccountPaymentInput,
+  PaymentReversal,
+  type ReversalInput,
+  type SettleInput,
+  Settlement,
+} from '#commands/finance/account-input.ts'
 import {
   CreatePayableInput,
   createPayable,
   deletePayable,
   PayableChanges,
+  PayableReplacement,
+  payPayable,
   ReplacePayableInput,
   replacePayable,
+  reversePayablePayment,
   settlePayable,
   updatePayable,
 } from '#commands/finance/payables.ts'
@@ -14,9 +24,12 @@ import {
   CreateReceivableInput,
   createReceivable,
   deleteReceivable,
+  payReceivable,
   ReceivableChanges,
+  ReceivableReplacement,
   ReplaceReceivableInput,
   replaceReceivable,
+  reverseReceivablePayment,
   settleReceivable,
   updateReceivable,
 } from '#commands/finance/receivables.ts'
@@ -25,7 +38,7 @@ import { CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { ExternalId } from '#domain/text.ts'
 import { ACCOUNT_ORIGINS } from '#events/accounts.ts'
-import { withId } from '#http/paths.ts'
+import { pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { QueryId } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
@@ -251,6 +264,7 @@ const accountFilters = {
   status: z.enum(['pending', 'settled', 'overdue']).optional(),
   origin: z.enum(ACCOUNT_ORIGINS).optional(),
   external_id: ExternalId.optional(),
+  installment_group: QueryId.optional(),
   due_from: CalendarDate.optional(),
   due_to: CalendarDate.optional(),
   paid_from: CalendarDate.optional(),
@@ -263,7 +277,7 @@ const refusals = {
   create: ['duplicate_resource', 'person_forgotten'],
   replace: ['person_forgotten', ...LOCKED],
   update: ['duplicate_resource', 'person_forgotten', ...LOCKED],
-  remove: LOCKED,
+  remove: [...LOCKED, 'has_payments'],
 } as const
 
 const examples = <W>(whole: W) => ({ whole, changes: { due_date: '2026-12-15', description: 'Prazo combinado' } })
@@ -288,7 +302,11 @@ const receivables = recordRoutes({
   getByExternalId: (pool, companyId, externalId, { today }) =>
     getAccountByExternalId(pool, receivableListing, companyId, externalId, today),
   create: { body: CreateReceivableInput.meta({ id: 'ReceivableInput' }), command: createReceivable },
-  replace: { item: ReplaceReceivableInput.meta({ id: 'ReceivableBatchItem' }), command: replaceReceivable },
+  replace: {
+    item: ReplaceReceivableInput.meta({ id: 'ReceivableBatchItem' }),
+    body: ReceivableReplacement.meta({ id: 'ReceivableReplacement' }),
+    command: replaceReceivable,
+  },
   update: { body: ReceivableChanges.meta({ id: 'ReceivableChanges' }), command: updateReceivable },
   remove: deleteReceivable,
 })
@@ -313,7 +331,11 @@ const payables = recordRoutes({
   getByExternalId: (pool, companyId, externalId, { today }) =>
     getAccountByExternalId(pool, payableListing, companyId, externalId, today),
   create: { body: CreatePayableInput.meta({ id: 'PayableInput' }), command: createPayable },
-  replace: { item: ReplacePayableInput.meta({ id: 'PayableBatchItem' }), command: replacePayable },
+  replace: {
+    item: ReplacePayableInput.meta({ id: 'PayableBatchItem' }),
+    body: PayableReplacement.meta({ id: 'PayableReplacement' }),
+    command: replacePayable,
+  },
   update: { body: PayableChanges.meta({ id: 'PayableChanges' }), command: updatePayable },
   remove: deletePayable,
 })
@@ -339,7 +361,7 @@ const settleRoute = (
     operation: `settle${name}`,
     summary: `Liquida ${one}`,
     description:
-      'Só por inteiro: `amount`, se enviado, confere o valor da conta. `paid_at` (ou o momento da chamada) decide a data contábil.',
+      'Paga tudo o que está em aberto: `amount`, se enviado, confere esse valor, que é o da conta enquanto nada foi pago. Uma parte se paga em `/payments`. `paid_at` (ou o momento da chamada) decide a data contábil.',
     idempotency: 'required',
     body: settlement,
     example: settlementExample,
@@ -350,6 +372,57 @@ const settleRoute = (
     input: (params, body) => withId(params, body),
   })
 
+/** One contract component for both. */
+const accountPayment = AccountPaymentBody.meta({ id: 'AccountPaymentInput' })
+const paymentReversal = PaymentReversal.meta({ id: 'AccountPaymentReversal' })
+
+interface PaymentsDescription {
+  readonly one: string
+  readonly name: string
+  readonly path: string
+  readonly record: z.ZodType
+  readonly pay: Command<AccountPaymentInput>
+  readonly reverse: Command<ReversalInput>
+}
+
+/** Payments of parts of an account, and their reversal. A payment moves money: it requires an Idempotency-Key. */
+const paymentRoutes = ({ one, name, path, record, pay, reverse }: PaymentsDescription): Route[] => [
+  commandRoute({
+    method: 'post',
+    path: `${path}/:id/payments`,
+    scope: 'finance:write',
+    operation: `pay${name}`,
+    summary: `Registra um pagamento de ${one}`,
+    description:
+      '`amount` é a parte da conta que é coberta; recebido ou pago é `amount` + `interest` + `fine` − `discount`. O último centavo liquida a conta. Responde com a conta.',
+    idempotency: 'required',
+    body: accountPayment,
+    example: { amount: '50.00', paid_at: '2026-11-20T10:00:00-03:00', payment_method: 'pix' },
+    reply: singleOf(record),
+    refusals: LOCKED,
+    command: pay,
+    input: (params, body) => withId(params, body),
+  }),
+  commandRoute({
+    method: 'post',
+    path: `${path}/:id/payments/:payment_id/reverse`,
+    scope: 'finance:write',
+    operation: `reverse${name}Payment`,
+    summary: `Estorna um pagamento de ${one}`,
+    description: 'O valor volta a ficar em aberto; uma conta liquidada volta a ser pendente.',
+    status: 200,
+    body: paymentReversal,
+    example: { reason: 'Lançado na conta errada' },
+    reply: singleOf(record),
+    refusals: ['managed_by_pdv', 'already_reversed'],
+    command: reverse,
+    input: (params, body) => {
+      const payment_id = pathId(params.payment_id)
+      return payment_id === null ? null : withId(params, { ...body, payment_id })
+    },
+  }),
+]
+
 const overview: readonly Route[] = [
   readRoute({
     path: '/finance/summary',
@@ -357,7 +430,7 @@ const overview: readonly Route[] = [
     operation: 'getSummary',
     summary: 'Soma contas e vendas de um período',
     description:
-      'Dias da empresa, inclusive; sem eles, deste mês até hoje. Contas pendentes pelo vencimento, liquidadas pela data contábil, vendas pelo dia da venda.',
+      'Dias da empresa, inclusive; sem eles, deste mês até hoje. O que está em aberto pelo vencimento, o que foi recebido e pago pelo dia do pagamento, vendas pelo dia da venda.',
     query: z.strictObject({ from: CalendarDate.optional(), to: CalendarDate.optional() }),
     reply: singleOf(Summary),
     fromReplica: true,
@@ -384,6 +457,22 @@ export const financeRoutes: readonly Route[] = [
   ...overview,
   ...receivables,
   settleRoute('uma conta a receber', 'Receivable', '/finance/receivables', Receivable, settleReceivable),
+  ...paymentRoutes({
+    one: 'uma conta a receber',
+    name: 'Receivable',
+    path: '/finance/receivables',
+    record: Receivable,
+    pay: payReceivable,
+    reverse: reverseReceivablePayment,
+  }),
   ...payables,
   settleRoute('uma conta a pagar', 'Payable', '/finance/payables', Payable, settlePayable),
+  ...paymentRoutes({
+    one: 'uma conta a pagar',
+    name: 'Payable',
+    path: '/finance/payables',
+    record: Payable,
+    pay: payPayable,
+    reverse: reversePayablePayment,
+  }),
 ]

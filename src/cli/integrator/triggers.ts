@@ -65,6 +65,21 @@ const item = lifecycleOf('/catalog/items', ({ tag }) => ({ name: `Produto ${tag}
 const receivable = lifecycleOf('/finance/receivables', accountOf, { amount: '11.00' })
 const payable = lifecycleOf('/finance/payables', accountOf, { amount: '11.00' })
 
+/** Pays a part of an account. */
+const payPart = (account: { readonly created: Act }, path: string): Act =>
+  withFollowUp(account.created, 'POST', (id) => `${path}/${id}/payments`, { amount: '1.00', ...SETTLE })
+
+/** Reverses the payment of a part. */
+const reversePart =
+  (account: { readonly created: Act }, path: string): Act =>
+  async (surroundings) => {
+    const { service } = surroundings
+    const id = await account.created(surroundings)
+    const { data } = await service.call('POST', `${path}/${id}/payments`, { amount: '1.00', ...SETTLE })
+    await service.call('POST', `${path}/${id}/payments/${data.payments[0].id}/reverse`, { reason: 'tillbook trigger' })
+    return id
+  }
+
 const lines = ({ tag }: TriggerContext) => [{ description: `Venda ${tag}`, quantity: '1', unit_price: PRICE }]
 
 const sell: Act = async (surroundings) => {
@@ -127,10 +142,14 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'receivable.created': receivable.created,
   'receivable.updated': receivable.updated,
   'receivable.deleted': receivable.deleted,
+  'receivable.payment_received': payPart(receivable, '/finance/receivables'),
+  'receivable.payment_reversed': reversePart(receivable, '/finance/receivables'),
   'receivable.settled': receivable.after('settle', SETTLE),
   'payable.created': payable.created,
   'payable.updated': payable.updated,
   'payable.deleted': payable.deleted,
+  'payable.payment_received': payPart(payable, '/finance/payables'),
+  'payable.payment_reversed': reversePart(payable, '/finance/payables'),
   'payable.settled': payable.after('settle', SETTLE),
   'sale.completed': sell,
   'sale.cancelled': withFollowUp(sell, 'POST', (id) => `/sales/${id}/cancel`, {}),

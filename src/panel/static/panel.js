@@ -45,6 +45,40 @@ document.addEventListener('keydown', (event) => {
   next.focus()
 })
 
+/** Cents of a Brazilian amount as typed, `1.234,56` or `1234.56`; null if it is none. @param {string} typed */
+function typedCents(typed) {
+  const text = typed.replace(/^R\$/, '').replace(/\s/g, '')
+  const plain =
+    text.includes(',') || /^[1-9]\d{0,2}(\.\d{3})+$/.test(text) ? text.replaceAll('.', '').replace(',', '.') : text
+  return /^\d+(\.\d{0,2})?$/.test(plain) ? Math.round(Number(plain) * 100) : null
+}
+
+/** The button of a payment says its sum: what is typed, else what is ticked or open (PANEL-430). */
+for (const mark of document.querySelectorAll('[data-payment]')) {
+  const form = mark.closest('form')
+  const button = form?.querySelector('.actions button')
+  if (!(mark instanceof HTMLElement) || !form || !button) continue
+  /** @param {string} name */
+  const typed = (name) => {
+    const field = form.elements.namedItem(name)
+    return field instanceof HTMLInputElement ? typedCents(field.value) : null
+  }
+  const chosen = () =>
+    [...form.querySelectorAll('input[name=accounts]:checked')].reduce(
+      (sum, box) => sum + Math.round(Number(box instanceof HTMLInputElement ? box.value.split(':')[1] : 0) * 100),
+      0,
+    )
+  const tell = () => {
+    const open = mark.dataset.open === undefined ? chosen() : Number(mark.dataset.open)
+    const extras = (typed('interest') ?? 0) + (typed('fine') ?? 0) - (typed('discount') ?? 0)
+    const cents = typed('received') ?? (open === 0 ? 0 : open + extras)
+    const sum = (cents / 100).toLocaleString('pt-BR', { style: 'currency', currency: 'BRL' })
+    button.textContent = cents > 0 ? `${mark.dataset.payment} ${sum}` : (mark.dataset.payment ?? '')
+  }
+  form.addEventListener('input', tell)
+  tell()
+}
+
 /** A form that goes on by itself. */
 for (const form of document.querySelectorAll('form[data-sent]')) {
   if (form instanceof HTMLFormElement) form.requestSubmit()

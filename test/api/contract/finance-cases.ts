@@ -17,6 +17,21 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
     await world.company.post(`${path}/${account.id}/settle`, settlement, headers)
     return account
   }
+  const part = { amount: '1.00' }
+  const pay = async (world: World, { id }: { id: number }) => {
+    const headers = { 'idempotency-key': world.unique('key') }
+    return (await world.company.post(`${path}/${id}/payments`, part, headers)).body.data
+  }
+  /** A partly paid account, and its payment. */
+  const partly = async (world: World) => {
+    const { id, payments } = await pay(world, await create(world))
+    return { id, payment_id: payments[0].id as number }
+  }
+  const reversed = async (world: World) => {
+    const paid = await partly(world)
+    await world.company.post(`${path}/${paid.id}/payments/${paid.payment_id}/reverse`, { reason: 'engano' })
+    return paid
+  }
   const ofSale = (world: World) => accountOfSale(world.company, side, { external_id: world.unique('venda') })
   /** Call about a locked account, by its id. */
   const locked = (body?: object): Record<string, Case> => ({
@@ -26,6 +41,15 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
   const key = (world: World) => ({ 'idempotency-key': world.unique('key') })
   const settling = (target: (world: World) => Promise<{ id: number }>): Case => {
     return async (world) => ({ params: { id: (await target(world)).id }, body: settlement, headers: key(world) })
+  }
+  const paying = (target: (world: World) => Promise<{ id: number }>): Case => {
+    return async (world) => ({ params: { id: (await target(world)).id }, body: part, headers: key(world) })
+  }
+  const reversing = (target: (world: World) => Promise<{ id: number; payment_id?: number }>): Case => {
+    return async (world) => {
+      const { id, payment_id = 1 } = await target(world)
+      return { params: { id, payment_id }, body: { reason: 'engano' } }
+    }
   }
   const common = recordCases({
     path,
@@ -82,11 +106,21 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
         body: { [`${party}_id`]: (await world.forgotten(parties)).id },
       }),
     },
-    [`delete${one}`]: { ...common[`delete${one}`], ...locked() },
+    [`delete${one}`]: {
+      ...common[`delete${one}`],
+      ...locked(),
+      has_payments: async (world) => ({ params: { id: (await partly(world)).id } }),
+    },
     [`settle${one}`]: {
       200: settling(create),
       managed_by_pdv: settling(ofSale),
       already_settled: settling(settled),
+    },
+    [`pay${one}`]: { 201: paying(create), managed_by_pdv: paying(ofSale), already_settled: paying(settled) },
+    [`reverse${one}Payment`]: {
+      200: reversing(partly),
+      managed_by_pdv: reversing(ofSale),
+      already_reversed: reversing(reversed),
     },
   }
 }

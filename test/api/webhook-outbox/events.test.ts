@@ -106,7 +106,9 @@ describe('webhook outbox', () => {
 
   it('contains further events for endpoints that name them or want all, and never for basic [HOOK-2, HOOK-7, HOOK-30, KIT-10]', async () => {
     const isBasic = (name: string) => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
-    const names = WEBHOOK_EVENTS.filter((name) => !isBasic(name) && !/^order\.|\.forgotten$|stock_changed$/.test(name))
+    const names = WEBHOOK_EVENTS.filter(
+      (name) => !isBasic(name) && !/^order\.|\.forgotten$|stock_changed$|payment_re/.test(name),
+    )
     const [basic, further, both] = [await register(), await register(names), await register(['basic', ...names])]
     const all = await register(['*'])
     const item = (await company.post('/catalog/items', { name: 'Café', price: '10.00' })).body.data
@@ -194,6 +196,34 @@ describe('webhook outbox', () => {
     expect(await queued(sales)).to.deep.equal([])
     expect(await queued(off)).to.deep.equal([])
     expect((await queued(all)).map(({ body }) => JSON.parse(body).data.name)).to.deep.equal(['Ana'])
+  })
+
+  it('contains each payment and reversal of an account by name; the last cent also settles it [HOOK-100]', async () => {
+    const webhook = await register(['*'])
+    const basic = await register()
+    for (const side of ['receivable', 'payable']) {
+      const path = `/finance/${side}s`
+      const account = { description: 'Conta', amount: '10.00', due_date: '2020-01-31' }
+      const { id } = (await company.post(path, account)).body.data
+      const pay = (amount: string) =>
+        company.post(`${path}/${id}/payments`, { amount }, { 'idempotency-key': `${side}-${amount}` })
+      await pay('4.00')
+      const settled = (await pay('6.00')).body.data
+      await company.post(`${path}/${id}/payments/${settled.payments[0].id}/reverse`, { reason: 'engano' })
+      const told = (await queued(webhook)).filter(({ event }) => event.startsWith(`${side}.`))
+      expect(told.map(({ event }) => event)).to.deep.equal(
+        ['created', 'payment_received', 'payment_received', 'settled', 'payment_reversed'].map(
+          (name) => `${side}.${name}`,
+        ),
+      )
+      const data = told.map(({ body }) => JSON.parse(body).data)
+      expect(data.map(({ open_amount }) => open_amount)).to.deep.equal(['10.00', '6.00', '0.00', '0.00', '4.00'])
+      expect(data[2]).to.deep.equal(settled)
+      expect(data[3]).to.deep.equal(settled)
+    }
+    const names = (await queued(basic)).map(({ event }) => event)
+    expect(names).to.deep.equal(['receivable.created', 'receivable.settled', 'payable.settled'])
+    await expectToldAlike()
   })
 
   it('numbers deliveries of an endpoint without gaps, concurrent ones included [HOOK-16]', async () => {

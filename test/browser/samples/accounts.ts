@@ -49,6 +49,15 @@ async function accountsOf(panel: TestPanel, side: Side): Promise<string> {
   return side.path
 }
 
+/** Account of which a part is paid, and the payment. */
+async function paidOf(panel: TestPanel, side: Side): Promise<{ id: number; payment: number }> {
+  const id = await accountOf(panel, side, '2099-12-31')
+  const body = { amount: '100.00', interest: '1.50', discount: '0.50', payment_method: 'pix' }
+  const headers = { 'idempotency-key': `pagamento-${side.path}-${id}` }
+  const { data } = (await panel.company.post(`${side.resource}/${id}/payments`, body, headers)).body
+  return { id, payment: data.payments[0].id }
+}
+
 /** Party with an open account. */
 async function debtorOf(panel: TestPanel, { resource, parties, party }: Side): Promise<number> {
   const id = await make(panel, parties, { name: `Mercado Nossa Senhora ${++made}` })
@@ -81,6 +90,17 @@ const sideSamples: Samples = Object.fromEntries(
       async (panel: TestPanel) => `${side.people}/${await debtorOf(panel, side)}/liquidar`,
     ],
     [`${side.path}/novo`, async () => `${side.path}/novo`],
+    [
+      `${side.path}/recibos/:id`,
+      async (panel: TestPanel) => `${side.path}/recibos/${(await paidOf(panel, side)).payment}`,
+    ],
+    [
+      `${side.path}/:id/pagamentos/:payment_id/estornar`,
+      async (panel: TestPanel) => {
+        const { id, payment } = await paidOf(panel, side)
+        return `${side.path}/${id}/pagamentos/${payment}/estornar`
+      },
+    ],
     ...['', '/editar', '/excluir', '/liquidar'].map((rest) => [
       `${side.path}/:id${rest}`,
       async (panel: TestPanel) => `${side.path}/${await accountOf(panel, side, '2099-12-31')}${rest}`,

@@ -23,7 +23,7 @@ for (const side of SIDES) {
     it('pay a part; the rest stays open [ACCT-100]', async () => {
       const scenario = await given(companyRegistered(), known)
       const decided = await scenario.when(...side.pay(5, { ...pix, amount: '40.00' }))
-      decided.accepts('updated', side.paid(5, { amount: '40.00' }))
+      decided.accepts('created', side.paid(5, { amount: '40.00' }))
       expect(await scenario.show(subject)).to.include({
         status: 'pending',
         paid_amount: '40.00',
@@ -36,7 +36,7 @@ for (const side of SIDES) {
     it('settle the account with the last cent [ACCT-101]', async () => {
       const scenario = await given(companyRegistered(), known, side.paid(5, { amount: '99.99' }))
       const decided = await scenario.when(...side.pay(5, { ...pix, amount: '0.01' }))
-      decided.accepts('updated', side.paid(5, { amount: '0.01' }), settled)
+      decided.accepts('created', side.paid(5, { amount: '0.01' }), settled)
       expect(await scenario.show(subject)).to.include({
         status: 'settled',
         open_amount: '0.00',
@@ -49,7 +49,7 @@ for (const side of SIDES) {
       const scenario = await given(companyRegistered(), known)
       const amounts = { amount: '100.00', interest: '2.00', fine: '1.00', discount: '13.00' }
       const decided = await scenario.when(...side.pay(5, { ...pix, ...amounts }))
-      decided.accepts('updated', side.paid(5, amounts), settled)
+      decided.accepts('created', side.paid(5, amounts), settled)
       const shown = (await scenario.show(subject)) as { payments: unknown[] }
       expect(shown.payments[0]).to.include({ ...amounts, received: '90.00' })
     })
@@ -57,7 +57,7 @@ for (const side of SIDES) {
     it('happen now and without a method by default', async () => {
       const scenario = await given(companyRegistered(), known)
       const decided = await scenario.when(...side.pay(5, { amount: '1.00' }))
-      decided.accepts('updated', side.paid(5, { amount: '1.00', paid_at: minute(2), payment_method: null }))
+      decided.accepts('created', side.paid(5, { amount: '1.00', paid_at: minute(2), payment_method: null }))
     })
 
     it('are refused beyond what is open, with more discount than value, and in the future [ACCT-100]', async () => {
@@ -87,7 +87,7 @@ for (const side of SIDES) {
       const api = await ofSale.when(...side.pay(5, { ...pix, amount: '1.00' }))
       api.refuses('managed_by_pdv')
       const panel = await ofSale.when(...side.pay(5, { ...pix, amount: '1.00' }), 'panel')
-      panel.accepts('updated', side.paid(5, { amount: '1.00' }))
+      panel.accepts('created', side.paid(5, { amount: '1.00' }))
       const reversed = await ofSale.when(...side.reverse(5, 2))
       reversed.refuses('managed_by_pdv')
     })
@@ -149,7 +149,7 @@ for (const side of SIDES) {
       const message = 'a conta já tem 200 pagamentos: pague tudo o que está em aberto'
       part.refuses('validation_failed', wrong('amount', message))
       const rest = await scenario.when(...side.pay(5, { ...pix, amount: '98.00' }))
-      rest.accepts('updated', side.paid(5, { amount: '98.00' }), settled)
+      rest.accepts('created', side.paid(5, { amount: '98.00' }), settled)
     })
   })
 

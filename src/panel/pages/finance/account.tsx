@@ -1,4 +1,5 @@
-import type { SettleInput } from '#commands/finance/account-input.ts'
+import type { ReversalInput } from '#commands/finance/account-input.ts'
+import type { AccountsPayment } from '#commands/finance/pay-accounts.ts'
 import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
 import type { Permission } from '#domain/permissions.ts'
 import { boundedText } from '#domain/text.ts'
@@ -16,6 +17,7 @@ import { recordsOnPage } from '../../ui/list.tsx'
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
+import type { PaymentWords } from './payment-form.tsx'
 
 /** An account in the API's form; `P` are the fields of its party. */
 export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }
@@ -50,7 +52,9 @@ export interface AccountPages<P> {
   readonly create: RecordPages<Account<P>>['create']
   readonly update: Pick<NonNullable<RecordPages<Account<P>>['update']>, 'schema' | 'command'>
   readonly remove: Command<{ id: number }>
-  readonly settle: Command<SettleInput>
+  readonly pay: Command<AccountsPayment>
+  readonly reverse: Command<ReversalInput>
+  readonly payment: PaymentWords
 }
 
 /** Origins of accounts in words. */
@@ -60,9 +64,10 @@ export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[numb
 }
 
 /** Whether an account is overdue depends on the day, so it is not stored. */
-export const accountStateOf = ({ status, is_overdue }: Account): StateMark => {
+export const accountStateOf = ({ status, is_overdue, paid_amount }: Account): StateMark => {
   if (status === 'settled') return ['good', 'Liquidada']
-  return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
+  if (is_overdue) return ['bad', 'Vencida']
+  return paid_amount === '0.00' ? ['plain', 'Pendente'] : ['info', 'Paga em parte']
 }
 
 export const AccountBadge = ({ account }: { readonly account: Account }) => (

@@ -4,15 +4,17 @@ import {
   createPayable,
   deletePayable,
   PayableChanges,
-  settlePayable,
+  payPayables,
+  reversePayablePayment,
   updatePayable,
 } from '#commands/finance/payables.ts'
 import {
   CreateReceivableInput,
   createReceivable,
   deleteReceivable,
+  payReceivables,
   ReceivableChanges,
-  settleReceivable,
+  reverseReceivablePayment,
   updateReceivable,
 } from '#commands/finance/receivables.ts'
 import {
@@ -36,7 +38,15 @@ import {
 } from '#queries/finance/accounts.ts'
 import { customerListing, supplierListing } from '#queries/people.ts'
 import type { Fields } from '../../forms/form.ts'
-import { amountInput, choiceInput, dateInput, lineInput, namedOptions } from '../../forms/kinds.ts'
+import {
+  amountInput,
+  choiceInput,
+  dateInput,
+  integerInput,
+  lineInput,
+  namedOptions,
+  optionsOf,
+} from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import { permissionsFor } from '../../permissions.ts'
 import type { PageContext, PanelRoute } from '../../route.ts'
@@ -55,6 +65,8 @@ import {
 import { ACQUIRERS_PATH, acquirersPage } from './acquirers.tsx'
 import { debtorPages } from './debtors.tsx'
 import { PAYABLE, RECEIVABLE } from './open-balances.tsx'
+import { InstallmentsCard, installmentText, PaymentsCard, reversalPages } from './payments.tsx'
+import { receiptPages } from './receipts.tsx'
 import { settleSeveralPages } from './settle-several.tsx'
 import { settlementPages } from './settlement.tsx'
 
@@ -85,6 +97,7 @@ const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] =
   { head: 'Vencimento', cell: ({ due_date }) => formatDay(due_date) },
   { head: party.label, cell: (account) => partyName(party.of(account)), isExtra: true },
   { head: 'Valor', cell: (account) => formatMoney(account.amount), isNumber: true },
+  { head: 'Em aberto', cell: ({ open_amount }) => formatMoney(open_amount), isNumber: true, isExtra: true },
   { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
 ]
 
@@ -118,6 +131,9 @@ const fileOf =
     [party.label, (account) => partyName(party.of(account))],
     ['Vencimento', ({ due_date }) => formatDay(due_date)],
     ['Valor', ({ amount }) => amountCell(amount)],
+    ['Pago', ({ paid_amount }) => amountCell(paid_amount)],
+    ['Em aberto', ({ open_amount }) => amountCell(open_amount)],
+    ['Parcela', ({ installment }) => installmentText(installment)],
     ['Situação', (account) => accountStateOf(account)[1]],
     ['Liquidada em', ({ paid_at }) => paid_at && formatDateTimeSeconds(paid_at, timezone)],
     ['Data contábil', ({ settled_on }) => settled_on && formatDay(settled_on)],
@@ -133,7 +149,45 @@ const fieldsOf = async <P,>({ party }: AccountPages<P>, visit: PageContext, acco
   amount: { label: 'Valor (R$)', kind: amountInput, isRequired: true, columns: 4 },
   due_date: { label: 'Vencimento', kind: dateInput, isRequired: true, columns: 4 },
   external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema a identifica.' },
+  // Instalments are accounts of their own: an account that exists is not split.
+  ...(account === undefined && INSTALLMENT_FIELDS),
 })
+
+/** Days between instalments that are not due every month. */
+const INTERVALS = ['7', '10', '14', '15', '28', '30']
+
+const FOLD = 'Parcelar'
+
+const INSTALLMENT_FIELDS: Fields = {
+  'installments.count': {
+    label: 'Parcelas',
+    kind: integerInput,
+    columns: 4,
+    fold: FOLD,
+    hint: 'O valor é dividido; a primeira vence na data acima.',
+  },
+  'installments.interval': {
+    label: 'Intervalo',
+    kind: {
+      ...choiceInput(
+        optionsOf(INTERVALS, (days) => `A cada ${days} dias`),
+        'Todo mês',
+      ),
+      read: integerInput.read,
+    },
+    columns: 4,
+    fold: FOLD,
+  },
+}
+
+/** Instalments of the form are due from the account's due date on, every month unless days are chosen. */
+const withInstallments = (schema: z.ZodType): z.ZodType =>
+  z.preprocess((input) => {
+    const { installments, ...account } = input as { installments?: object | null; due_date?: unknown }
+    if (!installments) return account
+    const { count, interval } = installments as { count: unknown; interval: unknown }
+    return { ...account, installments: { count, interval: interval ?? 'month', first_due_date: account.due_date } }
+  }, schema)
 
 /** A deleted party has no page; the account keeps its name. */
 const factsOf = <P,>(
@@ -145,8 +199,11 @@ const factsOf = <P,>(
   return [
     ['Situação', <AccountBadge key="status" account={account} />],
     ['Valor', formatMoney(account.amount)],
+    ['Pago', formatMoney(account.paid_amount)],
+    ['Em aberto', formatMoney(account.open_amount)],
     ['Vencimento', formatDay(account.due_date)],
     [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{formatPersonName(name)}</a>],
+    ['Parcela', installmentText(account.installment)],
     ['Origem', originOf(account)],
     ['Código externo', account.external_id],
     ['Liquidada em', account.paid_at && formatDateTime(account.paid_at, readModel.timezone)],
@@ -186,8 +243,14 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
     nameOf: ({ description }) => description,
     facts: (account, visit) => factsOf(side, account, visit),
     isOpen: isPending,
+    more: async (account, visit) => (
+      <>
+        <PaymentsCard account={account} path={path} visit={visit} />
+        {await InstallmentsCard({ account, path, visit, listing })}
+      </>
+    ),
     head: (account) => ({
-      main: isPending(account) && { label: 'Liquidar', to: `${path}/${account.id}/liquidar` },
+      main: isPending(account) && { label: side.payment.act, to: `${path}/${account.id}/liquidar` },
     }),
     fields: (visit, account) => fieldsOf(side, visit, account),
     create: side.create,
@@ -198,7 +261,11 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       command: side.remove,
     },
   }
-  return [...recordPages(pages), ...settlementPages(pages, side.settle)]
+  return [
+    ...recordPages(pages),
+    ...settlementPages(pages, side.pay, side.payment),
+    ...reversalPages(pages, side.reverse),
+  ]
 }
 
 const receivablePages = accountPages<CustomerOfReceivable>({
@@ -219,10 +286,12 @@ const receivablePages = accountPages<CustomerOfReceivable>({
     field: 'customer_id',
     of: ({ customer_id, customer_name }) => ({ id: customer_id, name: customer_name }),
   },
-  create: { schema: CreateReceivableInput, command: createReceivable },
+  create: { schema: withInstallments(CreateReceivableInput), command: createReceivable },
   update: { schema: ReceivableChanges, command: updateReceivable },
   remove: deleteReceivable,
-  settle: settleReceivable,
+  pay: payReceivables,
+  reverse: reverseReceivablePayment,
+  payment: RECEIVABLE.words.payment,
 })
 
 const payablePages = accountPages<SupplierOfPayable>({
@@ -242,16 +311,19 @@ const payablePages = accountPages<SupplierOfPayable>({
     field: 'supplier_id',
     of: ({ supplier_id, supplier_name }) => ({ id: supplier_id, name: supplier_name }),
   },
-  create: { schema: CreatePayableInput, command: createPayable },
+  create: { schema: withInstallments(CreatePayableInput), command: createPayable },
   update: { schema: PayableChanges, command: updatePayable },
   remove: deletePayable,
-  settle: settlePayable,
+  pay: payPayables,
+  reverse: reversePayablePayment,
+  payment: PAYABLE.words.payment,
 })
 
 export const financePages: readonly PanelRoute[] = [
   ...receivablePages,
   ...payablePages,
   ...debtorPages,
+  ...receiptPages,
   acquirersPage,
   ...settleSeveralPages,
 ].map(

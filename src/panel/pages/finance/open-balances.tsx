@@ -13,6 +13,7 @@ import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { ListTable } from '../../ui/list.tsx'
 import { ButtonLink, Card, Stat, Stats } from '../../ui/parts.tsx'
+import type { PaymentWords } from './payment-form.tsx'
 
 /** Differences between the pages of customers' and suppliers' balances. */
 export interface BalancePageSide {
@@ -27,6 +28,9 @@ export interface BalancePageSide {
     readonly total: string
     readonly none: string
     readonly settle: string
+    readonly payment: PaymentWords
+    /** Of the sum on a receipt. */
+    readonly received: string
     /** Title of the page and of its link. */
     readonly all: string
     /** Label of accounts without a party. */
@@ -44,6 +48,8 @@ export const RECEIVABLE: BalancePageSide = {
     total: 'Deve',
     none: 'Não deve nada.',
     settle: 'Receber',
+    payment: { act: 'Receber', sum: 'Valor recebido (R$)' },
+    received: 'Recebido',
     all: 'Quem deve',
     noParty: 'Sem cliente',
     party: 'Cliente',
@@ -59,6 +65,8 @@ export const PAYABLE: BalancePageSide = {
     total: 'A pagar',
     none: 'Não há nada a pagar.',
     settle: 'Pagar',
+    payment: { act: 'Pagar', sum: 'Valor pago (R$)' },
+    received: 'Pago',
     all: 'A quem devemos',
     noParty: 'Sem fornecedor',
     party: 'Fornecedor',
@@ -116,7 +124,8 @@ const OpenAccounts = ({ side: { accounts: path, words }, accounts, today }: Open
         cell: ({ sale_id }) => sale_id !== null && <a href={link(`/vendas/${sale_id}`)}>{sale_id}</a>,
         isExtra: true,
       },
-      { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+      { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true, isExtra: true },
+      { head: 'Em aberto', cell: ({ open_amount }) => formatMoney(open_amount), isNumber: true },
     ]}
   />
 )

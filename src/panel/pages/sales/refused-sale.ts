@@ -18,7 +18,7 @@ export const refusedTitle = ({ offline_id }: RefusedSale): string =>
 export function recordingObstacle({ settled_at, sent, code }: RefusedSaleDetails): string | null {
   if (settled_at !== null) return 'Esta venda já está resolvida.'
   if (sent === null) return 'A venda era grande demais para ser guardada: registre o valor de outra forma.'
-  const isCancellation = code === 'already_settled' || code === 'fiscal_document_issued'
+  const isCancellation = ['already_settled', 'has_payments', 'fiscal_document_issued'].includes(code)
   return isCancellation ? 'A venda já está registrada, e não pode mais ser cancelada.' : null
 }
 

@@ -52,6 +52,8 @@ const RECEIVED =
   'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
 
 const RETURNED = 'Mercadoria desta venda já foi devolvida: ela não pode mais ser cancelada inteira.'
+const PARTLY_RECEIVED =
+  'Uma parte da conta a receber desta venda já foi recebida. Estorne o recebimento na conta, devolva o dinheiro e cancele de novo.'
 
 const managedBy = (orderId: unknown): string =>
   `Esta venda é do pedido ${orderId} da loja online: devolva o pagamento na página do pedido, e ela será cancelada.`
@@ -92,7 +94,7 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   meaningOf: ({ refused, details }) =>
     refused === 'managed_by_order'
       ? managedBy(details?.order_id)
-      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED, sale_returned: RETURNED }[refused as string],
+      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED, has_payments: PARTLY_RECEIVED, sale_returned: RETURNED }[refused as string],
 }
 
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'

@@ -256,6 +256,7 @@ const ReceivablesCard = ({ receivables, debtor }: ReceivablesProps) =>
           },
           { head: 'Vencimento', cell: ({ due_date }) => format.formatDay(due_date) },
           { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+          { head: 'Em aberto', cell: ({ open_amount }) => formatMoney(open_amount), isNumber: true },
           { head: 'Situação', cell: (receivable) => <ReceivableStatus {...receivable} /> },
         ]}
       />

@@ -1,0 +1,119 @@
+import { formatDateTime, formatDay, formatMoney, formatPersonName } from '#domain/brazilian-format.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import { paymentMethodName } from '#domain/payment-method.ts'
+import { pathId } from '#http/paths.ts'
+import type { AccountPayment } from '#projections/finance.ts'
+import { type ReceiptLine, readAccountReceipt } from '#queries/finance/receipts.ts'
+import { link } from '../../link.ts'
+import type { PageContext, PageRoute, PanelPage, Section } from '../../route.ts'
+import { Alert, type Fact, Facts } from '../../ui/parts.tsx'
+import { SumLine } from '../sales/sale.tsx'
+import { companyOf } from '../settings.tsx'
+import { type BalancePageSide, PAYABLE, RECEIVABLE } from './open-balances.tsx'
+
+/** Path of the receipt with a number; `accounts` is that of the accounts. */
+export const receiptPath = (accounts: string, receipt: number): string => `${accounts}/recibos/${receipt}`
+
+interface PartyName {
+  readonly customer_name?: string | null
+  readonly supplier_name?: string | null
+}
+
+type Line = ReceiptLine<PartyName>
+
+const sumOf = (lines: readonly Line[], field: 'amount' | 'interest' | 'fine' | 'discount' | 'excess' | 'received') =>
+  fromCents(lines.reduce((sum, { payment }) => sum + toCents(payment[field]), 0))
+
+const isZero = (amount: string): boolean => amount === '0.00'
+
+/** `Devolução de mercadoria`, or how it was paid. */
+export const paidByText = ({ kind, payment_method }: AccountPayment): string =>
+  kind === 'return' ? 'Devolução de mercadoria' : payment_method === null ? '—' : paymentMethodName(payment_method)
+
+function factsOf({ words }: BalancePageSide, lines: readonly Line[], { readModel }: PageContext): Fact[] {
+  const { account, payment } = lines[0] as Line
+  const name = account.customer_name ?? account.supplier_name ?? null
+  const facts: Fact[] = [
+    [words.party, name && formatPersonName(name)],
+    ['Data', formatDateTime(payment.paid_at, readModel.timezone)],
+    ['Forma de pagamento', paidByText(payment)],
+  ]
+  return facts.filter(([, value]) => value !== null)
+}
+
+const Lines = ({ lines, accounts }: { readonly lines: readonly Line[]; readonly accounts: string }) => (
+  <table class="lines">
+    <caption class="hidden">Contas</caption>
+    <tbody>
+      {lines.map(({ account, payment }) => (
+        <tr key={account.id}>
+          <th scope="row">
+            <a href={link(`${accounts}/${account.id}`)}>{account.description}</a>
+            <small>
+              {`vence em ${formatDay(account.due_date)}`}
+              {isZero(account.open_amount) ? '' : `, ${formatMoney(account.open_amount)} em aberto`}
+            </small>
+          </th>
+          <td class="number">{formatMoney(payment.amount)}</td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+/** Sums beside the accounts that are not zero, and what changed hands. */
+const Sums = ({ lines, words }: { readonly lines: readonly Line[]; readonly words: BalancePageSide['words'] }) => (
+  <dl class="sums total">
+    {(
+      [
+        ['Juros', sumOf(lines, 'interest')],
+        ['Multa', sumOf(lines, 'fine')],
+        ['Desconto', sumOf(lines, 'discount')],
+        ['Recebido a mais', sumOf(lines, 'excess')],
+      ] as const
+    ).map(([name, amount]) => !isZero(amount) && <SumLine key={name} name={name} amount={amount} />)}
+    <SumLine name={words.received} amount={sumOf(lines, 'received')} />
+  </dl>
+)
+
+/** Receipt of a payment of one or several accounts; printable (PANEL-432). */
+async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPage | null> {
+  const { pool, companyId, timezone } = visit.readModel
+  const receipt = pathId(visit.params.id)
+  const lines = receipt === null ? [] : await readAccountReceipt<PartyName>(pool, side.side, companyId, receipt)
+  if (lines.length === 0) return null
+  const company = await companyOf(visit)
+  const reversed = lines.flatMap(({ payment }) => payment.reversed_at ?? [])
+  const body = (
+    <div class="receipt">
+      {company && (
+        <header class="shop">
+          <p class="brand">{company.name}</p>
+          <p>CNPJ {company.cnpj}</p>
+        </header>
+      )}
+      {reversed[0] && <Alert>Estornado em {formatDateTime(reversed[0], timezone)}: este recibo não vale mais.</Alert>}
+      <Facts facts={factsOf(side, lines, visit)} />
+      <Lines lines={lines} accounts={side.accounts} />
+      <Sums lines={lines} words={side.words} />
+      <p>
+        Assinatura: <span class="blank" />
+      </p>
+      <p class="note">Não é documento fiscal.</p>
+    </div>
+  )
+  return {
+    title: `Recibo nº ${receipt}`,
+    parent: { label: 'Contas', to: side.accounts },
+    main: { label: 'Imprimir', to: visit.path, prints: true },
+    body,
+  }
+}
+
+const pageOf = (side: BalancePageSide, section: Section): PageRoute => ({
+  path: `${side.accounts}/recibos/:id`,
+  section,
+  show: (visit) => show(side, visit),
+})
+
+export const receiptPages: readonly PageRoute[] = [pageOf(RECEIVABLE, 'receivables'), pageOf(PAYABLE, 'payables')]

@@ -1,0 +1,138 @@
+import { expect } from 'chai'
+import { payReceivable } from '#commands/finance/receivables.ts'
+import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
+import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
+import type { Json, TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
+
+const body = { description: 'Aluguel', amount: '100.00', due_date: '2030-03-10' }
+
+describe('finance: payments of accounts', () => {
+  const api = useApi({})
+  let company: TestCompany
+  let keys = 0
+
+  before(async () => {
+    company = await api.company()
+  })
+
+  const pay = (path: string, id: number, payment: object, key = `pagamento-${++keys}`) =>
+    company.post(`${path}/${id}/payments`, payment, { 'idempotency-key': key })
+
+  for (const side of SIDES) {
+    const { path } = side
+    const create = async (fields: object = {}): Promise<Json> =>
+      (await company.post(path, { ...body, ...fields })).body.data
+
+    it(`answer 201 with the account of ${path}, as GET shows it [ACCT-100]`, async () => {
+      const { id, open_amount, payments } = await create()
+      expect([open_amount, payments]).to.deep.equal(['100.00', []])
+      const reply = await pay(path, id, { amount: '40.00', interest: '1.00', payment_method: 'Carnê' })
+      expect(reply.status, reply.text).to.equal(201)
+      expect(reply.headers.get('location')).to.equal(`/api/v1${path}/${id}`)
+      const { data } = reply.body
+      expect(data).to.include({ id, status: 'pending', paid_amount: '40.00', open_amount: '60.00', paid_at: null })
+      expect(data.payments[0]).to.include({
+        kind: 'payment',
+        received: '41.00',
+        payment_method: 'Carnê',
+        reversed_at: null,
+      })
+      expect((await company.get(`${path}/${id}`)).text).to.equal(reply.text)
+      const settled = await settle(company, side, id, { payment_method: 'pix', amount: '60.00' })
+      expect(settled.body.data).to.include({ status: 'settled', open_amount: '0.00', payment_method: 'pix' })
+    })
+
+    it(`of ${path} need a key, and are made once under it [ACCT-100] [IDEM-1]`, async () => {
+      const { id } = await create()
+      const without = await company.post(`${path}/${id}/payments`, { amount: '1.00' })
+      expectInvalid(without, ['Idempotency-Key'])
+      const first = await pay(path, id, { amount: '1.00' }, `uma-vez-${path}`)
+      const second = await pay(path, id, { amount: '1.00' }, `uma-vez-${path}`)
+      expect([second.status, second.text]).to.deep.equal([201, first.text])
+      expectProblem(await pay(path, id, { amount: '2.00' }, `uma-vez-${path}`), 409, 'idempotency_key_reuse')
+      expect((await company.get(`${path}/${id}`)).body.data.payments).to.have.length(1)
+    })
+
+    it(`beyond what is open of ${path} are 422 and change nothing [ACCT-100]`, async () => {
+      const { id } = await create()
+      await pay(path, id, { amount: '60.00' })
+      const before = (await company.get(`${path}/${id}`)).text
+      expectInvalid(await pay(path, id, { amount: '40.01' }), ['amount'])
+      expectInvalid(await pay(path, id, { amount: '0.00', fine: '-1.00', valor: 1 }), ['amount', 'fine'], ['valor'])
+      expect((await company.get(`${path}/${id}`)).text).to.equal(before)
+    })
+
+    it(`of ${path} are reversed once, and prevent deletion meanwhile [ACCT-104] [ACCT-105]`, async () => {
+      const { id } = await create()
+      const [payment] = (await pay(path, id, { amount: '100.00', discount: '10.00' })).body.data.payments
+      const reverse = (reason: unknown, payment_id: unknown = payment.id) =>
+        company.post(`${path}/${id}/payments/${payment_id}/reverse`, { reason })
+      expectProblem(await company.call('DELETE', `${path}/${id}`), 409, 'already_settled')
+      expectInvalid(await reverse(''), ['reason'])
+      const reply = await reverse('Cheque devolvido')
+      expect(reply.status, reply.text).to.equal(200)
+      expect(reply.body.data).to.include({ status: 'pending', open_amount: '100.00', paid_at: null })
+      expect(reply.body.data.payments[0]).to.include({ reversal_reason: 'Cheque devolvido', received: '90.00' })
+      expectProblem(await reverse('de novo'), 409, 'already_reversed')
+      for (const unknown of [999_999, 'x']) expectProblem(await reverse('x', unknown), 404, 'not_found')
+      await pay(path, id, { amount: '1.00' })
+      expectProblem(await company.call('DELETE', `${path}/${id}`), 409, 'has_payments')
+      expectInvalid(await company.call('PATCH', `${path}/${id}`, { amount: '0.99' }), ['amount'])
+    })
+
+    it(`of ${path} count in the summary on their day; what is open stays pending [ACCT-11]`, async () => {
+      const shop = await api.company()
+      const { id } = (await shop.post(path, { ...body, due_date: '2026-03-20' })).body.data
+      const payment = { amount: '40.00', interest: '2.00', paid_at: '2026-02-27T12:00:00-03:00' }
+      const paid = await shop.post(`${path}/${id}/payments`, payment, { 'idempotency-key': 'a' })
+      const sums = async (month: string) =>
+        (await shop.get(`/finance/summary?from=${month}-01&to=${month}-28`)).body.data[`${side.name}s`]
+      expect((await sums('2026-02')).settled).to.deep.equal({ count: 1, amount: '42.00' })
+      const march = await sums('2026-03')
+      expect(march.pending).to.deep.equal({ count: 1, amount: '60.00' })
+      expect(march.settled).to.deep.equal({ count: 0, amount: '0.00' })
+      await shop.post(`${path}/${id}/payments/${paid.body.data.payments[0].id}/reverse`, { reason: 'engano' })
+      expect((await sums('2026-02')).settled).to.deep.equal({ count: 0, amount: '0.00' })
+      expect((await sums('2026-03')).pending).to.deep.equal({ count: 1, amount: '100.00' })
+    })
+
+    it(`instalments of ${path} add up, and are listed by their group [ACCT-107]`, async () => {
+      const installments = { count: 3, first_due_date: '2026-01-31', interval: 'month' }
+      const { due_date: _, ...undated } = body
+      const reply = await company.post(path, { ...undated, installments })
+      expect(reply.status, reply.text).to.equal(201)
+      const { id, installment } = reply.body.data
+      expect(installment).to.deep.equal({ group: id, number: 1, count: 3 })
+      const { data } = (await company.get(`${path}?installment_group=${id}`)).body
+      expect(data.map((each: Json) => [each.amount, each.due_date])).to.deep.equal([
+        ['33.34', '2026-01-31'],
+        ['33.33', '2026-02-28'],
+        ['33.33', '2026-03-31'],
+      ])
+      expectInvalid(await company.post(path, undated), ['due_date'])
+      for (const wrong of [
+        { count: 0 },
+        { count: 121 },
+        { interval: 'year' },
+        { interval: 0 },
+        { first_due_date: '2026-02-30' },
+      ])
+        expectInvalid(await company.post(path, { ...body, installments: { ...installments, ...wrong } }), [
+          `installments.${Object.keys(wrong)[0]}`,
+        ])
+      const put = await company.call('PUT', `${path}/by-external/parcelas`, { ...body, installments })
+      expectInvalid(put, [], ['installments'])
+    })
+  }
+
+  it('are refused by the API for accounts of sales, and made by the panel [ACCT-3]', async () => {
+    const [receivables] = SIDES
+    const { id } = await accountOfSale(company, receivables)
+    expectProblem(await pay(receivables.path, id, { amount: '1.00' }), 409, 'managed_by_pdv')
+    const paid = await company.run(payReceivable, { id, amount: '1.00' }, 'panel')
+    const reverse = `${receivables.path}/${id}/payments/${paid.payments[0].id}/reverse`
+    expectProblem(await company.post(reverse, { reason: 'x' }), 409, 'managed_by_pdv')
+    expect(idsIn(await company.get(`${receivables.path}?status=pending&origin=sale`))).to.deep.equal([id])
+  })
+})
