@@ -157,6 +157,7 @@ export type SwitchStoreInput = z.infer<typeof SwitchStoreInput>
 
 const switchTo = (enabled: boolean): Command<SwitchStoreInput> =>
   command({
+    permission: 'manage_company',
     needs: ({ alias }) => [storeByAlias(alias)],
     decide(rows, { alias }) {
       const store = rows.get(storeByAlias(alias))

@@ -3,8 +3,10 @@ import { createRequire } from 'node:module'
 import { V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
+import { PANEL_ROUTES } from '#panel/routes.ts'
 import { tillContractOf } from '#service/contracts/till-contract.ts'
 import { eventCatalogue } from './event-catalogue.ts'
+import { permissionTables } from './permissions.ts'
 import { proofVectors, vectorsAsMarkdown, verifierAsMarkdown } from './proof-vectors.ts'
 import { faultsOf, readRequirements, tableOfTests } from './requirements.ts'
 
@@ -20,6 +22,7 @@ const GENERATED: Readonly<Record<string, (written: string) => string>> = {
   'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
   'docs/openapi-sync.json': () => `${JSON.stringify(tillContractOf(), null, 2)}\n`,
   'docs/events.md': () => eventCatalogue(EVENT_TYPES),
+  'docs/permissions.md': () => permissionTables(PANEL_ROUTES),
   'docs/proof/vectors.json': () => `${JSON.stringify(vectors, null, 1)}\n`,
   'docs/proof.md': (written) =>
     between(between(written, 'verifier', verifierAsMarkdown(verifier)), 'vectors', vectorsAsMarkdown(vectors)),

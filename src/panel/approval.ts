@@ -1,8 +1,9 @@
 import { confirmApprover } from '#access/approvals.ts'
+import { limitOf, may, type Permission } from '#domain/permissions.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { type Fields, formText } from './forms/form.ts'
 import { emailInput, passwordInput } from './forms/kinds.ts'
-import type { FormSubmission } from './route.ts'
+import type { FormSubmission, PageContext } from './route.ts'
 
 const [EMAIL, SECRET] = ['approver_email', 'approver_secret']
 
@@ -20,6 +21,10 @@ export const APPROVAL_FIELDS: Fields = {
     hint: 'O PIN é definido em Minha conta.',
   },
 }
+
+/** Whether a form offers an approval: the permission is missing, or has a limit that the operation may exceed. */
+export const offersApproval = ({ session: { permissions } }: PageContext, permission: Permission): boolean =>
+  !may(permissions, permission) || limitOf(permissions, permission) !== null
 
 /** The submission with its approver, if it names one; a refusal if that person is not confirmed. */
 export async function withApproval(submission: FormSubmission): Promise<FormSubmission | Refusal> {

@@ -68,7 +68,7 @@ describeInBrowser('sales in a browser', () => {
 
   it('are filtered without JavaScript, on a phone [PANEL-15]', async () => {
     const options = { javaScriptEnabled: false, viewport: NARROW }
-    const page = await panel.openAs(panel.clerk, '/painel/vendas', options)
+    const page = await panel.openAs(panel.owner, '/painel/vendas', options)
     await page.getByText('Mais filtros').click()
     await page.getByLabel('Código externo').fill('pedido-2')
     await page.getByRole('button', { name: 'Filtrar' }).click()
@@ -91,7 +91,7 @@ describeInBrowser('sales in a browser', () => {
         { payment_type_id: cash, amount: '50.00' },
       ],
     })
-    const page = await panel.openAs(panel.clerk, '/painel/vendas')
+    const page = await panel.openAs(panel.owner, '/painel/vendas')
     await page.getByRole('link', { name: String(id), exact: true }).click()
     await page.getByRole('heading', { name: `Venda ${id}`, exact: true }).waitFor()
     await check(page)
@@ -137,7 +137,7 @@ describeInBrowser('sales in a browser', () => {
       sale('caixa-1-003', 49.9, 9, card),
       { ...sale('caixa-1-004', 49.9, 1, cash), total: 59.9 },
     ])
-    const page = await panel.openAs(panel.clerk, '/painel/caixas')
+    const page = await panel.openAs(panel.owner, '/painel/caixas')
     await check(page)
     await page.getByLabel('Mostrar').selectOption('Só com avisos')
     await page.locator('#lista tbody tr').nth(2).waitFor({ state: 'detached' })

@@ -33,7 +33,7 @@ const BODIES: Readonly<Record<string, string>> = {
 
 describe('hostile import files', function () {
   this.timeout(120_000)
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('manager')
   const PATH = '/painel/catalogo/importar'
 
   const send = (body: Buffer, type: string) =>

@@ -27,7 +27,7 @@ const SIDES = [
 
 for (const { path: PATH, party, label, name, parties, act } of SIDES) {
   describe(`panel: ${name}s`, () => {
-    const { api, company, user } = usePanelUser(name === 'payable' ? 'owner' : 'clerk', {
+    const { api, company, user } = usePanelUser('manager', {
       timezone: 'America/Sao_Paulo',
     })
 
@@ -487,7 +487,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
 }
 
 describe('panel: receivable of a sale', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('manager')
 
   it('can be settled here although the API refuses it, and links to its sale [PANEL-21]', async () => {
     const counter = await openCounter(company)

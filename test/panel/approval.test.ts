@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { adjustRole } from '#commands/roles.ts'
+import { BEFORE } from '#panel/forms/form.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
-import { type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
+import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
 import { useCompany } from '../support/use-api.ts'
 
 const PIN = '480263'
@@ -39,10 +40,10 @@ describe('panel: an approval on the spot', () => {
 
   async function lastEvent() {
     const { rows } = await api.core.pool.query(
-      'select event from ledger.events where company_id = $1 order by revision desc limit 1',
-      [company.id],
+      'select envelope::text from ledger.events where stream = $1 order by revision desc limit 1',
+      [`company-${company.id}`],
     )
-    return JSON.parse(rows[0].event)
+    return JSON.parse(rows[0].envelope)
   }
 
   it('is offered to a user who may not do it, and without one nothing happens [ROLE-120]', async () => {
@@ -92,11 +93,15 @@ describe('panel: an approval on the spot', () => {
 
   it('allows a price that the user may not change; other fields need none [ROLE-123]', async () => {
     const path = `/painel/catalogo/${counter.product}/editar`
+    const edit = async (fields: Record<string, string>) => {
+      const form = hiddenFields((await clerk.get(path)).html, path)
+      return clerk.post(path, { ...form, ...JSON.parse(form[BEFORE] ?? ''), ...fields })
+    }
     const price = async () => (await company.get(`/catalog/items/${counter.product}`)).body.data.price
-    expect((await clerk.submit(path, { price: '9,00' })).status).to.equal(403)
+    expect((await edit({ price: '9,00' })).status).to.equal(403)
     expect(await price()).to.equal('10.00')
-    expect((await clerk.submit(path, { unit: 'CX' })).status).to.equal(303)
-    expect((await clerk.submit(path, { price: '9,00', ...by(manager, PIN) })).status).to.equal(303)
+    expect((await edit({ unit: 'CX' })).status).to.equal(303)
+    expect((await edit({ price: '9,00', ...by(manager, PIN) })).status).to.equal(303)
     expect([await price(), (await lastEvent()).data.approved_by]).to.deep.equal(['9.00', manager.id])
   })
 

@@ -3,7 +3,7 @@ import { openCounter } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 describe('panel: customers', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('manager')
 
   const create = async (fields: Record<string, string>) =>
     user.submit('/painel/clientes/novo', { person_type: 'PF', ...fields }, '/painel/clientes')

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
 import { formatPhone, formatTaxNumber } from '#domain/brazilian-format.ts'
-import { ROLE_PRESETS } from '#domain/permissions.ts'
+import { may, ROLE_PRESETS } from '#domain/permissions.ts'
 import { MASKED } from '#domain/personal-data.ts'
+import type { Role } from '#domain/roles.ts'
 import { BEFORE } from '#panel/forms/form.ts'
 import { changesRecords, mayOpen, permissionsFor } from '#panel/permissions.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
@@ -13,24 +14,29 @@ import { FOREIGN_IDS } from '../support/api.ts'
 import { usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser, textIn } from '../support/panel.ts'
 
-/** Owners only: keys, webhooks, users, settings, payment setup, refunds, the ledger, erasure of persons. */
-const OWNERS_ONLY =
-  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/conectar|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
-
+/** Owners, to see also auditors: keys, webhooks, users, settings, payment setup, the ledger, erasure of persons. */
+const OWNERS_ONLY = /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/conectar)(\/|$)|\/esquecer$/
+/** Refunds and alarms of orders. */
+const REFUNDS = /^\/loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto)$/
 /** Audit overview: actors, events and times without contents. */
 const BOOKS = /^\/auditoria(\.csv|\/pacote|\/conferir)?$/
 /** Accounts payable, hidden from clerks. */
 const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
+/** What clerks neither download, import nor cancel. */
+const NOT_OF_CLERKS = /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$/
+
+/** Pages of the sale, or the refused sale, of another user. */
+const OF_OTHERS = /^\/vendas\/:id(\/|$)|^\/caixas\/recusadas\/:id(\/|$)/
 
 /** Cost of an item, as stored, displayed and in forms. */
 const COST = new RegExp(SAMPLE_COST.replace('.', '[.,]'))
 
 /** Forms that change only the own account, or nothing: open to auditors too. */
-const FORMS_OF_AUDITORS = ['/conta/senha', '/conta/encerrar-sessoes', '/empresas', '/auditoria/conferir']
+const FORMS_OF_AUDITORS = ['/conta/senha', '/conta/pin', '/conta/encerrar-sessoes', '/empresas', '/auditoria/conferir']
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|estornar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|importar|importar\/conferir|conectar)$/
+  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|estornar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'
@@ -48,7 +54,8 @@ const isPage = (route: PanelRoute): route is PageRoute => 'show' in route
 const PAGES = PANEL_ROUTES.filter(isPage)
 const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => 'submit' in route)
 const FILES = PANEL_ROUTES.filter((route) => 'table' in route)
-const aboutRecords = (route: PanelRoute) => route.path.includes(':') && route.path !== NUMBERED_BY_COMPANY
+const OF_ROLES = '/configuracoes/perfis/:role'
+const aboutRecords = ({ path }: PanelRoute) => path.includes(':') && path !== NUMBERED_BY_COMPANY && path !== OF_ROLES
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
@@ -74,6 +81,7 @@ describe('panel: every route', function () {
   this.timeout(60_000)
   const panel = usePanel()
   let owner: PanelUser
+  let manager: PanelUser
   let clerk: PanelUser
   let accountant: PanelUser
   let auditor: PanelUser
@@ -81,6 +89,7 @@ describe('panel: every route', function () {
 
   before(async () => {
     owner = await panelUser(panel.api, panel.company)
+    manager = await panelUser(panel.api, panel.company, 'manager')
     clerk = await panelUser(panel.api, panel.company, 'clerk')
     accountant = await panelUser(panel.api, panel.company, 'accountant')
     auditor = await panelUser(panel.api, panel.company, 'auditor')
@@ -99,15 +108,41 @@ describe('panel: every route', function () {
     return rows
   }
 
-  it('is open to everyone, to roles that see payables, to roles that read the books, or to owners only [PANEL-1] [PANEL-200]', () => {
-    for (const { path, access } of PANEL_ROUTES)
-      expect(access ?? 'everyone', path).to.equal(
-        BOOKS.test(path) ? 'books' : OWNERS_ONLY.test(path) ? 'owner' : PAYABLES.test(path) ? 'payables' : 'everyone',
-      )
+  it('is open to the roles that its path says [PANEL-1] [PANEL-200] [ROLE-102]', () => {
+    for (const route of PANEL_ROUTES) {
+      const { path } = route
+      const isOwners = OWNERS_ONLY.test(path) && !BOOKS.test(path)
+      expect(mayOpen(ROLE_PRESETS.owner, route), path).to.equal(true)
+      expect(mayOpen(ROLE_PRESETS.manager, route), path).to.equal(!isOwners)
+      const isClerks = ![OWNERS_ONLY, BOOKS, PAYABLES, REFUNDS, NOT_OF_CLERKS].some((paths) => paths.test(path))
+      expect(mayOpen(ROLE_PRESETS.clerk, route), path).to.equal(isClerks)
+    }
   })
 
-  for (const { path, access } of PAGES)
-    it(`is shown to permitted roles only, within its size limit: GET ${path} [PANEL-5] [PANEL-100] [PANEL-113] [PANEL-372]`, async () => {
+  it('names its permissions if it changes records [ROLE-101]', () => {
+    for (const route of PANEL_ROUTES.filter(changesRecords))
+      expect(permissionsFor(route), `${'submit' in route ? 'POST' : 'GET'} ${route.path}`).not.to.deep.equal([])
+  })
+
+  /** What a page answers to a role, if the owner gets `status`. */
+  function statusFor(role: Role, route: PanelRoute, status: number): number {
+    if (!mayOpen(ROLE_PRESETS[role], route)) return 403
+    return OF_OTHERS.test(route.path) && !may(ROLE_PRESETS[role], 'see_all_sales') ? 404 : status
+  }
+
+  for (const route of FORMS.filter(changesRecords))
+    it(`refuses roles as the table of permissions says, without changes: POST ${route.path} [PANEL-5] [ROLE-101]`, async () => {
+      const address = await addressOf(panel, route.path)
+      const before = await revisions()
+      const roles = Object.entries({ manager, clerk, accountant }) as [Role, PanelUser][]
+      for (const [role, user] of roles.filter(([role]) => !mayOpen(ROLE_PRESETS[role], route)))
+        expect((await user.post(address, await signed(user))).status, role).to.equal(403)
+      expect(await revisions()).to.deep.equal(before)
+    })
+
+  for (const route of PAGES)
+    it(`answers roles as the table of permissions says, within its size limit: GET ${route.path} [PANEL-5] [PANEL-100] [PANEL-113] [PANEL-372] [ROLE-100] [ROLE-101]`, async () => {
+      const { path } = route
       const address = await addressOf(panel, path)
       const { status: shown, html } = await owner.get(address)
       expect(shown).to.equal(path === CALLBACK ? 409 : 200)
@@ -115,7 +150,9 @@ describe('panel: every route', function () {
       expect(html).not.to.match(/<option value=""[^>]*><\/option>/)
       expect(ENGLISH_NUMBER.exec(shownText(html))?.[0] ?? null, 'English number').to.equal(null)
       const toClerk = await clerk.get(address)
-      expect(toClerk.status).to.equal((access ?? 'everyone') === 'everyone' ? 200 : 403)
+      expect(toClerk.status).to.equal(statusFor('clerk', route, shown))
+      for (const [role, user] of Object.entries({ manager, accountant }) as [Role, PanelUser][])
+        expect((await user.get(address)).status, role).to.equal(statusFor(role, route, shown))
       expect(toClerk.html).not.to.match(COST)
       const { status, to } = await fetchAsNobody(address)
       expect([status, to?.split('?')[0]]).to.deep.equal([303, '/painel/entrar'])
@@ -157,7 +194,11 @@ describe('panel: every route', function () {
     const item = await addressOf(panel, '/catalogo/:id')
     const supplier = await addressOf(panel, '/fornecedores/:id')
     const past = `?em=${await head()}`
-    for (const path of [item, item + past, '/painel/catalogo.csv', `/painel/catalogo.csv${past}`]) {
+    for (const path of ['/painel/catalogo.csv', `/painel/catalogo.csv${past}`]) {
+      expect((await accountant.get(path)).html, path).to.match(COST)
+      expect((await clerk.get(path)).status).to.equal(403)
+    }
+    for (const path of [item, item + past]) {
       expect((await accountant.get(path)).html, path).to.match(COST)
       const { status, html } = await clerk.get(path)
       expect([status, COST.test(html), html.includes('Custo')], path).to.deep.equal([200, false, false])
@@ -257,14 +298,6 @@ describe('panel: every route', function () {
       for (const site of ['cross-site', 'same-site'])
         expect((await owner.post(address, own, { 'sec-fetch-site': site })).status, site).to.equal(403)
       expect((await owner.post(address, { _csrf: own._csrf })).status, 'no key').to.equal(422)
-      expect(await revisions()).to.deep.equal(before)
-    })
-
-  for (const { path } of FORMS.filter(({ access = 'everyone' }) => access !== 'everyone'))
-    it(`refuses clerks, without changes: POST ${path} [PANEL-5]`, async () => {
-      const address = await addressOf(panel, path)
-      const before = await revisions()
-      expect((await clerk.post(address, await signed(clerk))).status).to.equal(403)
       expect(await revisions()).to.deep.equal(before)
     })
 

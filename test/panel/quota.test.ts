@@ -18,7 +18,7 @@ describe('panel: request quota', () => {
 
   beforeEach(async () => {
     company = await api.company()
-    clerk = await panelUser(api, company, 'clerk')
+    clerk = await panelUser(api, company, 'manager')
   })
 
   const statuses = async (user: PanelUser, times: number, path = '/painel/conta') => {

@@ -7,7 +7,7 @@ import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 describe('panel: a sale', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('manager')
   let counter: Counter
 
   beforeEach(async () => {

@@ -3,7 +3,7 @@ import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 describe('panel: sales', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('manager')
   let counter: Counter
 
   beforeEach(async () => {

@@ -19,7 +19,7 @@ import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list.tsx'
 import { Card } from '../ui/parts.tsx'
-import { LIMIT_NAMES, limitText, PERMISSION_NAMES, ROLE_NAMES } from '../words/permissions.ts'
+import { LIMIT_NAMES, limitText, PERMISSION_NAMES, permissionPhrase, ROLE_NAMES } from '../words/permissions.ts'
 
 export const ROLES_PATH = '/configuracoes/perfis'
 
@@ -126,8 +126,7 @@ export const rolePages: readonly PanelRoute[] = [
       <p>
         {role === 'accountant' || role === 'auditor' ? 'Este perfil só consulta. ' : ''}
         Vale a partir da próxima página de cada pessoa com este perfil. Ver a auditoria ou as configurações inclui ver
-        todas as vendas. Por padrão:{' '}
-        {ROLE_PRESETS[role].granted.map((permission) => PERMISSION_NAMES[permission].toLowerCase()).join('; ')}.
+        todas as vendas. Por padrão: {ROLE_PRESETS[role].granted.map(permissionPhrase).join('; ')}.
       </p>
     ),
     label: 'Salvar',

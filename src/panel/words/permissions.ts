@@ -41,6 +41,10 @@ export const PERMISSION_NAMES: Readonly<Record<Permission, string>> = {
   manage_company: 'Alterar configurações, lojas, formas de pagamento e perfis de acesso',
 }
 
+/** The name within a sentence. */
+export const permissionPhrase = (permission: Permission): string =>
+  PERMISSION_NAMES[permission].replace(/^./, (first) => first.toLowerCase())
+
 export const LIMIT_NAMES: Readonly<Record<LimitedPermission, string>> = {
   return_goods: 'Devolução sem autorização até (R$)',
   give_discount: 'Desconto sem autorização até (R$)',

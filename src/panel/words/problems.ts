@@ -2,7 +2,7 @@ import { formatMoney } from '#domain/brazilian-format.ts'
 import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { type FailureReason, httpMessageOf, type Problem, type ProblemCode } from '#http/problems.ts'
-import { PERMISSION_NAMES } from './permissions.ts'
+import { permissionPhrase } from './permissions.ts'
 
 const TITLES: Partial<Record<ProblemCode | FailureReason, string>> = {
   not_found: 'Página não encontrada',
@@ -53,7 +53,7 @@ export const refusalMessage = ({ refused, details }: Refusal): string =>
 
 /** The permission that a user lacks, or the limit that the operation exceeds. */
 function lackingText({ permission, limit }: Refusal['details'] = {}): string {
-  const name = PERMISSION_NAMES[permission as Permission].toLowerCase()
+  const name = permissionPhrase(permission as Permission)
   const lacking =
     typeof limit === 'string'
       ? `O seu perfil de acesso tem o limite de ${formatMoney(limit)} para ${name}.`

@@ -13,11 +13,14 @@ const users = ['', '/editar', '/esquecer'].map((rest) => [
 export const settingsSamples: Samples = {
   '/conta': async () => '/conta',
   '/conta/senha': async () => '/conta/senha',
+  '/conta/pin': async () => '/conta/pin',
   '/empresas': async () => '/empresas',
   [HOME]: async (panel) => {
     await paymentTypeOf(panel)
     return HOME
   },
+  [`${HOME}/perfis`]: async () => `${HOME}/perfis`,
+  [`${HOME}/perfis/:role`]: async () => `${HOME}/perfis/clerk`,
   [`${HOME}/empresa`]: async () => `${HOME}/empresa`,
   [`${HOME}/teste`]: async () => `${HOME}/teste`,
   [`${HOME}/teste/esvaziar`]: async () => `${HOME}/teste/esvaziar`,

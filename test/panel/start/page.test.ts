@@ -127,12 +127,14 @@ describe('panel: start page', () => {
       .and.to.include('Pedidos da loja online com alarme: 1')
   })
 
-  it('shows recent events with record names, without audit links for clerks [PANEL-113]', async () => {
+  it('shows recent events with record names, without audit links for managers, and none to clerks [PANEL-113] [ROLE-105]', async () => {
     await company.post('/customers', { name: 'Maria' })
+    const manager = await panelUser(api, company, 'manager')
     const clerk = await panelUser(api, company, 'clerk')
-    const { html } = await clerk.get('/painel')
+    const { html } = await manager.get('/painel')
     expect(textIn(html)).to.match(/Cliente criado Maria API Chave chave/)
-    expect(html).not.to.include('/painel/auditoria')
+    expect(html).not.to.include('/painel/auditoria/registros/')
+    expect((await clerk.get('/painel')).html).not.to.include('Cliente criado')
     expect((await user.get('/painel')).html).to.include('/painel/auditoria/registros/')
   })
 

@@ -142,7 +142,7 @@ describe('receipts of sales', () => {
   })
 
   it('can be printed and downloaded in the panel [PROOF-46, PROOF-47]', async () => {
-    const user = await panelUser(api, company, 'clerk')
+    const user = await panelUser(api, company, 'manager')
     const codeOf = async (sale: Json): Promise<string> => {
       const { html } = await user.get(`/painel/vendas/${sale.id}/recibo`)
       expect(html).to.match(/<div class="qr" role="img" aria-label="QR Code do recibo"><svg /)

@@ -9,6 +9,7 @@ import { QueryId } from '#http/query-values.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#queries/catalog/items.ts'
 import type { ListOrder } from '#queries/list-statement.ts'
+import { offersApproval } from '../../approval.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
   amountInput,
@@ -199,7 +200,7 @@ export const catalogPages = recordPages<Item>({
     schema: ItemChanges,
     command: updateItem,
     // For the price: the rest needs no approval.
-    needsApproval: (_item, { session }) => !may(session.permissions, 'change_price'),
+    needsApproval: (_item, visit) => offersApproval(visit, 'change_price'),
   },
   remove: {
     label: 'Desativar',

@@ -7,12 +7,13 @@ import {
   recordFiscalDocument,
 } from '#commands/sales/record-fiscal-document.ts'
 import { formatDateTime } from '#domain/brazilian-format.ts'
-import { may, type Permission } from '#domain/permissions.ts'
+import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
+import { offersApproval } from '../../approval.ts'
 import type { Fields } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
 import type { PageAccess, PageContext, PanelRoute } from '../../route.ts'
@@ -151,8 +152,7 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
     back,
     fields: () => fields,
     ...(needs && {
-      needsApproval: (sale: SaleObject, { session }: PageContext) =>
-        !may(session.permissions, needs(sale, session.userId)),
+      needsApproval: (sale: SaleObject, visit: PageContext) => offersApproval(visit, needs(sale, visit.session.userId)),
     }),
     ...(initial && { initial }),
     schema,

@@ -1,0 +1,131 @@
+import { readdirSync } from 'node:fs'
+import { expect } from 'chai'
+import { updateItem } from '#commands/catalog/items.ts'
+import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { event } from '#events/catalogue.ts'
+import type { Command, Permit } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import { liveUser, userById } from '#projections/users.ts'
+import { companyRegistered, itemCreated, saleCompleted, userCreated } from '../../support/facts.ts'
+import { COMPANY_ID, given } from '../../support/given.ts'
+
+const [CLERK, MANAGER, OTHER_CLERK] = [2, 3, 4]
+
+const users = [
+  companyRegistered(),
+  userCreated({ id: 1, role: 'owner' }),
+  userCreated({ id: CLERK, email: 'bia@loja.example', role: 'clerk' }),
+  userCreated({ id: MANAGER, email: 'caio@loja.example', role: 'manager' }),
+  userCreated({ id: OTHER_CLERK, email: 'dora@loja.example', role: 'clerk' }),
+]
+
+/** The permissions of a user after these events, with an approver or without. */
+async function permitAfter(events: readonly NewEvent[], userId: number, approver: number | null): Promise<Permit> {
+  const shop = await given(...events)
+  const caller = { userId, generation: 0, email: 'x@y.example', personGeneration: 0, sessionHash: Buffer.alloc(32) }
+  const rows = await shop.rows(userById(userId), ...(approver === null ? [] : [userById(approver)]))
+  return liveUser(caller, approver).permitsOf?.(rows) as Permit
+}
+
+/** Commands that need no permission: of the service, of till uploads, of the own login, of a company's operator. */
+const WITHOUT_PERMISSION = [
+  'acceptInvitation',
+  'acceptRefund',
+  'cancelSale',
+  'changePassword',
+  'changePin',
+  'completeRefund',
+  'correctClock',
+  'forgetDue',
+  'recordOfflineSale',
+  'recordPayment',
+  'recordRestore',
+  'refusePayment',
+  'refuseRefund',
+  'refuseStoreConnection',
+  'registerCompany',
+  'renewStoreConnection',
+  'replaceItem',
+  'settleRefund',
+  'startPayment',
+  'updateItem',
+]
+
+describe('permissions of commands', () => {
+  it('are named by every command, except those that need none or decide by their rows [ROLE-107]', async () => {
+    const files = readdirSync('commands', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+    const without: string[] = []
+    for (const file of files) {
+      const exported = (await import(`../../../commands/${file}`)) as Record<string, Partial<Command<unknown>>>
+      for (const [name, value] of Object.entries(exported))
+        if (typeof value === 'object' && 'decide' in value && value.permission === undefined) without.push(name)
+    }
+    expect(without.sort()).to.deep.equal(WITHOUT_PERMISSION)
+  })
+
+  it('are granted by the role, or by the approver, who is named only if needed [ROLE-106] [ROLE-120]', async () => {
+    expect((await permitAfter(users, CLERK, null))('sell')).to.deep.equal({})
+    expect((await permitAfter(users, CLERK, MANAGER))('sell')).to.deep.equal({})
+    expect((await permitAfter(users, CLERK, MANAGER))('cancel_all')).to.deep.equal({ approved_by: MANAGER })
+    const refused = { refused: 'permission_required', details: { permission: 'cancel_all' } }
+    expect((await permitAfter(users, CLERK, null))('cancel_all')).to.deep.equal(refused)
+    expect((await permitAfter(users, CLERK, OTHER_CLERK))('cancel_all')).to.deep.equal(refused)
+  })
+
+  it('end at their limit, above which an approval is needed [ROLE-103] [ROLE-120]', async () => {
+    const permit = await permitAfter(users, CLERK, null)
+    expect(permit('return_goods', 100_00)).to.deep.equal({})
+    expect(permit('return_goods', 100_01)).to.deep.equal({
+      refused: 'permission_required',
+      details: { permission: 'return_goods', limit: '100.00' },
+    })
+    expect((await permitAfter(users, CLERK, MANAGER))('return_goods', 100_01)).to.deep.equal({ approved_by: MANAGER })
+  })
+
+  it('are not lent by a deactivated approver [ROLE-120]', async () => {
+    const permit = await permitAfter([...users, event('UserDeactivated', { id: MANAGER })], CLERK, MANAGER)
+    expect(permit('cancel_all')).to.have.property('refused', 'permission_required')
+  })
+
+  it('are those that the company gave the role [ROLE-110]', async () => {
+    const adjusted = event('RoleAdjusted', { id: COMPANY_ID, role: 'clerk', permissions: ['cancel_all'] })
+    const permit = await permitAfter([...users, adjusted], CLERK, null)
+    expect(permit('cancel_all')).to.deep.equal({})
+    expect(permit('sell')).to.have.property('refused', 'permission_required')
+  })
+
+  for (const [seller, permission] of [
+    [CLERK, 'cancel_own'],
+    [OTHER_CLERK, 'cancel_all'],
+    [null, 'cancel_all'],
+  ] as const)
+    it(`to cancel the sale of ${seller === CLERK ? 'the user' : seller ? 'another user' : 'no user'} is ${permission} [ROLE-102]`, async () => {
+      const sold = saleCompleted({ id: 5, seller: { user_id: seller, name: 'x' } })
+      const shop = await given(...users, itemCreated({ stock: '9.000' }), sold)
+      const asked: string[] = []
+      const permit: Permit = (needed) => {
+        asked.push(needed)
+        return { approved_by: MANAGER }
+      }
+      const decided = await shop.when(cancelSale, { id: 5, reason: 'x' }, 'panel', `user/${CLERK}`, null, [], permit)
+      expect(asked).to.deep.equal([permission])
+      expect(decided.decision).to.have.nested.property('events[0].data.approved_by', MANAGER)
+    })
+
+  for (const [changes, needed] of [
+    [{ name: 'Outro' }, ['edit_catalog']],
+    [{ price: '1.00' }, ['edit_catalog', 'change_price']],
+    [{ cost: '1.00' }, ['edit_catalog', 'see_costs']],
+    [{ stock: '1.000' }, ['adjust_stock']],
+  ] as const)
+    it(`to change ${Object.keys(changes)[0]} of an item are ${needed.join(' and ')} [ROLE-123]`, async () => {
+      const shop = await given(companyRegistered(), itemCreated({ id: 1, stock: '9.000', price: '5.00' }))
+      const asked: string[] = []
+      const permit: Permit = (permission) => {
+        asked.push(permission)
+        return {}
+      }
+      await shop.when(updateItem, { id: 1, changes }, 'panel', `user/${CLERK}`, null, [], permit)
+      expect(asked).to.deep.equal(needed)
+    })
+})
