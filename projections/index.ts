@@ -7,6 +7,7 @@ import { type Projection, type ReadModel, versionOf } from '#ledger/projection.t
 import { rowPasts } from '#ledger/row-history.ts'
 import type { AnyTable } from '#ledger/table.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
+import { cashDrawersProjection, cashSessionsProjection, cashSessionView } from './cash-sessions.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
 import { companiesProjection, companysTime, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { projection } from './define.ts'
@@ -45,6 +46,8 @@ const projections = [
   salesProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
+  cashSessionsProjection,
+  cashDrawersProjection,
   receivablesProjection,
   payablesProjection,
   webhooksProjection,
@@ -90,6 +93,7 @@ const views: ReadModel['views'] = {
   webhook: webhookView,
   store: storeView,
   order: orderView,
+  cash_session: cashSessionView,
 }
 
 const persons = new Map<AnyTable, PersonKind>([
@@ -128,4 +132,5 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   webhook: ['webhooks', 'id'],
   store: ['stores', 'id'],
   order: ['orders', 'id'],
+  cash_session: ['cash_sessions', 'id'],
 }

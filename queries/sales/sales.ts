@@ -39,6 +39,7 @@ interface Filters {
   readonly external_id?: string
   readonly fiscal?: 'missing' | 'present'
   readonly offline_id?: string
+  readonly cash_session_id?: string
 }
 
 /** Filters for people only. */
@@ -96,6 +97,7 @@ export const saleListing: Listing<Filters & PanelFilters & Period> = {
     fiscal: (value) => `t.fiscal = ${value}::text`,
     offline_id: (value) =>
       `t.id = (select o.sale_id from offline_sales o where o.company_id = $1 and o.offline_id = ${value}::text)`,
+    cash_session_id: (value) => `t.cash_session_id = ${value}::text`,
     sold_from: (value) => `t.sold_at >= ${value}::timestamptz`,
     sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
     id: (value) => `t.id = ${value}::bigint`,
@@ -190,7 +192,7 @@ export interface ItemFigure {
 }
 
 /** Selective conditions that enter an index; the others are checked on the rows of the days. */
-const ENTERED: readonly string[] = ['id', 'external_id', 'sold_from', 'sold_before']
+const ENTERED: readonly string[] = ['id', 'external_id', 'cash_session_id', 'sold_from', 'sold_before']
 
 /** Cents and quantity of an item in a sale `s`. */
 const itemIn = (item: string): string => `lateral (

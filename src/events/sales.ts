@@ -142,6 +142,8 @@ const offlineSale = {
   customer: party.nullable(),
   /** The user of the till. */
   seller,
+  /** Cash session of the till, which may be opened later; absent if the till named none. */
+  cash_session_id: text.optional(),
   /** The item's total already includes its discount. */
   items: z.array(item.extend({ discount: money })),
   payments: z.array(z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES) })),
@@ -190,6 +192,8 @@ export const saleEvents = {
     reason: text.nullable(),
     /** Returned stock: items that the sale debited and that are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
+    /** Cash session that gives the money back; absent if none is known. */
+    cash_session_id: text.optional(),
   }),
   /** All known fields of the document from now on. */
   FiscalDocumentRecorded: eventType('sale', {

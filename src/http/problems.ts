@@ -23,6 +23,8 @@ const PROBLEMS = {
   managed_by_order: [409, 'Esta venda é de um pedido pago: cancele-a com a devolução do pagamento do pedido.'],
   fiscal_document_issued: [409, 'A venda tem documento fiscal autorizado.'],
   already_settled: [409, 'A conta já está liquidada.'],
+  session_open: [409, 'Esta sessão de caixa já foi aberta.'],
+  session_closed: [409, 'Esta sessão de caixa já foi fechada.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],
   person_forgotten: [409, 'Os dados pessoais deste registro foram esquecidos: ele não muda mais nem é usado.'],

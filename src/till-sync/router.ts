@@ -22,6 +22,7 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { answerSyncProblem } from './answer.ts'
 import { authRoutes, requireToken, requireTokenStill, tillSessionOf } from './auth.ts'
+import { cashRoute } from './cash.ts'
 import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
@@ -100,6 +101,7 @@ const routesOf = (options: SyncOptions): SyncRoute[] => [
   configRoute(options.poolOf),
   ...productRoutes(options),
   uploadRoute(options),
+  cashRoute(options.writer),
 ]
 
 /** Answers contain tokens and personal data. */
