@@ -1,15 +1,26 @@
+import { type PaymentAmounts, receivedCents } from '#domain/account-payments.ts'
 import { dateInZone, inZone } from '#domain/instant.ts'
-import { toCents } from '#domain/money.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
-import { ownCompany, timezoneOf } from './companies.ts'
-import { changedColumns, INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_PAST, projection, withMore } from './define.ts'
+import type { Changes } from '#ledger/working-set.ts'
+import { companyRef, ownCompany, timezoneOf } from './companies.ts'
+import {
+  changedColumns,
+  existing,
+  INDEX_BY_CHANGE,
+  INDEX_BY_DELETION,
+  INDEX_BY_PAST,
+  projection,
+  withMore,
+} from './define.ts'
 import { erasing } from './erasures.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 type Created = DataOf<'ReceivableCreated'>
-type Settled = DataOf<'ReceivableSettled'>
+type Paid = DataOf<'ReceivablePaymentReceived'>
+type Reversed = DataOf<'ReceivablePaymentReversed'>
 
 /** Writable fields common to receivables and payables. */
 export type AccountFields = Pick<Created, 'external_id' | 'description' | 'amount' | 'due_date'>
@@ -17,16 +28,44 @@ export type AccountFields = Pick<Created, 'external_id' | 'description' | 'amoun
 /** Initial fields of an account: its own, the counterparty's (`P`), and its origin. */
 export type AccountStart<P> = AccountFields & P & Pick<Created, 'origin' | 'sale_id'>
 
+/** As its event records it: one of several accounts names its group. */
+export type NewAccount<P> = AccountStart<P> & Pick<Created, 'installment'>
+
+/** A payment of an account. Its id is the revision of its event. */
+export interface AccountPayment extends PaymentAmounts {
+  id: number
+  kind: Paid['kind']
+  /** What changed hands. */
+  received: string
+  payment_method: string | null
+  paid_at: string
+  /** Accounting date: day of `paid_at` in the company's time zone. */
+  paid_on: string
+  /** Number of the receipt; several accounts paid together share one. */
+  receipt: number
+  created_at: string
+  reversed_at: string | null
+  reversal_reason: string | null
+}
+
 /**
  * Receivable or payable as the API returns it, without `is_overdue`, which depends on the clock and is never stored.
  * `P`: fields of the counterparty, named as of the last change.
  */
 export type AccountObject<P> = { id: number } & AccountStart<P> & {
+    installment: NonNullable<Created['installment']> | null
+    /** Settled once nothing is open. */
     status: 'pending' | 'settled'
+    /** What standing payments cover; with `open_amount` it adds up to the amount. */
+    paid_amount: string
+    open_amount: string
+    /** Of the last payment of a settled account. */
     paid_at: string | null
-    payment_method: Settled['payment_method'] | null
+    payment_method: string | null
     /** Accounting date: day of `paid_at` in the company's time zone. */
     settled_on: string | null
+    /** In the order of their recording. */
+    payments: readonly AccountPayment[]
     created_at: string
     updated_at: string
   }
@@ -40,8 +79,10 @@ interface AccountColumns {
   origin: Created['origin']
   status: 'pending' | 'settled'
   amount_cents: number
+  open_cents: number
   due_date: string
   settled_on: string | null
+  installment_group: number | null
 }
 
 export type AccountRow<P> = RecordRow<AccountObject<P>> & AccountColumns
@@ -56,8 +97,10 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
       origin: 'text',
       status: 'text',
       amount_cents: 'bigint',
+      open_cents: 'bigint',
       due_date: 'date',
       settled_on: 'date',
+      installment_group: 'bigint',
       deleted_at: 'timestamptz',
       ...changedColumns,
       doc: 'json',
@@ -69,6 +112,7 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
       INDEX_BY_PAST,
       '(company_id, status, due_date)',
       '(company_id, settled_on) where settled_on is not null',
+      '(company_id, installment_group, id) where installment_group is not null',
       '(company_id, party_id, id) where party_id is not null',
       // Open accounts of a person.
       `(company_id, party_id, id) where ${IS_OPEN}`,
@@ -77,41 +121,190 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
   })
 }
 
+/** Money that was received or paid for accounts; a reversal is a row of its own, on the day of its payment. */
+interface AccountPaymentRow {
+  company_id: number
+  /** The event that recorded it: the id of a payment. */
+  revision: number
+  account_id: number
+  kind: Paid['kind']
+  /** Negative for a reversal. */
+  received_cents: number
+  paid_on: string
+  payment_method: string | null
+  receipt: number
+  /** The payment that it reverses. */
+  reverses: number | null
+}
+
+const paymentTable = (name: 'receivable_payments' | 'payable_payments'): Table<AccountPaymentRow> =>
+  table<AccountPaymentRow>(name, {
+    columns: {
+      company_id: 'bigint',
+      revision: 'bigint',
+      account_id: 'bigint',
+      kind: 'text',
+      received_cents: 'bigint',
+      paid_on: 'date',
+      payment_method: 'text',
+      receipt: 'bigint',
+      reverses: 'bigint',
+    },
+    keys: { pk: ['company_id', 'revision'] },
+    indexes: ['(company_id, paid_on)', '(company_id, receipt)'],
+    past: { id: 'revision', isFixed: true },
+  })
+
+const NOTHING = '0.00'
+
+/** Payments that are not reversed. */
+export const standingPayments = ({ payments }: Pick<AccountObject<unknown>, 'payments'>): AccountPayment[] =>
+  payments.filter(({ reversed_at }) => reversed_at === null)
+
+/** The account with what follows from its payments. */
+function withPayments<P>(doc: AccountObject<P>): AccountObject<P> {
+  const covering = standingPayments(doc).filter(({ amount }) => amount !== NOTHING)
+  const paid = covering.reduce((sum, { amount }) => sum + toCents(amount), 0)
+  const open = toCents(doc.amount) - paid
+  const last = open === 0 ? covering.at(-1) : undefined
+  return {
+    ...doc,
+    status: open === 0 ? 'settled' : 'pending',
+    paid_amount: fromCents(paid),
+    open_amount: fromCents(open),
+    paid_at: last?.paid_at ?? null,
+    payment_method: last?.payment_method ?? null,
+    settled_on: last?.paid_on ?? null,
+  }
+}
+
+type Recorded<T> = { readonly revision: number; readonly recorded_at: string; readonly data: T }
+
+function paymentOf({ revision, recorded_at, data }: Recorded<Paid>, zone: string): AccountPayment {
+  const { kind, amount, interest, fine, discount, excess, payment_method, paid_at, paid_on, receipt } = data
+  return {
+    id: revision,
+    kind,
+    amount,
+    interest,
+    fine,
+    discount,
+    excess,
+    received: kind === 'return' ? NOTHING : fromCents(receivedCents(data)),
+    payment_method,
+    paid_at: inZone(paid_at, zone),
+    paid_on,
+    receipt: receipt ?? revision,
+    created_at: inZone(recorded_at, zone),
+    reversed_at: null,
+    reversal_reason: null,
+  }
+}
+
+function addPaymentRow(
+  rows: Changes,
+  payments: Table<AccountPaymentRow>,
+  { revision, data }: Recorded<{ id: number }>,
+  { kind, received, paid_on, payment_method, receipt, id }: AccountPayment,
+): void {
+  const isReversal = id !== revision
+  const cents = toCents(received)
+  rows.add(payments, {
+    company_id: companyRef(rows).company_id,
+    revision,
+    account_id: data.id,
+    kind,
+    received_cents: isReversal ? -cents + 0 : cents,
+    paid_on,
+    payment_method,
+    receipt,
+    reverses: isReversal ? id : null,
+  })
+}
+
+/** Handlers of payments and reversals, which change the account and add a row of their own. */
+function paymentHandlers<P>(
+  payments: Table<AccountPaymentRow>,
+  byId: (id: number) => Ref<AccountRow<P>>,
+  changing: <E extends { readonly id: number }>(
+    alter: (doc: AccountObject<P>, data: E, zone: string, event: Recorded<E>) => AccountObject<P>,
+  ) => {
+    refs(event: Recorded<{ id: number }>): readonly Ref<AccountRow<P>>[]
+    apply(rows: Changes, event: Recorded<E>): void
+  },
+) {
+  const paid = changing<Paid>((doc, _data, zone, event) => ({
+    ...doc,
+    payments: [...doc.payments, paymentOf(event, zone)],
+  }))
+  const reversed = changing<Reversed>((doc, { payment_id, reason }, zone, { recorded_at }) => ({
+    ...doc,
+    payments: doc.payments.map((each) =>
+      each.id === payment_id ? { ...each, reversed_at: inZone(recorded_at, zone), reversal_reason: reason } : each,
+    ),
+  }))
+  const paymentWith = (rows: Changes, accountId: number, id: number): AccountPayment => {
+    const found = existing(rows, byId(accountId)).doc.payments.find((each) => each.id === id)
+    if (!found) throw new Error(`account ${accountId} has no payment ${id}`)
+    return found
+  }
+  return {
+    paid: {
+      ...paid,
+      apply(rows: Changes, event: Recorded<Paid>) {
+        paid.apply(rows, event)
+        addPaymentRow(rows, payments, event, paymentWith(rows, event.data.id, event.revision))
+      },
+    },
+    reversed: {
+      ...reversed,
+      apply(rows: Changes, event: Recorded<Reversed>) {
+        reversed.apply(rows, event)
+        addPaymentRow(rows, payments, event, paymentWith(rows, event.data.id, event.data.payment_id))
+      },
+    },
+  }
+}
+
 /** Lookups, event handlers and view of the accounts of a table. */
-function accountKind<P>(accounts: Table<AccountRow<P>>, partyIdOf: (party: P) => number | null) {
+function accountKind<P>(
+  accounts: Table<AccountRow<P>>,
+  payments: Table<AccountPaymentRow>,
+  partyIdOf: (party: P) => number | null,
+) {
   const byId = (id: number) => byPk(accounts, id)
-  const handlers = recordHandlers<{ id: number } & AccountStart<P>, AccountObject<P>, AccountColumns>({
+  const handlers = recordHandlers<{ id: number } & NewAccount<P>, AccountObject<P>, AccountColumns>({
     table: accounts,
     byId,
     create: (data, at) =>
       withMore(data, {
+        installment: data.installment ?? null,
         status: 'pending' as const,
+        paid_amount: NOTHING,
+        open_amount: data.amount,
         paid_at: null,
         payment_method: null,
         settled_on: null,
+        payments: [],
         created_at: at,
         updated_at: at,
       }),
+    derive: withPayments,
     columnsOf: (doc) => ({
       party_id: partyIdOf(doc),
       origin: doc.origin,
       status: doc.status,
       amount_cents: toCents(doc.amount),
+      open_cents: toCents(doc.open_amount),
       due_date: doc.due_date,
       settled_on: doc.settled_on,
+      installment_group: doc.installment?.group ?? null,
     }),
   })
-  const settled = handlers.changing<Settled>((doc, { paid_at, payment_method, settled_on }, zone) => ({
-    ...doc,
-    status: 'settled',
-    paid_at: inZone(paid_at, zone),
-    payment_method,
-    settled_on,
-  }))
   return {
     byId,
     byExternalId: (externalId: string) => byKey(accounts, 'external', externalId),
-    on: { ...handlers, settled },
+    on: { ...handlers, ...paymentHandlers(payments, byId, handlers.changing) },
     view: accountView(byId),
   }
 }
@@ -142,17 +335,20 @@ export type ReceivableObject = AccountObject<CustomerOfReceivable>
 
 export const receivables = accountTable<CustomerOfReceivable>('receivables')
 
-const receivable = accountKind(receivables, ({ customer_id }) => customer_id)
+export const receivablePayments = paymentTable('receivable_payments')
+
+const receivable = accountKind(receivables, receivablePayments, ({ customer_id }) => customer_id)
 
 export const receivableById = receivable.byId
 export const receivableByExternalId = receivable.byExternalId
 
-export const receivablesProjection = projection('receivables', [receivables], {
+export const receivablesProjection = projection('receivables', [receivables, receivablePayments], {
   ReceivableCreated: receivable.on.created,
   ReceivableUpdated: receivable.on.updated,
   ReceivableDeleted: receivable.on.deleted,
   ReceivableRevived: receivable.on.revived,
-  ReceivableSettled: receivable.on.settled,
+  ReceivablePaymentReceived: receivable.on.paid,
+  ReceivablePaymentReversed: receivable.on.reversed,
   PersonForgotten: erasing({ kind: 'receivable', table: 'receivables', idColumns: { customer: 'party_id' } }),
 })
 
@@ -165,17 +361,20 @@ export type PayableObject = AccountObject<SupplierOfPayable>
 
 export const payables = accountTable<SupplierOfPayable>('payables')
 
-const payable = accountKind(payables, ({ supplier_id }) => supplier_id)
+export const payablePayments = paymentTable('payable_payments')
+
+const payable = accountKind(payables, payablePayments, ({ supplier_id }) => supplier_id)
 
 export const payableById = payable.byId
 export const payableByExternalId = payable.byExternalId
 
-export const payablesProjection = projection('payables', [payables], {
+export const payablesProjection = projection('payables', [payables, payablePayments], {
   PayableCreated: payable.on.created,
   PayableUpdated: payable.on.updated,
   PayableDeleted: payable.on.deleted,
   PayableRevived: payable.on.revived,
-  PayableSettled: payable.on.settled,
+  PayablePaymentMade: payable.on.paid,
+  PayablePaymentReversed: payable.on.reversed,
   PersonForgotten: erasing({ kind: 'payable', table: 'payables', idColumns: { supplier: 'party_id' } }),
 })
 

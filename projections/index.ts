@@ -18,6 +18,7 @@ import { gtinHoldersProjection } from './gtin-holders.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
+import { returnsProjection, returnView } from './returns.ts'
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
 import { stockMovementView, stockProjection } from './stock.ts'
@@ -44,6 +45,7 @@ const projections = [
   stockProjection,
   gtinHoldersProjection,
   salesProjection,
+  returnsProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
   cashSessionsProjection,
@@ -88,6 +90,7 @@ const views: ReadModel['views'] = {
   catalog_item: catalogItemView,
   stock_movement: stockMovementView,
   sale: saleView,
+  return: returnView,
   receivable: receivableView,
   payable: payableView,
   webhook: webhookView,
@@ -127,6 +130,7 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   category: ['categories', 'id'],
   catalog_item: ['catalog_items', 'id'],
   sale: ['sales', 'id'],
+  return: ['returns', 'id'],
   receivable: ['receivables', 'id'],
   payable: ['payables', 'id'],
   webhook: ['webhooks', 'id'],

@@ -35,6 +35,8 @@ interface RecordKind<T, D extends RecordObject, C> {
   readonly empty?: Partial<D>
   /** `before`: the previous row; null for a new record. */
   columnsOf(doc: D, before: Readonly<C> | null): Omit<C, 'name_key'>
+  /** Sets members of the object that follow from others. */
+  derive?(doc: D): D
   /** Unique values that a deleted record releases. */
   readonly freed?: Partial<C>
   /** The object without values that a deleted record must not keep. */
@@ -66,11 +68,11 @@ export interface NameHolder {
 }
 
 /** Object after the event. Times in events are UTC; `zone` is the company's. */
-type ChangeObject<D, E> = (doc: D, data: E, zone: string) => D
+type ChangeObject<D, E extends Id> = (doc: D, data: E, zone: string, event: Recorded<E>) => D
 
 /** Event handlers of a record's row; a projection assigns them to event names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
-  const { table, byId, columnsOf, empty, freed, onDeleted, hasUniqueNames, showsDeletion } = kind
+  const { table, byId, columnsOf, derive, empty, freed, onDeleted, hasUniqueNames, showsDeletion } = kind
   const live = showsDeletion ? { deleted_at: null } : null
   const keyOf = (name: string | null | undefined): Partial<NameHolder> =>
     hasUniqueNames && name !== undefined ? { name_key: name === null ? null : nameKey(name) } : {}
@@ -78,7 +80,8 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
   const change = <E extends Id>(rows: Changes, event: Recorded<E>, alter: ChangeObject<D, E>) => {
     const before = existing(rows, byId(event.data.id))
     const zone = timezoneOf(rows)
-    const doc = { ...alter(before.doc, event.data, zone), updated_at: inZone(event.recorded_at, zone) }
+    const altered = alter(before.doc, event.data, zone, event)
+    const doc = { ...(derive ? derive(altered) : altered), updated_at: inZone(event.recorded_at, zone) }
     return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc, before), doc }
   }
   /** Handler of an event that changes the record's object. */

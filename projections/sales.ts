@@ -1,6 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
-import { toThousandths } from '#domain/quantity.ts'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { shareDiscount } from '#domain/sale-discount.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/envelope.ts'
@@ -44,11 +44,18 @@ export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test
   /** Who sold: the user of the till, or as the API said; null if unknown. */
   seller: Seller | null
   /** Item totals already include the item discount, and not the share in the discount of the whole sale. */
-  items: (Omit<Completed['items'][number], 'moves_stock' | 'discount'> & { discount: string; discount_share: string })[]
+  items: (Omit<Completed['items'][number], 'moves_stock' | 'discount'> & {
+    discount: string
+    discount_share: string
+    /** Quantity that came back so far. */
+    returned: string
+  })[]
   /** Discount on the whole sale: total = subtotal - discount + delivery fee. */
   discount: string
   /** Given back by the provider while the sale stands; the order has what was given back in all. */
   refunded_total: string
+  /** Given back for goods that came back; the sale stays completed. */
+  returned_total: string
   /** Of sales of orders; the panel shows those of uploaded sales. */
   warnings: NonNullable<Completed['warnings']>
   fiscal_document: FiscalDocument | null
@@ -60,6 +67,12 @@ export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test
 
 export const FISCAL_STATES = ['missing', 'present'] as const
 type FiscalState = (typeof FISCAL_STATES)[number]
+
+/** Cents given back of each line, and of the delivery fee. */
+interface ReturnedAmounts {
+  readonly cents: readonly number[]
+  readonly delivery_fee: number
+}
 
 export interface SaleRow extends ChangedFields {
   company_id: number
@@ -86,6 +99,8 @@ export interface SaleRow extends ChangedFields {
   cash_session_id: string | null
   /** Cash session that gave its money back; null if it is not cancelled, or none is known. */
   cancel_session_id: string | null
+  /** Given back so far; null until goods come back. */
+  returned: ReturnedAmounts | null
   /** Actor who recorded it, as `user/3`. */
   actor: string | null
   /** Whether a completed sale has a valid fiscal document, see `fiscalOf`; null if it needs none. */
@@ -130,6 +145,7 @@ export const sales = table<SaleRow>('sales', {
     line_discounts: 'json',
     cash_session_id: 'text',
     cancel_session_id: 'text',
+    returned: 'json',
     actor: 'text',
     fiscal: 'text',
     access_key: 'text',
@@ -163,34 +179,8 @@ export const sales = table<SaleRow>('sales', {
 export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
-/** Money of a sale that went back to its buyer; void once the sale is cancelled, because then all of it is. */
-interface SaleReturnRow {
-  company_id: number
-  /** The event that recorded it. */
-  revision: number
-  sale_id: number
-  order_id: number
-  provider_payment_id: string
-  /** Negative where it takes back an earlier one, see SaleRefunded. */
-  cents: number
-  returned_at: string
-}
-
-const saleReturns = table<SaleReturnRow>('sale_returns', {
-  columns: {
-    company_id: 'bigint',
-    revision: 'bigint',
-    sale_id: 'bigint',
-    order_id: 'bigint',
-    provider_payment_id: 'text',
-    cents: 'bigint',
-    returned_at: 'timestamptz',
-  },
-  keys: { pk: ['company_id', 'revision'] },
-  indexes: ['(company_id, returned_at)', '(company_id, sale_id)'],
-  past: { id: 'revision', isFixed: true },
-})
 const NOTHING = '0.00'
+const NO_QUANTITY = '0.000'
 
 /** Fields that depend on the origin of a sale. */
 type OriginFields = Pick<
@@ -212,7 +202,10 @@ type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | Eve
 const isOfOrder = ({ data }: Recorded): boolean => 'order_id' in data && data.order_id !== undefined
 
 /** Share of each line in the discount of the whole sale, in cents; null without one. */
-const lineDiscountsOf = ({ items, discount = NOTHING }: Recorded['data']): number[] | null =>
+export const lineDiscountsOf = ({
+  items,
+  discount = NOTHING,
+}: Pick<Recorded['data'], 'items' | 'discount'>): number[] | null =>
   discount === NOTHING
     ? null
     : shareDiscount(
@@ -236,7 +229,11 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
     seller: data.seller ?? null,
     sold_at: inZone(data.sold_at, zone),
     items: data.items.map(({ moves_stock: _, discount = NOTHING, ...item }, line) =>
-      withMore(item, { discount, discount_share: shares ? fromCents(shares[line] ?? 0) : NOTHING }),
+      withMore(item, {
+        discount,
+        discount_share: shares ? fromCents(shares[line] ?? 0) : NOTHING,
+        returned: NO_QUANTITY,
+      }),
     ),
     payments: made.payments,
     subtotal: made.subtotal,
@@ -245,6 +242,7 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
     total: data.total,
     change: data.change,
     refunded_total: NOTHING,
+    returned_total: NOTHING,
     warnings: made.warnings,
     fiscal_document: null,
     cancelled_at: null,
@@ -317,6 +315,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     cash_session_id: doc.cash_session_id,
     // A sale that was cancelled before its upload took no money.
     cancel_session_id: doc.status === 'cancelled' ? doc.cash_session_id : null,
+    returned: null,
     actor: isOfOrder(event) ? null : event.actor,
     fiscal: fiscalOf(doc),
     access_key: null,
@@ -340,14 +339,24 @@ function changeSale(
   rows: Changes,
   event: { data: { id: number }; revision: number; recorded_at: string },
   changes: Partial<SaleObject>,
-  columns: Partial<Pick<SaleRow, 'documented_at' | 'access_key' | 'cancel_session_id'>> = {},
+  columns: Partial<Pick<SaleRow, 'documented_at' | 'access_key' | 'cancel_session_id' | 'returned'>> = {},
 ): void {
   const before = existing(rows, saleById(event.data.id))
   const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
   rows.put(sales, { ...before, ...columns, status: doc.status, fiscal: fiscalOf(doc), ...stamp(event), doc })
 }
 
-export const salesProjection = projection('sales', [sales, saleReturns], {
+/** Fiscal document as the API shows it, with times in a zone. */
+export function fiscalDocumentObject(
+  { data, recorded_at }: EventOf<'FiscalDocumentRecorded'> | EventOf<'ReturnDocumentRecorded'>,
+  zone: string,
+): FiscalDocument {
+  const { id: _, ...document } = data
+  const authorized_at = document.authorized_at && inZone(document.authorized_at, zone)
+  return { ...document, authorized_at, issued_at: inZone(document.authorized_at ?? recorded_at, zone) }
+}
+
+export const salesProjection = projection('sales', [sales], {
   SaleCompleted: {
     refs: costsOf,
     apply: (rows, event) => addSale(rows, event, saleObject(event, throughTheApi(event.data), timezoneOf(rows)), []),
@@ -378,27 +387,38 @@ export const salesProjection = projection('sales', [sales, saleReturns], {
   SaleRefunded: {
     refs: (event) => [saleById(event.data.id)],
     apply(rows, event) {
-      const { id, order_id, provider_payment_id, amount, refunded } = event.data
-      const { company_id } = companyRef(rows)
-      const { revision, recorded_at: returned_at } = event
-      changeSale(rows, event, { refunded_total: refunded })
-      rows.add(saleReturns, {
-        ...{ company_id, revision, sale_id: id, order_id, provider_payment_id },
-        cents: toCents(amount),
-        returned_at,
-      })
+      changeSale(rows, event, { refunded_total: event.data.refunded })
+    },
+  },
+  SaleReturned: {
+    refs: (event) => [saleById(event.data.sale_id)],
+    apply(rows, event) {
+      const { sale_id: id, items, delivery_fee, total } = event.data
+      const { doc, returned } = existing(rows, saleById(id))
+      const cents = doc.items.map((_, line) => returned?.cents[line] ?? 0)
+      const thousandths = doc.items.map((item) => toThousandths(item.returned))
+      for (const { line, quantity, amount } of items) {
+        cents[line] = (cents[line] ?? 0) + toCents(amount)
+        thousandths[line] = (thousandths[line] ?? 0) + toThousandths(quantity)
+      }
+      const fee = (returned?.delivery_fee ?? 0) + toCents(delivery_fee)
+      changeSale(
+        rows,
+        { ...event, data: { id } },
+        {
+          items: doc.items.map((item, line) => ({ ...item, returned: fromThousandths(thousandths[line] ?? 0) })),
+          returned_total: fromCents(toCents(doc.returned_total) + toCents(total)),
+        },
+        { returned: { cents, delivery_fee: fee } },
+      )
     },
   },
   FiscalDocumentRecorded: {
     refs: (event) => [saleById(event.data.id)],
     apply(rows, event) {
-      const { id: _, ...document } = event.data
-      const zone = timezoneOf(rows)
-      const documented_at = document.authorized_at ?? event.recorded_at
-      const authorized_at = document.authorized_at && inZone(document.authorized_at, zone)
-      const issued_at = inZone(documented_at, zone)
-      const columns = { documented_at, access_key: document.access_key }
-      changeSale(rows, event, { fiscal_document: { ...document, authorized_at, issued_at } }, columns)
+      const { authorized_at, access_key } = event.data
+      const columns = { documented_at: authorized_at ?? event.recorded_at, access_key }
+      changeSale(rows, event, { fiscal_document: fiscalDocumentObject(event, timezoneOf(rows)) }, columns)
     },
   },
   PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumns: { customer: 'customer_id', user: 'seller_id' } }),

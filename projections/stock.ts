@@ -208,6 +208,14 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
   },
   SaleCompleted: takesStock,
   OfflineSaleCompleted: takesStock,
+  SaleReturned: {
+    refs: (event) => event.data.stock.map((item) => stockById(item.catalog_item_id)),
+    apply(rows, event) {
+      const { id, stock, returned_at, reason } = event.data
+      const occurred_at = returned_at === event.recorded_at ? null : returned_at
+      addToStock(rows, event, stock, 1, { kind: 'return', document: `return/${id}`, reason, occurred_at })
+    },
+  },
   SaleCancelled: {
     refs: (event) => event.data.restock.map((item) => stockById(item.catalog_item_id)),
     apply(rows, event) {

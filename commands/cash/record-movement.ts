@@ -13,8 +13,12 @@ import {
   cashMovementById,
   cashSessionByName,
 } from '#projections/cash-sessions.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { receivableById } from '#projections/finance.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { takingsLookup } from '#queries/cash/sessions.ts'
+import { tillReceiptEvents } from '../finance/account-payments.ts'
+import { receivableSide } from '../finance/receivables.ts'
 import type { CashMovementUpload } from './movement-input.ts'
 
 type Warnings = CashMovementRow['warnings']
@@ -22,7 +26,9 @@ type Warnings = CashMovementRow['warnings']
 /** Lead of a till's clock that is tolerated without a warning. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000
 
-const needs = ({ offline_id, session_id, counted }: CashMovementUpload): AnyRef[] => [
+const needs = ({ offline_id, session_id, counted, receivable_id }: CashMovementUpload): AnyRef[] => [
+  ownCompany,
+  ...(receivable_id === null ? [] : [receivableById(receivable_id)]),
   cashMovementById(offline_id),
   cashSessionByName(session_id),
   ...typeIdsOf(counted).map(paymentTypeById),
@@ -38,7 +44,7 @@ const typeIdsOf = (counted: CashMovementUpload['counted']): number[] =>
 export const recordCashMovement = command<CashMovementUpload>({
   needs,
   decide: (rows, upload, context) =>
-    decideMovement(rows, upload, context, (known, found) => move(upload, known, found)),
+    decideMovement(rows, upload, context, (known, movement) => move(rows, upload, known, movement)),
 })
 
 /** Closes a session, and records what its sales had brought by then. */
@@ -53,7 +59,7 @@ export const closeCashSession = command<CashMovementUpload>({
       const { session_id, offline_id } = upload
       const { takings } = found
       const movement = { id, session_id, offline_id, at, reason, warnings }
-      return [event('CashSessionClosed', { ...movement, counted, takings })]
+      return { events: [event('CashSessionClosed', { ...movement, counted, takings })], warnings }
     }),
 })
 
@@ -64,7 +70,12 @@ interface NewMovement {
   readonly warnings: Warnings
 }
 
-type Recording = (known: Readonly<CashSessionRow> | null, movement: NewMovement) => readonly NewEvent[] | Refusal
+interface Recorded {
+  readonly events: readonly NewEvent[]
+  readonly warnings: Warnings
+}
+
+type Recording = (known: Readonly<CashSessionRow> | null, movement: NewMovement) => Recorded | Refusal
 
 /** A repeated upload, an upload with invalid content, or a new movement, which `record` turns into events. */
 function decideMovement(
@@ -87,8 +98,9 @@ function decideMovement(
     ...(isAhead ? (['at_in_future'] as const) : []),
   ]
   const id = known?.id ?? nextId('cash_session')
-  const events = record(known, { id, content, warnings })
-  return isRefusal(events) ? events : accept('created', `cash_session/${id}`, events, [], { warnings })
+  const recorded = record(known, { id, content, warnings })
+  if (isRefusal(recorded)) return recorded
+  return accept('created', `cash_session/${id}`, recorded.events, [], { warnings: recorded.warnings })
 }
 
 function decideRepeated(
@@ -106,19 +118,34 @@ const identityOf = ({ session_id, kind, amount, at, reason, receivable_id, count
 ]
 
 function move(
+  rows: Rows,
   { session_id, offline_id }: CashMovementUpload,
   known: Readonly<CashSessionRow> | null,
   { id, content: { kind, amount, at, reason, receivable_id }, warnings }: NewMovement,
-): ReturnType<Recording> {
+): Recorded | Refusal {
   if (kind === 'closed' || amount === null) throw new Error('cash: closeCashSession records closings')
   const movement = { id, session_id, offline_id, at, reason, warnings, amount }
   if (kind === 'opened') {
     if (known?.opened_at) return refuse('session_open')
-    return [event('CashSessionOpened', movement)]
+    return { events: [event('CashSessionOpened', movement)], warnings }
   }
   if (toCents(known?.doc[kind] ?? '0.00') + toCents(amount) > MAX_CENTS)
     return invalid('amount', 'a soma é grande demais')
-  return [event('CashMoved', { ...movement, kind, receivable_id })]
+  const paid = receivable_id === null ? null : receive(rows, receivable_id, { cents: toCents(amount), at })
+  const all = [...warnings, ...(paid?.warnings ?? [])]
+  const moved = event('CashMoved', { ...movement, warnings: all, kind, receivable_id })
+  return { events: [moved, ...(paid?.events ?? [])], warnings: all }
+}
+
+/** Pays an account with cash that a till received: a fact, also where less was open, or nothing. */
+function receive(
+  rows: Rows,
+  receivableId: number,
+  received: { readonly cents: number; readonly at: string },
+): Recorded {
+  const paid = tillReceiptEvents(receivableSide, rows, receivableId, { ...received, payment_method: 'cash' })
+  if (!paid) return { events: [], warnings: ['receivable_unknown'] }
+  return { events: paid.events, warnings: paid.excess_cents > 0 ? ['receivable_exceeded'] : [] }
 }
 
 /** The drawer first, with all that was counted in cash; then the other payment types by id. */

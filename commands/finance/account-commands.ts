@@ -1,13 +1,15 @@
+import { instalmentAmounts, instalmentDates } from '#domain/account-payments.ts'
+import { toCents } from '#domain/money.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent, Origin } from '#ledger/envelope.ts'
 import type { AnyRef, Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import type { AccountFields, AccountRow, AccountStart } from '#projections/finance.ts'
+import { type AccountFields, type AccountRow, type NewAccount, standingPayments } from '#projections/finance.ts'
 import type { PersonRow } from '#projections/people.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
-import type { AccountInput, PartyName } from './account-input.ts'
+import type { AccountInput, NewAccountInput, PartyName } from './account-input.ts'
 
 /** Customer or supplier as recorded in an account. */
 export interface Party {
@@ -35,10 +37,12 @@ export interface AccountSide<P extends object, N> {
   readonly party: PartyKind<P, N>
   byId(id: number): Ref<AccountRow<P>>
   byExternalId(externalId: string): Ref<AccountRow<P>>
-  created(id: number, start: AccountStart<P>): NewEvent
+  created(id: number, start: NewAccount<P>): NewEvent
   updated(id: number, changes: Partial<AccountFields & P>): NewEvent
   deleted(id: number): NewEvent
   revived(id: number, fields: AccountFields & P): NewEvent
+  paid(id: number, payment: Omit<DataOf<'ReceivablePaymentReceived'>, 'id'>): NewEvent
+  paymentReversed(id: number, reversal: Omit<DataOf<'ReceivablePaymentReversed'>, 'id'>): NewEvent
   settled(id: number, settlement: Omit<DataOf<'ReceivableSettled'>, 'id'>): NewEvent
 }
 
@@ -54,9 +58,9 @@ export function findAccountLock(
   return status === 'settled' ? refuse('already_settled') : null
 }
 
-/** Creates a pending account. */
-export function createAccount<P extends object, N>(side: AccountSide<P, N>): Command<AccountInput & N> {
-  return command<AccountInput & N>({
+/** Creates a pending account, or one for each instalment; the first takes the external id. */
+export function createAccount<P extends object, N>(side: AccountSide<P, N>): Command<NewAccountInput & N> {
+  return command<NewAccountInput & N>({
     needs: (input) => [
       ...(input.external_id ? [side.byExternalId(input.external_id)] : []),
       ...partyRefs(side.party, input),
@@ -64,21 +68,61 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
     decide(rows, input, { nextId, origin }) {
       const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
-      const { external_id = null, description, amount, due_date } = input
+      const { external_id = null, description } = input
       const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), null)
       if (same) return same
-      const created = side.created(nextId(side.name), {
-        external_id,
-        origin: origin === 'api' ? 'api' : 'pdv',
-        description,
-        ...party,
-        amount,
-        due_date,
-        sale_id: null,
-      })
-      return accept('created', created.subject, [created])
+      const parts = partsOf(input)
+      if (isRefusal(parts)) return parts
+      const source = origin === 'api' ? ('api' as const) : ('pdv' as const)
+      const ids = parts.map(() => nextId(side.name))
+      const [group = 0] = ids
+      const events = parts.map(({ amount, due_date }, n) =>
+        side.created(ids[n] as number, {
+          external_id: n === 0 ? external_id : null,
+          origin: source,
+          description,
+          ...party,
+          amount,
+          due_date,
+          sale_id: null,
+          ...(input.installments && { installment: { group, number: n + 1, count: parts.length } }),
+        }),
+      )
+      return accept('created', `${side.name}/${group}`, events)
     },
   })
+}
+
+/** Amounts and due dates of the accounts of an input. */
+function partsOf({
+  amount,
+  due_date,
+  installments,
+}: NewAccountInput): Pick<AccountFields, 'amount' | 'due_date'>[] | Refusal {
+  if (!installments) return [{ amount, due_date: due_date as string }]
+  const { count, first_due_date, interval } = installments
+  if (toCents(amount) < count) return invalid('installments.count', `cada parcela deve ter ao menos 0.01 de ${amount}`)
+  const amounts = instalmentAmounts(amount, count)
+  return instalmentDates(first_due_date, count, interval).map((date, n) => ({
+    amount: amounts[n] as string,
+    due_date: date,
+  }))
+}
+
+/** Events of a change: a smaller amount must cover the payments, and equals them if it settles the account. */
+function changeEvents<P extends object, N>(
+  side: AccountSide<P, N>,
+  { id, doc }: Readonly<AccountRow<P>>,
+  changes: Partial<AccountFields & P>,
+): NewEvent[] | Refusal {
+  const updated = side.updated(id, changes)
+  if (changes.amount === undefined) return [updated]
+  const open = toCents(changes.amount) - toCents(doc.paid_amount)
+  if (open < 0) return invalid('amount', `não pode ser menos que o que já foi pago, ${doc.paid_amount}`)
+  const last = standingPayments(doc).at(-1)
+  if (open > 0 || !last) return [updated]
+  const { paid_at, paid_on, payment_method } = last
+  return [updated, side.settled(id, { paid_at: new Date(paid_at).toISOString(), settled_on: paid_on, payment_method })]
 }
 
 type Replacement = AccountInput & { readonly external_id: string }
@@ -107,7 +151,8 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
       if (known.deleted_at) return accept('updated', subject, [side.revived(id, fields)])
       const changes = changesOf(side, known.doc, fields)
       if (isEmpty(changes)) return accept('unchanged', subject)
-      return accept('updated', subject, [side.updated(id, changes)])
+      const events = changeEvents(side, known, changes)
+      return isRefusal(events) ? events : accept('updated', subject, events)
     },
   })
 }
@@ -165,7 +210,8 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
       const changes = changesOf(side, known.doc, after)
       const subject = `${side.name}/${id}`
       if (isEmpty(changes)) return accept('unchanged', subject)
-      return accept('updated', subject, [side.updated(id, changes)])
+      const events = changeEvents(side, known, changes)
+      return isRefusal(events) ? events : accept('updated', subject, events)
     },
   })
 }
@@ -177,7 +223,10 @@ export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Com
     decide(rows, { id }, { origin }) {
       const known = rows.get(side.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
-      return findAccountLock(known, origin) ?? accept('deleted', `${side.name}/${id}`, [side.deleted(id)])
+      const lock = findAccountLock(known, origin)
+      if (lock) return lock
+      if (standingPayments(known.doc).length > 0) return refuse('has_payments')
+      return accept('deleted', `${side.name}/${id}`, [side.deleted(id)])
     },
   })
 }

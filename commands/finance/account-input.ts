@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
-import { boundedText, Id, NewExternalId } from '#domain/text.ts'
+import { boundedText, Id, NewExternalId, optionalText } from '#domain/text.ts'
 
 /** Greater than zero. */
 const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
@@ -17,6 +17,12 @@ export const accountChangesShape = { ...externalId, ...z.strictObject(accountSha
 
 const account = z.strictObject({ ...externalId, ...accountShape })
 export type AccountInput = z.infer<typeof account>
+
+/** Of POST. */
+export type NewAccountInput = Omit<AccountInput, 'due_date'> & {
+  readonly due_date?: string | undefined
+  readonly installments?: Installments | undefined
+}
 
 /** Counterparty in an input: one of its ids. Null: none; absent in a PATCH: unchanged. */
 export interface PartyName {
@@ -34,6 +40,44 @@ export function checkParty<N>(field: string, named: (input: N) => PartyName) {
   }
 }
 
+/** Interval of instalments: a month, or so many days. */
+const Interval = z.union(
+  [z.literal('month'), z.int().min(1).max(365)],
+  'deve ser "month" ou um número de dias de 1 a 365',
+)
+
+/** Creates several accounts that add up to the amount (ACCT-107). */
+export const Installments = z.strictObject({
+  count: z.int().min(1).max(120),
+  first_due_date: CalendarDate,
+  interval: Interval,
+})
+export type Installments = z.infer<typeof Installments>
+
+/** Fields of POST: the due date may be left out where instalments say theirs. */
+export const newAccountShape = {
+  ...accountShape,
+  due_date: CalendarDate.optional(),
+  installments: Installments.optional(),
+}
+
+const REQUIRED = 'é obrigatório'
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Body of POST: instalments say the due dates themselves. */
+export const newAccount = <S extends z.ZodRawShape>(shape: S) =>
+  z
+    .strictObject({ external_id: NewExternalId.nullish(), ...newAccountShape, ...shape })
+    .refine(
+      (body: { due_date?: unknown; installments?: unknown }) => (body.due_date ?? body.installments) !== undefined,
+      {
+        when: ({ value }) => isObject(value),
+        path: ['due_date'],
+        error: REQUIRED,
+      },
+    )
+
 /** Body of a settlement (ACCT-5). The amount is only checked. */
 export const Settlement = z.strictObject({
   paid_at: Instant.nullish(),
@@ -43,6 +87,25 @@ export const Settlement = z.strictObject({
 
 /** Settlement by a person, who chooses one of the documented methods. */
 export const PanelSettlement = Settlement.extend({ payment_method: z.enum(PAYMENT_METHODS) }).omit({ amount: true })
+
+/** Body of a payment (ACCT-100); received is amount + interest + fine - discount. */
+export const AccountPaymentBody = z.strictObject({
+  amount: Amount,
+  paid_at: Instant.nullish(),
+  payment_method: optionalText(60),
+  interest: Money.nullish(),
+  fine: Money.nullish(),
+  discount: Money.nullish(),
+})
+
+export const PayInput = z.strictObject({ id: Id, ...AccountPaymentBody.shape })
+export type PayInput = z.infer<typeof PayInput>
+
+/** Body of a reversal (ACCT-104). */
+export const PaymentReversal = z.strictObject({ reason: boundedText(500) })
+
+export const ReversalInput = z.strictObject({ id: Id, payment_id: Id, ...PaymentReversal.shape })
+export type ReversalInput = z.infer<typeof ReversalInput>
 
 export const SettleInput = z.strictObject({ id: Id, ...Settlement.shape })
 export type SettleInput = z.infer<typeof SettleInput>

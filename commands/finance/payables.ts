@@ -11,7 +11,8 @@ import {
   replaceAccount,
   updateAccount,
 } from './account-commands.ts'
-import { accountChangesShape, accountShape, checkParty } from './account-input.ts'
+import { accountChangesShape, accountShape, checkParty, newAccount } from './account-input.ts'
+import { payAccount, reverseAccountPayment } from './account-payments.ts'
 import { settleAccount } from './settle-account.ts'
 
 /** Optional supplier, by id or external id. */
@@ -24,13 +25,16 @@ const named = ({ supplier_id, supplier_external_id }: SupplierName) => ({
   external_id: supplier_external_id,
 })
 
-/** Body of POST /finance/payables and of PUT by-external (its external id comes from the path). */
-export const CreatePayableInput = z
-  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...supplierShape })
-  .superRefine(checkParty('supplier', named))
+/** Body of POST /finance/payables. */
+export const CreatePayableInput = newAccount(supplierShape).superRefine(checkParty('supplier', named))
 export type CreatePayableInput = z.infer<typeof CreatePayableInput>
 
-/** Body of PUT /finance/payables/by-external/{external_id}, and each item of a batch. */
+/** Body of PUT /finance/payables/by-external/{external_id}; its external id comes from the path. */
+export const PayableReplacement = z
+  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...supplierShape })
+  .superRefine(checkParty('supplier', named))
+
+/** Each item of a batch, and a PayableReplacement with its external id. */
 export const ReplacePayableInput = z
   .strictObject({ external_id: NewExternalId, ...accountShape, ...supplierShape })
   .superRefine(checkParty('supplier', named))
@@ -54,7 +58,7 @@ const supplier: PartyKind<SupplierOfPayable, SupplierName> = {
   }),
 }
 
-const side: AccountSide<SupplierOfPayable, SupplierName> = {
+export const payableSide: AccountSide<SupplierOfPayable, SupplierName> = {
   name: 'payable',
   party: supplier,
   byId: payableById,
@@ -63,11 +67,15 @@ const side: AccountSide<SupplierOfPayable, SupplierName> = {
   updated: (id, changes) => event('PayableUpdated', { id, changes }),
   deleted: (id) => event('PayableDeleted', { id }),
   revived: (id, fields) => event('PayableRevived', { id, ...fields }),
+  paid: (id, payment) => event('PayablePaymentMade', { id, ...payment }),
+  paymentReversed: (id, reversal) => event('PayablePaymentReversed', { id, ...reversal }),
   settled: (id, settlement) => event('PayableSettled', { id, ...settlement }),
 }
 
-export const createPayable = createAccount(side)
-export const replacePayable = replaceAccount(side)
-export const updatePayable = updateAccount(side)
-export const deletePayable = deleteAccount(side)
-export const settlePayable = settleAccount(side)
+export const createPayable = createAccount(payableSide)
+export const replacePayable = replaceAccount(payableSide)
+export const updatePayable = updateAccount(payableSide)
+export const deletePayable = deleteAccount(payableSide)
+export const settlePayable = settleAccount(payableSide)
+export const payPayable = payAccount(payableSide)
+export const reversePayablePayment = reverseAccountPayment(payableSide)

@@ -12,7 +12,8 @@ import {
   replaceAccount,
   updateAccount,
 } from './account-commands.ts'
-import { accountChangesShape, accountShape, checkParty } from './account-input.ts'
+import { accountChangesShape, accountShape, checkParty, newAccount } from './account-input.ts'
+import { payAccount, reverseAccountPayment } from './account-payments.ts'
 import { settleAccount } from './settle-account.ts'
 
 const named = ({ customer_id, customer_external_id }: CustomerName) => ({
@@ -20,13 +21,16 @@ const named = ({ customer_id, customer_external_id }: CustomerName) => ({
   external_id: customer_external_id,
 })
 
-/** Body of POST /finance/receivables and of PUT by-external (its external id comes from the path). */
-export const CreateReceivableInput = z
-  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...customerShape })
-  .superRefine(checkParty('customer', named))
+/** Body of POST /finance/receivables. */
+export const CreateReceivableInput = newAccount(customerShape).superRefine(checkParty('customer', named))
 export type CreateReceivableInput = z.infer<typeof CreateReceivableInput>
 
-/** Body of PUT /finance/receivables/by-external/{external_id}, and each item of a batch. */
+/** Body of PUT /finance/receivables/by-external/{external_id}; its external id comes from the path. */
+export const ReceivableReplacement = z
+  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...customerShape })
+  .superRefine(checkParty('customer', named))
+
+/** Each item of a batch, and a ReceivableReplacement with its external id. */
 export const ReplaceReceivableInput = z
   .strictObject({ external_id: NewExternalId, ...accountShape, ...customerShape })
   .superRefine(checkParty('customer', named))
@@ -50,7 +54,7 @@ const customer: PartyKind<CustomerOfReceivable, CustomerName> = {
   }),
 }
 
-const side: AccountSide<CustomerOfReceivable, CustomerName> = {
+export const receivableSide: AccountSide<CustomerOfReceivable, CustomerName> = {
   name: 'receivable',
   party: customer,
   byId: receivableById,
@@ -59,11 +63,15 @@ const side: AccountSide<CustomerOfReceivable, CustomerName> = {
   updated: (id, changes) => event('ReceivableUpdated', { id, changes }),
   deleted: (id) => event('ReceivableDeleted', { id }),
   revived: (id, fields) => event('ReceivableRevived', { id, ...fields }),
+  paid: (id, payment) => event('ReceivablePaymentReceived', { id, ...payment }),
+  paymentReversed: (id, reversal) => event('ReceivablePaymentReversed', { id, ...reversal }),
   settled: (id, settlement) => event('ReceivableSettled', { id, ...settlement }),
 }
 
-export const createReceivable = createAccount(side)
-export const replaceReceivable = replaceAccount(side)
-export const updateReceivable = updateAccount(side)
-export const deleteReceivable = deleteAccount(side)
-export const settleReceivable = settleAccount(side)
+export const createReceivable = createAccount(receivableSide)
+export const replaceReceivable = replaceAccount(receivableSide)
+export const updateReceivable = updateAccount(receivableSide)
+export const deleteReceivable = deleteAccount(receivableSide)
+export const settleReceivable = settleAccount(receivableSide)
+export const payReceivable = payAccount(receivableSide)
+export const reverseReceivablePayment = reverseAccountPayment(receivableSide)

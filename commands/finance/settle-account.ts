@@ -1,12 +1,13 @@
-import { dateInZone, IMPOSSIBLE, isImpossible } from '#domain/instant.ts'
+import { IMPOSSIBLE, isImpossible } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { accept, type Command, command } from '#ledger/command.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { type AccountSide, findAccountLock } from './account-commands.ts'
 import type { SettleInput } from './account-input.ts'
+import { PLAIN_PAYMENT, paymentEvents } from './account-payments.ts'
 
-/** Settles an account in full. There is no partial settlement, so a different amount is an error (ACCT-5). */
+/** Pays all that is open. A different amount is an error (ACCT-5). */
 export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
   return command<SettleInput>({
     needs: ({ id }) => [side.byId(id), ownCompany],
@@ -15,13 +16,14 @@ export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Com
       if (!known || known.deleted_at) return refuse('not_found')
       const lock = findAccountLock(known, origin)
       if (lock) return lock
-      if (typeof input.amount === 'string' && toCents(input.amount) !== known.amount_cents) {
-        return invalid('amount', `deve ser o valor da conta, ${known.doc.amount}: não há liquidação parcial`)
+      const { open_amount } = known.doc
+      if (typeof input.amount === 'string' && toCents(input.amount) !== known.open_cents) {
+        return invalid('amount', `deve ser o valor em aberto, ${open_amount}: uma parte se paga com um pagamento`)
       }
       const paid_at = input.paid_at ?? now
       if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
-      const settled_on = dateInZone(paid_at, timezoneOf(rows))
-      return accept('updated', `${side.name}/${id}`, [side.settled(id, { paid_at, settled_on, payment_method })])
+      const payment = { ...PLAIN_PAYMENT, amount: open_amount, paid_at, payment_method }
+      return accept('updated', `${side.name}/${id}`, paymentEvents(side, known, payment, timezoneOf(rows)))
     },
   })
 }

@@ -6,7 +6,7 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { cashDrawerOf, cashSessionByName, openSessionOf } from '#projections/cash-sessions.ts'
-import { receivableById } from '#projections/finance.ts'
+import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
 
@@ -71,11 +71,14 @@ function sessionOfRefund(rows: Rows, own: string | null, { sessionId, userId }: 
 
 /** Events that cancel a completed sale, or its refusal. */
 export function cancellation(rows: Rows, sale: Readonly<SaleRow>, cancelling: Cancelling): NewEvent[] | Refusal {
+  if (sale.returned !== null) return refuse('sale_returned')
   // A document in contingency counts as issued: it must be authorized first, then cancelled.
   if (sale.fiscal === 'present') return refuse('fiscal_document_issued')
   const owed = owedFor(sale, rows)
   // A cancellation cannot undo received money.
   if (owed.some((receivable) => receivable.status === 'settled')) return refuse('already_settled')
+  const paid = owed.find((receivable) => standingPayments(receivable.doc).length > 0)
+  if (paid) return refuse('has_payments', { receivable_id: paid.id })
   const restock = sale.stock_moves.filter((move) => stockOf(rows, move.catalog_item_id) !== null)
   const cash_session_id = sessionOfRefund(rows, sale.cash_session_id, cancelling)
   return [

@@ -7,7 +7,7 @@ import {
   type CashTakings,
   cashSessionObject,
 } from '#projections/cash-sessions.ts'
-import { waysOf } from '#projections/sale-payments.ts'
+import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import type { ListOrder } from '../list-statement.ts'
 import {
   type FoundRecords,
@@ -23,7 +23,7 @@ import {
 import { moneySum } from '../sums.ts'
 
 /**
- * SQL of what the sales of a session `t` (company_id, session_id) brought, as JSON of `CashTakings`. A sale that its own
+ * SQL of what sales and returns of a session `t` (company_id, session_id) brought, as JSON of `CashTakings`. A sale that its own
  * session gave back counts as none; one that another session gave back counts in both.
  */
 const TAKINGS = `json_build_object(
@@ -47,6 +47,10 @@ const TAKINGS = `json_build_object(
         select 'cancelled', p.way, p.cents from sales s cross join lateral ${waysOf('s')} p
         where s.company_id = t.company_id and s.cancel_session_id = t.session_id
           and s.cash_session_id is distinct from t.session_id
+        union all
+        select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
+        from returns r cross join lateral json_to_recordset(r.doc -> 'refunds') p (payment_type_id bigint, amount text)
+        where r.company_id = t.company_id and r.cash_session_id = t.session_id
       ) w
       left join payment_types y on y.company_id = t.company_id and y.id = nullif(w.way, '')::bigint
       where w.way <> ''
@@ -67,16 +71,21 @@ const CHANGES = `cross join lateral (
       select s.changed_at, s.revision from sales s where s.company_id = t.company_id and s.cash_session_id = t.session_id
       union all
       select s.changed_at, s.revision from sales s where s.company_id = t.company_id and s.cancel_session_id = t.session_id
+      union all
+      select r.changed_at, r.revision from returns r where r.company_id = t.company_id and r.cash_session_id = t.session_id
     ) c) m`
 
-/** A late sale is uploaded after the closing, a late cancellation recorded after it. */
+/** Whether a movement, sale, cancellation or return was recorded after the closing. */
 const IS_LATE = `(t.has_late_movement or t.closed_revision is not null and (
     exists (select from sales s join offline_sales o on o.company_id = s.company_id and o.sale_id = s.id
       where s.company_id = t.company_id and s.cash_session_id = t.session_id and s.changed_at >= t.closed_recorded_at
         and o.revision > t.closed_revision)
     or exists (select from sales s
-      where s.company_id = t.company_id and s.cancel_session_id = t.session_id and s.changed_at >= t.closed_recorded_at
-        and s.revision > t.closed_revision and (s.doc ->> 'cancelled_at')::timestamptz >= t.closed_recorded_at)))`
+      where s.company_id = t.company_id and s.cancel_session_id = t.session_id
+        and (s.doc ->> 'cancelled_at')::timestamptz > t.closed_recorded_at)
+    or exists (select from returns r
+      where r.company_id = t.company_id and r.cash_session_id = t.session_id
+        and (r.doc ->> 'created_at')::timestamptz > t.closed_recorded_at)))`
 
 interface CashSessionFilters {
   readonly session_id?: string | undefined

@@ -2,14 +2,7 @@ import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { withReadSet } from '../read-set.ts'
-import {
-  type Reconciliation,
-  reconcile,
-  returnedOrders,
-  returnsIn,
-  type SumsOfKind,
-  sumReturns,
-} from '../sales/reconciliation.ts'
+import { type Reconciliation, reconcile, returnsIn, type SumsOfKind, sumReturns } from '../sales/reconciliation.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
 import { type SellerSales, salesBySeller } from './sales-by-seller.ts'
 
@@ -59,7 +52,7 @@ const SALES = `
   select status as kind, null::text as way, count(*) as count, sum(total_cents)::text as cents
   from sales
   where company_id = $1 and sold_at >= $5::timestamptz and sold_at < $6::timestamptz group by status
-  union all ${sumReturns(returnsIn('$5::timestamptz', '$6::timestamptz', 'r.order_id'))}`
+  union all ${sumReturns(returnsIn('$5::timestamptz', '$6::timestamptz'))}`
 
 const SUMMARY = {
   name: 'summarize',
@@ -89,13 +82,12 @@ export async function summarize(
   if (from > to) return invalid('from', `não pode ser depois de ${to}, o último dia do período`)
   const [start, end] = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
   const values = [companyId, from, to, today, start, end]
-  const orders = returnedOrders([companyId, start, end])
-  const readSet = { receivables: 'columns', payables: 'columns', sales: 'columns', orders } as const
+  const readSet = { receivables: 'columns', payables: 'columns', sales: 'columns' } as const
   const { rows } = await pool.query<SummaryRow>(withReadSet({ ...SUMMARY, values, readSet }))
   const [row] = rows
   if (!row) throw new Error(`company ${companyId} has no ledger`)
   const { revision, receivables, payables, by_seller, balance } = row
-  const { sold, cancelled, returned, net } = reconcile(row.sales)
+  const { sold, cancelled, returned, net } = reconcile(row.sales.filter(({ way }) => way === null))
   const completed = reconcile(row.sales.filter(({ kind }) => kind === 'completed')).sold
   const sales = { count: completed.count, gross: completed.amount, sold, cancelled, returned, net, by_seller }
   return { revision, summary: { from, to, receivables, payables, sales, balance } }

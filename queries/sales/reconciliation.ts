@@ -1,6 +1,5 @@
 import { fromBigCents } from '#domain/money.ts'
 import { waysOf } from '#projections/sale-payments.ts'
-import type { ReadScope } from '../read-set.ts'
 import type { Sum } from '../sums.ts'
 
 /**
@@ -91,28 +90,41 @@ export const WAY_NAMES = `(select coalesce(json_agg(json_build_object(
   'id', t.id, 'name', t.doc -> 'name', 'is_cash', t.doc -> 'is_cash')), '[]') from payment_types t where t.company_id = $1)`
 
 /**
- * SQL of the returns of completed sales in a period, with `t`, the sale, for further conditions. So far refunds of
- * orders; the largest payment of a sale is the way of its returns. A cancelled sale has none: its cancellation is of the
- * whole. $1: company.
+ * SQL of a lateral subquery `(way, cents, count)` of a return `r` of a sale `t`: the whole, with the way null, and each
+ * way in which it was given back. A refund of an order is in the way of the sale's largest payment.
  */
-export const returnsIn = (from: string, to: string, columns: string, conditions = ''): string => `
-  select r.cents, sign(r.cents)::integer as count, ${columns}
+const WAYS_OF_RETURN = `(
+  select null::text as way, r.cents, case when r.order_id is null then 1 else sign(r.cents)::integer end as count
+  union all
+  select w.payment_type_id::text, w.cents, 1 from json_to_recordset(r.ways) w (payment_type_id bigint, cents bigint)
+  union all
+  (select w.way, r.cents, sign(r.cents)::integer from ${waysOf('t')} w where r.order_id is not null
+   order by w.cents desc, w.way limit 1))`
+
+/**
+ * SQL of the returns in a period: goods that came back, and refunds of orders, each as a whole and by way. `t` is the
+ * sale, for further columns and conditions. A cancelled sale of an order has none: its cancellation is of the whole.
+ * $1: company.
+ */
+export const returnsIn = (from: string, to: string, columns = '', conditions = ''): string => `
+  select w.way, w.cents, w.count${columns}
   from sale_returns r
-  join sales t on t.company_id = r.company_id and t.id = r.sale_id and t.status = 'completed'
+  join sales t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
+  cross join lateral ${WAYS_OF_RETURN} w
   where r.company_id = $1 and r.returned_at >= ${from} and r.returned_at < ${to}${conditions}`
 
-/** SQL of the way of a sale's returns. */
-export const RETURNED_BY = `(select w.way from ${waysOf('t')} w order by w.cents desc, w.way limit 1) as way`
+/**
+ * SQL of what came back by item in a period: `(key, cents, thousandths, sale)`; the key is empty for goods outside the
+ * catalog. Refunds of orders have no items.
+ */
+export const returnedItemsIn = (from: string, to: string, conditions = ''): string => `
+  select coalesce(i.catalog_item_id::text, '') as key, i.cents, i.thousandths
+  from sale_returns r
+  join sales t on t.company_id = r.company_id and t.id = r.sale_id
+  cross join lateral json_to_recordset(r.items) i (catalog_item_id bigint, thousandths bigint, cents bigint)
+  where r.company_id = $1 and r.returned_at >= ${from} and r.returned_at < ${to}${conditions}`
 
-/** SQL of rows of `SumsOfKind` of whole sales from a subquery `r` of `returnsIn`. */
-export const sumReturns = (returns: string, way = 'null::text'): string => `
-  select 'returned' as kind, ${way} as way, coalesce(sum(r.count), 0)::integer as count, coalesce(sum(r.cents), 0)::text as cents
-  from (${returns}) r`
-
-/** Orders with returns in a period: $1 company, $2 and $3 its start and end. */
-export const returnedOrders = (values: readonly [number, string, string]): ReadScope => ({
-  text: `select distinct order_id as id from sale_returns
-    where company_id = $1 and returned_at >= $2::timestamptz and returned_at < $3::timestamptz`,
-  values: [...values],
-  readSet: {},
-})
+/** SQL of rows of `SumsOfKind` from a subquery `r` of `returnsIn`: of whole sales and by way. */
+export const sumReturns = (returns: string): string => `
+  select 'returned' as kind, way, coalesce(sum(count), 0)::integer as count, coalesce(sum(cents), 0)::text as cents
+  from (${returns}) r group by way`

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
 import {
-  RETURNED_BY,
   reconcileSales,
+  returnedItemsIn,
   returnsIn,
   type SalesReconciliation,
   type SumsOfKind,
@@ -32,15 +32,16 @@ export interface NamedFigure extends SalesFigure {
   readonly name: string | null
 }
 
-/** Rollup figures of a period in one snapshot. Bars, items, origins and actors are of completed sales. */
+/** Rollup figures of a period in one snapshot. Bars and origins are of completed sales; items and actors are net of returns. */
 export interface SalesSums extends SalesReconciliation {
   /** By bar, starting with the first. */
   readonly bars: readonly SalesBar[]
   readonly before: SalesFigure
-  /** Best-selling items with quantities in thousandths. */
+  /** Best-selling items with quantities in thousandths, less what came back in the period. */
   readonly items: readonly (NamedFigure & { readonly quantity: number; readonly unit: string | null })[]
-  /** The 50 largest by amount; actors likewise. */
+  /** The 50 largest by amount. */
   readonly origins: readonly NamedFigure[]
+  /** Likewise, less what was given back of their sales in the period. */
   readonly actors: readonly NamedFigure[]
   /** Whether the rollup covers all sales of the ledger. */
   readonly is_complete: boolean
@@ -63,12 +64,11 @@ const [DAY, MONTH] = COARSE_ROLLUPS.map(({ minutes }) => String(minutes)) as [st
 const endOf = (instant: string, minutes: string): string =>
   `to_timestamp(ceil(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
 
+const [FROM, TO] = ['($2::timestamptz[])[1]', '($2::timestamptz[])[cardinality($2::timestamptz[])]']
+
 /** Rows of one kind within the period; they are adjacent in the index. */
 const ofKind = (kind: string): string => `sales_sums
   where company_id = $1 and kind = '${kind}' and span >= ($2::timestamptz[])[1] and span < ($2::timestamptz[])[cardinality($2::timestamptz[])]`
-
-const byKey = (kind: string): string =>
-  `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from ${ofKind(kind)} group by key`
 
 /** Bounds of the days (d1 to d2) and months (m1 to m2) of the period that have coarse rollups (COARSE_ROLLUPS). */
 const WIDE_BOUNDS = `
@@ -91,13 +91,20 @@ const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantit
   between('item_day', 'd1', 'm1'),
   between('item_day', 'm2', 'd2'),
   between('item_month', 'm1', 'm2'),
+  `select key, 0 as sales, -cents as cents, -thousandths as quantity from (${returnedItemsIn(FROM, TO)}) r`,
 ].join(' union all ')}) s group by key`
 
-const listed = (kind: string): string => `coalesce((
+const listed = (figures: string): string => `coalesce((
   select json_agg(json_build_object('key', g.key, 'name', null, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
-  from (select * from (${byKey(kind)}) each order by cents desc, key limit ${MOST_NAMED}) g), '[]')`
+  from (select * from (${figures}) each order by cents desc, key limit ${MOST_NAMED}) g), '[]')`
 
-const [FROM, TO] = ['($2::timestamptz[])[1]', '($2::timestamptz[])[cardinality($2::timestamptz[])]']
+const ORIGINS = `select key, sum(sales) as count, sum(cents) as cents from ${ofKind('origin')} group by key`
+
+/** Less what was given back of their sales. */
+const ACTORS = `select key, sum(sales) as count, sum(cents) as cents from (
+  select key, sales, cents from ${ofKind('actor')}
+  union all
+  select key, 0, -cents from (${returnsIn(FROM, TO, `, coalesce(t.actor, '') as key`)}) r where way is null) s group by key`
 
 /** Rows of `SumsOfKind`; returns are few, and read one by one. */
 const RECONCILED = `
@@ -120,7 +127,7 @@ const RECONCILED = `
     .join(' union all ')}
   union all
   select 'returned', way, coalesce(sum(count), 0), coalesce(sum(cents), 0)
-  from (${returnsIn(FROM, TO, RETURNED_BY)}) r group by grouping sets ((way), ())`
+  from (${returnsIn(FROM, TO)}) r group by way`
 
 /** The comparison period may end inside a span: the sales of its last span are read one by one. */
 const WIDTH = '(60 * (select span_minutes from a))'
@@ -147,8 +154,8 @@ const SALES_SUMS = {
           order by g.cents desc, g.key)
         from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
         left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
-      ${listed('origin')} as origins,
-      ${listed('actor')} as actors,
+      ${listed(ORIGINS)} as origins,
+      ${listed(ACTORS)} as actors,
       coalesce((select is_filled and coalesce((
         select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from sales s where s.company_id = $1
         order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,

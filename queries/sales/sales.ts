@@ -18,14 +18,7 @@ import {
   type Paging,
 } from '../records.ts'
 import { moneySum } from '../sums.ts'
-import {
-  RETURNED_BY,
-  type Reconciliation,
-  reconcile,
-  returnedOrders,
-  returnsIn,
-  type SumsOfKind,
-} from './reconciliation.ts'
+import { type Reconciliation, reconcile, returnedItemsIn, returnsIn, type SumsOfKind } from './reconciliation.ts'
 
 interface Period {
   readonly sold_from?: string
@@ -180,10 +173,13 @@ export interface SaleSums extends Reconciliation {
   readonly scanned: number
 }
 
-/** Quantity and amount of an item in completed and in cancelled sales. */
+/** Quantity and amount of an item in completed and in cancelled sales, and in returns of the days. */
 interface ItemSums {
   readonly completed: ItemFigure
   readonly cancelled: ItemFigure
+  readonly returned: ItemFigure
+  /** Completed less returned; may be negative. */
+  readonly net: ItemFigure
 }
 
 export interface ItemFigure {
@@ -201,9 +197,25 @@ const itemIn = (item: string): string => `lateral (
   from json_array_elements(s.doc -> 'items') with ordinality as lines (line, place)
   where line ->> 'catalog_item_id' = ${item}::bigint::text) i on s.is_found`
 
-const itemFigure = (status: SaleObject['status']): string => `json_build_object(
-  'quantity', coalesce(sum(i.quantity) filter (where s.status = '${status}'), 0)::numeric(30, 3)::text,
-  'amount', ${moneySum(`sum(i.cents) filter (where s.status = '${status}')`)})`
+/** Quantity and cents of an item in sales of a status, and in returns `b`, as SQL. */
+const soldItem = (status: SaleObject['status']) => ({
+  quantity: `coalesce(sum(i.quantity) filter (where s.status = '${status}'), 0)`,
+  cents: `coalesce(sum(i.cents) filter (where s.status = '${status}'), 0)`,
+})
+const RETURNED_ITEM = { quantity: 'coalesce(max(b.thousandths), 0) * 0.001', cents: 'coalesce(max(b.cents), 0)' }
+
+const itemFigure = ({ quantity, cents }: { readonly quantity: string; readonly cents: string }): string =>
+  `json_build_object('quantity', (${quantity})::numeric(30, 3)::text, 'amount', ${moneySum(`(${cents})`)})`
+
+function itemFigures(): string {
+  const [completed, cancelled] = [soldItem('completed'), soldItem('cancelled')]
+  const net = {
+    quantity: `${completed.quantity} - ${RETURNED_ITEM.quantity}`,
+    cents: `${completed.cents} - ${RETURNED_ITEM.cents}`,
+  }
+  const figures = Object.entries({ completed, cancelled, returned: RETURNED_ITEM, net })
+  return `json_build_object(${figures.map(([name, of]) => `'${name}', ${itemFigure(of)}`).join(', ')})`
+}
 
 /** A figure of `SumsOfKind` as JSON. */
 const figure = (kind: SumsOfKind['kind'], count: string, cents: string): string =>
@@ -215,11 +227,12 @@ interface SumsRow {
   readonly item: ItemSums | null
   readonly scanned: number
   readonly returned: readonly SumsOfKind[]
+  readonly returned_way: readonly SumsOfKind[]
 }
 
 /**
- * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find; a
- * return is of a whole sale, so that a filter by item has none.
+ * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find. A
+ * filter by item has those of the item alone.
  */
 export async function sumLatestSales(pool: Pool, companyId: number, filters: LatestFilters): Promise<SaleSums> {
   const { listing, conditions } = latest(filters)
@@ -237,10 +250,11 @@ export async function sumLatestSales(pool: Pool, companyId: number, filters: Lat
   const statuses = ['completed', 'cancelled'] as const
   const sums = (cents: string) =>
     `json_build_array(${statuses.map((status) => figure(status, `count(*) filter (where s.is_found and s.status = '${status}')`, `sum(${cents}) filter (where s.is_found and s.status = '${status}')`)).join(', ')})`
+  const returned = returnedBy(sqlOf, parameterOf, conditions)
   const text = `select ${sums('s.total_cents')} as sales, count(*) as scanned,
       ${isOfWay ? sums('w.cents') : 'null'} as way,
-      ${isOfItem ? `json_build_object('completed', ${itemFigure('completed')}, 'cancelled', ${itemFigure('cancelled')})` : 'null'} as item,
-      ${returnedBy(sqlOf, parameterOf, conditions)} as returned
+      ${isOfItem ? itemFigures() : 'null'} as item,
+      ${returned.whole} as returned, ${returned.way} as returned_way
     from (
       select t.total_cents, t.status${needsDoc ? ', t.doc, t.line_discounts' : ''}, true${all(scanned)} as is_found
       from sales t
@@ -249,33 +263,48 @@ export async function sumLatestSales(pool: Pool, companyId: number, filters: Lat
       limit (select $2::bigint + 1)
     ) s
     ${isOfWay ? `left join lateral ${waysOf('s')} w on s.is_found and w.way = ${parameterOf('payment_type_id')}::bigint::text` : ''}
-    ${isOfItem ? `left join ${itemIn(parameterOf('item'))}` : ''}`
+    ${isOfItem ? `left join ${itemIn(parameterOf('item'))} left join ${returned.item} b on true` : ''}`
   const values = [companyId, MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
-  const { sold_from = '-infinity', sold_before = 'infinity' } = conditions
   const readSet = {
     ...(!needsDoc && { sales: 'columns' as const }),
     customers: 'columns' as const,
-    orders: returnedOrders([companyId, sold_from, sold_before]),
   }
   const { rows } = await pool.query<SumsRow>(withReadSet({ text, values, readSet }))
-  const { sales, way, returned, ...row } = rows[0] as SumsRow
-  return { ...row, ...reconcile([...sales, ...returned]), way: way && reconcile([...way, ...returned]) }
+  const { sales, way, returned: back, returned_way, ...row } = rows[0] as SumsRow
+  return { ...row, ...reconcile([...sales, ...back]), way: way && reconcile([...way, ...returned_way]) }
 }
 
-/** Of the days; the other conditions are of the sale. */
+/**
+ * Returns of the days, as SQL: of whole sales, of the payment type in the filter, and of the item in it. The other
+ * conditions are of the sale, which may have been paid in another way than a return of it.
+ */
 function returnedBy(
   conditions: readonly { readonly name: string; readonly sql: string }[],
   parameterOf: (name: string) => string,
   { status, item, payment_type_id, sold_from, sold_before }: Partial<Record<string, unknown>>,
-): string {
-  const none = `'[]'::json`
-  if (item !== undefined || status === 'cancelled') return none
-  const ofSale = conditions.filter(({ name }) => name !== 'sold_from' && name !== 'sold_before')
-  const ofWay = payment_type_id === undefined ? '' : ` where r.way = ${parameterOf('payment_type_id')}::bigint::text`
+): { readonly whole: string; readonly way: string; readonly item: string } {
   const from = sold_from === undefined ? `'-infinity'` : `${parameterOf('sold_from')}::timestamptz`
   const to = sold_before === undefined ? `'infinity'` : `${parameterOf('sold_before')}::timestamptz`
-  const returns = returnsIn(from, to, RETURNED_BY, ofSale.map(({ sql }) => ` and ${sql}`).join(''))
-  return `(select json_build_array(${figure('returned', 'coalesce(sum(r.count), 0)', 'sum(r.cents)')}) from (${returns}) r${ofWay})`
+  const ofSale = (...others: readonly string[]) =>
+    conditions
+      .filter(({ name }) => !['sold_from', 'sold_before', ...others].includes(name))
+      .map(({ sql }) => ` and ${sql}`)
+      .join('')
+  const sum = (way: string, ...others: readonly string[]) =>
+    status === 'cancelled' || item !== undefined
+      ? `'[]'::json`
+      : `(select json_build_array(${figure('returned', 'coalesce(sum(r.count), 0)', 'sum(r.cents)')})
+          from (${returnsIn(from, to, '', ofSale(...others))}) r where r.way ${way})`
+  return {
+    whole: sum('is null'),
+    way: sum(
+      payment_type_id === undefined ? 'is null' : `= ${parameterOf('payment_type_id')}::bigint::text`,
+      'payment_type_id',
+    ),
+    item: `(select sum(cents) as cents, sum(thousandths) as thousandths
+      from (${returnedItemsIn(from, to, ofSale('item'))}) r
+      where r.key = ${item === undefined ? `''` : `${parameterOf('item')}::bigint::text`})`,
+  }
 }
 
 const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({

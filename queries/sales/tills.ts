@@ -4,7 +4,6 @@ import { waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
 import {
-  RETURNED_BY,
   reconcileSales,
   returnsIn,
   type SalesReconciliation,
@@ -24,7 +23,7 @@ export interface TillDay extends SalesReconciliation {
   /** `user/3` */
   readonly actor: string | null
   readonly cash_in: string
-  /** Of sales of other days too that were cancelled on this day. */
+  /** Of returns at the till, and of sales of other days too that were cancelled on this day. */
   readonly cash_back: string
   /** `cash_in` minus `cash_back`; may be negative. */
   readonly cash: string
@@ -50,7 +49,7 @@ const NEEDED = `t.id, t.status, t.total_cents, t.doc->'payments' as payments,
       case when t.${IS_CANCELLED} then (t.doc->>'cancelled_at')::timestamptz end as cancelled_at,
       t.${IS_CANCELLED} and t.doc->>'cancelled_at' = t.doc->>'created_at' as is_nothing`
 
-const RETURNS = returnsIn('$2::timestamptz', '$3::timestamptz', `t.id, ${RETURNED_BY}`)
+const RETURNS = returnsIn('$2::timestamptz', '$3::timestamptz', ', r.till')
 
 /**
  * $1 company, $2 and $3 start and end of the day, $4 the bound, $5 the day. Sales of the day come from their index,
@@ -77,22 +76,24 @@ const DAY = `
     left join payment_types y on y.company_id = $1 and y.id = nullif(w.way, '')::bigint
     where k.is_of_day or k.is_undone),
   returned as materialized (
-    select r.*, o.actor, o.sale_id is not null as is_till
-    from (${RETURNS}) r left join offline_sales o on o.company_id = $1 and o.sale_id = r.id),
+    select r.*, r.till as actor, r.till is not null as is_till, coalesce(y.doc ->> 'is_cash' = 'true', false) as is_cash
+    from (${RETURNS}) r left join payment_types y on y.company_id = $1 and y.id = nullif(r.way, '')::bigint),
   figures as (
     select is_till, actor, status as kind, null::text as way, count(*) as count, sum(total_cents)::text as cents
     from known where is_of_day group by is_till, actor, status
     union all
     select is_till, actor, status, way, count(*), sum(cents)::text from taken where is_of_day group by is_till, actor, status, way
     union all
-    select is_till, actor, 'returned', way, sum(count), sum(cents)::text from returned
-    group by grouping sets ((is_till, actor, way), (is_till, actor))),
+    select is_till, actor, 'returned', way, sum(count), sum(cents)::text from returned group by is_till, actor, way),
   cash as (
-    select actor, ${moneySum('sum(cents) filter (where is_of_day and not is_nothing)')} as cash_in,
-      ${moneySum('sum(cents) filter (where is_undone)')} as cash_back,
-      ${moneySum(`coalesce(sum(cents) filter (where is_of_day and not is_nothing), 0)
-        - coalesce(sum(cents) filter (where is_undone), 0)`)} as cash
-    from taken where is_cash and is_till group by actor)
+    select actor, ${moneySum('sum(taken)')} as cash_in, ${moneySum('sum(given)')} as cash_back, ${moneySum('sum(taken - given)')} as cash
+    from (
+      select actor, case when is_of_day and not is_nothing then cents else 0 end as taken,
+        case when is_undone then cents else 0 end as given
+      from taken where is_cash and is_till
+      union all
+      select actor, 0, cents from returned where is_cash and is_till) moved
+    group by actor)
   select (select count(*) from sold) > $4::bigint or (select count(*) from others) > $4::bigint as "isPartial",
     (select coalesce(json_agg(f), '[]') from figures f) as figures,
     (select coalesce(json_agg(c), '[]') from cash c) as cash,

@@ -28,6 +28,7 @@ import { orderRoutes } from './v1/orders.ts'
 import { customerRoutes, supplierRoutes } from './v1/people.ts'
 import { proofRoutes } from './v1/proofs.ts'
 import { requestRoutes } from './v1/requests.ts'
+import { returnRoutes } from './v1/returns.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { stockRoutes } from './v1/stock.ts'
 import { storeRoutes } from './v1/stores.ts'
@@ -44,6 +45,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...financeRoutes,
   ...saleRoutes,
   ...cashSessionRoutes,
+  ...returnRoutes,
   ...orderRoutes,
   ...storeRoutes,
   ...webhookRoutes,

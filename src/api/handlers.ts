@@ -251,9 +251,13 @@ function preconditionOf({ target }: CommandRoute, request: Request): Preconditio
 }
 
 /** Address of a created record (RFC 9110, 15.3.2): its collection is the path up to the first parameter. */
-function locationOf({ path }: Pick<Route, 'path'>, { outcome, json }: Answer): Record<string, string> {
-  const id = outcome === 'created' && hasAddress({ path }) ? /^\{"id":(\d+)/.exec(json)?.[1] : undefined
-  return id === undefined ? {} : { Location: `/api/v1${path.replace(/\/(:|by-external\b).*$/, '')}/${id}` }
+function locationOf(
+  route: Pick<CommandRoute, 'path' | 'collection'>,
+  { outcome, json }: Answer,
+): Record<string, string> {
+  const id = outcome === 'created' && hasAddress(route) ? /^\{"id":(\d+)/.exec(json)?.[1] : undefined
+  const collection = route.collection ?? route.path.replace(/\/(:|by-external\b).*$/, '')
+  return id === undefined ? {} : { Location: `/api/v1${collection}/${id}` }
 }
 
 /** The new ETag, so that a client can change the record again without reading it. */

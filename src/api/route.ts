@@ -154,6 +154,8 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
   /** Settlement requires an Idempotency-Key, like actions; it is optional for every other POST. */
   readonly idempotency?: 'required'
   readonly command: Command<I>
+  /** Collection of the created record (`/returns`), if it is not the path up to the first parameter. */
+  readonly collection?: string
   readonly target?: RouteTarget
   /** Strict: an unknown parameter is refused. By default there are none. */
   readonly query?: z.ZodType

@@ -85,6 +85,16 @@ export function addYears(date: string, n: number, days = 0): string {
   return addDays(`${year}${day}`, days)
 }
 
+/** The same day `n` months later, or the last one of a shorter month. Clamped as by `addDays`. */
+export function addMonths(date: string, n: number): string {
+  const months = Number(date.slice(0, 4)) * 12 + Number(date.slice(5, 7)) - 1 + n
+  const [year, month] = [Math.floor(months / 12), (months % 12) + 1]
+  const lastDay = new Date(Date.UTC(year, month, 0)).getUTCDate()
+  const day = Math.min(Number(date.slice(8)), lastDay)
+  const first = `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}-01`
+  return year > 9999 ? '9999-12-31' : addDays(first, day - 1)
+}
+
 /**
  * Formats a UTC instant (format of Instant) in a zone, with milliseconds and offset: '2026-11-21T08:17:15.123-03:00'.
  * UTC is '+00:00', never 'Z'. Throws RangeError for an unknown zone.

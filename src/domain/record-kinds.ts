@@ -10,6 +10,7 @@ export const RECORD_KINDS = [
   'catalog_item',
   'stock_movement',
   'sale',
+  'return',
   'receivable',
   'payable',
   'webhook',

@@ -11,6 +11,8 @@ export type RefusalCode =
   | 'already_settled'
   | 'session_open'
   | 'session_closed'
+  | 'already_reversed'
+  | 'has_payments'
   | 'validation_failed'
   | 'insufficient_stock'
   | 'payment_mismatch'
@@ -31,6 +33,9 @@ export type RefusalCode =
   | 'retention_required'
   | 'not_test_company'
   | 'test_data_erased'
+  | 'already_returned'
+  | 'sale_cancelled'
+  | 'sale_returned'
 
 /** Refusal of a command: a code of the contract with details. The HTTP layer adds status and Portuguese message. */
 export interface Refusal {

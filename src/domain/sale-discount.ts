@@ -31,6 +31,23 @@ export function shareDiscount(lineCents: readonly number[], discountCents: numbe
   return shares.map(Number)
 }
 
+/** Quantity in thousandths and amount in cents, of a sold line or of a part of it. */
+export interface LinePart {
+  readonly thousandths: number
+  readonly cents: number
+}
+
+/**
+ * Amount of a part of a sold line (RETURN-2): half up of what was paid for the line, never more than is left of it. The
+ * last part takes what is left, so that all parts sum to the line. `before`: the earlier parts together.
+ */
+export function amountOfPart(line: LinePart, before: LinePart, thousandths: number): number {
+  const left = Math.max(line.cents - before.cents, 0)
+  if (before.thousandths + thousandths >= line.thousandths) return left
+  const [numerator, denominator] = [natural(line.cents) * natural(thousandths), natural(line.thousandths)]
+  return Math.min(left, Number((2n * numerator + denominator) / (2n * denominator)))
+}
+
 function natural(cents: number): bigint {
   if (!Number.isSafeInteger(cents) || cents < 0) throw new RangeError(`not a non-negative amount of cents: ${cents}`)
   return BigInt(cents)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ACCOUNT_PAYMENT_KINDS } from '#domain/account-payments.ts'
 import { date, eventType, id, instant, money, personal, text } from './define.ts'
 
 /** Origin of an account; the sale manages a `sale` one (a sale on credit made it). */
@@ -18,19 +19,40 @@ const supplier = {
   supplier_name: personal(text, 'identity', { kind: 'supplier', id: 'supplier_id' }),
 }
 
-/**
- * Full settlement only. The accounting date is recorded, so that a later change of time zone leaves the books
- * unchanged.
- */
+/** The accounting date is recorded, so that a later change of time zone leaves the books unchanged. */
 const settlement = {
   paid_at: instant,
   /** Day of `paid_at` in the company's time zone. */
   settled_on: date,
-  /** A code of /finance/payment-methods, or a text of the client. */
-  payment_method: text,
+  /** A code of /finance/payment-methods, or another text; null if it was not said, and of goods that came back. */
+  payment_method: text.nullable(),
 }
 
-const origin = { origin: z.enum(ACCOUNT_ORIGINS), sale_id: id.nullable() }
+/** A payment of an account. Its id is the revision of the event. */
+const payment = {
+  kind: z.enum(ACCOUNT_PAYMENT_KINDS),
+  /** The part of the account that it covers; received is amount + interest + fine - discount + excess. */
+  amount: money,
+  interest: money,
+  fine: money,
+  discount: money,
+  /** What a till received beyond the open amount. */
+  excess: money,
+  paid_at: instant,
+  /** Day of `paid_at` in the company's time zone. */
+  paid_on: date,
+  payment_method: text.nullable(),
+  /** First payment of several accounts that were paid together; its id is the number of their receipt. */
+  receipt: id.optional(),
+}
+
+/** The account owes again what the payment covered. */
+const reversal = { payment_id: id, reason: text }
+
+/** One of several accounts that were created together; `group` is the id of the first. */
+const installment = z.strictObject({ group: id, number: z.int().positive(), count: z.int().positive() })
+
+const origin = { origin: z.enum(ACCOUNT_ORIGINS), sale_id: id.nullable(), installment: installment.optional() }
 const receivable = { ...account, ...customer }
 const payable = { ...account, ...supplier }
 
@@ -40,11 +62,17 @@ export const accountEvents = {
   ReceivableDeleted: eventType('receivable', {}),
   /** PUT by-external revived a deleted receivable, with the fields of the PUT. */
   ReceivableRevived: eventType('receivable', receivable),
+  ReceivablePaymentReceived: eventType('receivable', payment),
+  ReceivablePaymentReversed: eventType('receivable', reversal),
+  /** The payments cover the whole account; announces it, and changes nothing by itself. */
   ReceivableSettled: eventType('receivable', settlement),
   PayableCreated: eventType('payable', { ...payable, ...origin }),
   PayableUpdated: eventType('payable', { changes: z.strictObject(payable).partial() }),
   PayableDeleted: eventType('payable', {}),
   /** As ReceivableRevived. */
   PayableRevived: eventType('payable', payable),
+  PayablePaymentMade: eventType('payable', payment),
+  PayablePaymentReversed: eventType('payable', reversal),
+  /** As ReceivableSettled. */
   PayableSettled: eventType('payable', settlement),
 } as const

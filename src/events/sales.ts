@@ -155,6 +155,76 @@ const offlineSale = {
   warnings: z.array(warning),
 }
 
+/** Problems of an uploaded return, which is recorded nevertheless because it happened. */
+export const OFFLINE_RETURN_WARNINGS = [
+  'returned_more',
+  'refund_differs',
+  'sale_cancelled',
+  'receivable_open',
+  'credit_without_customer',
+  'payment_type_unknown',
+  'returned_at_in_future',
+] as const
+
+const returnWarning = z.strictObject({
+  code: z.enum(OFFLINE_RETURN_WARNINGS),
+  /** Position in the sale's items, from 0; null if the warning is about the whole return. */
+  line: z.int().min(0).nullable(),
+  found: text.nullable(),
+  expected: text.nullable(),
+})
+
+/** Goods of a sale that came back, or a part of them, and how their price was given back. */
+const saleReturn = {
+  sale_id: id,
+  external_id: text.nullable(),
+  reason: text,
+  returned_at: instant,
+  items: z.array(
+    z.strictObject({
+      /** Position in the sale's items, from 0. */
+      line: z.int().min(0),
+      catalog_item_id: id.nullable(),
+      description: text,
+      quantity,
+      /** Its share of what was paid for the line. */
+      amount: money,
+      /** False if the goods do not go back to stock. */
+      restock: z.boolean(),
+    }),
+  ),
+  /** Part of the delivery fee given back. */
+  delivery_fee: money,
+  /** Amounts of the items + delivery fee = sum of the refunds. */
+  total: money,
+  refunds: z.array(z.strictObject({ payment_type_id: id, name: text, amount: money })),
+  /** Stock that came back, of items that are still tracked. */
+  stock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
+  /** Store credit given to a customer, a part of the refunds; absent if there is none. */
+  credit: z.strictObject({ customer_id: id, amount: money }).optional(),
+  /** Session of the till's drawer, named by the till. */
+  cash_session_id: text.nullable(),
+  /** Of uploads of tills: the till's identifier, and the SHA-256 (hex) of the upload; absent otherwise. */
+  offline_id: text.optional(),
+  fingerprint: text.optional(),
+  warnings: z.array(returnWarning).optional(),
+  test,
+}
+
+/** All known fields of a document from now on. */
+const fiscalDocument = {
+  /** Code of the tax authorities: 55, 65, 59 … */
+  model: text.nullable(),
+  series: text.nullable(),
+  number: text,
+  access_key: text.nullable(),
+  protocol: text.nullable(),
+  authorized_at: instant.nullable(),
+  status: z.enum(FISCAL_DOCUMENT_STATUSES),
+  xml_sha256: text.nullable(),
+  xml_url: text.nullable(),
+}
+
 export const saleEvents = {
   SaleCompleted: eventType('sale', {
     external_id: text.nullable(),
@@ -188,6 +258,7 @@ export const saleEvents = {
   OfflineSaleCompleted: eventType('sale', { ...offlineSale, receivable_ids: z.array(id) }),
   /** Cancelled at the till before the upload; it moved no stock. */
   OfflineSaleCancelled: eventType('sale', offlineSale),
+  SaleReturned: eventType('return', saleReturn),
   SaleCancelled: eventType('sale', {
     reason: text.nullable(),
     /** Returned stock: items that the sale debited and that are still tracked. */
@@ -195,17 +266,7 @@ export const saleEvents = {
     /** Cash session that gives the money back; absent if none is known. */
     cash_session_id: text.optional(),
   }),
-  /** All known fields of the document from now on. */
-  FiscalDocumentRecorded: eventType('sale', {
-    /** Code of the tax authorities: 55, 65, 59 … */
-    model: text.nullable(),
-    series: text.nullable(),
-    number: text,
-    access_key: text.nullable(),
-    protocol: text.nullable(),
-    authorized_at: instant.nullable(),
-    status: z.enum(FISCAL_DOCUMENT_STATUSES),
-    xml_sha256: text.nullable(),
-    xml_url: text.nullable(),
-  }),
+  FiscalDocumentRecorded: eventType('sale', fiscalDocument),
+  /** Document of the goods' entry, or of the credit, issued for a return. */
+  ReturnDocumentRecorded: eventType('return', fiscalDocument),
 } as const

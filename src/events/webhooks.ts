@@ -34,6 +34,7 @@ export const WEBHOOK_EVENTS = [
   'payable.created',
   'payable.updated',
   'payable.deleted',
+  'sale.returned',
   'order.created',
   'order.paid',
   'order.delivered',

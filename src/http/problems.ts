@@ -22,9 +22,14 @@ const PROBLEMS = {
   managed_by_pdv: [409, 'Este registro é mantido pelo ponto de venda: pode ser lido, não alterado.'],
   managed_by_order: [409, 'Esta venda é de um pedido pago: cancele-a com a devolução do pagamento do pedido.'],
   fiscal_document_issued: [409, 'A venda tem documento fiscal autorizado.'],
+  already_returned: [409, 'Já voltou mais deste item do que resta para devolver.'],
+  sale_cancelled: [409, 'A venda está cancelada: não há o que devolver.'],
+  sale_returned: [409, 'Mercadoria desta venda já foi devolvida: ela não pode mais ser cancelada inteira.'],
   already_settled: [409, 'A conta já está liquidada.'],
   session_open: [409, 'Esta sessão de caixa já foi aberta.'],
   session_closed: [409, 'Esta sessão de caixa já foi fechada.'],
+  already_reversed: [409, 'Este pagamento já foi estornado.'],
+  has_payments: [409, 'A conta já tem pagamentos: estorne-os antes.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],
   person_forgotten: [409, 'Os dados pessoais deste registro foram esquecidos: ele não muda mais nem é usado.'],
@@ -74,8 +79,10 @@ export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 export const httpStatusOf = (code: ProblemCode): number => PROBLEMS[code][0]
 export const httpMessageOf = (code: ProblemCode): string => PROBLEMS[code][1]
 
-/** Message of a problem; for a duplicate it names the field and the other record. */
+/** Message of a problem; for a duplicate it names the field and the other record, for a return what is due. */
 export function messageOf(code: ProblemCode, details?: Readonly<Record<string, unknown>>): string {
+  if (code === 'payment_mismatch' && typeof details?.due === 'string')
+    return `As formas de devolução devem somar ${details.due}.`
   if (code !== 'duplicate_resource' || typeof details?.field !== 'string') return httpMessageOf(code)
   const deleted = details.deleted === true ? ', que foi excluído,' : ''
   return `O registro ${details.conflicting_id}${deleted} já tem este valor em ${details.field}.`

@@ -113,6 +113,8 @@ function resultsOf(
 
 const WARNINGS: Readonly<Record<CashMovementRow['warnings'][number], string>> = {
   session_closed: 'A sessão já estava fechada: o movimento foi registrado e muda o valor esperado.',
+  receivable_unknown: 'A conta a receber não existe: o dinheiro foi registrado sem ela.',
+  receivable_exceeded: 'Foi recebido mais do que a conta tinha em aberto.',
   at_in_future: 'A data do movimento está no futuro: confira o relógio do caixa.',
 }
 

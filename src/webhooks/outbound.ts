@@ -46,6 +46,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   OfflineSaleCompleted: ['sale.completed'],
   OfflineSaleCancelled: ['sale.cancelled'],
   SaleCancelled: ['sale.cancelled'],
+  SaleReturned: ['sale.returned'],
   OrderPlaced: ['order.created'],
   OrderPaid: ['order.paid'],
   OrderDelivered: ['order.delivered'],

@@ -60,6 +60,8 @@ function movedItems({ type, data }: Envelope): readonly number[] {
     case 'SaleCompleted':
     case 'OfflineSaleCompleted':
       return distinct(stockMoves((data as DataOf<'SaleCompleted'>).items))
+    case 'SaleReturned':
+      return distinct((data as DataOf<'SaleReturned'>).stock)
     case 'SaleCancelled':
       return distinct((data as DataOf<'SaleCancelled'>).restock)
     default:

@@ -54,7 +54,7 @@ async function expectedSummary(company: TestCompany, from: string, to: string): 
     sales: {
       count,
       gross,
-      by_seller: count === 0 ? [] : [{ seller: null, count, gross }],
+      by_seller: count === 0 ? [] : [{ seller: null, count, gross, returned: '0.00', net: gross }],
       sold: addUp(sold.map(({ total }) => total)),
       cancelled: totals('cancelled'),
       returned: NONE,
@@ -135,7 +135,7 @@ describe('finance: summary', () => {
       sales: {
         count: 1,
         gross: '5.00',
-        by_seller: [{ seller: null, count: 1, gross: '5.00' }],
+        by_seller: [{ seller: null, count: 1, gross: '5.00', returned: '0.00', net: '5.00' }],
         sold: { count: 2, amount: '11.00' },
         cancelled: { count: 1, amount: '6.00' },
         returned: NONE,

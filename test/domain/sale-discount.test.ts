@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { shareDiscount, sumSale, totalOfLine } from '#domain/sale-discount.ts'
+import { amountOfPart, type LinePart, shareDiscount, sumSale, totalOfLine } from '#domain/sale-discount.ts'
 import { explore } from '../support/random.ts'
 
 describe('discount of a whole sale', () => {
@@ -56,6 +56,41 @@ describe('discount of a whole sale', () => {
         expect(Math.min(...nets)).to.be.at.least(0)
         expect(nets.reduce((sum, net) => sum + net, 0) + deliveryFee).to.equal(total)
         expect(totals.reduce((sum, amount) => sum + amount, 0)).to.equal(subtotal)
+      }),
+      300,
+    )
+  })
+})
+
+describe('the amount of a part of a sold line', () => {
+  const parts = (line: LinePart, quantities: readonly number[]): number[] => {
+    let before: LinePart = { thousandths: 0, cents: 0 }
+    return quantities.map((thousandths) => {
+      const cents = amountOfPart(line, before, thousandths)
+      before = { thousandths: before.thousandths + thousandths, cents: before.cents + cents }
+      return cents
+    })
+  }
+
+  it('is half up, and the last part takes what is left [RETURN-2]', () => {
+    expect(parts({ thousandths: 3000, cents: 1000 }, [1000, 1000, 1000])).to.deep.equal([333, 333, 334])
+    expect(parts({ thousandths: 2000, cents: 999 }, [1000, 1000])).to.deep.equal([500, 499])
+    expect(parts({ thousandths: 1500, cents: 1000 }, [500, 1000])).to.deep.equal([333, 667])
+    expect(parts({ thousandths: 2000, cents: 0 }, [1000, 1000])).to.deep.equal([0, 0])
+  })
+
+  it('never exceeds what is left, however small the parts [RETURN-2]', () => {
+    expect(parts({ thousandths: 4000, cents: 2 }, [1000, 1000, 1000, 1000])).to.deep.equal([1, 1, 0, 0])
+  })
+
+  it('sums to the line over any parts [RETURN-2]', async () => {
+    const line = fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 12 })
+    await explore(
+      fc.property(line, fc.nat(100_000_000), (quantities, cents) => {
+        const thousandths = quantities.reduce((sum, quantity) => sum + quantity, 0)
+        const amounts = parts({ thousandths, cents }, quantities)
+        expect(amounts.reduce((sum, amount) => sum + amount, 0)).to.equal(cents)
+        expect(Math.min(...amounts)).to.be.at.least(0)
       }),
       300,
     )

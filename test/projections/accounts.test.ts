@@ -1,18 +1,28 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
-import { payableById, payables, receivableByExternalId, receivableById, receivables } from '#projections/finance.ts'
+import {
+  payableById,
+  payables,
+  receivableByExternalId,
+  receivableById,
+  receivablePayments,
+  receivables,
+} from '#projections/finance.ts'
 import {
   companyRegistered,
   noCustomer,
   payableCreated,
   plainAccount,
+  type plainPayment,
   receivableCreated,
+  receivablePaid,
   settlement,
 } from '../support/facts.ts'
 import { COMPANY_ID, from, given, lineageOf, minute } from '../support/given.ts'
 
 const ana = { customer_id: 9, customer_external_id: 'c9', customer_name: 'Ana' }
 const created = receivableCreated({ id: 3, external_id: 'a', ...ana })
+const paid = receivablePaid(3)
 const settled = event('ReceivableSettled', { id: 3, ...settlement })
 const byId = receivableById(3)
 const at = (time: string) => `2026-03-10T${time}.000-03:00`
@@ -30,16 +40,22 @@ describe('receivables projection', () => {
       origin: 'api',
       status: 'pending',
       amount_cents: 10_000,
+      open_cents: 10_000,
       due_date: '2026-03-10',
       settled_on: null,
+      installment_group: null,
       deleted_at: null,
       ...lineageOf(1),
       doc: {
         ...created.data,
+        installment: null,
         status: 'pending',
+        paid_amount: '0.00',
+        open_amount: '100.00',
         paid_at: null,
         payment_method: null,
         settled_on: null,
+        payments: [],
         created_at: at('12:01:00'),
         updated_at: at('12:01:00'),
       },
@@ -71,11 +87,46 @@ describe('receivables projection', () => {
   })
 
   it('settles with the accounting date of the event, and paid_at in the company’s zone', async () => {
-    const scenario = await given(companyRegistered(), created, settled)
+    const scenario = await given(companyRegistered(), created, paid, settled)
     const row = (await scenario.rows(byId)).get(byId)
     expect(row).to.include({ status: 'settled', settled_on: '2026-03-10', revision: 2 })
     expect(row?.doc).to.include({ status: 'settled', payment_method: 'pix', settled_on: '2026-03-10' })
     expect(row?.doc.paid_at).to.equal(at('12:00:00'))
+  })
+
+  it('keeps each payment, what it covers, and a row of what was received on its day [ACCT-100]', async () => {
+    const part = receivablePaid(3, { amount: '30.00', interest: '1.50', fine: '0.50', discount: '2.00' })
+    const reversed = event('ReceivablePaymentReversed', { id: 3, payment_id: 2, reason: 'Engano' })
+    const scenario = await given(companyRegistered(), created, part)
+    const row = () => scenario.rows(byId).then((rows) => rows.get(byId))
+    const { paid_at: _, ...amounts } = part.data as typeof plainPayment & { id: number }
+    expect(await row()).to.include({ status: 'pending', open_cents: 7000, settled_on: null })
+    expect((await row())?.doc.payments).to.deep.equal([
+      {
+        ...amounts,
+        id: 2,
+        received: '30.00',
+        paid_at: at('12:00:00'),
+        receipt: 2,
+        created_at: at('12:02:00'),
+        reversed_at: null,
+        reversal_reason: null,
+      },
+    ])
+    await scenario.happens(reversed)
+    expect(await row()).to.include({ status: 'pending', open_cents: 10_000 })
+    expect((await row())?.doc.payments[0]).to.include({ reversed_at: at('12:03:00'), reversal_reason: 'Engano' })
+    const rows = scenario.changed(receivablePayments)
+    expect(rows.map(({ received_cents, paid_on, reverses }) => [received_cents, paid_on, reverses])).to.deep.equal([
+      [3000, '2026-03-10', null],
+      [-3000, '2026-03-10', 2],
+    ])
+  })
+
+  it('counts nothing as received for goods that came back [ACCT-103]', async () => {
+    const scenario = await given(companyRegistered(), created, receivablePaid(3, { kind: 'return', amount: '100.00' }))
+    expect(await scenario.show('receivable/3')).to.include({ status: 'settled', open_amount: '0.00' })
+    expect(scenario.changed(receivablePayments)[0]).to.include({ kind: 'return', received_cents: 0 })
   })
 
   it('keeps a deleted receivable with its external id, and revives it under the same id', async () => {
@@ -125,7 +176,7 @@ describe('is_overdue', () => {
 
   it('ends with the settlement, also a late one [ACCT-4]', async () => {
     expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z')).to.equal(true)
-    expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z', settled)).to.equal(false)
+    expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z', paid, settled)).to.equal(false)
   })
 
   it('is the last field, and not stored in the row', async () => {

@@ -41,6 +41,7 @@ describe('sales projection', () => {
       acquirer_fee_cents: null,
       settles_to: null,
       line_discounts: null,
+      returned: null,
       actor: null,
       access_key: null,
       fiscal: 'missing',
@@ -62,6 +63,7 @@ describe('sales projection', () => {
       'total',
       'discount',
       'discount_share',
+      'returned',
     )
   })
 

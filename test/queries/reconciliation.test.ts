@@ -122,6 +122,50 @@ describe('reconciliation of sales', () => {
       })
     })
 
+    it('subtracts goods that came back on the day of the return: in all, by way, item and seller, from the till’s drawer [RETURN-10]', async () => {
+      const company = await api.company()
+      const [cash, card] = [await company.paymentType('cash'), await company.paymentType('card')]
+      const item = await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '9' })
+      const catalog_item_id = item.body.data.id
+      const sale = await company.post('/sales', {
+        seller: { name: 'Ana' },
+        items: [{ catalog_item_id, quantity: '3' }],
+        discount: '3.00',
+        payments: [{ payment_type_id: card, amount: '27.00' }],
+      })
+      await noon('2026-03-11')
+      const body = {
+        reason: 'Defeito',
+        items: [{ line: 0, quantity: '2' }],
+        refunds: [
+          { payment_type_id: cash, amount: '8.00' },
+          { payment_type_id: card, amount: '10.00' },
+        ],
+      }
+      const path = `/sales/${sale.body.data.id}/returns`
+      expect((await company.post(path, body, { 'idempotency-key': 'd' })).status).to.equal(201)
+      const { sales } = (await company.get('/finance/summary?from=2026-03-11&to=2026-03-11')).body.data
+      expect(sales).to.deep.include({ count: 0, gross: '0.00', returned: { count: 1, amount: '18.00' }, net: '-18.00' })
+      const ana = { seller: { user_id: null, name: 'Ana' }, count: 0, gross: '0.00', returned: '18.00', net: '-18.00' }
+      expect(sales.by_seller).to.deep.equal([ana])
+      const user = await panelUser(api, company)
+      const text = async (path: string) => textIn((await user.get(path)).html)
+      const line = '1 venda, R$ 27,00 − 1 devolução, R$ 18,00 = R$ 9,00'
+      expect(await text('/painel/vendas?sold_from=2026-03-10&sold_to=2026-03-11')).to.include(line)
+      const days = 'sold_from=2026-03-11&sold_to=2026-03-11'
+      for (const [type, amount] of [
+        [cash, '8,00'],
+        [card, '10,00'],
+      ])
+        expect(await text(`/painel/vendas?${days}&payment_type_id=${type}`)).to.include(
+          `Nesta forma de pagamento: 0 vendas, R$ 0,00 − 1 devolução, R$ ${amount} = −R$ ${amount}`,
+        )
+      expect(await text(`/painel/vendas?${days}&item=${catalog_item_id}`)).to.include('Deste item: −2 UN, −R$ 18,00')
+      const start = await text('/painel?periodo=intervalo&de=2026-03-11&ate=2026-03-11')
+      expect(start).to.include('Devolvido R$ 18,00 1 devolução; líquido de −R$ 18,00')
+      expect(await text('/painel/caixas/fechamento?dia=2026-03-11')).to.include('Total 0 R$ 0,00 R$ 18,00 −R$ 18,00')
+    })
+
     it('returns nothing of an order whose second payment was given back [PANEL-420] [PANEL-423]', async () => {
       const company = await api.company()
       const { order } = await soldOrder(company)

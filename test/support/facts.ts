@@ -120,6 +120,33 @@ export const saleCompleted = (fields: Partial<DataOf<'SaleCompleted'>> = {}) =>
     ...fields,
   })
 
+/** One unit of the first line of a sale, for 10.00. */
+export const returnedLine = {
+  line: 0,
+  catalog_item_id: null,
+  description: 'Bolo',
+  quantity: '1.000',
+  amount: '10.00',
+  restock: true,
+} as const
+
+/** A return of one ad-hoc item of sale 1, given back in cash. */
+export const saleReturned = (fields: Partial<DataOf<'SaleReturned'>> = {}) =>
+  event('SaleReturned', {
+    id: 1,
+    sale_id: 1,
+    external_id: null,
+    reason: 'Defeito',
+    returned_at: '2026-03-10T14:30:00.000Z',
+    items: [returnedLine],
+    delivery_fee: '0.00',
+    total: '10.00',
+    refunds: [{ payment_type_id: 1, name: 'Dinheiro', amount: '10.00' }],
+    stock: [],
+    cash_session_id: null,
+    ...fields,
+  })
+
 /** A recorded fiscal document with all optional fields. */
 export const fiscalDocument = {
   model: '65',
@@ -197,6 +224,26 @@ export const settlement = {
   settled_on: '2026-03-10',
   payment_method: 'pix',
 } as const
+
+/** A payment of 100.00, which settles an account of `plainAccount`, at the time of `settlement`. */
+export const plainPayment = {
+  kind: 'payment',
+  amount: '100.00',
+  interest: '0.00',
+  fine: '0.00',
+  discount: '0.00',
+  excess: '0.00',
+  paid_at: settlement.paid_at,
+  paid_on: settlement.settled_on,
+  payment_method: 'pix',
+} as const
+
+/** Events of a receivable that is paid in full. */
+export const receivablePaid = (id: number, fields: Partial<DataOf<'ReceivablePaymentReceived'>> = {}) =>
+  event('ReceivablePaymentReceived', { id, ...plainPayment, ...fields })
+
+export const payablePaid = (id: number, fields: Partial<DataOf<'PayablePaymentMade'>> = {}) =>
+  event('PayablePaymentMade', { id, ...plainPayment, ...fields })
 
 export const storeCreated = (fields: Partial<DataOf<'StoreCreated'>> = {}) =>
   event('StoreCreated', {

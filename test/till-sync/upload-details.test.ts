@@ -42,7 +42,7 @@ describe('details of uploaded sales', () => {
       expect((await shown(sale_id)).seller).to.deep.equal({ user_id: till.user.id, name: till.user.name })
     const { sales } = (await company.get('/finance/summary?from=2026-03-01&to=2026-03-31')).body.data
     const seller = { user_id: till.user.id, name: till.user.name }
-    expect(sales.by_seller).to.deep.equal([{ seller, count: 1, gross: '10.00' }])
+    expect(sales.by_seller).to.deep.equal([{ seller, count: 1, gross: '10.00', returned: '0.00', net: '10.00' }])
   })
 
   it('keep the fiscal codes of the catalog [UP-36]', async () => {

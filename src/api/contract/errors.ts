@@ -46,7 +46,13 @@ export const DETAILS = {
     unknown_fields: z.array(z.string()),
   }),
   insufficient_stock: z.strictObject({ ...Shortage.shape, items: z.array(Shortage).min(1) }),
-  payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
+  payment_mismatch: z.union([
+    z.strictObject({ total: Amount, paid: Amount }),
+    /** Of a return; `on_credit`: the part that lowers what is owed for the sale. */
+    z.strictObject({ due: Amount, refunded: Amount, on_credit: Amount.optional() }),
+  ]),
+  /** `line` is null for the delivery fee. */
+  already_returned: z.strictObject({ line: z.int().min(0).nullable(), requested: z.string(), available: z.string() }),
   unavailable: z
     .strictObject({
       reason: z.enum([

@@ -29,6 +29,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
     name: 'Caixas',
     description: 'Sessões de caixa: o que cada gaveta devia ter, e o que foi contado.',
   },
+  returns: { name: 'Devoluções', description: 'Mercadoria de vendas que voltou, e o que foi devolvido por ela.' },
   stores: { name: 'Lojas', description: 'As lojas online da empresa.' },
   orders: { name: 'Pedidos', description: 'Pedidos da loja online e o seu pagamento.' },
 }

@@ -35,6 +35,7 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
   'payable.settled': ['Conta a pagar liquidada', 'Payable'],
   'sale.completed': ['Venda concluída, por qualquer canal', 'Sale'],
   'sale.cancelled': ['Venda cancelada', 'Sale'],
+  'sale.returned': ['Mercadoria de uma venda devolvida, inteira ou em parte', 'Return'],
   'order.created': ['Pedido registrado', 'Order'],
   'order.paid': ['Pedido pago, também de novo depois de uma contestação ganha', 'Order'],
   'order.delivered': ['Mercadoria do pedido entregue', 'Order'],

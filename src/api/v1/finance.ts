@@ -20,6 +20,7 @@ import {
   settleReceivable,
   updateReceivable,
 } from '#commands/finance/receivables.ts'
+import { ACCOUNT_PAYMENT_KINDS } from '#domain/account-payments.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { ExternalId } from '#domain/text.ts'
@@ -29,6 +30,7 @@ import { Problem } from '#http/problems.ts'
 import { QueryId } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import {
+  type AccountPayment as AccountPaymentObject,
   type PayableObject,
   payableByExternalId,
   type ReceivableObject,
@@ -78,14 +80,42 @@ const head = {
   description: z.string(),
 }
 
+const AccountPayment = z
+  .strictObject({
+    id: ContractRecordId,
+    kind: z.enum(ACCOUNT_PAYMENT_KINDS),
+    amount: Amount,
+    interest: Amount,
+    fine: Amount,
+    discount: Amount,
+    excess: Amount,
+    received: Amount,
+    payment_method: NullableText,
+    paid_at: Timestamp,
+    paid_on: Day,
+    receipt: ContractRecordId,
+    created_at: Timestamp,
+    reversed_at: Timestamp.nullable(),
+    reversal_reason: NullableText,
+  })
+  .meta({ id: 'AccountPayment' }) satisfies z.ZodType<AccountPaymentObject>
+
+const Installment = z
+  .strictObject({ group: ContractRecordId, number: z.int().positive(), count: z.int().positive() })
+  .meta({ id: 'Installment' })
+
 const tail = {
   amount: Amount,
   due_date: Day,
   sale_id: ContractRecordId.nullable(),
+  installment: Installment.nullable(),
   status: z.enum(['pending', 'settled']),
+  paid_amount: Amount,
+  open_amount: Amount,
   paid_at: Timestamp.nullable(),
   payment_method: NullableText,
   settled_on: Day.nullable(),
+  payments: z.array(AccountPayment),
   created_at: Timestamp,
   updated_at: Timestamp,
   is_overdue: z.boolean(),
@@ -95,10 +125,13 @@ const tail = {
 const shown = {
   origin: 'api',
   sale_id: null,
+  installment: null,
   status: 'pending',
+  paid_amount: '0.00',
   paid_at: null,
   payment_method: null,
   settled_on: null,
+  payments: [],
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:17:15.123-03:00',
   is_overdue: false,
@@ -112,7 +145,9 @@ const customer = {
 
 const Receivable = z.strictObject({ ...head, ...customer, ...tail }).meta({
   id: 'Receivable',
-  examples: [{ id: 41, ...receivableExample, customer_id: 17, customer_name: 'Maria da Silva', ...shown }],
+  examples: [
+    { id: 41, ...receivableExample, customer_id: 17, customer_name: 'Maria da Silva', ...shown, open_amount: '150.00' },
+  ],
 }) satisfies z.ZodType<ReceivableObject>
 
 const supplier = {
@@ -123,7 +158,16 @@ const supplier = {
 
 const Payable = z.strictObject({ ...head, ...supplier, ...tail }).meta({
   id: 'Payable',
-  examples: [{ id: 52, ...payableExample, supplier_id: 9, supplier_name: 'Distribuidora Bom Grão Ltda', ...shown }],
+  examples: [
+    {
+      id: 52,
+      ...payableExample,
+      supplier_id: 9,
+      supplier_name: 'Distribuidora Bom Grão Ltda',
+      ...shown,
+      open_amount: '1140.00',
+    },
+  ],
 }) satisfies z.ZodType<PayableObject>
 
 const Sum = z.strictObject({ count: z.int().min(0), amount: Amount }).meta({ id: 'Sum' })
@@ -131,7 +175,13 @@ const Sum = z.strictObject({ count: z.int().min(0), amount: Amount }).meta({ id:
 const AccountSums = z.strictObject({ pending: Sum, overdue: Sum, settled: Sum }).meta({ id: 'AccountSums' })
 
 const SellerSales = z
-  .strictObject({ seller: SaleSeller.nullable(), count: z.int().min(0), gross: Amount })
+  .strictObject({
+    seller: SaleSeller.nullable(),
+    count: z.int().min(0),
+    gross: Amount,
+    returned: Balance,
+    net: Balance,
+  })
   .meta({ id: 'SellerSales' })
 
 /** A dispute that the shop wins takes a return back. */
@@ -180,8 +230,8 @@ const Summary = z
           returned: { count: 1, amount: '20.00' },
           net: '1810.40',
           by_seller: [
-            { seller: { user_id: 3, name: 'Ana' }, count: 9, gross: '1480.40' },
-            { seller: null, count: 3, gross: '350.00' },
+            { seller: { user_id: 3, name: 'Ana' }, count: 9, gross: '1480.40', returned: '0.00', net: '1480.40' },
+            { seller: null, count: 3, gross: '350.00', returned: '0.00', net: '350.00' },
           ],
         },
         balance: '-840.00',

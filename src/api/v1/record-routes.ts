@@ -194,7 +194,12 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly get: GetRecord
   readonly getByExternalId: GetRecord<string>
   readonly create: { readonly body: z.ZodType<C>; readonly command: Command<C> }
-  readonly replace: { readonly item: z.ZodType<R>; readonly command: Command<R> }
+  readonly replace: {
+    readonly item: z.ZodType<R>
+    /** Body of PUT by-external, if POST takes more. */
+    readonly body?: z.ZodType<Omit<R, 'external_id'> & { external_id?: string | null }>
+    readonly command: Command<R>
+  }
   readonly update: { readonly body: z.ZodType<P>; readonly command: Command<{ id: number; changes: P }> }
   readonly remove: Command<{ id: number }>
   /** Warnings for a body, or for an item of a batch. */
@@ -316,7 +321,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       operation: `replace${name}ByExternalId`,
       summary: `Cria ou substitui ${one} pelo external_id`,
       description: 'Repetível. Campos opcionais ausentes são limpos; um registro excluído volta a existir.',
-      body: create.body,
+      body: (replace.body ?? create.body) as typeof create.body,
       example: withoutId,
       reply,
       warnings,

@@ -79,6 +79,7 @@ const soldLineExamples = lineExamples.map((line, position) => ({
     ? { ncm: '09012100', cest: '1709600', origin: '0', cfop: '5102', csosn: '102', total: '36.00' }
     : {}),
   ...(position === 0 ? { discount: '1.80', discount_share: '2.73' } : { discount: '0.00', discount_share: '0.27' }),
+  returned: '0.000',
 }))
 
 /** The same sale in answers. */
@@ -101,6 +102,7 @@ const shownSaleExample = {
   total: '41.50',
   change: '8.50',
   refunded_total: '0.00',
+  returned_total: '0.00',
   warnings: [],
   fiscal_document: null,
   cancelled_at: null,
@@ -146,7 +148,7 @@ const soldCodes = Object.fromEntries(FISCAL_CODES.map((field) => [field, z.strin
 >
 
 const SaleItem = z
-  .strictObject({ ...lineShape, ...soldCodes, discount: Amount, discount_share: Amount })
+  .strictObject({ ...lineShape, ...soldCodes, discount: Amount, discount_share: Amount, returned: ThreeDecimals })
   .meta({ id: 'SaleItem' })
 
 const SaleCard = z
@@ -180,7 +182,7 @@ export const SaleSeller = z
   .strictObject({ user_id: ContractRecordId.nullable(), name: NullableText })
   .meta({ id: 'Seller' })
 
-const FiscalDocument = z
+export const FiscalDocument = z
   .strictObject({
     model: NullableText,
     series: NullableText,
@@ -224,6 +226,7 @@ const Sale = z
     total: Amount,
     change: Amount,
     refunded_total: Amount,
+    returned_total: Amount,
     warnings: z.array(SaleWarning),
     fiscal_document: FiscalDocument.nullable(),
     cancelled_at: Timestamp.nullable(),
@@ -365,12 +368,12 @@ export const saleRoutes: readonly Route[] = [
     operation: 'cancelSale',
     summary: 'Cancela uma venda registrada pela API e devolve o estoque',
     description:
-      'Cancelar de novo responde 200 com a venda como está. A venda de um pedido pago é cancelada com a devolução do pagamento: aqui a resposta é 409 `managed_by_order`, com `order_id`.',
+      'Cancelar de novo responde 200 com a venda como está. A venda de um pedido pago é cancelada com a devolução do pagamento: aqui a resposta é 409 `managed_by_order`, com `order_id`. Uma venda com devoluções não é cancelada: 409 `sale_returned`.',
     body: z.strictObject({ reason: optionalText(500) }),
     example: { reason: 'Desistência do cliente' },
     status: 200,
     reply: singleOf(Sale),
-    refusals: ['managed_by_pdv', 'managed_by_order', 'fiscal_document_issued'],
+    refusals: ['managed_by_pdv', 'managed_by_order', 'fiscal_document_issued', 'sale_returned'],
     command: cancelSale,
     input: (params, body) => withId(params, body),
   }),

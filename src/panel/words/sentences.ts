@@ -1,3 +1,4 @@
+import { receivedCents } from '#domain/account-payments.ts'
 import {
   formatDateTime,
   formatDay,
@@ -6,6 +7,7 @@ import {
   formatPercentage,
   formatQuantity,
 } from '#domain/brazilian-format.ts'
+import { fromCents } from '#domain/money.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { eventName } from './events.ts'
@@ -34,8 +36,26 @@ function stockMoved({ reason, before, after, order_id }: DataOf<'StockAdjusted'>
   return `${what}${order_id === undefined ? '' : ` (pedido ${order_id})`}: ${formatQuantity(before)} → ${now}`
 }
 
+const byMethod = (method: string | null, text: ValueText): string =>
+  method === null ? '' : `, ${text('payment_method', method)}`
+
 const settled = ({ settled_on, payment_method }: DataOf<'ReceivableSettled'>, text: ValueText): string =>
-  `em ${formatDay(settled_on)}, ${text('payment_method', payment_method)}`
+  `em ${formatDay(settled_on)}${byMethod(payment_method, text)}`
+
+/** What changed hands; the parts beside the account's own amount follow. */
+function paidAccount(verb: string, data: DataOf<'ReceivablePaymentReceived'>, text: ValueText): string {
+  const { kind, amount, interest, fine, discount, excess, paid_on, payment_method } = data
+  if (kind === 'return') return `Devolução de mercadoria abateu ${formatMoney(amount)}`
+  const parts = [
+    ['juros', interest],
+    ['multa', fine],
+    ['desconto', discount],
+    ['a mais', excess],
+  ].flatMap(([name, value]) => (value === '0.00' ? [] : `${name} ${formatMoney(value as string)}`))
+  const more = parts.length === 0 ? '' : ` (conta ${formatMoney(amount)}, ${parts.join(', ')})`
+  const received = formatMoney(fromCents(receivedCents(data)))
+  return `${verb} ${received}${more} em ${formatDay(paid_on)}${byMethod(payment_method, text)}`
+}
 
 /** What happened, of events with a name that does not tell it alone. */
 const SENTENCES: Sentences = {
@@ -54,12 +74,20 @@ const SENTENCES: Sentences = {
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
   SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock, ['voltou', 'voltaram'])}`, reason),
+  SaleReturned: ({ sale_id, total, stock, reason }) =>
+    because(`Devolução de ${formatMoney(total)} da venda ${sale_id}${goods(stock, ['voltou', 'voltaram'])}`, reason),
   FiscalDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
+  ReturnDocumentRecorded: ({ number, status }, text) =>
+    `Documento fiscal da devolução, nº ${number}: ${text('status', status).toLowerCase()}`,
   ReceivableCreated: ({ amount, due_date }) =>
     `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
+  ReceivablePaymentReceived: (data, text) => paidAccount('Recebido', data, text),
+  ReceivablePaymentReversed: ({ reason }) => because('Recebimento estornado', reason),
   ReceivableSettled: (data, text) => `Conta recebida ${settled(data, text)}`,
   PayableCreated: ({ amount, due_date }) => `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
+  PayablePaymentMade: (data, text) => paidAccount('Pago', data, text),
+  PayablePaymentReversed: ({ reason }) => because('Pagamento estornado', reason),
   PayableSettled: (data, text) => `Conta paga ${settled(data, text)}`,
   WebhookRegistered: ({ url }) => `Webhook cadastrado: ${url}`,
   WebhookSwitchedOff: ({ reason }, text) => `Webhook desligado: ${text('reason', reason).toLowerCase()}`,

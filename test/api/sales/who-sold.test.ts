@@ -67,7 +67,13 @@ describe('sales: seller', () => {
     expect((await company.get(`/sales/${named.id}`)).body.data.seller).to.deep.equal({ user_id: null, name: 'Ana' })
     const body = { items: [adHoc('1.00')], payments: [pay('1.00')], seller: { user_id: id } }
     expectProblem(await sell(body), 409, 'person_forgotten')
-    expect(await bySeller()).to.deep.include({ seller: { user_id: id, name: null }, count: 1, gross: '10.00' })
+    expect(await bySeller()).to.deep.include({
+      seller: { user_id: id, name: null },
+      count: 1,
+      gross: '10.00',
+      returned: '0.00',
+      net: '10.00',
+    })
   })
 
   it('is masked for auditors, a name without a user too [PRIV-62]', async () => {
@@ -112,12 +118,12 @@ describe('sales: seller', () => {
     await company.run(updateUser, { id, name: 'Nome de agora' })
     const { sales } = (await company.get(SUMMARY)).body.data
     expect(sales.by_seller).to.deep.equal([
-      { seller: { user_id: null, name: 'Ana' }, count: 1, gross: '20.00' },
-      { seller: { user_id: id, name: 'Nome de agora' }, count: 2, gross: '12.00' },
-      { seller: { user_id: null, name: 'Bia' }, count: 1, gross: '3.00' },
-      { seller: null, count: 1, gross: '2.50' },
+      { seller: { user_id: null, name: 'Ana' }, count: 1, gross: '20.00', returned: '0.00', net: '20.00' },
+      { seller: { user_id: id, name: 'Nome de agora' }, count: 2, gross: '12.00', returned: '0.00', net: '12.00' },
+      { seller: { user_id: null, name: 'Bia' }, count: 1, gross: '3.00', returned: '0.00', net: '3.00' },
+      { seller: null, count: 1, gross: '2.50', returned: '0.00', net: '2.50' },
     ])
-    expect(sales).to.include({ count: 5, gross: '37.50' })
+    expect(sales).to.include({ count: 5, gross: '37.50', returned: '0.00', net: '37.50' })
     const before = await company.get(`${SUMMARY}?from=2020-01-01&to=2020-01-31`)
     expect(before.body.data.sales.by_seller).to.deep.equal([])
   })

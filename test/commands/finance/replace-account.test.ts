@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { companyRegistered, settlement } from '../../support/facts.ts'
+import { companyRegistered } from '../../support/facts.ts'
 import { FIRST_NEW_ID, from, given } from '../../support/given.ts'
 import { body, SIDES, wrong } from './sides.ts'
 
@@ -39,20 +39,20 @@ for (const side of SIDES) {
     })
 
     it('records nothing when repeated for a settled account, even after a change of the counterparty [REC-3]', async () => {
-      const settled = side.happened('Settled', { id: 5, ...settlement })
+      const settled = side.paid(5)
       const scenario = await given(companyRegistered(), side.partyCreated(), known, settled, side.partyDeleted())
       for (const party of [{ [byId]: 3 }, { [`${side.party}_external_id`]: 'p3' }]) {
         const decided = await scenario.when(...input(party))
         decided.accepts('unchanged')
       }
       const of = side.created({ id: 6, external_id: 'b' })
-      const nobodys = await given(companyRegistered(), of, side.happened('Settled', { id: 6, ...settlement }))
+      const nobodys = await given(companyRegistered(), of, side.paid(6))
       const decided = await nobodys.when(...side.replace({ external_id: 'b', ...body }))
       decided.accepts('unchanged')
     })
 
     it('refuses other content for a settled account before other checks', async () => {
-      const settled = side.happened('Settled', { id: 5, ...settlement })
+      const settled = side.paid(5)
       const scenario = await given(companyRegistered(), side.partyCreated(), known, settled)
       for (const fields of [{}, { amount: '1.00' }, { [byId]: 99 }]) {
         const decided = await scenario.when(...input(fields))

@@ -9,13 +9,18 @@ const pix = { payment_method: 'pix' }
 
 for (const side of SIDES) {
   const known = side.created({ id: 5 })
-  const settled = (fields: object) => side.happened('Settled', { id: 5, ...settlement, ...fields })
+  /** The payment of all that is open, and the settlement. */
+  const settled = ({ amount = '100.00', ...fields }: { amount?: string; paid_at?: string; settled_on?: string }) => {
+    const settling = { ...settlement, ...fields }
+    const { paid_at, settled_on: paid_on } = settling
+    return [side.paid(5, { amount, paid_at, paid_on }), side.happened('Settled', { id: 5, ...settling })] as const
+  }
 
   describe(`settle ${side.subject}`, () => {
     it('settles in full, by default at the time of the request [ACCT-7]', async () => {
       const scenario = await given(companyRegistered(), known)
       const decided = await scenario.when(...side.settle(5, pix))
-      decided.accepts('updated', settled({ paid_at: minute(2) }))
+      decided.accepts('updated', ...settled({ paid_at: minute(2) }))
       const shown = await scenario.show(`${side.subject}/5`)
       expect(shown).to.include({
         status: 'settled',
@@ -36,7 +41,7 @@ for (const side of SIDES) {
       ] as const) {
         const scenario = await given(companyRegistered({ timezone }), known)
         const decided = await scenario.when(...side.settle(5, { ...pix, paid_at }))
-        decided.accepts('updated', settled({ paid_at, settled_on }))
+        decided.accepts('updated', ...settled({ paid_at, settled_on }))
       }
     })
 
@@ -45,22 +50,31 @@ for (const side of SIDES) {
       const late = await scenario.when(...side.settle(5, { ...pix, paid_at: '2026-03-11T15:02:00.001Z' }))
       late.refuses('validation_failed', wrong('paid_at', 'não pode estar mais de um dia no futuro'))
       const decided = await scenario.when(...side.settle(5, { ...pix, paid_at: '2026-03-11T15:02:00.000Z' }))
-      decided.accepts('updated', settled({ paid_at: '2026-03-11T15:02:00.000Z', settled_on: '2026-03-11' }))
+      decided.accepts('updated', ...settled({ paid_at: '2026-03-11T15:02:00.000Z', settled_on: '2026-03-11' }))
     })
 
     it('checks the amount: a different one is refused and changes nothing [ACCT-5]', async () => {
       const scenario = await given(companyRegistered(), known)
-      const message = 'deve ser o valor da conta, 100.00: não há liquidação parcial'
+      const message = 'deve ser o valor em aberto, 100.00: uma parte se paga com um pagamento'
       for (const amount of ['99.99', '100.01', '0.00']) {
         const decided = await scenario.when(...side.settle(5, { ...pix, amount }))
         decided.refuses('validation_failed', wrong('amount', message))
       }
       const decided = await scenario.when(...side.settle(5, { ...pix, amount: '100.00', paid_at: null }))
-      decided.accepts('updated', settled({ paid_at: minute(2) }))
+      decided.accepts('updated', ...settled({ paid_at: minute(2) }))
+    })
+
+    it('pays what is open of a partly paid account, and checks the amount against that [ACCT-5]', async () => {
+      const scenario = await given(companyRegistered(), known, side.paid(5, { amount: '60.00' }))
+      const whole = await scenario.when(...side.settle(5, { ...pix, amount: '100.00' }))
+      const message = 'deve ser o valor em aberto, 40.00: uma parte se paga com um pagamento'
+      whole.refuses('validation_failed', wrong('amount', message))
+      const decided = await scenario.when(...side.settle(5, { ...pix, amount: '40.00' }))
+      decided.accepts('updated', ...settled({ amount: '40.00', paid_at: minute(3) }))
     })
 
     it('refuses a second settlement before checking the amount [ACCT-8]', async () => {
-      const scenario = await given(companyRegistered(), known, settled({}))
+      const scenario = await given(companyRegistered(), known, ...settled({}))
       for (const input of [pix, { ...pix, amount: '1.00' }, { ...pix, paid_at: settlement.paid_at }]) {
         const decided = await scenario.when(...side.settle(5, input))
         decided.refuses('already_settled')
@@ -75,7 +89,7 @@ for (const side of SIDES) {
       const decided = await scenario.when(...side.settle(5, { ...pix, amount: '1.00' }))
       decided.refuses('managed_by_pdv')
       const panel = await scenario.when(...side.settle(5, pix), 'pdv')
-      panel.accepts('updated', settled({ paid_at: minute(2) }))
+      panel.accepts('updated', ...settled({ paid_at: minute(2) }))
       const again = await scenario.when(...side.settle(5, pix))
       again.refuses('managed_by_pdv')
     })

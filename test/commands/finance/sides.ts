@@ -1,9 +1,17 @@
+import { AccountPaymentBody } from '#commands/finance/account-input.ts'
 import * as payables from '#commands/finance/payables.ts'
 import * as receivables from '#commands/finance/receivables.ts'
 import { event } from '#events/catalogue.ts'
 import type { Command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
-import { customerCreated, payableCreated, receivableCreated, supplierCreated } from '../../support/facts.ts'
+import {
+  customerCreated,
+  payableCreated,
+  payablePaid,
+  receivableCreated,
+  receivablePaid,
+  supplierCreated,
+} from '../../support/facts.ts'
 
 type Fields = Record<string, unknown>
 
@@ -17,9 +25,13 @@ export interface Side {
   update(id: number, changes: Fields): [Command<never>, never]
   remove(id: number): [Command<never>, never]
   settle(id: number, body: Fields): [Command<never>, never]
+  pay(id: number, body: Fields): [Command<never>, never]
+  reverse(id: number, payment: number, reason?: string): [Command<never>, never]
   created(fields?: Fields): NewEvent
   /** Event of the side: `Settled` is ReceivableSettled or PayableSettled. */
-  happened(what: 'Updated' | 'Deleted' | 'Revived' | 'Settled', data: Fields): NewEvent
+  happened(what: 'Updated' | 'Deleted' | 'Revived' | 'Settled' | 'PaymentReversed', data: Fields): NewEvent
+  /** A payment, by default of 100.00. */
+  paid(id: number, fields?: Fields): NewEvent
   /** Customer or supplier with id 3, external id `p3` and name Ana. */
   partyCreated(): NewEvent
   partyDeleted(): NewEvent
@@ -45,7 +57,11 @@ const receivable: Side = {
   update: (id, body) => pair(receivables.updateReceivable, { id, changes: receivables.ReceivableChanges.parse(body) }),
   remove: (id) => pair(receivables.deleteReceivable, { id }),
   settle: (id, body) => pair(receivables.settleReceivable, { ...body, id }),
+  pay: (id, body) => pair(receivables.payReceivable, { ...AccountPaymentBody.parse(body), id }),
+  reverse: (id, payment_id, reason = 'Engano') =>
+    pair(receivables.reverseReceivablePayment, { id, payment_id, reason }),
   created: (fields) => receivableCreated(fields),
+  paid: (id, fields) => receivablePaid(id, fields),
   happened: (what, data) => event(`Receivable${what}` as 'ReceivableDeleted', data as { id: number }),
   partyCreated: () => customerCreated(ana),
   partyDeleted: () => event('CustomerDeleted', { id: 3 }),
@@ -60,7 +76,10 @@ const payable: Side = {
   update: (id, body) => pair(payables.updatePayable, { id, changes: payables.PayableChanges.parse(body) }),
   remove: (id) => pair(payables.deletePayable, { id }),
   settle: (id, body) => pair(payables.settlePayable, { ...body, id }),
+  pay: (id, body) => pair(payables.payPayable, { ...AccountPaymentBody.parse(body), id }),
+  reverse: (id, payment_id, reason = 'Engano') => pair(payables.reversePayablePayment, { id, payment_id, reason }),
   created: (fields) => payableCreated(fields),
+  paid: (id, fields) => payablePaid(id, fields),
   happened: (what, data) => event(`Payable${what}` as 'PayableDeleted', data as { id: number }),
   partyCreated: () => supplierCreated(ana),
   partyDeleted: () => event('SupplierDeleted', { id: 3 }),

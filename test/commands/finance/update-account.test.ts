@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { companyRegistered, customerCreated, settlement, supplierCreated } from '../../support/facts.ts'
+import { companyRegistered, customerCreated, supplierCreated } from '../../support/facts.ts'
 import { from, given } from '../../support/given.ts'
 import { SIDES, wrong } from './sides.ts'
 
@@ -65,7 +65,7 @@ for (const side of SIDES) {
     })
 
     it('refuses changes of a settled account [ACCT-8]', async () => {
-      const scenario = await given(companyRegistered(), known, side.happened('Settled', { id: 5, ...settlement }))
+      const scenario = await given(companyRegistered(), known, side.paid(5))
       for (const changes of [{}, { amount: '1.00' }, { [byId]: 99 }]) {
         const decided = await scenario.when(...side.update(5, changes))
         decided.refuses('already_settled')
@@ -79,7 +79,7 @@ for (const side of SIDES) {
       decided.refuses('managed_by_pdv')
       const panel = await scenario.when(...side.update(5, { amount: '1.00' }), 'pdv')
       panel.accepts('updated', updated({ amount: '1.00' }))
-      const settled = await given(companyRegistered(), ofSale, side.happened('Settled', { id: 5, ...settlement }))
+      const settled = await given(companyRegistered(), ofSale, side.paid(5))
       const again = await settled.when(...side.update(5, {}))
       again.refuses('managed_by_pdv')
     })
@@ -108,7 +108,7 @@ for (const side of SIDES) {
     })
 
     it('refuses a settled account [ACCT-8]', async () => {
-      const scenario = await given(companyRegistered(), known, side.happened('Settled', { id: 5, ...settlement }))
+      const scenario = await given(companyRegistered(), known, side.paid(5))
       const decided = await scenario.when(...side.remove(5))
       decided.refuses('already_settled')
     })

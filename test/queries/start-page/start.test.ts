@@ -5,7 +5,7 @@ import { lowStock } from '#queries/catalog/items.ts'
 import { recentEvents } from '#queries/events.ts'
 import { openAccounts } from '#queries/finance/summary.ts'
 import { useDatabase } from '../../support/database.ts'
-import { customerCreated, itemCreated, payableCreated, receivableCreated, settlement } from '../../support/facts.ts'
+import { customerCreated, itemCreated, payableCreated, receivableCreated, receivablePaid } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
 import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
 
@@ -39,7 +39,7 @@ describe('other parts of the start page', () => {
         payableCreated({ id: 1, ...due('2027-01-01', '9999999999.99') }),
         payableCreated({ id: 2, ...due('2027-01-01', '9999999999.99') }),
       ])
-      await shop.record([event('ReceivableDeleted', { id: 3 }), event('ReceivableSettled', { id: 4, ...settlement })])
+      await shop.record([event('ReceivableDeleted', { id: 3 }), receivablePaid(4, { amount: '9.00' })])
       await shop.record([receivableCreated({ id: 5, ...due('2026-03-01', '77.00') })], OTHER_COMPANY_ID)
       const payables = { pending: { count: 2, amount: '19999999999.98' }, overdue: NONE }
       const pending = { count: 2, amount: '10.05' }

@@ -195,10 +195,11 @@ const Sums = ({ sums, unit }: SumsProps) => {
       )}
       {item && (
         <p class="sums">
-          Deste item: {formatUnits(item.completed.quantity, unit)},{' '}
-          <strong>{formatMoney(item.completed.amount)}</strong>
+          Deste item: {formatUnits(item.net.quantity, unit)}, <strong>{formatMoney(item.net.amount)}</strong>
           {toThousandths(item.cancelled.quantity) > 0 &&
             `, sem as canceladas (${formatUnits(item.cancelled.quantity, unit)}, ${formatMoney(item.cancelled.amount)})`}
+          {toThousandths(item.returned.quantity) > 0 &&
+            `, menos o devolvido (${formatUnits(item.returned.quantity, unit)}, ${formatMoney(item.returned.amount)})`}
         </p>
       )}
     </>

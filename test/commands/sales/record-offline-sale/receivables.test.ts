@@ -3,7 +3,8 @@ import { type CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { event } from '#events/catalogue.ts'
 import type { Accepted } from '#ledger/command.ts'
-import { noCustomer, offlineSaleCompleted, settlement } from '../../../support/facts.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import { noCustomer, offlineSaleCompleted, receivableCreated, receivablePaid } from '../../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../../support/given.ts'
 import { ACCOUNT, CASH, input, paidBy, shop } from './shop.ts'
 
@@ -64,24 +65,30 @@ describe('receivables of an offline sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
-  it('block the cancellation once one is settled [UP-12]', async () => {
-    const scenario = await given(
+  /** A sale on credit with the receivable 4 of 10.00, and events about it. */
+  const owed = (...more: NewEvent[]) =>
+    given(
       ...shop,
       offlineSaleCompleted({ id: 8, receivable_ids: [4] }),
-      event('ReceivableCreated', {
-        id: 4,
-        external_id: null,
-        origin: 'sale',
-        description: 'Venda 8 a prazo',
-        ...noCustomer,
-        amount: '10.00',
-        due_date: '2026-04-09',
-        sale_id: 8,
-      }),
-      event('ReceivableSettled', { id: 4, ...settlement }),
+      receivableCreated({ id: 4, origin: 'sale', amount: '10.00', sale_id: 8 }),
+      ...more,
     )
+
+  it('block the cancellation once one is settled [UP-12]', async () => {
+    const scenario = await owed(receivablePaid(4, { amount: '10.00' }))
     const decided = await scenario.when(cancelSale, { id: 8 }, 'pdv')
     decided.refuses('already_settled')
+  })
+
+  it('block the cancellation while a part is paid; a reversal of the payment allows it [UP-12]', async () => {
+    const scenario = await owed(receivablePaid(4, { amount: '4.00' }))
+    const decided = await scenario.when(cancelSale, { id: 8 }, 'pdv')
+    decided.refuses('has_payments', { receivable_id: 4 })
+    const payment_id = shop.length + 2
+    await scenario.happens(event('ReceivablePaymentReversed', { id: 4, payment_id, reason: 'Devolvido em dinheiro' }))
+    const again = await scenario.when(cancelSale, { id: 8 }, 'pdv')
+    expect(again.decision).to.include({ outcome: 'updated' })
+    expect(await scenario.show('receivable/4')).to.equal(null)
   })
 
   it('do not block the cancellation if deleted earlier', async () => {

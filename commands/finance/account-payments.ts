@@ -1,0 +1,160 @@
+import type { PaymentAmounts } from '#domain/account-payments.ts'
+import { receivedCents } from '#domain/account-payments.ts'
+import { dateInZone, IMPOSSIBLE, isImpossible } from '#domain/instant.ts'
+import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { ownCompany, timezoneOf } from '#projections/companies.ts'
+import type { AccountRow } from '#projections/finance.ts'
+import { type AccountSide, findAccountLock } from './account-commands.ts'
+import type { PayInput, ReversalInput } from './account-input.ts'
+
+/** Recorded payment; the day follows from `paid_at`. */
+export type NewPayment = Omit<DataOf<'ReceivablePaymentReceived'>, 'id' | 'paid_on'>
+
+/** A payment without interest, fine, discount or excess. */
+export const PLAIN_PAYMENT = {
+  kind: 'payment',
+  interest: '0.00',
+  fine: '0.00',
+  discount: '0.00',
+  excess: '0.00',
+} as const
+
+/** Payments of an account, reversed ones included, before further parts are refused. What is open can always be paid. */
+const MAX_PAYMENTS = 200
+
+/** Events of a payment of at most the open amount: the payment, and the settlement if nothing stays open. */
+export function paymentEvents<P extends object, N>(
+  side: AccountSide<P, N>,
+  { id, open_cents }: Readonly<AccountRow<P>>,
+  payment: NewPayment,
+  timezone: string,
+): NewEvent[] {
+  const { amount, paid_at, payment_method } = payment
+  const cents = toCents(amount)
+  if (cents > open_cents) throw new Error(`${side.name} ${id}: payment of ${amount} exceeds the open amount`)
+  const day = dateInZone(paid_at, timezone)
+  const paid = side.paid(id, { ...payment, paid_on: day })
+  if (cents === 0 || cents < open_cents) return [paid]
+  return [paid, side.settled(id, { paid_at, settled_on: day, payment_method })]
+}
+
+/** Pays a part of an account, or all that is open (ACCT-100). */
+export function payAccount<P extends object, N>(side: AccountSide<P, N>): Command<PayInput> {
+  return command<PayInput>({
+    needs: ({ id }) => [side.byId(id), ownCompany],
+    decide(rows, { id, ...input }, { now, origin }) {
+      const known = rows.get(side.byId(id))
+      if (!known || known.deleted_at) return refuse('not_found')
+      const lock = findAccountLock(known, origin)
+      if (lock) return lock
+      const payment = checkPayment(known, input, now)
+      if (isRefusal(payment)) return payment
+      return accept('updated', `${side.name}/${id}`, paymentEvents(side, known, payment, timezoneOf(rows)))
+    },
+  })
+}
+
+/** The payment of an input, or the refusal of what the account does not allow. */
+function checkPayment(
+  { open_cents, doc }: Readonly<AccountRow<unknown>>,
+  input: Omit<PayInput, 'id'>,
+  now: string,
+): NewPayment | Refusal {
+  const paid_at = input.paid_at ?? now
+  const amounts: PaymentAmounts = {
+    amount: input.amount,
+    interest: input.interest ?? '0.00',
+    fine: input.fine ?? '0.00',
+    discount: input.discount ?? '0.00',
+    excess: '0.00',
+  }
+  const cents = toCents(input.amount)
+  if (cents > open_cents) return invalid('amount', `é mais que o valor em aberto, ${doc.open_amount}`)
+  if (cents < open_cents && doc.payments.length >= MAX_PAYMENTS)
+    return invalid('amount', `a conta já tem ${MAX_PAYMENTS} pagamentos: pague tudo o que está em aberto`)
+  const received = receivedCents(amounts)
+  if (received < 0)
+    return invalid('discount', `é mais que o valor pago, ${fromCents(received + toCents(amounts.discount))}`)
+  if (received > MAX_CENTS) return invalid('interest', `o total deve ser no máximo ${fromCents(MAX_CENTS)}`)
+  if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
+  return { kind: 'payment', ...amounts, paid_at, payment_method: input.payment_method ?? null }
+}
+
+/** Reverses a payment: the account owes its part again (ACCT-104). */
+export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, N>): Command<ReversalInput> {
+  return command<ReversalInput>({
+    needs: ({ id }) => [side.byId(id)],
+    decide(rows, { id, payment_id, reason }, { origin }) {
+      const known = rows.get(side.byId(id))
+      const payment = known?.doc.payments.find((each) => each.id === payment_id)
+      if (!known || known.deleted_at || !payment) return refuse('not_found')
+      if (known.origin === 'sale' && origin === 'api') return refuse('managed_by_pdv')
+      if (payment.reversed_at !== null) return refuse('already_reversed')
+      if (payment.kind === 'return') return invalid('payment_id', 'é uma devolução de mercadoria, que não se estorna')
+      return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, { payment_id, reason })])
+    },
+  })
+}
+
+/** A fact: money that a till received, or goods that came back. */
+interface AccountFact {
+  readonly cents: number
+  /** UTC */
+  readonly at: string
+}
+
+/**
+ * Events of goods that came back for an account, which lower what is owed. `cents` is at most what is open. The account
+ * and `ownCompany` are loaded.
+ */
+export function goodsReturnedEvents<P extends object, N>(
+  side: AccountSide<P, N>,
+  rows: Rows,
+  id: number,
+  { cents, at }: AccountFact,
+): NewEvent[] {
+  const known = rows.get(side.byId(id))
+  if (!known) throw new Error(`${side.name} ${id} does not exist`)
+  const payment = {
+    ...PLAIN_PAYMENT,
+    kind: 'return',
+    amount: fromCents(cents),
+    paid_at: at,
+    payment_method: null,
+  } as const
+  return paymentEvents(side, known, payment, timezoneOf(rows))
+}
+
+/** Recorded money of a till; `excess_cents` is what was received beyond the open amount. */
+export interface TillReceipt {
+  readonly events: NewEvent[]
+  readonly excess_cents: number
+}
+
+/**
+ * Events of money that a till received for an account. What is more than the open amount is recorded as excess. Null if
+ * the account does not exist. The account and `ownCompany` are loaded.
+ */
+export function tillReceiptEvents<P extends object, N>(
+  side: AccountSide<P, N>,
+  rows: Rows,
+  id: number,
+  { cents, at, payment_method }: AccountFact & { readonly payment_method: string },
+): TillReceipt | null {
+  const known = rows.get(side.byId(id))
+  if (!known || known.deleted_at) return null
+  const covered = Math.min(cents, known.open_cents)
+  const payment = {
+    ...PLAIN_PAYMENT,
+    amount: fromCents(covered),
+    excess: fromCents(cents - covered),
+    paid_at: at,
+    payment_method,
+  }
+  return { events: paymentEvents(side, known, payment, timezoneOf(rows)), excess_cents: cents - covered }
+}
