@@ -212,6 +212,18 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   revoked_at: 'Revogado em',
   is_cash: 'É dinheiro',
   company_id: 'Número da empresa',
+  session_id: 'Sessão de caixa',
+  cash_session_id: 'Sessão de caixa',
+  at: 'Quando',
+  receivable_id: 'Número da conta a receber',
+  counted: 'Contado',
+  takings: 'Vendas da sessão',
+  drawer: 'Forma da gaveta',
+  sales: 'Vendas',
+  ways: 'Formas de pagamento',
+  sold: 'Vendido',
+  cancelled: 'Cancelado',
+  returned: 'Devolvido',
 }
 
 export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], string>> = {
@@ -270,6 +282,9 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     count: 'Inventário',
     loss: 'Perda',
     adjustment: 'Acerto',
+    in: 'Entrada na gaveta',
+    out: 'Retirada da gaveta',
+    received: 'Conta recebida',
   },
   role: { owner: 'Proprietário', clerk: 'Atendente', accountant: 'Contador', auditor: 'Auditor' },
   person_type: { PF: 'Pessoa física', PJ: 'Pessoa jurídica' },
@@ -327,6 +342,12 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     stock_short: 'Estoque insuficiente',
     fiscal_document_issued: 'Documento fiscal em vigor',
   },
+  warnings: {
+    session_closed: 'Chegou depois do fechamento',
+    at_in_future: 'Data no futuro',
+    receivable_unknown: 'Conta a receber não encontrada',
+    receivable_exceeded: 'Recebido mais que o valor em aberto',
+  },
   origin: { api: 'API', pdv: 'Ponto de venda', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
   brand: CARD_BRAND_NAMES,
   ie_indicator: IE_INDICATOR_NAMES,
@@ -372,6 +393,9 @@ const MONEY = new Set([
   'refunded',
   'refunded_total',
   'store_amount',
+  'sold',
+  'cancelled',
+  'returned',
 ])
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 const DAY = /^\d{4}-\d\d-\d\d$/
