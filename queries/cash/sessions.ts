@@ -26,7 +26,7 @@ import { moneySum } from '../sums.ts'
  * SQL of what sales and returns of a session `t` (company_id, session_id) brought, as JSON of `CashTakings`. A sale that its own
  * session gave back counts as none; one that another session gave back counts in both.
  */
-const TAKINGS = `json_build_object(
+export const TAKINGS = `json_build_object(
   'drawer', (select min(y.id) from payment_types y where y.company_id = t.company_id and y.doc ->> 'is_cash' = 'true'),
   'sales', (select count(*) from sales s where s.company_id = t.company_id and s.cash_session_id = t.session_id
     and s.cancel_session_id is distinct from t.session_id),
@@ -76,7 +76,7 @@ const CHANGES = `cross join lateral (
     ) c) m`
 
 /** Whether a movement, sale, cancellation or return was recorded after the closing. */
-const IS_LATE = `(t.has_late_movement or t.closed_revision is not null and (
+export const IS_LATE = `(t.has_late_movement or t.closed_revision is not null and (
     exists (select from sales s join offline_sales o on o.company_id = s.company_id and o.sale_id = s.id
       where s.company_id = t.company_id and s.cash_session_id = t.session_id and s.changed_at >= t.closed_recorded_at
         and o.revision > t.closed_revision)
@@ -138,7 +138,7 @@ export const listCashSessions = (
 export const getCashSession = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, listing, companyId, 'id', id)
 
-/** For people, newest first. */
+/** Sessions for people, newest first. */
 export const listLatestCashSessions = (
   pool: Pool,
   companyId: number,

@@ -172,6 +172,20 @@ describe('POST /api/sync/cash', () => {
     expect(refused).to.deep.include({ code: 'validation_failed', errors: { amount: ['a soma é grande demais'] } })
   })
 
+  it('announces a closing as GET shows it, by name [HOOK-120]', async () => {
+    await company.post('/webhooks', { url: 'https://erp.example/gancho', events: ['cash_session.closed'] })
+    await upload(till, [counter.sale('a', { cash_session_id: 's1' })])
+    await send([movement('opened'), movement('out', { amount: 3 }), movement('closed', { counted: { cash: 17 } })])
+    const { rows } = await api.core.pool.query<{ body: string }>(
+      "select body from ops.webhook_messages where company_id = $1 and event = 'cash_session.closed'",
+      [company.id],
+    )
+    const bodies = rows.map(({ body }) => JSON.parse(body))
+    expect(bodies.map(({ event, origin }) => [event, origin])).to.deep.equal([['cash_session.closed', 'pdv']])
+    expect(bodies[0].data).to.deep.equal(await session())
+    expect(bodies[0].data).to.include({ expected: '17.00', difference: '0.00', sales_count: 1 })
+  })
+
   it('shows nothing of other companies [CASH-12]', async () => {
     await send([movement('opened')])
     const { id } = await session()
