@@ -23,6 +23,7 @@ export const CreateApiKeyInput = z.strictObject({
 export type CreateApiKeyInput = z.infer<typeof CreateApiKeyInput>
 
 export const createApiKey = command<CreateApiKeyInput>({
+  permission: 'manage_integrations',
   needs: () => [ownCompany],
   decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, recordedAt: now, nextId }) {
     if (expires_at !== null && expires_at <= now) return invalid('expires_at', 'deve estar no futuro')
@@ -38,6 +39,7 @@ export const createApiKey = command<CreateApiKeyInput>({
 
 /** Revokes a key for good: its next request fails on every process. An expired key can be revoked too. */
 export const revokeApiKey = command<RecordId>({
+  permission: 'manage_integrations',
   needs: ({ id }) => [apiKeyById(id)],
   decide(rows, { id }) {
     const key = rows.get(apiKeyById(id))

@@ -63,6 +63,7 @@ export type UpdateCompanyInput = z.infer<typeof UpdateCompanyInput>
 
 /** A new time zone applies from now on: recorded days stay unchanged, instants are shown in the new zone. */
 export const updateCompany = command<UpdateCompanyInput>({
+  permission: 'manage_company',
   needs: () => [ownCompany],
   decide(rows, input, { companyId }) {
     const company = rows.get(ownCompany)

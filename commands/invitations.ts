@@ -35,6 +35,7 @@ type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer 
  * does (PANEL-51).
  */
 export const inviteUser = command<InviteInput>({
+  permission: 'manage_users',
   needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
   decide(rows, { token_hash, name, email, role, ...given }, context) {
     const terms = termsFor(rows, role, given, context.recordedAt)
@@ -49,6 +50,7 @@ export const inviteUser = command<InviteInput>({
 
 /** Renews an invitation, cancelled and expired ones included. The previous link stops working. */
 export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
+  permission: 'manage_users',
   needs: ({ id }) => [userById(id), ownInvitationCount],
   decide(rows, { id, token_hash }, context) {
     const user = rows.get(userById(id))?.doc

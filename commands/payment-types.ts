@@ -46,6 +46,7 @@ export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 
 /** Creates a payment type with a unique name (TYPE-3). */
 export const createPaymentType = command<CreatePaymentTypeInput>({
+  permission: 'manage_company',
   needs: ({ name }) => [paymentTypeByName(name)],
   decide(rows, { acquirer_rate = null, settles_in_days = null, ...input }, { nextId }) {
     const duplicate = duplicateOf('name', rows.get(paymentTypeByName(input.name)), null)
@@ -70,6 +71,7 @@ export type UpdatePaymentTypeInput = z.infer<typeof UpdatePaymentTypeInput>
 
 /** Applies to future payments: those of past sales keep their fee. */
 export const updatePaymentType = command<UpdatePaymentTypeInput>({
+  permission: 'manage_company',
   needs: ({ id, name }) => [paymentTypeById(id), ...(name === undefined ? [] : [paymentTypeByName(name)])],
   decide(rows, { id, ...input }) {
     const known = rows.get(paymentTypeById(id))

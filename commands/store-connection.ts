@@ -40,6 +40,7 @@ export type ConnectStoreInput = z.infer<typeof ConnectStoreInput>
 
 /** Replaces the access token of a store by one that the owner of an account at the provider granted (PAY-81). */
 export const connectStore = command<ConnectStoreInput>({
+  permission: 'manage_company',
   needs: refsOf,
   decide(rows, { alias, account_id, access_token, refresh_token, expires_at }, { companyId, recordedAt }) {
     const store = rows.get(storeByAlias(alias))

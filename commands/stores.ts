@@ -56,6 +56,7 @@ export type CreateStoreInput = z.infer<typeof CreateStoreInput>
 
 /** Creates an online store. Its alias is unique in the whole service, permanently. */
 export const createStore = command<CreateStoreInput>({
+  permission: 'manage_company',
   needs: ({ alias }) => [ownCompany, storeSecretsByAlias(alias), storeByAlias(alias), ...ONLINE_TYPE_REFS],
   decide(
     rows,
@@ -113,6 +114,7 @@ const NO_SECRETS = { access_token: null, notification_secret: null }
 
 /** Changes the commission of future payments and whether they become sales, and replaces secrets. */
 export const updateStore = command<UpdateStoreInput>({
+  permission: 'manage_company',
   needs: ({ alias }) => [ownCompany, storeByAlias(alias), storeSecretsByAlias(alias), ...ONLINE_TYPE_REFS],
   decide(rows, { alias, access_token, notification_secret, ...fields }, { companyId, nextId }) {
     const store = rows.get(storeByAlias(alias))

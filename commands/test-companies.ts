@@ -23,6 +23,7 @@ export type MoveTestClockInput = z.infer<typeof MoveTestClockInput>
 
 /** Moves the clock of a test company forward, never back (KIT-34). Work scheduled up to then is due. */
 export const moveTestClock = command<MoveTestClockInput>({
+  permission: 'manage_company',
   needs: () => [ownCompany],
   decide(rows, input, { companyId, now }) {
     const { is_test, clock_ahead_ms } = companyRef(rows)
@@ -38,6 +39,7 @@ export const moveTestClock = command<MoveTestClockInput>({
 
 /** Erases all business records of a test company, and resets its clock (KIT-36). */
 export const eraseTestData = command<object>({
+  permission: 'manage_company',
   isAlone: true,
   needs: () => [ownCompany],
   decide(rows, _input, { companyId }) {
@@ -52,6 +54,7 @@ export type MakeTestTwinInput = z.infer<typeof MakeTestTwinInput>
 
 /** Records the test twin of a real company. A company has at most one: repeating it changes nothing (KIT-32). */
 export const makeTestTwin = command<MakeTestTwinInput>({
+  permission: 'manage_company',
   needs: () => [ownCompany],
   decide(rows, { twin_id }, { companyId }) {
     const company = companyRef(rows)

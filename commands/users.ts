@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CalendarDate, dateInZone } from '#domain/instant.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { RIGHTS, ROLES, type Role } from '#domain/roles.ts'
+import { ROLE_TRAITS, ROLES, type Role } from '#domain/roles.ts'
 import { boundedText, Email, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
@@ -42,7 +42,7 @@ interface Terms {
 /** Terms for a role: an auditor needs a last day that is not in the past, other roles have none (PANEL-82). */
 export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Terms | Refusal {
   const { access_until = null, personal_data = false } = given
-  if (!RIGHTS[role].isGuest) {
+  if (!ROLE_TRAITS[role].isGuest) {
     if (access_until !== null) return invalid('access_until', 'só vale para auditores')
     return personal_data ? invalid('personal_data', 'só vale para auditores') : {}
   }
@@ -56,6 +56,7 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
  * existing one stays unchanged.
  */
 export const createUser = command<CreateUserInput>({
+  permission: 'manage_users',
   needs: ({ email }) => [ownCompany, userByEmail(email), personByEmail(email)],
   decide(rows, { password_hash, name, email, role, ...given }, { nextId, recordedAt: now }) {
     const granted = termsFor(rows, role, given, now)
@@ -78,6 +79,7 @@ export type UpdateUserInput = z.infer<typeof UpdateUserInput>
 
 /** Changes a user's name, role or terms. Applies from the next request on, in open sessions too. */
 export const updateUser = command<UpdateUserInput>({
+  permission: 'manage_users',
   needs: ({ id }) => [ownCompany, userById(id)],
   decide(rows, { id, ...fields }, { recordedAt: now }) {
     const known = rows.get(userById(id))
@@ -99,13 +101,13 @@ function userChanges(
   now: string,
 ): Partial<Omit<UpdateUserInput, 'id'>> | Refusal {
   const { access_until = null, personal_data } = known
-  const before = { access_until, personal_data: RIGHTS[known.role].isGuest && personal_data }
+  const before = { access_until, personal_data: ROLE_TRAITS[known.role].isGuest && personal_data }
   const isOtherRole = role !== known.role
-  const terms = isOtherRole || !RIGHTS[role].isGuest ? given : { ...before, ...given }
+  const terms = isOtherRole || !ROLE_TRAITS[role].isGuest ? given : { ...before, ...given }
   const isLeftAlone = !isOtherRole && isEmpty(changedRecordFields(before, terms))
   const granted = isLeftAlone ? {} : termsFor(rows, role, terms, now)
   if (isRefusal(granted)) return granted
-  const isEnded = isOtherRole && !RIGHTS[role].isGuest && access_until !== null
+  const isEnded = isOtherRole && !ROLE_TRAITS[role].isGuest && access_until !== null
   return {
     ...changedRecordFields(known, { name, role }),
     ...(isOtherRole ? granted : changedRecordFields(before, granted)),
@@ -153,6 +155,7 @@ export const changePassword = command<ChangePasswordInput>({
  * an invitation. Name, e-mail and history stay. Users cannot deactivate themselves: they could not undo it.
  */
 export const deactivateUser = command<RecordId>({
+  permission: 'manage_users',
   needs: ({ id }) => [ownCompany, userById(id)],
   decide(rows, { id }, { actor }) {
     const known = rows.get(userById(id))
@@ -168,6 +171,7 @@ export const deactivateUser = command<RecordId>({
 
 /** Lets a user log in again, with the same password. Earlier sessions stay closed. */
 export const reactivateUser = command<RecordId>({
+  permission: 'manage_users',
   needs: ({ id }) => [userById(id)],
   decide(rows, { id }) {
     const known = rows.get(userById(id))

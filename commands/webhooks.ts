@@ -98,6 +98,7 @@ const routeOf = (rows: Rows, webhookId: number) => companyRef(rows).webhooks.fin
  * (HOOK-51).
  */
 export const registerWebhook = command<RegisterWebhookInput>({
+  permission: 'manage_integrations',
   needs: () => [ownCompany],
   decide(rows, { url, events, description, secret }, { companyId, nextId, actor }) {
     const refusal = findMissingScope(scopesOfActor(rows, actor), events)
@@ -118,6 +119,7 @@ type UpdateWebhookInput = RecordId & z.infer<typeof WebhookChanges>
  * must be able to read all events of the endpoint, before and after (HOOK-52).
  */
 export const updateWebhook = command<UpdateWebhookInput>({
+  permission: 'manage_integrations',
   needs: ({ id }) => [webhookById(id), ownCompany],
   decide(rows, { id, ...fields }, { actor }) {
     const webhook = rows.get(webhookById(id))
@@ -147,6 +149,7 @@ export const HandOverFields = z.strictObject({ api_key_id: Id.nullish() })
  * change URL and secret.
  */
 export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>>({
+  permission: 'manage_integrations',
   needs: ({ id }) => [webhookById(id), ownCompany],
   decide(rows, { id, api_key_id: wanted }, { actor, recordedAt: now }) {
     const webhook = rows.get(webhookById(id))
@@ -167,6 +170,7 @@ export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>
 
 /** Enables an endpoint and resets its failure record, also that of an enabled one without a response (HOOK-5). */
 export const enableWebhook = command<RecordId>({
+  permission: 'manage_integrations',
   needs: ({ id }) => [webhookById(id), webhookHealthById(id)],
   decide(rows, { id }) {
     const webhook = rows.get(webhookById(id))
@@ -179,6 +183,7 @@ export const enableWebhook = command<RecordId>({
 
 /** Disables an endpoint: deliveries stop and pending ones are cancelled. */
 export const switchOffWebhook = command<DataOf<'WebhookSwitchedOff'>>({
+  permission: 'manage_integrations',
   needs: ({ id }) => [webhookById(id)],
   decide(rows, { id, reason }) {
     const webhook = rows.get(webhookById(id))
@@ -198,6 +203,7 @@ type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly 
  * it ends all other secrets at once.
  */
 export const rotateSecret = command<RotateSecretInput>({
+  permission: 'manage_integrations',
   needs: ({ id }) => [webhookById(id), webhookSecretsById(id), ownCompany],
   decide(rows, { id, overlap_hours, secret }, { companyId, recordedAt: now, actor }) {
     const webhook = rows.get(webhookById(id))
@@ -226,6 +232,7 @@ export const rotateSecret = command<RotateSecretInput>({
 
 /** Deletes an endpoint for good. Nothing is signed for it again, so its secret is erased. */
 export const deleteWebhook = command<RecordId>({
+  permission: 'manage_integrations',
   needs: ({ id }) => [webhookById(id)],
   decide(rows, { id }, { companyId }) {
     const webhook = rows.get(webhookById(id))

@@ -1,4 +1,7 @@
 import { addMilliseconds, dateInZone, instantsInZone, inZone } from '#domain/instant.ts'
+import { toCents } from '#domain/money.ts'
+import type { AdjustedRole, AdjustedRoles } from '#domain/permissions.ts'
+import type { Role } from '#domain/roles.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
@@ -39,12 +42,16 @@ export interface CompanyRow extends ChangedFields {
   active_keys: { id: number; expires_at: string | null; scopes: string[] }[]
   /** User ids of active owners; the last one cannot be removed. */
   active_owners: number[]
+  /** Roles with other permissions than their presets. */
+  roles: AdjustedRoles
   /** Webhook endpoints, copied here so that rendering messages needs no extra query. */
   webhooks: WebhookRoute[]
   /** Points where the ledger's times go back, oldest first. Between them times never decrease. */
   clock_corrections: ClockCorrection[]
   /** Payment type of kind `online`, made with the first store; null without one. */
   online_payment_type_id: number | null
+  /** Returns of tills that came before their sale; sales look for them only if there are any. */
+  awaited_returns: number
   is_test: boolean
   /** Test twin of a real company; null if it has none. */
   twin_id: number | null
@@ -65,9 +72,11 @@ export const companies = table<CompanyRow>('companies', {
     cnpj: 'text',
     active_keys: 'json',
     active_owners: 'json',
+    roles: 'json',
     webhooks: 'json',
     clock_corrections: 'json',
     online_payment_type_id: 'bigint',
+    awaited_returns: 'integer',
     is_test: 'boolean',
     twin_id: 'bigint',
     clock_ahead_ms: 'bigint',
@@ -80,7 +89,15 @@ export const companies = table<CompanyRow>('companies', {
   indexes: ['(cnpj)', '(company_id) where clock_ahead_ms > 0'],
   past: {
     id: 'company_id',
-    without: ['active_keys', 'active_owners', 'webhooks', 'clock_corrections', 'online_payment_type_id'],
+    without: [
+      'active_keys',
+      'active_owners',
+      'roles',
+      'webhooks',
+      'clock_corrections',
+      'online_payment_type_id',
+      'awaited_returns',
+    ],
   },
 })
 
@@ -143,8 +160,10 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const none = {
     active_keys: [],
     active_owners: [],
+    roles: {},
     webhooks: [],
     clock_corrections: [],
+    awaited_returns: 0,
     online_payment_type_id: null,
   }
   const never = { twin_id: null, clock_ahead_ms: 0, erased_revision: null, erased_at: null }
@@ -176,6 +195,8 @@ const webhookOwner = (company: CompanyRow, api_key_id: number | null) => ({
   scopes: api_key_id === null ? null : scopesOfKey(company, api_key_id),
 })
 
+const toLimit = (amount: string | null = null): number | null => (amount === null ? null : toCents(amount))
+
 /** Handler of an event that changes one endpoint. */
 const routing = <E extends { data: { id: number } }>(
   change: (route: WebhookRoute, event: E) => WebhookRoute | null,
@@ -198,6 +219,20 @@ export const companiesProjection = projection('companies', [companies], {
       const { timezone, plan, cnpj } = doc
       const zone_changed = before.zone_changed || timezone !== before.timezone
       rows.put(companies, { ...before, timezone, zone_changed, plan, cnpj, ...stamp(event), doc })
+    },
+  },
+  RoleAdjusted: {
+    apply(rows, event) {
+      const before = companyRef(rows)
+      const roles: Partial<Record<Role, AdjustedRole>> = { ...before.roles }
+      const { role, permissions, return_limit, discount_limit } = event.data
+      if (permissions)
+        roles[role] = {
+          granted: permissions,
+          limits: { return_goods: toLimit(return_limit), give_discount: toLimit(discount_limit) },
+        }
+      else delete roles[role]
+      rows.put(companies, { ...before, ...stamp(event), roles })
     },
   },
   CompanyClockCorrected: {

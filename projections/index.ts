@@ -18,7 +18,7 @@ import { gtinHoldersProjection } from './gtin-holders.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
-import { returnsProjection, returnView } from './returns.ts'
+import { offlineReturnsProjection, returnsProjection, returnView } from './returns.ts'
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
 import { stockMovementView, stockProjection } from './stock.ts'
@@ -46,6 +46,7 @@ const projections = [
   gtinHoldersProjection,
   salesProjection,
   returnsProjection,
+  offlineReturnsProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
   cashSessionsProjection,

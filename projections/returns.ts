@@ -5,7 +5,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyRef, timezoneOf } from './companies.ts'
+import { companies, companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
@@ -23,7 +23,10 @@ type Returned = DataOf<'SaleReturned'>
 export type OfflineReturnWarning = NonNullable<Returned['warnings']>[number]
 
 /** Return of goods of a sale as the API shows it (RETURN-1). */
-export type ReturnObject = Omit<Returned, 'fingerprint' | 'credit' | 'offline_id' | 'warnings' | 'test'> & {
+export type ReturnObject = Omit<
+  Returned,
+  'fingerprint' | 'credit' | 'offline_id' | 'warnings' | 'test' | 'approved_by' | 'sale_offline_id'
+> & {
   /** Identifier from the till; null if no till uploaded it. */
   offline_id: string | null
   /** Customer who got store credit; null if there was none. */
@@ -40,9 +43,8 @@ export interface ReturnRow extends ChangedFields {
   id: number
   sale_id: number
   external_id: string | null
-  /** Of an upload; both null otherwise. */
+  /** Of an upload; null otherwise. */
   offline_id: string | null
-  fingerprint: string | null
   returned_at: string
   total_cents: number
   cash_session_id: string | null
@@ -58,7 +60,6 @@ export const returns = table<ReturnRow>('returns', {
     sale_id: 'bigint',
     external_id: 'text',
     offline_id: 'text',
-    fingerprint: 'text',
     returned_at: 'timestamptz',
     total_cents: 'bigint',
     cash_session_id: 'text',
@@ -83,7 +84,6 @@ export const returns = table<ReturnRow>('returns', {
 
 export const returnById = (id: number) => byPk(returns, id)
 export const returnByExternalId = (externalId: string) => byKey(returns, 'external', externalId)
-export const returnByOfflineId = (offlineId: string) => byKey(returns, 'offline', offlineId)
 
 /** Part of a return in one way of paying, and in one line. */
 interface ReturnedWay {
@@ -174,11 +174,11 @@ function returnObject({ data, origin, recorded_at }: EventOf<'SaleReturned'>, zo
 
 function addReturn(rows: Changes, event: EventOf<'SaleReturned'>): void {
   const { data, revision, actor } = event
-  const { id, sale_id, external_id, returned_at, cash_session_id, offline_id = null, fingerprint = null } = data
+  const { id, sale_id, external_id, returned_at, cash_session_id, offline_id = null } = data
   const { company_id } = companyRef(rows)
   const cents = toCents(data.total)
   rows.add(returns, {
-    ...{ company_id, id, sale_id, external_id, offline_id, fingerprint, returned_at, cash_session_id, actor },
+    ...{ company_id, id, sale_id, external_id, offline_id, returned_at, cash_session_id, actor },
     total_cents: cents,
     ...stamp(event),
     doc: returnObject(event, timezoneOf(rows)),
@@ -197,6 +197,84 @@ function addReturn(rows: Changes, event: EventOf<'SaleReturned'>): void {
     })),
   })
 }
+
+/** Uploaded return by the till's identifier, for detecting repeated uploads. */
+interface OfflineReturnRow {
+  company_id: number
+  offline_id: string
+  return_id: number
+  fingerprint: string
+  /** Whether its sale has not come yet. */
+  is_awaited: boolean
+  warnings: readonly OfflineReturnWarning[]
+}
+
+const offlineReturns = table<OfflineReturnRow>('offline_returns', {
+  columns: {
+    company_id: 'bigint',
+    offline_id: 'text',
+    return_id: 'bigint',
+    fingerprint: 'text',
+    is_awaited: 'boolean',
+    warnings: 'json',
+  },
+  keys: { pk: ['company_id', 'offline_id'] },
+})
+
+export const offlineReturnById = (offlineId: string) => byPk(offlineReturns, offlineId)
+
+/** Uploaded returns of a sale that has not come yet, by the sale's identifier. */
+interface AwaitedReturnsRow {
+  company_id: number
+  sale_offline_id: string
+  /** In the order of their uploads; empty once the sale has come. */
+  returns: readonly DataOf<'ReturnAwaited'>[]
+}
+
+const awaitedReturns = table<AwaitedReturnsRow>('awaited_returns', {
+  columns: { company_id: 'bigint', sale_offline_id: 'text', returns: 'json' },
+  keys: { pk: ['company_id', 'sale_offline_id'] },
+})
+
+export const awaitedReturnsOf = (saleOfflineId: string) => byPk(awaitedReturns, saleOfflineId)
+
+function addAwaited(rows: Changes, data: DataOf<'ReturnAwaited'>): void {
+  const company = companyRef(rows)
+  const { company_id } = company
+  const { id: return_id, offline_id, fingerprint, sale_offline_id } = data
+  const before = rows.get(awaitedReturnsOf(sale_offline_id))?.returns ?? []
+  rows.add(offlineReturns, { company_id, offline_id, return_id, fingerprint, is_awaited: true, warnings: [] })
+  rows.put(awaitedReturns, { company_id, sale_offline_id, returns: [...before, data] })
+  rows.put(companies, { ...company, awaited_returns: company.awaited_returns + 1 })
+}
+
+/** Notes the upload of a return, which may have waited for its sale. */
+function noteUpload(rows: Changes, data: Returned): void {
+  const { id: return_id, offline_id, fingerprint, sale_offline_id, warnings = [] } = data
+  if (offline_id === undefined || fingerprint === undefined) return
+  const company = companyRef(rows)
+  const { company_id } = company
+  const known = rows.get(offlineReturnById(offline_id))
+  rows.put(offlineReturns, { company_id, offline_id, return_id, fingerprint, is_awaited: false, warnings })
+  if (!known?.is_awaited || sale_offline_id === undefined) return
+  const left = existing(rows, awaitedReturnsOf(sale_offline_id)).returns.filter(({ id }) => id !== return_id)
+  rows.put(awaitedReturns, { company_id, sale_offline_id, returns: left })
+  rows.put(companies, { ...company, awaited_returns: company.awaited_returns - 1 })
+}
+
+export const offlineReturnsProjection = projection('offline_returns', [offlineReturns, awaitedReturns], {
+  ReturnAwaited: {
+    refs: ({ data }) => [offlineReturnById(data.offline_id), awaitedReturnsOf(data.sale_offline_id)],
+    apply: (rows, { data }) => addAwaited(rows, data),
+  },
+  SaleReturned: {
+    refs: ({ data: { offline_id, sale_offline_id } }) => [
+      ...(offline_id === undefined ? [] : [offlineReturnById(offline_id)]),
+      ...(sale_offline_id === undefined ? [] : [awaitedReturnsOf(sale_offline_id)]),
+    ],
+    apply: (rows, { data }) => noteUpload(rows, data),
+  },
+})
 
 export const returnsProjection = projection('returns', [returns, saleReturns], {
   SaleReturned: { apply: addReturn },

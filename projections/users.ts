@@ -1,8 +1,12 @@
+import { fromCents } from '#domain/money.ts'
+import { limitOf, may, mayUpTo, permissionsOf, type RolePermissions } from '#domain/permissions.ts'
+import { refuse } from '#domain/refusal.ts'
 import { seesPersons } from '#domain/roles.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
+import type { Permit } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
-import type { Changes } from '#ledger/working-set.ts'
+import type { Changes, Rows } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companies, companyRef } from './companies.ts'
 import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
@@ -79,14 +83,15 @@ type Caller = {
 
 /**
  * The token or session of a request has not ended: neither itself, nor by the user being shut out or a new password, be it in another
- * company (KEY-21).
+ * company (KEY-21). Its commands have the permissions of the user, or of the user who approves them on the spot.
  */
-export function liveUser(caller: Caller): Guard {
+export function liveUser(caller: Caller, approverId: number | null = null): Guard {
   const { userId, generation, email, personGeneration } = caller
   const credential =
     'sessionHash' in caller ? byPk(panelSessions, caller.sessionHash) : byPk(tillTokens, caller.tokenHash)
   return {
-    needs: [userById(userId), personByEmail(email), credential],
+    needs: [userById(userId), personByEmail(email), credential, ...(approverId === null ? [] : [userById(approverId)])],
+    permitsOf: (rows) => permitOf(rows, userId, approverId),
     holds(rows, now) {
       const found = rows.get(credential)
       return (
@@ -96,6 +101,27 @@ export function liveUser(caller: Caller): Guard {
         rows.get(personByEmail(email))?.generation === personGeneration
       )
     },
+  }
+}
+
+/** Permissions of an active user; null for others. */
+function userPermissions(rows: Rows, userId: number): RolePermissions | null {
+  const user = rows.get(userById(userId))
+  return user?.doc.status === 'active' ? permissionsOf(user.doc.role, companyRef(rows).roles) : null
+}
+
+/**
+ * Grants what the user may do, or what the approver may do if the user may not; the event then names the approver
+ * (ROLE-120). The rows of both users are loaded.
+ */
+export function permitOf(rows: Rows, userId: number, approverId: number | null): Permit {
+  return (permission, cents = 0) => {
+    const own = userPermissions(rows, userId)
+    if (own && mayUpTo(own, permission, cents)) return {}
+    const approver = approverId === null ? null : userPermissions(rows, approverId)
+    if (approverId !== null && approver && mayUpTo(approver, permission, cents)) return { approved_by: approverId }
+    const limit = own && may(own, permission) ? limitOf(own, permission) : null
+    return refuse('permission_required', { permission, ...(limit !== null && { limit: fromCents(limit) }) })
   }
 }
 
@@ -161,6 +187,7 @@ export const usersProjection = projection('users', [users], {
     generation: user.generation + 1,
   })),
   UserReactivated: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
+  UserPinChanged: changed(({ doc }) => ({ doc })),
   UserPasswordChanged: changed((user) => ({ doc: user.doc, generation: user.generation + 1 })),
   PersonForgotten: {
     refs: ({ data }) => (data.kind === 'user' ? [userById(data.id)] : []),

@@ -16,6 +16,7 @@ export type CreateCategoryInput = z.infer<typeof CreateCategoryInput>
 
 /** Creates a category with a unique name and external id. */
 export const createCategory = command<CreateCategoryInput>({
+  permission: 'edit_catalog',
   needs: uniqueRefs,
   decide(rows, { name, external_id = null }, { nextId }) {
     const duplicate = findDuplicate(rows, { name, external_id }, null)
@@ -31,6 +32,7 @@ export type ReplaceCategoryInput = z.infer<typeof ReplaceCategoryInput>
 
 /** Creates, replaces or revives the category with this external id. */
 export const replaceCategory = command<ReplaceCategoryInput>({
+  permission: 'edit_catalog',
   needs: uniqueRefs,
   decide(rows, fields, { nextId }) {
     const known = rows.get(categoryByExternalId(fields.external_id))
@@ -54,6 +56,7 @@ export type UpdateCategoryInput = z.infer<typeof UpdateCategoryInput>
 
 /** Changes the given fields; its items show the new name. */
 export const updateCategory = command<UpdateCategoryInput>({
+  permission: 'edit_catalog',
   needs: ({ id, changes }) => [categoryById(id), ...uniqueRefs(changes)],
   decide(rows, { id, changes: patch }) {
     const known = rows.get(categoryById(id))
@@ -68,6 +71,7 @@ export const updateCategory = command<UpdateCategoryInput>({
  * one (ITEM-8).
  */
 export const deleteCategory = command<RecordId>({
+  permission: 'edit_catalog',
   needs: ({ id }) => [categoryById(id)],
   decide(rows, { id }) {
     const known = rows.get(categoryById(id))

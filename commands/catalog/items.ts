@@ -3,7 +3,7 @@ import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/item-taxes.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { accept, command, isRefusal } from '#ledger/command.ts'
+import { accept, command, type Grant, isRefusal, type Permit } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import {
@@ -16,6 +16,7 @@ import {
 } from '#projections/catalog.ts'
 import { gtinHoldersOf } from '#projections/gtin-holders.ts'
 import { stockOf } from '#projections/stock.ts'
+import { permitAll } from '../permit.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId, withoutEmpty } from '../records.ts'
 import { type CommandWarnings, checkItem, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock.ts'
@@ -28,6 +29,7 @@ export type CreateItemInput = z.infer<typeof CreateItemInput>
 
 /** Creates a product or service with a unique external id and barcode. */
 export const createItem = command<CreateItemInput & Strict>({
+  permission: 'edit_catalog',
   needs: linkedRefs,
   needsMore: (rows, input) => holderRefs(rows, input, null),
   decide(rows, input, { nextId }) {
@@ -52,7 +54,7 @@ export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 export const replaceItem = command<ReplaceItemInput & Strict>({
   needs: linkedRefs,
   needsMore: (rows, input) => holderRefs(rows, input, rows.get(itemByExternalId(input.external_id))?.id ?? null),
-  decide(rows, input, { nextId }) {
+  decide(rows, input, { nextId, permit }) {
     const known = rows.get(itemByExternalId(input.external_id))
     const conflict = findConflict(rows, input, known?.id ?? null)
     if (conflict) return conflict
@@ -66,10 +68,14 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
       return accept('created', created.subject, [created], [], remarks)
     }
     const { id } = known
-    const changed = updatedBy(known.doc, changedRecordFields<Partial<ItemFields>>(known.doc, fields))
+    const changes = changedRecordFields<Partial<ItemFields>>(known.doc, fields)
+    const counted = countStock({ id, type: input.type, stock: stockOf(rows, id) }, input.stock)
+    const granted = permitItemChanges(permit, changes, counted.length > 0)
+    if (isRefusal(granted)) return granted
+    const changed = updatedBy(known.doc, changes, granted)
     // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
-      ...countStock({ id, type: input.type, stock: stockOf(rows, id) }, input.stock),
+      ...counted,
       ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...recordedOf(fields) })] : changed),
     ]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events, [], remarks)
@@ -83,7 +89,7 @@ export type UpdateItemInput = z.infer<typeof UpdateItemInput>
 export const updateItem = command<UpdateItemInput & Strict>({
   needs: ({ id, changes }) => [itemById(id), ...linkedRefs(changes)],
   needsMore: (rows, { id, changes }) => holderRefs(rows, changes, id),
-  decide(rows, { id, changes: input, strict }) {
+  decide(rows, { id, changes: input, strict }, { permit }) {
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
@@ -95,10 +101,12 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: stockOf(rows, id) }, input)
     if (isRefusal(moved)) return moved
     const changes = changedRecordFields<Partial<ItemFields>>(known.doc, fields)
+    const granted = permitItemChanges(permit, changes, moved.length > 0)
+    if (isRefusal(granted)) return granted
     const contradiction = itemTaxProblem({ ...known.doc, ...changes })
     if (contradiction) return invalid(contradiction.field, contradiction.message)
     // Same order as in replaceItem.
-    const events = [...moved, ...updatedBy(known.doc, changes)]
+    const events = [...moved, ...updatedBy(known.doc, changes, granted)]
     const outcome = events.length > 0 ? 'updated' : 'unchanged'
     return accept(outcome, `catalog_item/${id}`, events, [], shared ?? undefined)
   },
@@ -106,6 +114,7 @@ export const updateItem = command<UpdateItemInput & Strict>({
 
 /** Removes an item from lists and sales and frees its barcode, without deleting it (REC-6). */
 export const deactivateItem = command<RecordId>({
+  permission: 'edit_catalog',
   needs: ({ id }) => [itemById(id)],
   decide(rows, { id }) {
     const known = rows.get(itemById(id))
@@ -119,6 +128,7 @@ export const deactivateItem = command<RecordId>({
  * Restores a deactivated item unless another item has its barcode now; a deleted category is not restored (ITEM-11).
  */
 export const reactivateItem = command<RecordId>({
+  permission: 'edit_catalog',
   needs: ({ id }) => [itemById(id)],
   needsMore(rows, { id }) {
     const known = rows.get(itemById(id))
@@ -143,11 +153,20 @@ interface Strict {
   readonly strict?: boolean | undefined
 }
 
+/** Prices, costs and stock need permissions beside that for items. */
+const permitItemChanges = (permit: Permit, changes: Partial<ItemFields>, movesStock: boolean): Grant | Refusal =>
+  permitAll(permit, [
+    ...(isEmpty(changes) ? [] : (['edit_catalog'] as const)),
+    ...('price' in changes ? (['change_price'] as const) : []),
+    ...('cost' in changes ? (['see_costs'] as const) : []),
+    ...(movesStock ? (['adjust_stock'] as const) : []),
+  ])
+
 /** The event of an item with these changes; none without any. */
-function updatedBy({ id, gtin }: ItemDocument, changes: Partial<ItemFields>) {
+function updatedBy({ id, gtin }: ItemDocument, changes: Partial<ItemFields>, granted: Grant) {
   if (isEmpty(changes)) return []
   const former_gtin = changes.gtin === undefined ? null : gtin
-  return [event('CatalogItemUpdated', { id, changes, ...(former_gtin && { former_gtin }) })]
+  return [event('CatalogItemUpdated', { id, changes, ...(former_gtin && { former_gtin }), ...granted })]
 }
 
 /** The first other active item with a GTIN. */

@@ -56,6 +56,7 @@ export type StockMovementInput = z.infer<typeof StockMovementInput>
 
 /** Records a purchase, count, loss or adjustment. The unit cost of a purchase becomes the item's cost (STOCK-4). */
 export const recordStockMovement = command<StockMovementInput>({
+  permission: 'adjust_stock',
   needs: (input) => [itemRef(input)],
   decide(rows, input, { revision }) {
     const item = rows.get(itemRef(input))

@@ -61,6 +61,7 @@ export function findAccountLock(
 /** Creates a pending account, or one for each instalment; the first takes the external id. */
 export function createAccount<P extends object, N>(side: AccountSide<P, N>): Command<NewAccountInput & N> {
   return command<NewAccountInput & N>({
+    permission: `edit_${side.name}s`,
     needs: (input) => [
       ...(input.external_id ? [side.byExternalId(input.external_id)] : []),
       ...partyRefs(side.party, input),
@@ -130,6 +131,7 @@ type Replacement = AccountInput & { readonly external_id: string }
 /** Creates, replaces or revives the account with this external id, while it is pending. */
 export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Command<Replacement & N> {
   return command<Replacement & N>({
+    permission: `edit_${side.name}s`,
     needs: (input) => [side.byExternalId(input.external_id), ...partyRefs(side.party, input)],
     decide(rows, input, { nextId, origin }) {
       const known = rows.get(side.byExternalId(input.external_id))
@@ -191,6 +193,7 @@ interface Update<N> extends RecordId {
 /** Changes the given fields while the account is pending. */
 export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Command<Update<N>> {
   return command<Update<N>>({
+    permission: `edit_${side.name}s`,
     needs: ({ id, changes }) => [
       side.byId(id),
       ...(changes.external_id ? [side.byExternalId(changes.external_id)] : []),
@@ -219,6 +222,7 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
 /** Removes a pending account from lists and sums. Its external id stays, so that PUT by-external can revive it. */
 export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Command<RecordId> {
   return command<RecordId>({
+    permission: `edit_${side.name}s`,
     needs: ({ id }) => [side.byId(id)],
     decide(rows, { id }, { origin }) {
       const known = rows.get(side.byId(id))

@@ -30,7 +30,7 @@ const MAX_PAYMENTS = 200
 /** Events of a payment of at most the open amount: the payment, and the settlement if nothing stays open. */
 export function paymentEvents<P extends object, N>(
   side: AccountSide<P, N>,
-  { id, open_cents }: Readonly<AccountRow<P>>,
+  { id, open_cents }: Pick<AccountRow<P>, 'id' | 'open_cents'>,
   payment: NewPayment,
   timezone: string,
 ): NewEvent[] {
@@ -120,6 +120,16 @@ export function goodsReturnedEvents<P extends object, N>(
 ): NewEvent[] {
   const known = rows.get(side.byId(id))
   if (!known) throw new Error(`${side.name} ${id} does not exist`)
+  return returnPaymentEvents(side, known, { cents, at }, timezoneOf(rows))
+}
+
+/** The same of an account that is being created in the same decision. */
+export function returnPaymentEvents<P extends object, N>(
+  side: AccountSide<P, N>,
+  account: Pick<AccountRow<P>, 'id' | 'open_cents'>,
+  { cents, at }: AccountFact,
+  timezone: string,
+): NewEvent[] {
   const payment = {
     ...PLAIN_PAYMENT,
     kind: 'return',
@@ -127,7 +137,7 @@ export function goodsReturnedEvents<P extends object, N>(
     paid_at: at,
     payment_method: null,
   } as const
-  return paymentEvents(side, known, payment, timezoneOf(rows))
+  return paymentEvents(side, account, payment, timezone)
 }
 
 /** Recorded money of a till; `excess_cents` is what was received beyond the open amount. */

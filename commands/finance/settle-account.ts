@@ -10,6 +10,7 @@ import { PLAIN_PAYMENT, paymentEvents } from './account-payments.ts'
 /** Pays all that is open. A different amount is an error (ACCT-5). */
 export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
   return command<SettleInput>({
+    permission: side.name === 'payable' ? 'settle' : 'receive',
     needs: ({ id }) => [side.byId(id), ownCompany],
     decide(rows, { id, payment_method, ...input }, { now, origin }) {
       const known = rows.get(side.byId(id))

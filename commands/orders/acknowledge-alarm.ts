@@ -11,6 +11,7 @@ export type AcknowledgeAlarmInput = z.infer<typeof AcknowledgeAlarmInput>
 
 /** Acknowledges the alarms of a payment (ORDER-41); the event's actor and time tell who and when. A second request changes nothing. */
 export const acknowledgeAlarm = command<AcknowledgeAlarmInput>({
+  permission: 'refund_orders',
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id, provider_payment_id }) {
     const alarms = rows.get(orderById(id))?.doc.alarms ?? []

@@ -16,6 +16,7 @@ export type CancelOrderInput = z.infer<typeof CancelOrderInput>
  * `order_already_paid` for a paid or refunded order; a second request changes nothing.
  */
 export const cancelOrder = command<CancelOrderInput>({
+  permission: 'cancel_all',
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id, reason }) {
     const order = rows.get(orderById(id))

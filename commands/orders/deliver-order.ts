@@ -14,6 +14,7 @@ export type DeliverOrderInput = z.infer<typeof DeliverOrderInput>
  * nothing, even if the order was refunded since.
  */
 export const deliverOrder = command<DeliverOrderInput>({
+  permission: 'sell',
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id }) {
     const order = rows.get(orderById(id))

@@ -38,6 +38,7 @@ export type OrderInput = z.infer<typeof OrderInput>
 
 /** Places an order to be paid online. Prices follow the rules of sales; stock does not change and no sale is made. */
 export const placeOrder = command<OrderInput>({
+  permission: 'sell',
   needs: (input) => [
     storeByAlias(input.store_alias),
     ...(input.external_id ? [orderByExternalId(input.external_id)] : []),

@@ -45,6 +45,7 @@ export type RequestRefundInput = z.infer<typeof RequestRefundInput>
  * refunds once.
  */
 export const requestRefund = command<RequestRefundInput>({
+  permission: 'refund_orders',
   needs: ({ id, idempotency_key }) => [orderById(id), paymentByKey(idempotency_key)],
   needsMore: (rows, input) => [
     ...keyHolderRefs(rows, input.idempotency_key),

@@ -76,6 +76,7 @@ const lookup = (rows: Rows, { kind, id, retention_years }: PersonRetention, now:
  * Repeating it changes nothing.
  */
 export const forgetPerson = command<ForgetPerson>({
+  permission: 'erase_people',
   needs,
   lookup,
   decide(rows, input, context) {

@@ -24,6 +24,7 @@ export function createPerson<F extends PersonFields, I extends { name: string; e
   fieldsOf: (input: I) => F,
 ): Command<I> {
   return command<I>({
+    permission: 'edit_people',
     needs: (input) => uniqueRefs(kind, input),
     decide(rows, input, { nextId }) {
       const duplicate = findDuplicate(rows, kind, input, null)
@@ -40,6 +41,7 @@ export function replacePerson<F extends PersonFields, I extends { name: string; 
   fieldsOf: (input: I) => F,
 ): Command<I> {
   return command<I>({
+    permission: 'edit_people',
     needs: (input) => uniqueRefs(kind, input),
     decide(rows, input, { nextId }) {
       const known = rows.get(kind.byExternalId(input.external_id))
@@ -69,6 +71,7 @@ interface Update<F extends PersonFields> extends RecordId {
 /** Changes the given fields. Values that are equal already record nothing. */
 export function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<Update<F>> {
   return command<Update<F>>({
+    permission: 'edit_people',
     needs: ({ id, changes }) => [kind.byId(id), ...uniqueRefs(kind, changes)],
     decide(rows, { id, changes: patch }) {
       const known = rows.get(kind.byId(id))
@@ -91,6 +94,7 @@ export function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>)
  */
 export function deletePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<RecordId> {
   return command<RecordId>({
+    permission: 'edit_people',
     needs: ({ id }) => [kind.byId(id)],
     decide(rows, { id }) {
       const known = rows.get(kind.byId(id))

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, optionalText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { accept, command, isRefusal } from '#ledger/command.ts'
+import { accept, command, type Grant, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { cashDrawerOf, cashSessionByName, openSessionOf } from '#projections/cash-sessions.ts'
@@ -23,18 +23,24 @@ export const cancelSale = command<CancelSaleInput>({
     const sale = rows.get(saleById(id))
     return sale ? [...touchedBy(sale), ...sessionRefs(rows, sale, null)] : []
   },
-  decide(rows, { id, reason }, { origin }) {
+  decide(rows, { id, reason }, { origin, actor, permit }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
     // The money decides: a refund of the order cancels its sale.
     if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
     // Only the till and the panel can cancel a counter sale; the integration API is refused.
     if (sale.origin !== 'api' && origin === 'api') return refuse('managed_by_pdv')
+    const granted = permit(isSellerOf(sale, actor) ? 'cancel_own' : 'cancel_all')
+    if (isRefusal(granted)) return granted
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
-    const events = cancellation(rows, sale, { reason: reason ?? null, sessionId: null, userId: null })
+    const cancelling = { reason: reason ?? null, sessionId: null, userId: null }
+    const events = cancellation(rows, sale, cancelling, granted)
     return isRefusal(events) ? events : accept('updated', `sale/${id}`, events)
   },
 })
+
+const isSellerOf = ({ seller_id }: Pick<SaleRow, 'seller_id'>, actor: string | null): boolean =>
+  seller_id !== null && actor === `user/${seller_id}`
 
 /** Other rows that a cancellation changes. */
 export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>) => [
@@ -70,7 +76,12 @@ function sessionOfRefund(rows: Rows, own: string | null, { sessionId, userId }: 
 }
 
 /** Events that cancel a completed sale, or its refusal. */
-export function cancellation(rows: Rows, sale: Readonly<SaleRow>, cancelling: Cancelling): NewEvent[] | Refusal {
+export function cancellation(
+  rows: Rows,
+  sale: Readonly<SaleRow>,
+  cancelling: Cancelling,
+  granted: Grant = {},
+): NewEvent[] | Refusal {
   if (sale.returned !== null) return refuse('sale_returned')
   // A document in contingency counts as issued: it must be authorized first, then cancelled.
   if (sale.fiscal === 'present') return refuse('fiscal_document_issued')
@@ -83,7 +94,7 @@ export function cancellation(rows: Rows, sale: Readonly<SaleRow>, cancelling: Ca
   const cash_session_id = sessionOfRefund(rows, sale.cash_session_id, cancelling)
   return [
     event('SaleCancelled', {
-      ...{ id: sale.id, reason: cancelling.reason, restock },
+      ...{ id: sale.id, reason: cancelling.reason, restock, ...granted },
       ...(cash_session_id !== null && { cash_session_id }),
     }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),

@@ -82,7 +82,9 @@ function customerWarnings(rows: Rows, { customer }: OfflineSale): OfflineSaleWar
   return known.deleted_at ? [warning('customer_deleted', { found: customer.sent })] : []
 }
 
+/** Whether a till's clock is ahead beyond the tolerance. */
+export const isFarAhead = (at: string, now: string): boolean => Date.parse(at) - Date.parse(now) > CLOCK_TOLERANCE_MS
+
 function clockWarnings({ created_at }: OfflineSale, now: string): OfflineSaleWarning[] {
-  const isAhead = Date.parse(created_at) - Date.parse(now) > CLOCK_TOLERANCE_MS
-  return isAhead ? [warning('created_at_in_future', { found: created_at, expected: now })] : []
+  return isFarAhead(created_at, now) ? [warning('created_at_in_future', { found: created_at, expected: now })] : []
 }

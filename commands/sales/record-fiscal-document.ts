@@ -93,6 +93,7 @@ function contradictions({ model, series, number, access_key }: Partial<Identifie
  * nothing.
  */
 export const recordFiscalDocument = command<FiscalDocumentInput>({
+  permission: 'sell',
   needs: ({ id, ...input }) => [ownCompany, saleById(id), ...namesOf(input).map(fiscalDocumentByName)],
   needsMore(rows, { id, ...input }) {
     const known = rows.get(saleById(id))?.doc.fiscal_document

@@ -22,6 +22,7 @@ import {
   saleById,
 } from '#projections/sales.ts'
 import { userById } from '#projections/users.ts'
+import { awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, sessionRefs, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
@@ -46,7 +47,8 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
   needs: offlineSaleNeeds,
   needsMore(rows, sale) {
     const known = rows.get(offlineSaleById(sale.offline_id))
-    if (!known || isRepeated(sale, known)) return []
+    if (!known) return awaitedRefs(rows, sale.offline_id)
+    if (isRepeated(sale, known)) return []
     return [saleById(known.sale_id), ...touchedBy(known), ...sessionRefs(rows, known, cancellerOf(sale))]
   },
   decide(rows, sale, context) {
@@ -155,12 +157,14 @@ export function recordSale(
     ...testMarkOf(rows),
   }
   if (sale.status === 'cancelled') {
-    return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data)], [], { warnings })
+    const returned = awaitedEvents(rows, { ...data, isCancelled: true, receivables: [] }, now)
+    return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data), ...returned], [], { warnings })
   }
   const receivables = receivablesOf(rows, data, () => nextId('receivable'))
-  const receivable_ids = receivables.map((receivable) => (receivable.data as { id: number }).id)
-  const completed = event('OfflineSaleCompleted', { ...data, receivable_ids })
-  return accept('created', completed.subject, [completed, ...receivables], [], { warnings })
+  const accounts = receivables.map(({ data }) => data as { id: number; amount: string })
+  const completed = event('OfflineSaleCompleted', { ...data, receivable_ids: accounts.map(({ id }) => id) })
+  const returned = awaitedEvents(rows, { ...data, isCancelled: false, receivables: accounts }, now)
+  return accept('created', completed.subject, [completed, ...receivables, ...returned], [], { warnings })
 }
 
 type Parts = Pick<Completed, 'items' | 'payments' | 'change'>

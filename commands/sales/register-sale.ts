@@ -48,6 +48,7 @@ export type SaleInput = z.infer<typeof SaleInput>
 
 /** Registers a completed sale: priced, fully paid, stock debited (SALE-1). */
 export const registerSale = command<SaleInput>({
+  permission: 'sell',
   needs: (input) => [
     ...(input.external_id ? [saleByExternalId(input.external_id)] : []),
     ...customerRefs(input),

@@ -74,7 +74,7 @@ export const returnGoods = command<ReturnInput>({
     const sale = rows.get(saleById(id))
     return sale ? returnRefs(sale) : []
   },
-  decide(rows, input, { now, nextId }) {
+  decide(rows, input, { now, nextId, permit }) {
     const sale = rows.get(saleById(input.id))
     if (!sale) return refuse('not_found')
     const same = input.external_id ? rows.get(returnByExternalId(input.external_id)) : null
@@ -87,6 +87,8 @@ export const returnGoods = command<ReturnInput>({
     if (input.delivery_fee && fee === 0 && goods.delivery_fee > 0) return alreadyReturned(null, goods.delivery_fee, 0)
     const items = amountsOf(goods, lines)
     const due = items.reduce((sum, { amount }) => sum + toCents(amount), fee)
+    const granted = permit('return_goods', due)
+    if (isRefusal(granted)) return granted
     const refunds = findRefunds(rows, sale, input, due)
     if (isRefusal(refunds)) return refunds
     const credit = findCredit(rows, sale, input, refunds)
@@ -105,6 +107,7 @@ export const returnGoods = command<ReturnInput>({
       stock: stockOfReturn(rows, goods, items),
       ...(credit && { credit }),
       cash_session_id: null,
+      ...granted,
       ...testMarkOf(rows),
     })
     return accept('created', returned.subject, [

@@ -57,7 +57,7 @@ const SALES = `
 const SUMMARY = {
   name: 'summarize',
   text: `with r as (${accounts('receivables')}), p as (${accounts('payables')}), s as (${SALES})
-    select l.revision, r.sums as receivables, p.sums as payables, (select json_agg(s) from s) as sales,
+    select l.revision, r.sums as receivables, p.sums as payables, (select coalesce(json_agg(s), '[]') from s) as sales,
       ${moneySum('r.settled - p.settled')} as balance,
       ${salesBySeller('$5', '$6')} as by_seller
     from ledgers l cross join r cross join p

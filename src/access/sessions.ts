@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { acceptsWrites } from '#background/migration-condition.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
+import { permissionsOf, type RolePermissions } from '#domain/permissions.ts'
 import { hasAccessOn, type Role, seesPersons } from '#domain/roles.ts'
 import { assertAcceptsWrites, assertOnThisShard } from '#ledger/migration-state.ts'
 import type { NewKey } from './api-keys.ts'
@@ -41,6 +42,8 @@ export interface PanelSession extends Calendar {
   readonly userName: string
   readonly email: string
   readonly role: Role
+  /** Permissions of the role in this company. */
+  readonly permissions: RolePermissions
   /** Whether names, documents and contacts of persons are visible (PANEL-83). */
   readonly seesPersonalData: boolean
   /** The user's generation when the session began. */
@@ -148,9 +151,10 @@ export function createSessions(
 
   /** Converts the row of a token and records the use. */
   function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
-    const { isSeenLate, terms, move: _, ...found } = live
+    const { isSeenLate, terms, move: _, adjustedRoles, ...found } = live
     if (isSeenLate) void note(sessionHash)
-    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, seesPersonalData: seesPersons(terms) }
+    const permissions = permissionsOf(found.role, adjustedRoles)
+    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, permissions, seesPersonalData: seesPersons(terms) }
   }
 
   /** Null if no row was stored although the company accepts writes. */

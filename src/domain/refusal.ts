@@ -32,6 +32,7 @@ export type RefusalCode =
   | 'person_forgotten'
   | 'retention_required'
   | 'not_test_company'
+  | 'permission_required'
   | 'test_data_erased'
   | 'already_returned'
   | 'sale_cancelled'

@@ -1,44 +1,27 @@
-/** Roles of a user in a company. */
-export const ROLES = ['owner', 'clerk', 'accountant', 'auditor'] as const
+/** Roles of a user in a company. Each begins with a preset of permissions (permissions.ts). */
+export const ROLES = ['owner', 'manager', 'clerk', 'accountant', 'auditor'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Permissions of a role, in the panel and at tills (PANEL-5, PANEL-81, PANEL-200). */
-interface Rights {
-  /** May change records. All roles may change their own password. */
-  readonly changes: boolean
-  /** May see the whole company: ledger, integrations, settings. With `changes`, may administer it. */
-  readonly seesAll: boolean
-  /** May see the audit trail, verify the ledger, and export it with personal data sealed. */
-  readonly checksBooks: boolean
-  /** May see item costs, and so margins. */
-  readonly seesCosts: boolean
-  /** May see payables. */
-  readonly seesPayables: boolean
+/** What a role is, whatever its permissions (PANEL-81, PANEL-200). */
+interface RoleTraits {
   /** May log in at tills. */
   readonly usesTills: boolean
+  /** Sees and changes nothing. All roles may change their own password. */
+  readonly readsOnly: boolean
   /** Access ends on a day, and excludes personal data unless granted. */
   readonly isGuest: boolean
 }
 
-const SEES = { seesCosts: true, seesPayables: true }
-
-export const RIGHTS: Readonly<Record<Role, Rights>> = {
-  owner: { changes: true, seesAll: true, checksBooks: true, ...SEES, usesTills: true, isGuest: false },
-  clerk: {
-    changes: true,
-    seesAll: false,
-    checksBooks: false,
-    seesCosts: false,
-    seesPayables: false,
-    usesTills: true,
-    isGuest: false,
-  },
-  accountant: { changes: false, seesAll: false, checksBooks: true, ...SEES, usesTills: false, isGuest: false },
-  auditor: { changes: false, seesAll: true, checksBooks: true, ...SEES, usesTills: false, isGuest: true },
+export const ROLE_TRAITS: Readonly<Record<Role, RoleTraits>> = {
+  owner: { usesTills: true, readsOnly: false, isGuest: false },
+  manager: { usesTills: true, readsOnly: false, isGuest: false },
+  clerk: { usesTills: true, readsOnly: false, isGuest: false },
+  accountant: { usesTills: false, readsOnly: true, isGuest: false },
+  auditor: { usesTills: false, readsOnly: true, isGuest: true },
 }
 
 /** Roles that may log in at tills, for SQL statements. */
-export const TILL_ROLES: readonly Role[] = ROLES.filter((role) => RIGHTS[role].usesTills)
+export const TILL_ROLES: readonly Role[] = ROLES.filter((role) => ROLE_TRAITS[role].usesTills)
 
 /** Access terms of a user; only auditors have them. */
 export interface AccessTerms {
@@ -54,4 +37,4 @@ export const hasAccessOn = ({ access_until }: Pick<AccessTerms, 'access_until'>,
 
 /** Whether a user may see names, documents and contacts of persons (PANEL-83). */
 export const seesPersons = ({ role, personal_data }: AccessTerms): boolean =>
-  !RIGHTS[role].isGuest || personal_data === true
+  !ROLE_TRAITS[role].isGuest || personal_data === true

@@ -43,6 +43,8 @@ export const catalogEvents = {
   CatalogItemUpdated: eventType('catalog_item', {
     changes: z.strictObject(item).partial(),
     former_gtin: text.optional(),
+    /** User who approved a price on the spot, if its actor may not change prices. */
+    approved_by: id.optional(),
   }),
   /** `gtin`: the one that the item leaves to others, if it has one. */
   CatalogItemDeactivated: eventType('catalog_item', { gtin: text.optional() }),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { PERMISSIONS } from '#domain/permissions.ts'
 import { ROLES } from '#domain/roles.ts'
-import { date, eventType, id, instant, percentage, personal, text } from './define.ts'
+import { date, eventType, id, instant, money, percentage, personal, text } from './define.ts'
 
 /** Plan of a company: `api` adds the integration API; without it the API responds 402. */
 export const PLANS = ['basic', 'api'] as const
@@ -85,6 +86,14 @@ export const companyEvents = {
   TestClockMoved: eventType('company', { by_ms: z.int().positive() }),
   /** Erases the test company's business records and resets its clock. */
   TestDataErased: eventType('company', {}),
+  /** The permissions of a role in this company, in full; null restores those that the role has by default. */
+  RoleAdjusted: eventType('company', {
+    role: z.enum(ROLES),
+    permissions: z.array(z.enum(PERMISSIONS)).nullable(),
+    /** Largest return and discount without an approval; null or absent: unlimited. */
+    return_limit: money.nullable().optional(),
+    discount_limit: money.nullable().optional(),
+  }),
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
   UserCreated: eventType('user', { ...person, ...access }),
@@ -100,6 +109,8 @@ export const companyEvents = {
   /** The user cannot log in any more, and open sessions end. */
   UserDeactivated: eventType('user', {}),
   UserReactivated: eventType('user', {}),
+  /** The user set another PIN, which approves operations of others. */
+  UserPinChanged: eventType('user', {}),
   /** Sessions opened with the previous password end. */
   UserPasswordChanged: eventType('user', {}),
   ApiKeyCreated: eventType('api_key', {

@@ -162,7 +162,6 @@ export const OFFLINE_RETURN_WARNINGS = [
   'sale_cancelled',
   'receivable_open',
   'credit_without_customer',
-  'payment_type_unknown',
   'returned_at_in_future',
 ] as const
 
@@ -207,7 +206,11 @@ const saleReturn = {
   /** Of uploads of tills: the till's identifier, and the SHA-256 (hex) of the upload; absent otherwise. */
   offline_id: text.optional(),
   fingerprint: text.optional(),
+  /** Of an upload that came before its sale: the till's identifier of the sale; absent otherwise. */
+  sale_offline_id: text.optional(),
   warnings: z.array(returnWarning).optional(),
+  /** User who approved it on the spot, above the limit of the role; absent if none was needed. */
+  approved_by: id.optional(),
   test,
 }
 
@@ -259,8 +262,27 @@ export const saleEvents = {
   /** Cancelled at the till before the upload; it moved no stock. */
   OfflineSaleCancelled: eventType('sale', offlineSale),
   SaleReturned: eventType('return', saleReturn),
+  /** A till uploaded a return before its sale: `SaleReturned` follows with the sale. */
+  ReturnAwaited: eventType('return', {
+    /** Identifier of the sale, given by its till. */
+    sale_offline_id: text,
+    offline_id: text,
+    fingerprint: text,
+    reason: text,
+    returned_at: instant,
+    items: z.array(z.strictObject({ line: z.int().min(0), quantity, restock: z.boolean() })),
+    refunds: z.array(z.strictObject({ payment_type_id: id, name: text, amount: money })),
+    /** Parts of the refunds that lower what is owed for the sale, and that are store credit. */
+    on_credit: money,
+    store_credit: money,
+    /** Who gets store credit, if not the sale's customer. */
+    customer_id: id.nullable(),
+    cash_session_id: text.nullable(),
+  }),
   SaleCancelled: eventType('sale', {
     reason: text.nullable(),
+    /** User who approved it on the spot, if its actor may not cancel the sale. */
+    approved_by: id.optional(),
     /** Returned stock: items that the sale debited and that are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
     /** Cash session that gives the money back; absent if none is known. */

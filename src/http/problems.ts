@@ -13,6 +13,7 @@ const PROBLEMS = {
   not_test_company: [403, 'Só uma empresa de teste pode ser esvaziada e ter o relógio adiantado: nada foi mudado.'],
   owners_only: [403, 'O seu papel na empresa não dá acesso a esta página.'],
   changes_nothing: [403, 'O seu papel na empresa é o de quem vê e não altera nada.'],
+  permission_required: [403, 'O seu perfil de acesso não permite esta operação.'],
   cross_site_form: [403, 'O formulário não veio desta página, ou a sessão mudou. Abra a página de novo e repita.'],
   not_found: [404, 'Registro não encontrado.'],
   method_not_allowed: [405, 'Este endereço não aceita o método usado.'],

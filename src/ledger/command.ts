@@ -1,3 +1,4 @@
+import type { Permission } from '#domain/permissions.ts'
 import type { IdKind } from '#domain/record-kinds.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { Statement } from '#postgres/transaction.ts'
@@ -35,6 +36,19 @@ export interface Accepted {
 
 export type Decision = Accepted | Refusal
 
+/** Grant of a permission, as fields of the event; with the user who approved the operation on the spot, if that was needed. */
+export interface Grant {
+  readonly approved_by?: number
+}
+
+/**
+ * Grants a permission to the actor, for an operation of a value in cents if the permission has a limit. API keys and the
+ * service have all permissions: scopes limit them.
+ */
+export type Permit = (permission: Permission, cents?: number) => Grant | Refusal
+
+export const grantAll: Permit = () => ({})
+
 /** Input of a decision beside the rows. Time and ids are passed in, so that `decide` stays pure. */
 export interface DecisionContext {
   readonly companyId: number
@@ -54,6 +68,11 @@ export interface DecisionContext {
   /** The command's channel; some refusals apply to the channel `api` only. */
   readonly origin: Origin
   readonly actor: string | null
+  /**
+   * For permissions that depend on the rows or may be approved: the grant belongs into the first event. Other commands
+   * declare their `permission`.
+   */
+  readonly permit: Permit
   /** Result of the command's `lookup`. */
   readonly found: readonly unknown[]
   /** The company's next id of a kind. Ids of a refused command are reused by the next one. */
@@ -67,6 +86,8 @@ export interface Lookup extends Statement {
 
 /** A command: the rows it needs, and a pure, synchronous decision on them. */
 export interface Command<I> {
+  /** Permission that users need; checked before `decide`, which checks those that depend on the rows. */
+  readonly permission?: Permission
   /**
    * May record an event while the ledger's last event is ahead of the clock. Only the correction of that state has
    * this.

@@ -1,6 +1,6 @@
 import { MAX_PENDING, type PendingCounts } from '#queries/pending-counts.ts'
 import { link } from './link.ts'
-import { mayOpen } from './permissions.ts'
+import { maySee } from './permissions.ts'
 import type { PageAccess, PageContext, Section } from './route.ts'
 import { Icon, type IconName } from './ui/icon.tsx'
 
@@ -41,15 +41,15 @@ const GROUPS: readonly MenuGroup[] = [
     title: 'Dinheiro',
     entries: [
       { section: 'receivables', label: 'Contas a receber', path: '/contas-a-receber', icon: 'in' },
-      { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar', icon: 'out', access: 'payables' },
+      { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar', icon: 'out', access: 'see_payables' },
     ],
   },
   {
     title: 'Gestão',
     entries: [
-      { section: 'integrations', label: 'Integrações', path: '/integracoes', icon: 'plug', access: 'owner' },
-      { section: 'audit', label: 'Auditoria', path: '/auditoria', icon: 'shield', access: 'books' },
-      { section: 'settings', label: 'Configurações', path: '/configuracoes', icon: 'gear', access: 'owner' },
+      { section: 'integrations', label: 'Integrações', path: '/integracoes', icon: 'plug', access: 'see_company' },
+      { section: 'audit', label: 'Auditoria', path: '/auditoria', icon: 'shield', access: 'see_audit' },
+      { section: 'settings', label: 'Configurações', path: '/configuracoes', icon: 'gear', access: 'see_company' },
     ],
   },
 ]
@@ -63,7 +63,7 @@ const IN_BAR: Partial<Record<Section, string>> = {
 }
 
 const entriesFor = ({ session }: PageContext, entries: readonly MenuEntry[]): MenuEntry[] =>
-  entries.filter(({ access }) => mayOpen(session.role, { ...(access && { access }), changes: false }))
+  entries.filter(({ access = 'everyone' }) => maySee(session.permissions, access))
 
 export interface MenuProps {
   readonly section: Section | null

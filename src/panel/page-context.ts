@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import type { Pool } from 'pg'
 import type { PanelSession } from '#access/sessions.ts'
 import { Instant, localInstant } from '#domain/instant.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -39,9 +39,12 @@ export function pageContextOf(
 }
 
 /** Read model of a session, with the values masked that its role must not see. */
-function maskedPoolOf({ seesPersonalData, role }: PanelSession, pool: Pool): Pool {
-  const { seesCosts, seesPayables } = RIGHTS[role]
-  return maskPersons(pool, { persons: !seesPersonalData, costs: !seesCosts, payables: !seesPayables })
+function maskedPoolOf({ seesPersonalData, permissions }: PanelSession, pool: Pool): Pool {
+  return maskPersons(pool, {
+    persons: !seesPersonalData,
+    costs: !may(permissions, 'see_costs'),
+    payables: !may(permissions, 'see_payables'),
+  })
 }
 
 /**

@@ -32,7 +32,7 @@ import { link, PANEL } from './link.ts'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import { atMoment, formOf, formSubmissionOf, withReplicaReads } from './page-context.ts'
-import { changesRecords, mayOpen, routeAt, routeReachOf } from './permissions.ts'
+import { mayOpen, maySee, permissionsFor, routeAt, routeReachOf } from './permissions.ts'
 import { AGAIN } from './preserved-input.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
 import type { FormRoute, PageContext, PageRoute, PanelContext, PanelPage, PanelRoute, Redirect } from './route.ts'
@@ -205,10 +205,9 @@ const loadPendingCounts = ({ context, session }: PageContext): Promise<PendingCo
   countPending(context.poolOf(session.companyId), session.companyId, session.today)
 
 /** @throws Problem if the role may not open the page */
-function requireRight(route: PanelRoute, { session: { role } }: PageContext): void {
-  const changes = changesRecords(route)
-  if (mayOpen(role, { ...route, changes })) return
-  throw new Problem(mayOpen(role, { ...route, changes: false }) ? 'changes_nothing' : 'owners_only')
+function requireRight(route: PanelRoute, { session: { permissions } }: PageContext): void {
+  if (mayOpen(permissions, route)) return
+  throw new Problem(maySee(permissions, permissionsFor(route)) ? 'changes_nothing' : 'owners_only')
 }
 
 /** Aborted when the connection closes. */

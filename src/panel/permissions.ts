@@ -1,29 +1,29 @@
-import { RIGHTS, type Role } from '#domain/roles.ts'
+import { may, type Permission, type RolePermissions } from '#domain/permissions.ts'
+import { ROLE_TRAITS } from '#domain/roles.ts'
 import { routeSpecificity } from '#http/paths.ts'
 import type { PageAccess, PanelRoute, RouteReach } from './route.ts'
 
 /** Whether a page leads only to a change, or a form makes one; by default forms do, and pages do not. */
 export const changesRecords = (route: PanelRoute): boolean => route.changes ?? 'submit' in route
 
-/** Required right by page access. */
-const SEES: Readonly<Record<PageAccess, (rights: (typeof RIGHTS)[Role]) => boolean>> = {
-  everyone: () => true,
-  payables: ({ seesPayables }) => seesPayables,
-  books: ({ checksBooks }) => checksBooks,
-  owner: ({ seesAll }) => seesAll,
-}
+const listOf = (access: PageAccess): readonly Permission[] =>
+  access === 'everyone' ? [] : typeof access === 'string' ? [access] : access
+
+/** Permissions that a route needs; files of lists need one more. */
+export const permissionsFor = (route: PanelRoute): readonly Permission[] => [
+  ...new Set([...listOf(route.access ?? 'everyone'), ...('table' in route ? (['export'] as const) : [])]),
+]
+
+/** Whether a role may see pages with this access rule. */
+export const maySee = (role: RolePermissions, access: PageAccess): boolean =>
+  listOf(access).every((permission) => may(role, permission))
 
 /**
- * Whether a role may open a page: the role must see it, and be allowed to make changes if the page makes any (PANEL-81,
- * PANEL-200).
+ * Whether a role may open a page or submit a form: it needs the permissions of the route, and read-only roles change
+ * nothing (PANEL-81, ROLE-101).
  */
-export function mayOpen(
-  role: Role,
-  { access = 'everyone', changes }: { readonly access?: PageAccess; readonly changes: boolean },
-): boolean {
-  const rights = RIGHTS[role]
-  return SEES[access](rights) && (!changes || rights.changes)
-}
+export const mayOpen = (role: RolePermissions, route: PanelRoute): boolean =>
+  maySee(role, permissionsFor(route)) && !(ROLE_TRAITS[role.role].readsOnly && changesRecords(route))
 
 /** The route that answers a method at a path below the panel. */
 export function routeAt(
@@ -40,10 +40,10 @@ export function routeAt(
 }
 
 /** Addresses that a role may open; unknown addresses are not refused. */
-export function routeReachOf(routes: readonly PanelRoute[]): (role: Role) => RouteReach {
+export function routeReachOf(routes: readonly PanelRoute[]): (role: RolePermissions) => RouteReach {
   const find = routeAt(routes)
   return (role) => (method, path) => {
     const route = find(method, path)
-    return !route || mayOpen(role, { ...route, changes: changesRecords(route) })
+    return !route || mayOpen(role, route)
   }
 }

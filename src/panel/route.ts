@@ -6,6 +6,7 @@ import type { PanelLimits } from '#access/panel-quota.ts'
 import type { IssuedSession, PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { Vault } from '#crypto/vault.ts'
 import type { Calendar } from '#domain/instant.ts'
+import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { UnauthenticatedBodies } from '#http/middleware/json-body.ts'
 import type { LogError } from '#http/middleware/problem-handler.ts'
@@ -78,8 +79,8 @@ export interface PanelContext extends AsOfCore {
   readonly log: LogError
 }
 
-/** All users; those who see payables; those who check the books; or those who see everything: owners and auditors. */
-export type PageAccess = 'everyone' | 'payables' | 'books' | 'owner'
+/** Permissions that a page or form needs, all of them. */
+export type PageAccess = 'everyone' | Permission | readonly Permission[]
 
 /** Whether the user may open an address below the panel, or submit a form there. */
 export type RouteReach = (method: 'GET' | 'POST', path: string) => boolean

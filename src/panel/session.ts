@@ -60,7 +60,7 @@ export function requireSession(context: PanelContext, { reachOfRole, toLogin, ap
     // For error pages, which have the menu too.
     response.locals.place = {
       section: null,
-      visit: pageContextOf(context, session, reachOfRole(session.role), request),
+      visit: pageContextOf(context, session, reachOfRole(session.permissions), request),
     } satisfies ResponseTarget
     next()
   }

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { CompanyUser, Membership } from '#access/people.ts'
 import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { ROLE_TRAITS } from '#domain/roles.ts'
 import { bearer, limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
@@ -60,7 +60,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') return sendTooMany(response, outcome)
         // A user without access to tills gets the same answer as an unknown one.
-        const memberships = outcome.memberships.filter(({ role }) => RIGHTS[role].usesTills)
+        const memberships = outcome.memberships.filter(({ role }) => ROLE_TRAITS[role].usesTills)
         if (memberships.length === 0) return sendFailure(response, 'wrong_credentials')
         const chosen = chooseFrom(memberships, company_id ?? null)
         if (!chosen) return sendCompanies(response, memberships)

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { CashMovementInput } from '#commands/cash/movement-input.ts'
+import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { Instant } from '#domain/instant.ts'
 import { TILL_ROLES } from '#domain/roles.ts'
 import { Email, Id } from '#domain/text.ts'
 import { CASH_WARNINGS } from '#events/cash.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
-import { OFFLINE_SALE_WARNINGS } from '#events/sales.ts'
+import { OFFLINE_RETURN_WARNINGS, OFFLINE_SALE_WARNINGS } from '#events/sales.ts'
 import { QueryInstant } from '#http/query-values.ts'
 import type { FailureCode } from './answer.ts'
 import { CREDENTIALS_BYTES, LIST_BODY_BYTES, type SyncOperation } from './route.ts'
@@ -17,7 +18,7 @@ export const SYNC_VERSION = '1.0'
 /** Longer passwords are refused, because hashing them would only take time. */
 const MAX_PASSWORD_LENGTH = 200
 
-/** Maximum of sales per upload; a till with more sends several uploads. */
+/** Maximum of sales, or of returns, per upload; a till with more sends several uploads. */
 const MAX_SALES = 1_000
 
 /** The same maximum as for a download. */
@@ -40,6 +41,11 @@ export const KnownProduct = z.object({ id: Id, updated_at: Instant }).meta({ id:
 /** The sales are validated one by one. */
 export const UploadedSales = z.object({
   sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`),
+})
+
+/** The returns are validated one by one. */
+export const UploadedReturns = z.object({
+  returns: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} devoluções por envio`),
 })
 
 /** Maximum of movements per upload, validated one by one. */
@@ -143,6 +149,32 @@ const SaleResult = z
   })
   .meta({ id: 'SaleResult' })
 
+const ReturnResult = z
+  .object({
+    offline_id: z.string().nullable(),
+    status: z.enum(['created', 'duplicate', 'error']),
+    return_id: RecordId.nullable(),
+    /** The sale has not come yet: the return is recorded with it. */
+    awaits_sale: z.literal(true).optional(),
+    warnings: z
+      .array(
+        z
+          .object({
+            code: z.enum(OFFLINE_RETURN_WARNINGS),
+            message: z.string(),
+            line: z.int().min(0).optional(),
+            found: z.string().optional(),
+            expected: z.string().optional(),
+          })
+          .meta({ id: 'ReturnWarning' }),
+      )
+      .optional(),
+    code: z.string().optional(),
+    message: z.string().optional(),
+    errors: z.record(z.string(), z.array(z.string())).optional(),
+  })
+  .meta({ id: 'ReturnResult' })
+
 const count = z.int().min(0)
 
 const sale = {
@@ -154,6 +186,15 @@ const sale = {
   total: 37.8,
   amount_received: 40,
   change: 2.2,
+}
+
+const goodsReturned = {
+  offline_id: 'caixa1-dev-000007',
+  sale_offline_id: 'caixa1-000123',
+  reason: 'Pacote rasgado',
+  returned_at: '2026-11-22T12:30:00.000Z',
+  items: [{ line: 0, quantity: 1 }],
+  refunds: [{ payment_type_id: 1, amount: 18.9 }],
 }
 
 const MovementResult = z
@@ -351,6 +392,37 @@ export const SYNC_OPERATIONS = {
             message: '1 venda processada: 1 registrada, 0 com erro.',
             summary: { total_processed: 1, success_count: 1, error_count: 0 },
             results: [{ offline_id: 'caixa1-000123', status: 'created', sale_id: 981 }],
+          },
+        ],
+      }),
+  },
+  returns: {
+    method: 'post',
+    path: '/sync/returns',
+    bodyBytes: LIST_BODY_BYTES,
+    operation: 'uploadReturns',
+    summary: 'Envia devoluções feitas no caixa, também sem conexão',
+    description:
+      'Como o envio de vendas: um resultado por devolução, na ordem do envio, e a resposta é sempre 200. A devolução é um fato: o que volta a mais, ou um valor diferente do devido, só gera avisos. A que chega antes da sua venda espera por ela (`awaits_sale`).',
+    body: z
+      .object({ returns: z.array(OfflineReturnInput.meta({ id: 'OfflineReturn' })).max(MAX_SALES) })
+      .meta({ id: 'ReturnsUpload' }),
+    example: { returns: [goodsReturned] },
+    reply: z
+      .object({
+        success,
+        message: z.string(),
+        summary: z.object({ total_processed: count, success_count: count, error_count: count }),
+        results: z.array(ReturnResult),
+      })
+      .meta({
+        id: 'ReturnsUploadResult',
+        examples: [
+          {
+            success: true,
+            message: '1 devolução processada: 1 registrada, 0 com erro.',
+            summary: { total_processed: 1, success_count: 1, error_count: 0 },
+            results: [{ offline_id: 'caixa1-dev-000007', status: 'created', return_id: 12 }],
           },
         ],
       }),

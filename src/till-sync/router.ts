@@ -25,6 +25,7 @@ import { authRoutes, requireToken, requireTokenStill, tillSessionOf } from './au
 import { cashRoute } from './cash.ts'
 import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
+import { returnsRoute } from './returns.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
 import { uploadRoute } from './upload.ts'
@@ -101,6 +102,7 @@ const routesOf = (options: SyncOptions): SyncRoute[] => [
   configRoute(options.poolOf),
   ...productRoutes(options),
   uploadRoute(options),
+  returnsRoute(options),
   cashRoute(options.writer),
 ]
 

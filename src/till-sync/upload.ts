@@ -54,9 +54,19 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
 })
 
 async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
+  return resultsOf(upload, await runUpload(writer, upload.invocations, session, response))
+}
+
+/** Runs the commands of an upload, each with a result of its own. */
+export async function runUpload(
+  writer: Writer,
+  commands: readonly Invocation[],
+  session: SyncSession,
+  response: Response,
+): Promise<CommandResult[]> {
   const acting = uploaderOf(session, response)
   const done: CommandResult[] = []
-  for (const { invocations, lines } of portionsOf(upload)) {
+  for (const { invocations, lines } of portionsOf(commands)) {
     // The till has disconnected and will send the rest again.
     if (response.closed) throw new Unavailable('upload: the till has disconnected; it will send the rest again')
     const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
@@ -64,16 +74,18 @@ async function record(writer: Writer, upload: Upload, session: SyncSession, resp
     if (isRefusal(results)) throw new Problem(results.refused, results.details)
     done.push(...results)
   }
-  return resultsOf(upload, done)
+  return done
 }
 
 /** Most uploads are one portion and one commit. A long upload is split, so that it does not delay other requests. */
-function* portionsOf(upload: Upload): Iterable<{ readonly invocations: Invocation[]; readonly lines: number }> {
+function* portionsOf(
+  commands: readonly Invocation[],
+): Iterable<{ readonly invocations: Invocation[]; readonly lines: number }> {
   let invocations: Invocation[] = []
   let lines = 0
-  for (const invocation of upload.invocations) {
+  for (const invocation of commands) {
     invocations.push(invocation)
-    lines += (invocation.input as OfflineSaleUpload).items.length
+    lines += (invocation.input as Pick<OfflineSaleUpload, 'items'>).items.length
     if (lines < PORTION_LINES) continue
     yield { invocations, lines }
     invocations = []
@@ -146,7 +158,8 @@ const refusedResult = (sale: unknown, refusal: Refusal): RefusedUpload => ({
   ...refusalText(refusal),
 })
 
-const offlineIdOf = (sale: unknown): string | null => sentId((sale as { offline_id?: unknown } | null)?.offline_id)
+export const offlineIdOf = (sent: unknown): string | null =>
+  sentId((sent as { offline_id?: unknown } | null)?.offline_id)
 
 const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
 
@@ -174,6 +187,10 @@ function refusalText({ refused, details }: Refusal): { message: string; errors: 
   if (refused === 'fiscal_document_issued') {
     const errors = { status: ['a venda tem documento fiscal autorizado'] }
     return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }
+  }
+  if (refused === 'sale_returned') {
+    const errors = { status: ['mercadoria da venda já foi devolvida'] }
+    return { message: 'Mercadoria da venda já foi devolvida: ela não pode mais ser cancelada.', errors }
   }
   const { fields } = details as { fields: Record<string, string[]> }
   return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fields }

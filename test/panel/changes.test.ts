@@ -128,9 +128,9 @@ describe('panel: event changes in words', () => {
   it('list the values of an event by field', () => {
     const data = { id: 1, changes: { role: 'auditor', personal_data: false } }
     expect(describeEventData({ data }, ZONE).map(({ field, after }) => [field, after])).to.deep.equal([
-      ['Papel', 'Auditor'],
+      ['Perfil de acesso', 'Auditor'],
       ['Vê dados pessoais', 'não'],
     ])
-    expect(fieldsChangedBy({ data })).to.deep.equal(['Papel', 'Vê dados pessoais'])
+    expect(fieldsChangedBy({ data })).to.deep.equal(['Perfil de acesso', 'Vê dados pessoais'])
   })
 })

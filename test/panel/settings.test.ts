@@ -142,7 +142,7 @@ describe('panel: settings', () => {
     it('are refused if a field is invalid [PANEL-12]', async () => {
       for (const [wrong, label] of [
         [{ email: 'bia' }, 'E-mail'],
-        [{ role: 'rei' }, 'Papel'],
+        [{ role: 'rei' }, 'Perfil de acesso'],
         [{ email: owner.email }, 'E-mail'],
       ] as const) {
         const { status, html } = await owner.submit(`${PATH}/novo`, { ...fields, ...wrong })
@@ -204,7 +204,7 @@ describe('panel: settings', () => {
       const clerk = await panelUser(api, company, 'clerk')
       expect(await shown('/painel/conta', clerk))
         .to.include(clerk.email)
-        .and.to.include('Atendente')
+        .and.to.include('Caixa')
       const { to } = await change(clerk, clerk.password, 'uma senha melhor')
       expect(to).to.equal('/painel/entrar?feito=senha-trocada')
       expect((await clerk.get('/painel')).status).to.equal(303)

@@ -160,7 +160,7 @@ describe('reconciliation of sales', () => {
         expect(await text(`/painel/vendas?${days}&payment_type_id=${type}`)).to.include(
           `Nesta forma de pagamento: 0 vendas, R$ 0,00 − 1 devolução, R$ ${amount} = −R$ ${amount}`,
         )
-      expect(await text(`/painel/vendas?${days}&item=${catalog_item_id}`)).to.include('Deste item: −2 UN, −R$ 18,00')
+      expect(await text(`/painel/vendas?${days}&item=${catalog_item_id}`)).to.include('Deste item: −2, −R$ 18,00')
       const start = await text('/painel?periodo=intervalo&de=2026-03-11&ate=2026-03-11')
       expect(start).to.include('Devolvido R$ 18,00 1 devolução; líquido de −R$ 18,00')
       expect(await text('/painel/caixas/fechamento?dia=2026-03-11')).to.include('Total 0 R$ 0,00 R$ 18,00 −R$ 18,00')

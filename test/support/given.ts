@@ -2,7 +2,15 @@ import { expect } from 'chai'
 import type { IdKind } from '#domain/record-kinds.ts'
 import { type RefusalCode, refuse } from '#domain/refusal.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
-import { type Accepted, type Command, type Decision, isRefusal, type OutcomeKind } from '#ledger/command.ts'
+import {
+  type Accepted,
+  type Command,
+  type Decision,
+  grantAll,
+  isRefusal,
+  type OutcomeKind,
+  type Permit,
+} from '#ledger/command.ts'
 import { resetCompanyRows } from '#ledger/company-reset.ts'
 import { type Envelope, GENESIS_HASH, type NewEvent, type Origin, streamOf } from '#ledger/envelope.ts'
 import { project, refsOf, viewOf } from '#ledger/projection.ts'
@@ -48,7 +56,8 @@ export const by = (actor: string, event: NewEvent): Past => ({ ...event, actor }
 export interface Scenario {
   /**
    * Runs a command, by default from the channel `api` with key 1, on a ledger that may be ahead of the clock. Its
-   * events are added to the scenario; `found` is the result of its lookup.
+   * events are added to the scenario; `found` is the result of its lookup, `permit` what the actor
+   * may do: everything by default.
    */
   when<I>(
     command: Command<I>,
@@ -57,6 +66,7 @@ export interface Scenario {
     actor?: string,
     aheadUntil?: string | null,
     found?: readonly unknown[],
+    permit?: Permit,
   ): Promise<Decided>
   /** Adds an event. */
   happens(event: Past): Promise<void>
@@ -100,7 +110,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
   }
   for (const event of events) await happen(event)
   return {
-    async when(command, input, origin = 'api', actor = 'api_key/1', aheadUntil = null, found = []) {
+    async when(command, input, origin = 'api', actor = 'api_key/1', aheadUntil = null, found = [], permit = grantAll) {
       await load([...readModel.base, ...command.needs(input)])
       if (command.needsMore) await load(command.needsMore(rows, input))
       const nextId = counting(taken)
@@ -114,6 +124,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
         aheadUntil,
         origin,
         actor,
+        permit,
         nextId,
         found,
       }

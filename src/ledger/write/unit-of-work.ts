@@ -6,10 +6,12 @@ import type { Unavailable } from '#lib/errors.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import {
   type Accepted,
+  grantAll,
   type Invocation,
   isRefusal,
   type Lookup,
   type OutcomeKind,
+  type Permit,
   type PrivateRow,
 } from '../command.ts'
 import { resetCompanyRows } from '../company-reset.ts'
@@ -32,6 +34,8 @@ export interface Guard {
   readonly needs: readonly AnyRef[]
   /** `now` is the clock of Postgres (UTC), even if the ledger is ahead of it. */
   holds(rows: Rows, now: string): boolean
+  /** Permissions of the user who acts; without it all are granted. */
+  permitsOf?(rows: Rows): Permit
 }
 
 /** Condition on the present state of a record, for example that it has the ETag which its writer has read. */
@@ -198,6 +202,9 @@ async function runCommand(
   if (command.isAlone) ledger.lastRecordedAt = addMilliseconds(ledger.lastRecordedAt, 1)
   const recordedAt = ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now
   const now = deciding.model.timeOf(rows, recordedAt)
+  const permit = request.guard?.permitsOf?.(rows) ?? grantAll
+  const permitted = command.permission === undefined ? {} : permit(command.permission)
+  if (isRefusal(permitted)) return { result: permitted, events: [], privateRows: [] }
   const lookup = command.lookup?.(rows, input, now)
   if ((lookup || command.isAlone) && request.invocations.length > 1)
     throw new Error('a command that looks rows up, or is alone, is a request by itself')
@@ -212,6 +219,7 @@ async function runCommand(
     aheadUntil: ledger.aheadUntil,
     origin: request.origin,
     actor: request.actor,
+    permit,
     nextId(kind) {
       const id = (ids[kind] ?? 0) + 1
       ids[kind] = id

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import type { RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { Problem } from '#http/problems.ts'
 import { recordDownload } from '#integrity/audit/downloads.ts'
 import { auditPack } from '#integrity/audit/pack.ts'
@@ -23,8 +23,11 @@ const LONGEST_SENDING_MS = 2 * 3_600_000
 const PATIENCE_MS = 1_000
 
 /** Whether the session may download personal data in clear. */
-export const mayOpenPack = ({ role, seesPersonalData }: Pick<PanelSession, 'role' | 'seesPersonalData'>): boolean =>
-  RIGHTS[role].seesAll && seesPersonalData
+export const mayOpenPack = ({
+  permissions,
+  seesPersonalData,
+}: Pick<PanelSession, 'permissions' | 'seesPersonalData'>): boolean =>
+  may(permissions, 'see_company') && seesPersonalData
 
 /** Sends the audit pack to users who may check the books (AUDIT-20), and records the download (AUDIT-26). */
 export function packDownload(context: PanelContext): RequestHandler {
@@ -33,7 +36,7 @@ export function packDownload(context: PanelContext): RequestHandler {
     const { session } = (response.locals.place as ResponseTarget).visit
     const isOpened = request.query.dados === 'abertos'
     const pool = context.poolOf(session.companyId)
-    if (!RIGHTS[session.role].checksBooks || (isOpened && !mayOpenPack(session))) throw new Problem('owners_only')
+    if (!may(session.permissions, 'see_audit') || (isOpened && !mayOpenPack(session))) throw new Problem('owners_only')
     response.setHeader('Content-Type', 'application/zip')
     response.setHeader('Content-Disposition', `attachment; filename="auditoria-${session.companyId}.zip"`)
     if (request.method === 'HEAD') return void response.end()

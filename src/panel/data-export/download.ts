@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { JSON_TYPE } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { recordDownload } from '#integrity/audit/downloads.ts'
@@ -31,8 +31,11 @@ export const dataExportPath = ({ kind, id }: ExportedPerson, format: Format): st
   `/dados-pessoais/${kind}/${id}/${format}`
 
 /** Owners, and auditors with access to personal data. */
-export const canExportPerson = ({ role, seesPersonalData }: Pick<PanelSession, 'role' | 'seesPersonalData'>): boolean =>
-  RIGHTS[role].seesAll && seesPersonalData
+export const canExportPerson = ({
+  permissions,
+  seesPersonalData,
+}: Pick<PanelSession, 'permissions' | 'seesPersonalData'>): boolean =>
+  may(permissions, 'see_company') && may(permissions, 'export') && seesPersonalData
 
 /** Sends the data export of a person as a file to permitted users (PRIV-51), and records the download (AUDIT-26). */
 export function dataExportDownload(context: PanelContext): RequestHandler {

@@ -136,12 +136,13 @@ async function keyPage(visit: PageContext): Promise<PanelPage | null> {
   }
 }
 
-const at = { section: 'integrations', access: 'owner' } as const
+const at = { section: 'integrations', access: 'see_company' } as const
+const changing = { ...at, access: 'manage_integrations' } as const
 
 /** API keys: create, show, revoke. */
 export const apiKeyPages: readonly PanelRoute[] = [
   ...formPages({
-    ...at,
+    ...changing,
     path: `${PATH}/nova`,
     to: PATH,
     subject: () => ({}),
@@ -158,7 +159,7 @@ export const apiKeyPages: readonly PanelRoute[] = [
   }),
   { ...at, path: `${PATH}/:id`, show: keyPage },
   ...formPages({
-    ...at,
+    ...changing,
     path: `${PATH}/:id/revogar`,
     subject: keyOf,
     title: ({ name }) => `Revogar ${name}`,

@@ -81,7 +81,7 @@ export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
   return formPages({
     path: `${pages.path}/esquecer`,
     section: pages.section,
-    access: 'owner',
+    access: 'erase_people',
     subject: pages.recordOf,
     obstacle: ({ forgotten_at }) => (forgotten_at === null ? null : 'Os dados pessoais já foram esquecidos.'),
     title: ({ id }) => `${LABEL}: ${subjectName(`${pages.kind}/${id}`)}`,

@@ -433,10 +433,10 @@ const importPages = (imported: ImportableKind): (PageRoute | FormRoute)[] => {
   const { section } = imported
   const [path, checkPath] = [pathOf(imported), checkPathOf(imported)]
   return [
-    { path, section, changes: true, show: (visit) => uploadPage(imported, visit) },
-    { path, section, takesFile: true, submit: (submission) => upload(imported, submission) },
-    { path: checkPath, section, changes: true, show: (visit) => showCheck(imported, visit) },
-    { path: checkPath, section, submit: (submission) => importFile(imported, submission) },
+    { path, section, access: 'import', changes: true, show: (visit) => uploadPage(imported, visit) },
+    { path, section, access: 'import', takesFile: true, submit: (submission) => upload(imported, submission) },
+    { path: checkPath, section, access: 'import', changes: true, show: (visit) => showCheck(imported, visit) },
+    { path: checkPath, section, access: 'import', submit: (submission) => importFile(imported, submission) },
   ]
 }
 

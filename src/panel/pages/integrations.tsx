@@ -85,6 +85,6 @@ async function showIntegrations(visit: PageContext): Promise<PanelPage> {
 export const integrationsPage: PanelRoute = {
   path: PATH,
   section: 'integrations',
-  access: 'owner',
+  access: 'see_company',
   show: showIntegrations,
 }

@@ -34,6 +34,7 @@ const RefundButton = ({ order }: { readonly order: OrderObject }) =>
 
 export const orderCancellation = formPages({
   path: `${ORDERS_PATH}/:id/cancelar`,
+  access: 'cancel_all',
   section: 'store',
   subject: orderOf,
   obstacle: obstacleOf,

@@ -127,7 +127,7 @@ export const orderRefundPages: readonly PanelRoute[] = [
   ...formPages({
     path: `${ORDERS_PATH}/:id/devolver`,
     section: 'store',
-    access: 'owner',
+    access: 'refund_orders',
     subject: orderOf,
     obstacle: obstacleToRefund,
     title: ({ id }) => `Devolver pagamento do pedido ${id}`,
@@ -152,7 +152,7 @@ export const orderRefundPages: readonly PanelRoute[] = [
   buttonRoute({
     path: `${ORDERS_PATH}/:id/pedir-devolucao`,
     section: 'store',
-    access: 'owner',
+    access: 'refund_orders',
     subject: orderOf,
     act: ({ context, acting, form }, { id: orderId }) =>
       outcomeOf(orderId, () => repeatRefund(context, { acting, orderId, refundId: formText(form, REFUND) })),

@@ -9,7 +9,7 @@ import {
   formatUnits,
 } from '#domain/brazilian-format.ts'
 import { canBePaid, hasBeenPaid } from '#domain/orders.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { netOfOrder } from '#projections/order-net.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
@@ -40,7 +40,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   const body = (
     <>
       <Alarms order={order} visit={visit} />
-      {!readModel.moment && order.payment_url !== null && RIGHTS[visit.session.role].changes && (
+      {!readModel.moment && order.payment_url !== null && may(visit.session.permissions, 'sell') && (
         <PaymentLink url={order.payment_url} />
       )}
       <OrderFacts order={order} timezone={readModel.timezone} now={presentOf(visit)} />
@@ -241,6 +241,7 @@ export const orderPages: readonly PanelRoute[] = [
   { path: `${ORDERS_PATH}/:id`, section: 'store', asOf: true, show: showOrder },
   buttonRoute({
     path: `${ORDERS_PATH}/:id/entregar`,
+    access: 'sell',
     section: 'store',
     subject: orderOf,
     act: (submission, { id }) =>
@@ -249,7 +250,7 @@ export const orderPages: readonly PanelRoute[] = [
   buttonRoute({
     path: `${ORDERS_PATH}/:id/alarme-visto`,
     section: 'store',
-    access: 'owner',
+    access: 'refund_orders',
     subject: orderOf,
     act: (submission, { id }) =>
       runAndRedirect(

@@ -27,7 +27,7 @@ const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
 
 const HOME = '/configuracoes'
 export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
-const at = { section: 'settings', access: 'owner' } as const
+const at = { section: 'settings', access: 'manage_company' } as const
 
 /** The kind of the online store's payment type is fixed: it is made with the store. */
 const { online: _, ...CHOSEN_KINDS } = PAYMENT_KIND_NAMES

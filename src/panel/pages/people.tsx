@@ -222,6 +222,7 @@ const STAYS =
 const customerPages = recordPages<CustomerObject>({
   path: '/clientes',
   section: 'customers',
+  editing: 'edit_people',
   subject: 'customer',
   words: {
     all: 'Clientes',
@@ -268,6 +269,7 @@ const customerPages = recordPages<CustomerObject>({
 const supplierPages = recordPages<SupplierObject>({
   path: '/fornecedores',
   section: 'suppliers',
+  editing: 'edit_people',
   subject: 'supplier',
   words: {
     all: 'Fornecedores',

@@ -8,8 +8,8 @@ import { passwordInput } from '../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../route.ts'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
+import { ROLE_NAMES } from '../words/permissions.ts'
 import { endSessions, SessionsCard } from './sessions.tsx'
-import { ROLE_NAMES } from './users.tsx'
 
 const PATH = '/conta'
 const END_PATH = `${PATH}/encerrar-sessoes`
@@ -42,7 +42,7 @@ const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
           facts={[
             ['Nome', visit.session.userName],
             ['E-mail', visit.session.email],
-            ['Papel', ROLE_NAMES[visit.session.role]],
+            ['Perfil de acesso', ROLE_NAMES[visit.session.role]],
             ['Empresa', visit.session.companyName],
           ]}
         />

@@ -169,7 +169,7 @@ const StoredBody = ({ json, visit }: { readonly json: unknown; readonly visit: P
   return <pre tabIndex={0}>{JSON.stringify(json, null, 2)}</pre>
 }
 
-const at = { section: 'integrations', access: 'owner' } as const
+const at = { section: 'integrations', access: 'see_company' } as const
 
 /** Request log of the API (KIT-50): list and details. */
 export const requestPages: readonly PanelRoute[] = [

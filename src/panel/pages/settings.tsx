@@ -26,7 +26,8 @@ const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> =
 
 const PATH = '/configuracoes'
 const USERS = 200
-const at = { section: 'settings', access: 'owner' } as const
+const at = { section: 'settings', access: 'see_company' } as const
+const changing = { ...at, access: 'manage_company' } as const
 
 /** Brazilian zones first. */
 const ZONES = [
@@ -134,7 +135,7 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
 export const settingsPages: readonly PanelRoute[] = [
   { ...at, path: PATH, show: showSettings },
   ...formPages({
-    ...at,
+    ...changing,
     path: `${PATH}/empresa`,
     subject: companyOf,
     title: () => 'Editar empresa',

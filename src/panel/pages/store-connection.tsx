@@ -140,7 +140,7 @@ const failed = (message: ComponentChildren, to = '/loja', status = 409): PanelPa
 export const connectionRoute: PageRoute = {
   path: CONNECT_PATH,
   section: 'store',
-  access: 'owner',
+  access: 'manage_company',
   changes: true,
   openToLinks: true,
   show: connect,

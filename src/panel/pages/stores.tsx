@@ -8,7 +8,7 @@ import {
   updateStore,
 } from '#commands/stores.ts'
 import { formatCount, formatDateTime, formatPercentage } from '#domain/brazilian-format.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { COUNTED_DAYS, countUnstored } from '#payments/notification-log.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { getStore, listStores } from '#queries/stores.ts'
@@ -27,7 +27,8 @@ import { ConnectionCard, connectionRoute } from './store-connection.tsx'
 const HOME = '/loja'
 const PATH = `${HOME}/lojas`
 const ONE = `${PATH}/:id`
-const at = { section: 'store', access: 'owner' } as const
+const at = { section: 'store', access: 'see_company' } as const
+const changing = { ...at, access: 'manage_company' } as const
 
 /** Stores on the page; a company has fewer. */
 const MOST_SHOWN = 200
@@ -35,7 +36,7 @@ const MOST_SHOWN = 200
 async function showOverview(visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, moment } = visit.readModel
   const stores = await listStores(pool, companyId, MOST_SHOWN)
-  const { seesAll } = RIGHTS[visit.session.role]
+  const seesAll = may(visit.session.permissions, 'see_company')
   const body = (
     <>
       <Card title="Lojas" aside={!moment && <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>}>
@@ -168,7 +169,7 @@ const OPERATOR_FIELDS = { commission_percentage: true } as const
 export const storePages: readonly PanelRoute[] = [
   { path: HOME, section: 'store', asOf: true, show: showOverview },
   ...formPages({
-    ...at,
+    ...changing,
     path: `${PATH}/nova`,
     subject: ({ context }) => ({ commission_percentage: context.storeCommission }),
     title: () => 'Nova loja',
@@ -186,7 +187,7 @@ export const storePages: readonly PanelRoute[] = [
   { ...at, path: ONE, show: showStore },
   connectionRoute,
   ...formPages({
-    ...at,
+    ...changing,
     path: `${ONE}/editar`,
     subject: storeOf,
     title: ({ alias }) => `Editar ${alias}`,
@@ -199,14 +200,14 @@ export const storePages: readonly PanelRoute[] = [
       runAndRedirect(submission, updateStore, { alias, ...changes }, { to: `${PATH}/${id}`, flash: 'alterado' }),
   }),
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${ONE}/ligar`,
     subject: storeOf,
     act: (submission, { id, alias }) =>
       runAndRedirect(submission, enableStore, { alias }, { to: `${PATH}/${id}`, flash: 'loja-ligada' }),
   }),
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${ONE}/desligar`,
     subject: storeOf,
     act: (submission, { id, alias }) =>

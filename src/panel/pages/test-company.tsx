@@ -11,7 +11,7 @@ import { ButtonLink, Facts } from '../ui/parts.tsx'
 
 const HOME = '/configuracoes'
 const PATH = `${HOME}/teste`
-const at = { section: 'settings', access: 'owner' } as const
+const at = { section: 'settings', access: 'manage_company' } as const
 
 const CLOCK: Fields = {
   advance_days: {

@@ -4,7 +4,7 @@ import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations
 import { CreateUserInput, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import { formatDateTime, formatDay, formatPersonName } from '#domain/brazilian-format.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { RIGHTS, ROLES, type Role, seesPersons } from '#domain/roles.ts'
+import { ROLE_TRAITS, ROLES, type Role, seesPersons } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
@@ -18,21 +18,16 @@ import { History } from '../ui/history.tsx'
 import { ListTable } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
+import { ROLE_NAMES } from '../words/permissions.ts'
 import { forgetAction, forgetPages } from './erase-person.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
 
-export const ROLE_NAMES: Readonly<Record<Role, string>> = {
-  owner: 'Proprietário',
-  clerk: 'Atendente',
-  accountant: 'Contador',
-  auditor: 'Auditor',
-}
-
-/** Explanation of each role. */
+/** Explanation of each role, by default; the settings show what the company has adjusted. */
 const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
   owner: 'vê e altera tudo: também usuários, chaves de API, webhooks e configurações.',
+  manager: 'cuida da loja: vê e altera tudo, menos usuários, integrações e configurações; aprova operações dos caixas.',
   clerk:
-    'vende nos caixas e cuida de catálogo, clientes, fornecedores e contas a receber; não vê custos, margem, contas a pagar, integrações nem configurações.',
+    'vende e cuida de catálogo, clientes e contas a receber; vê só as próprias vendas de hoje, não cancela as de outros, não altera preços e não baixa arquivos.',
   accountant:
     'vê vendas, recibos, catálogo com custos e contas, baixa os arquivos e confere o livro, sem o conteúdo dos eventos; não altera nada e não entra nos caixas.',
   auditor: 'vê tudo até um dia, também o livro; não altera nada e não entra nos caixas.',
@@ -40,7 +35,7 @@ const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
 
 const RolesExplained = () => (
   <details>
-    <summary>O que cada papel pode</summary>
+    <summary>O que cada perfil de acesso pode</summary>
     <ul>
       {ROLES.map((one) => (
         <li key={one}>
@@ -61,10 +56,11 @@ const STATES = {
 const HOME = '/configuracoes'
 export const USERS_PATH = `${HOME}/usuarios`
 const ONE = `${USERS_PATH}/:id`
-const at = { section: 'settings', access: 'owner' } as const
+const at = { section: 'settings', access: 'see_company' } as const
+const changing = { ...at, access: 'manage_users' } as const
 
 const name = { label: 'Nome', kind: lineInput, isRequired: true } as const
-const role = { label: 'Papel', kind: choiceInput(namedOptions(ROLE_NAMES)), isRequired: true } as const
+const role = { label: 'Perfil de acesso', kind: choiceInput(namedOptions(ROLE_NAMES)), isRequired: true } as const
 const terms: Fields = {
   access_until: {
     label: 'Acesso até',
@@ -102,8 +98,8 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
           facts={[
             ['Nome', formatPersonName(user.name)],
             ['E-mail', user.email],
-            ['Papel', ROLE_NAMES[user.role]],
-            ...(RIGHTS[user.role].isGuest
+            ['Perfil de acesso', ROLE_NAMES[user.role]],
+            ...(ROLE_TRAITS[user.role].isGuest
               ? ([
                   ['Acesso até', user.access_until && formatDay(user.access_until)],
                   ['Dados pessoais', seesPersons(user) ? 'Vê' : 'Retidos'],
@@ -188,7 +184,7 @@ async function inviteAgain(submission: FormSubmission, { id, email }: User): Pro
 /** Users, roles and invitations. Only the person sets the password. */
 export const userPages: readonly PanelRoute[] = [
   ...formPages({
-    ...at,
+    ...changing,
     path: `${USERS_PATH}/novo`,
     subject: () => ({}),
     title: () => 'Convidar usuário',
@@ -208,7 +204,7 @@ export const userPages: readonly PanelRoute[] = [
   }),
   { ...at, path: ONE, show: showUser },
   ...formPages({
-    ...at,
+    ...changing,
     path: `${ONE}/editar`,
     subject: userOf,
     title: (user) => `Editar ${formatPersonName(user.name)}`,
@@ -216,21 +212,21 @@ export const userPages: readonly PanelRoute[] = [
     back: ({ id }) => `${USERS_PATH}/${id}`,
     intro: () => <RolesExplained />,
     fields: () => ({ name, role, ...terms }),
-    initial: (user) => ({ ...user, personal_data: RIGHTS[user.role].isGuest && user.personal_data }),
+    initial: (user) => ({ ...user, personal_data: ROLE_TRAITS[user.role].isGuest && user.personal_data }),
     schema: Changes,
     act: (submission, { id }, changes) =>
       runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),
   }),
-  buttonRoute({ ...at, path: `${ONE}/convidar`, subject: userOf, act: inviteAgain }),
+  buttonRoute({ ...changing, path: `${ONE}/convidar`, subject: userOf, act: inviteAgain }),
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${ONE}/encerrar-sessoes`,
     subject: userOf,
     act: (submission, { id }) =>
       endSessions(submission, { companyId: submission.session.companyId, userId: id }, `${USERS_PATH}/${id}`),
   }),
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${ONE}/desativar`,
     subject: userOf,
     act: (submission, { id, status }) =>
@@ -242,7 +238,7 @@ export const userPages: readonly PanelRoute[] = [
       ),
   }),
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${ONE}/reativar`,
     subject: userOf,
     act: (submission, { id }) =>
@@ -271,7 +267,7 @@ export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) 
       columns={[
         { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{formatPersonName(name)}</a> },
         { head: 'E-mail', cell: ({ email }) => email },
-        { head: 'Papel', cell: ({ role }) => ROLE_NAMES[role] },
+        { head: 'Perfil de acesso', cell: ({ role }) => ROLE_NAMES[role] },
         { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
       ]}
     />

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { PanelSession } from '#access/sessions.ts'
 import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
+import { may } from '#domain/permissions.ts'
 import { MASKED } from '#domain/personal-data.ts'
-import { RIGHTS } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { maskedData } from '#ledger/personal-fields.ts'
@@ -136,9 +136,9 @@ export function recordQuery(subject: string): { tipo: string; numero: number } {
 }
 
 /** A decrypted event, with personal data and costs masked for the session. */
-export function shownEvent(event: Envelope, session: Pick<PanelSession, 'seesPersonalData' | 'role'>): Envelope {
+export function shownEvent(event: Envelope, session: Pick<PanelSession, 'seesPersonalData' | 'permissions'>): Envelope {
   const data = session.seesPersonalData ? event.data : maskedData(event, readModelOfNow.personalFields(event), MASKED)
-  return { ...event, data: RIGHTS[session.role].seesCosts ? data : maskCosts(data) }
+  return { ...event, data: may(session.permissions, 'see_costs') ? data : maskCosts(data) }
 }
 
 /** Form that opens the page as of a date and time. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
+import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { pathId } from '#http/paths.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
@@ -20,6 +21,8 @@ export interface RecordPages<R extends { id: number }> {
   /** Path: `/clientes`. */
   readonly path: string
   readonly section: Section
+  /** Permission for creating, changing and deleting records. */
+  readonly editing: Permission
   /** Kind in events: `customer`. */
   readonly subject: string
   readonly words: {
@@ -166,6 +169,7 @@ async function showRecord<R extends { id: number }>(
 const createPages = <R extends { id: number }>({
   path,
   section,
+  editing: access,
   words,
   fields,
   create,
@@ -174,6 +178,7 @@ const createPages = <R extends { id: number }>({
     path: `${path}/novo`,
     to: path,
     section,
+    access,
     subject: () => ({}),
     title: () => words.create,
     label: 'Salvar',
@@ -188,11 +193,12 @@ const createPages = <R extends { id: number }>({
 
 /** The command receives only the fields that the user changed. */
 function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
-  const { path, section, update } = pages
+  const { path, section, editing: access, update } = pages
   if (!update) return []
   return formPages({
     path: `${path}/:id/editar`,
     section,
+    access,
     subject: (visit) => loadRecord<R>(visit, pages.get),
     title: (record) => `${update.label}: ${pages.nameOf(record)}`,
     label: 'Salvar',
@@ -208,11 +214,12 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
 
 /** Confirmation before a record is deleted. */
 function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
-  const { path, section, remove } = pages
+  const { path, section, editing: access, remove } = pages
   if (!remove) return []
   return removalPages({
     path: `${path}/:id/excluir`,
     section,
+    access,
     subject: (visit) => loadRecord<R>(visit, pages.get),
     title: (record) => `${remove.label}: ${pages.nameOf(record)}`,
     intro: () => <p>{remove.question}</p>,

@@ -1,6 +1,7 @@
 import * as format from '#domain/brazilian-format.ts'
 import type { CARD_BRANDS } from '#domain/sale-payment.ts'
 import type { IE_INDICATORS } from '#events/persons.ts'
+import { PERMISSION_NAMES, ROLE_NAMES } from './permissions.ts'
 
 /** Names of fields of records and events; unknown fields of a newer version keep their name. */
 export const FIELD_NAMES: Readonly<Record<string, string>> = {
@@ -22,7 +23,11 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   district: 'Bairro',
   city: 'Cidade',
   state: 'UF',
-  role: 'Papel',
+  role: 'Perfil de acesso',
+  permissions: 'Permissões',
+  return_limit: 'Devolução sem autorização até',
+  discount_limit: 'Desconto sem autorização até',
+  approved_by: 'Autorizado por',
   status: 'Situação',
   origin: 'Origem',
   customer: 'Cliente',
@@ -286,7 +291,8 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     out: 'Retirada da gaveta',
     received: 'Conta recebida',
   },
-  role: { owner: 'Proprietário', clerk: 'Atendente', accountant: 'Contador', auditor: 'Auditor' },
+  role: ROLE_NAMES,
+  permissions: PERMISSION_NAMES,
   person_type: { PF: 'Pessoa física', PJ: 'Pessoa jurídica' },
   type: { product: 'Produto', service: 'Serviço' },
   reason: {
@@ -396,6 +402,8 @@ const MONEY = new Set([
   'sold',
   'cancelled',
   'returned',
+  'return_limit',
+  'discount_limit',
 ])
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 const DAY = /^\d{4}-\d\d-\d\d$/

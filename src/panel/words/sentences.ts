@@ -22,6 +22,10 @@ type Sentences = { readonly [N in EventName]?: (data: DataOf<N>, text: ValueText
 const because = (sentence: string, reason: string | null): string =>
   reason === null || reason === '' ? sentence : `${sentence}: ${reason}`
 
+/** The approval of an operation, if it had one. */
+const approved = (userId: number | undefined): string =>
+  userId === undefined ? '' : `, autorizada pelo usuário ${userId}`
+
 /** Goods that return to stock with a cancellation or a refund. */
 function goods(restock: readonly unknown[], [one, more]: readonly [string, string]): string {
   if (restock.length === 0) return ''
@@ -61,6 +65,8 @@ function paidAccount(verb: string, data: DataOf<'ReceivablePaymentReceived'>, te
 const SENTENCES: Sentences = {
   UserCreated: ({ role }, text) => `Usuário criado: ${text('role', role)}`,
   UserInvited: ({ role }, text) => `Usuário convidado: ${text('role', role)}`,
+  RoleAdjusted: ({ role, permissions }, text) =>
+    `Perfil de acesso ${text('role', role)} ${permissions === null ? 'restaurado' : `alterado: ${permissions.length} permissões`}`,
   ApiKeyCreated: ({ name, prefix }) => `Chave de API ${name} criada (${prefix}…)`,
   CatalogItemCreated: ({ price }) => `Item criado, por ${formatMoney(price)}`,
   StockAdjusted: stockMoved,
@@ -73,9 +79,13 @@ const SENTENCES: Sentences = {
       : `Devolução de ${formatMoney(amount)}; devolvido até agora: ${formatMoney(refunded)}`,
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
-  SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock, ['voltou', 'voltaram'])}`, reason),
-  SaleReturned: ({ sale_id, total, stock, reason }) =>
-    because(`Devolução de ${formatMoney(total)} da venda ${sale_id}${goods(stock, ['voltou', 'voltaram'])}`, reason),
+  SaleCancelled: ({ reason, restock, approved_by }) =>
+    because(`Venda cancelada${approved(approved_by)}${goods(restock, ['voltou', 'voltaram'])}`, reason),
+  SaleReturned: ({ sale_id, total, stock, reason, approved_by }) =>
+    because(
+      `Devolução de ${formatMoney(total)} da venda ${sale_id}${approved(approved_by)}${goods(stock, ['voltou', 'voltaram'])}`,
+      reason,
+    ),
   FiscalDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
   ReturnDocumentRecorded: ({ number, status }, text) =>

@@ -1,5 +1,5 @@
 import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { pathId } from '#http/paths.ts'
 import { type Download, type DownloadKind, listDownloads } from '#integrity/audit/downloads.ts'
 import { mayOpenPack, PACK_DOWNLOAD } from '../../audit-pack/download.ts'
@@ -51,7 +51,7 @@ async function showPack(visit: PageContext): Promise<PanelPage> {
           Fazer o pacote pode levar minutos; o andamento aparece abaixo. Fechar o download o interrompe.
         </p>
       </Card>
-      {RIGHTS[session.role].seesAll && <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>}
+      {may(session.permissions, 'see_company') && <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>}
     </>
   )
   return {
@@ -109,4 +109,4 @@ const What = ({ download: { what, subject } }: { readonly download: Download }) 
     </>
   )
 
-export const packPage: PanelRoute = { path: PATH, section: 'audit', access: 'books', show: showPack }
+export const packPage: PanelRoute = { path: PATH, section: 'audit', access: 'see_audit', show: showPack }

@@ -78,6 +78,6 @@ function shown(value: unknown): string | null {
 }
 
 export const recordAuditPages: readonly PanelRoute[] = [
-  { path: '/auditoria/como-era', section: 'audit', access: 'owner', show: askForPast },
-  { path: '/auditoria/registros/:kind/:id', section: 'audit', access: 'owner', asOf: true, show: showRecord },
+  { path: '/auditoria/como-era', section: 'audit', access: 'see_company', show: askForPast },
+  { path: '/auditoria/registros/:kind/:id', section: 'audit', access: 'see_company', asOf: true, show: showRecord },
 ]

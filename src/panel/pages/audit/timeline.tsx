@@ -293,7 +293,7 @@ const OF_A_FILE = 500
 const timelineFile: TableRoute = {
   path: `${PATH}.csv`,
   section: 'audit',
-  access: 'books',
+  access: 'see_audit',
   async table(visit) {
     const { readModel, context } = visit
     const query = searchOf(FILTERS([]), Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value)))
@@ -324,7 +324,7 @@ const timelineFile: TableRoute = {
 }
 
 export const timelinePages: readonly PanelRoute[] = [
-  { path: PATH, section: 'audit', access: 'books', fromReplica: true, show: showTimeline },
+  { path: PATH, section: 'audit', access: 'see_audit', fromReplica: true, show: showTimeline },
   timelineFile,
-  { path: `${PATH}/eventos/:revision`, section: 'audit', access: 'owner', show: showEvent },
+  { path: `${PATH}/eventos/:revision`, section: 'audit', access: 'see_company', show: showEvent },
 ]

@@ -77,4 +77,10 @@ const Result = ({ verified: { verification, head }, from }: ResultProps) => {
   )
 }
 
-export const verifyForm: PanelRoute = { path: PATH, section: 'audit', access: 'books', changes: false, submit: verify }
+export const verifyForm: PanelRoute = {
+  path: PATH,
+  section: 'audit',
+  access: 'see_audit',
+  changes: false,
+  submit: verify,
+}

@@ -41,6 +41,7 @@ const fields: Fields = {
 export const categoryPages = recordPages<CategoryObject>({
   path: PATH,
   section: 'catalog',
+  editing: 'edit_catalog',
   subject: 'category',
   words: { all: 'Categorias', create: 'Nova categoria', none: 'Nenhuma categoria encontrada.' },
   list: {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
 import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/catalog/items.ts'
 import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { boundedText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
@@ -60,7 +60,7 @@ const Search = z.object({
   cursor: z.string().optional(),
 })
 
-const seesCosts = ({ session: { role } }: PageContext): boolean => RIGHTS[role].seesCosts
+const seesCosts = ({ session: { permissions } }: PageContext): boolean => may(permissions, 'see_costs')
 
 export const itemFields = async (visit: PageContext, item?: Item): Promise<Fields> => ({
   name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
@@ -113,6 +113,7 @@ const columnsFor = (visit: PageContext): Column<Item>[] => {
 export const itemReactivation = buttonRoute<Item>({
   path: `${PATH}/:id/reativar`,
   section: 'catalog',
+  access: 'edit_catalog',
   subject: (visit) =>
     loadRecord<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.pool, readModel.companyId, id)),
   act: (submission, { id }) =>
@@ -122,6 +123,7 @@ export const itemReactivation = buttonRoute<Item>({
 export const catalogPages = recordPages<Item>({
   path: PATH,
   section: 'catalog',
+  editing: 'edit_catalog',
   subject: 'catalog_item',
   words: { all: 'Catálogo', create: 'Novo produto ou serviço', none: 'Nenhum item encontrado.' },
   list: {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { formatDateTime, formatDateTimeSeconds, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
+import { may } from '#domain/permissions.ts'
 import { toThousandths } from '#domain/quantity.ts'
-import { RIGHTS } from '#domain/roles.ts'
 import { MOVEMENT_KINDS } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -63,7 +63,7 @@ const Cause = ({ movement: { kind, document } }: { readonly movement: ShownMovem
 const detailOf = ({ document, reason }: ShownMovement): string =>
   [document !== null && !OF_RECORD.test(document) && document, reason].filter(Boolean).join(': ')
 
-const seesCosts = ({ session: { role } }: PageContext): boolean => RIGHTS[role].seesCosts
+const seesCosts = ({ session: { permissions } }: PageContext): boolean => may(permissions, 'see_costs')
 
 async function columnsFor(visit: PageContext, rows: readonly ShownMovement[]): Promise<Column<ShownMovement>[]> {
   const { readModel } = visit

@@ -3,9 +3,9 @@ import { updateItem } from '#commands/catalog/items.ts'
 import { recordStockMovement, type StockMovementInput } from '#commands/catalog/stock-movements.ts'
 import * as format from '#domain/brazilian-format.ts'
 import { Money } from '#domain/money.ts'
+import { may } from '#domain/permissions.ts'
 import { StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { RIGHTS } from '#domain/roles.ts'
 import { optionalText } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -55,7 +55,7 @@ const KINDS = { in: 'purchase', out: 'adjustment', loss: 'loss', count: 'count' 
 const movementsOf = ({ stock }: Item): Movement[] =>
   stock === null ? ['count'] : ['in', 'out', 'loss', 'count', 'untrack']
 
-const fieldsOf = (item: Item, { session: { role } }: PageContext): Fields => ({
+const fieldsOf = (item: Item, { session: { permissions } }: PageContext): Fields => ({
   movement: {
     label: 'O que fazer',
     kind: choiceInput(optionsOf(movementsOf(item), (movement) => MOVEMENTS[movement])),
@@ -67,7 +67,7 @@ const fieldsOf = (item: Item, { session: { role } }: PageContext): Fields => ({
     kind: quantityInput,
     columns: 3,
   },
-  ...(RIGHTS[role].seesCosts &&
+  ...(may(permissions, 'see_costs') &&
     item.stock !== null && {
       unit_cost: {
         label: 'Custo unitário (R$)',
@@ -152,6 +152,7 @@ function again(submission: FormSubmission, item: Item, refusal: Refusal): Filled
 export const stockForm = formRoute<Item, MovementForm>({
   path: '/catalogo/:id/estoque',
   section: 'catalog',
+  access: 'adjust_stock',
   subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
   fields: fieldsOf,
   schema: StockForm,

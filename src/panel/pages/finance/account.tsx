@@ -1,5 +1,6 @@
 import type { SettleInput } from '#commands/finance/account-input.ts'
 import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
+import type { Permission } from '#domain/permissions.ts'
 import { boundedText } from '#domain/text.ts'
 import type { ACCOUNT_ORIGINS } from '#events/accounts.ts'
 import type { Command } from '#ledger/command.ts'
@@ -37,6 +38,7 @@ export interface AccountPages<P> {
   /** `/contas-a-receber` */
   readonly path: string
   readonly section: Section
+  readonly editing: Permission
   readonly subject: 'receivable' | 'payable'
   readonly all: string
   /** Path of the page of balances by party. */

@@ -38,6 +38,7 @@ import { customerListing, supplierListing } from '#queries/people.ts'
 import type { Fields } from '../../forms/form.ts'
 import { amountInput, choiceInput, dateInput, lineInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
+import { permissionsFor } from '../../permissions.ts'
 import type { PageContext, PanelRoute } from '../../route.ts'
 import { amountCell, type FileColumn } from '../../ui/csv-file.ts'
 import { type Column, type ListRequest, type QuickFilter, searched } from '../../ui/list.tsx'
@@ -165,10 +166,11 @@ const isPending = ({ status }: Account): boolean => status === 'pending'
 
 /** Pages of receivables or payables. Unlike in the API, accounts of sales can be changed here. */
 function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
-  const { path, section, subject, all, listing } = side
+  const { path, section, subject, all, listing, editing } = side
   const pages: RecordPages<Account<P>> = {
     path,
     section,
+    editing,
     subject,
     words: { all, create: 'Nova conta', none: 'Nenhuma conta encontrada.' },
     list: {
@@ -202,6 +204,7 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
 const receivablePages = accountPages<CustomerOfReceivable>({
   path: '/contas-a-receber',
   section: 'receivables',
+  editing: 'edit_receivables',
   subject: 'receivable',
   all: 'Contas a receber',
   byParty: RECEIVABLE.words.all,
@@ -225,6 +228,7 @@ const receivablePages = accountPages<CustomerOfReceivable>({
 const payablePages = accountPages<SupplierOfPayable>({
   path: '/contas-a-pagar',
   section: 'payables',
+  editing: 'edit_payables',
   subject: 'payable',
   all: 'Contas a pagar',
   byParty: PAYABLE.words.all,
@@ -250,4 +254,7 @@ export const financePages: readonly PanelRoute[] = [
   ...debtorPages,
   acquirersPage,
   ...settleSeveralPages,
-].map((page): PanelRoute => (page.section === 'payables' ? { ...page, access: 'payables' } : page))
+].map(
+  (page): PanelRoute =>
+    page.section === 'payables' ? { ...page, access: ['see_payables', ...permissionsFor(page)] } : page,
+)

@@ -148,6 +148,7 @@ function settlePages(side: SettlingSide): PanelRoute[] {
   return formPages<Debt, z.infer<typeof Several>>({
     path: `${parties}/:id/liquidar`,
     section,
+    access: section === 'payables' ? 'settle' : 'receive',
     subject: (visit) => debtOf(side, visit),
     title: ({ name }) => `${words.settle}: ${formatPersonName(name)}`,
     obstacle: ({ owed }) => (owed.count === 0 ? words.none : null),

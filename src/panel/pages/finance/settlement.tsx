@@ -32,6 +32,7 @@ export const settlementPages = <P,>(
   formPages({
     path: `${path}/:id/liquidar`,
     section,
+    access: section === 'payables' ? 'settle' : 'receive',
     subject: (visit) => loadRecord<Account<P>>(visit, get),
     title: ({ description }) => `Liquidar: ${description}`,
     before: (account, visit) => (

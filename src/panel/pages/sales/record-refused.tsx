@@ -72,6 +72,7 @@ async function recordAndResolve(
 const asIs = formPages<RefusedSaleDetails, z.infer<typeof Reason>>({
   path: `${REFUSED_SALES_PATH}/:id/registrar`,
   section: 'tills',
+  access: 'sell',
   subject: refusedSaleOf,
   obstacle: asIsObstacle,
   title: refusedTitle,
@@ -96,6 +97,7 @@ const asIs = formPages<RefusedSaleDetails, z.infer<typeof Reason>>({
 const corrected = formPages<RefusedSaleDetails, Members & { readonly reason: string }>({
   path: `${REFUSED_SALES_PATH}/:id/corrigir`,
   section: 'tills',
+  access: 'sell',
   subject: refusedSaleOf,
   obstacle: recordingObstacle,
   title: refusedTitle,

@@ -232,6 +232,7 @@ export const refusedSalePages: readonly PanelRoute[] = [
   formRoute({
     path: `${REFUSED_SALES_PATH}/:id/resolver`,
     section: 'tills',
+    access: 'sell',
     subject: refusedSaleOf,
     fields: () => FIELDS,
     schema: ResolutionNote,

@@ -14,7 +14,7 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import type { Fields } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
-import type { PageContext, PanelRoute } from '../../route.ts'
+import type { PageAccess, PageContext, PanelRoute } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import type { FlashCode } from '../../words/flashes.ts'
@@ -33,6 +33,7 @@ interface SaleAction<I> {
   about?(sale: SaleObject, visit: PageContext): ComponentChildren
   /** Initial field values. */
   initial?(sale: SaleObject): object
+  readonly access: PageAccess
   readonly schema: z.ZodType<I>
   readonly command: Command<I & { id: number }>
   readonly flash: FlashCode
@@ -58,6 +59,7 @@ const Cancelling = CancelSaleInput.omit({ id: true }).extend({ reason: boundedTe
 
 const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   path: 'cancelar',
+  access: 'sell',
   label: 'Cancelar venda',
   explanation:
     'Os itens voltam ao estoque, e as contas a receber que a venda gerou são excluídas. Um cancelamento não pode ser desfeito.',
@@ -91,6 +93,7 @@ const OTHER_DOCUMENT = 'A venda já tem outro documento fiscal, que primeiro pre
 
 const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
   path: 'documento-fiscal',
+  access: 'sell',
   label: 'Registrar documento fiscal',
   explanation:
     'Registre aqui o documento que o seu sistema fiscal emitiu para esta venda. Enquanto ele estiver autorizado ou em contingência, a venda não pode ser cancelada.',
@@ -116,6 +119,7 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
   return formPages({
     path: `/vendas/:id/${action.path}`,
     section: 'sales',
+    access: action.access,
     subject: saleOf,
     obstacle,
     title,

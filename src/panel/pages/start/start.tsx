@@ -1,6 +1,6 @@
 import { formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
 import { addDays, startOfDay } from '#domain/instant.ts'
-import { RIGHTS } from '#domain/roles.ts'
+import { may } from '#domain/permissions.ts'
 import { findTableCheck } from '#integrity/audit/table-checks.ts'
 import { CONFIGURATION } from '#payments/pay-order.ts'
 import { isOutage } from '#postgres/outage.ts'
@@ -52,7 +52,9 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as StartPeriod) : chosen
   // `ops` is read from the primary.
   const own = context.poolOf(companyId)
-  const { seesAll, seesCosts, seesPayables } = RIGHTS[session.role]
+  const seesAll = may(session.permissions, 'see_company')
+  const seesCosts = may(session.permissions, 'see_costs')
+  const seesPayables = may(session.permissions, 'see_payables')
   const [recent, sums, accounts, fees, coming, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
       recentEvents(context, companyId, EVENTS),

@@ -248,14 +248,15 @@ async function queue(
   return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash: 'enviada' }
 }
 
-const at = { section: 'integrations', access: 'owner' } as const
+const at = { section: 'integrations', access: 'see_company' } as const
+const changing = { ...at, access: 'manage_integrations' } as const
 const one = `${WEBHOOKS_PATH}/:id`
 
 /** Deliveries of an endpoint with request and response, and redelivery. */
 export const deliveryPages: readonly PanelRoute[] = [
   { ...at, path: `${one}/entregas/:delivery`, show: deliveryPage },
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${one}/entregas/:delivery/reenviar`,
     subject: webhookOf,
     async act(submission, webhook) {
@@ -264,14 +265,14 @@ export const deliveryPages: readonly PanelRoute[] = [
     },
   }),
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${one}/testar`,
     subject: webhookOf,
     act: (submission, webhook) =>
       queue(submission, webhook, (operating) => sendTest(operating, webhook.id, submission.context.newId)),
   }),
   ...formPages({
-    ...at,
+    ...changing,
     path: `${one}/reenviar`,
     subject: webhookOf,
     title: () => 'Reenviar eventos',

@@ -48,7 +48,8 @@ import {
 } from './webhooks.tsx'
 
 const HOME = '/integracoes'
-const at = { section: 'integrations', access: 'owner' } as const
+const at = { section: 'integrations', access: 'see_company' } as const
+const changing = { ...at, access: 'manage_integrations' } as const
 const one = `${WEBHOOKS_PATH}/:id`
 
 async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
@@ -194,7 +195,7 @@ const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: st
 export const webhookPages: readonly PanelRoute[] = [
   { ...at, path: one, show: webhookPage },
   ...formPages({
-    ...at,
+    ...changing,
     path: `${WEBHOOKS_PATH}/novo`,
     to: WEBHOOKS_PATH,
     subject: () => ({}),
@@ -212,7 +213,7 @@ export const webhookPages: readonly PanelRoute[] = [
     },
   }),
   ...formPages({
-    ...at,
+    ...changing,
     path: `${one}/editar`,
     subject: webhookOf,
     title: () => 'Editar webhook',
@@ -227,7 +228,7 @@ export const webhookPages: readonly PanelRoute[] = [
     },
   }),
   ...formPages({
-    ...at,
+    ...changing,
     path: `${one}/passar`,
     subject: webhookOf,
     title: () => 'Passar o webhook adiante',
@@ -251,7 +252,7 @@ export const webhookPages: readonly PanelRoute[] = [
       ),
   }),
   ...formPages({
-    ...at,
+    ...changing,
     path: `${one}/trocar-segredo`,
     subject: webhookOf,
     title: () => 'Trocar segredo',
@@ -267,14 +268,14 @@ export const webhookPages: readonly PanelRoute[] = [
     },
   }),
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${one}/ligar`,
     subject: webhookOf,
     act: (submission, { id }) =>
       runAndRedirect(submission, enableWebhook, { id }, { to: webhookPath({ id }), flash: 'ligado' }),
   }),
   buttonRoute({
-    ...at,
+    ...changing,
     path: `${one}/desligar`,
     subject: webhookOf,
     act: (submission, { id }) =>
@@ -286,7 +287,7 @@ export const webhookPages: readonly PanelRoute[] = [
       ),
   }),
   ...removalPages({
-    ...at,
+    ...changing,
     path: `${one}/excluir`,
     subject: webhookOf,
     title: () => 'Excluir webhook',

@@ -1,0 +1,93 @@
+import { fromCents, toCents } from '#domain/money.ts'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { shareDiscount } from '#domain/sale-discount.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { testMarkOf } from '#projections/companies.ts'
+import type { OfflineReturnWarning } from '#projections/returns.ts'
+import { isFarAhead } from './offline-sale-warnings.ts'
+import { amountsOf, type ReturnableSale, stockOfReturn } from './returned-goods.ts'
+
+type Awaited = DataOf<'ReturnAwaited'>
+
+/** A return of a till, and its sale. */
+interface ReturnFacts {
+  readonly id: number
+  readonly now: string
+  readonly sent: Omit<Awaited, 'id' | 'sale_offline_id' | 'fingerprint'> & {
+    /** Of a return that waited for its sale. */
+    readonly sale_offline_id?: string | null
+  }
+  readonly fingerprint: string
+  readonly goods: ReturnableSale
+  readonly sale: { readonly id: number; readonly customer_id: number | null; readonly isCancelled: boolean }
+  /** Cents still owed for the sale. */
+  readonly owed: number
+}
+
+export const sumOf = (amounts: readonly { readonly amount: string }[]): number =>
+  amounts.reduce((sum, { amount }) => sum + toCents(amount), 0)
+
+/**
+ * A return as the till made it. The amounts of its items sum to what the till gave back: where that is not what is due, it
+ * is shared in proportion.
+ */
+export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned'> {
+  const { id, sent, fingerprint, goods, sale } = facts
+  const lines = sent.items.map(({ quantity, ...item }) => ({ ...item, thousandths: toThousandths(quantity) }))
+  const due = amountsOf(goods, lines)
+  const total = sumOf(sent.refunds)
+  const weights = due.map(({ amount }) => toCents(amount))
+  const shares =
+    total === sumOf(due) ? weights : shareDiscount(sumOf(due) === 0 ? weights.map(() => 1) : weights, total)
+  const items = due.map((item, place) => ({ ...item, amount: fromCents(shares[place] ?? 0) }))
+  const customer_id = sent.customer_id ?? sale.customer_id
+  const warnings = warningsOf(facts, sumOf(due), total)
+  return {
+    id,
+    sale_id: sale.id,
+    external_id: null,
+    reason: sent.reason,
+    returned_at: sent.returned_at,
+    items,
+    delivery_fee: '0.00',
+    total: fromCents(total),
+    refunds: sent.refunds,
+    stock: stockOfReturn(rows, goods, items),
+    ...(toCents(sent.store_credit) > 0 &&
+      customer_id !== null && { credit: { customer_id, amount: sent.store_credit } }),
+    cash_session_id: sent.cash_session_id,
+    offline_id: sent.offline_id,
+    fingerprint,
+    ...(typeof sent.sale_offline_id === 'string' && { sale_offline_id: sent.sale_offline_id }),
+    ...(warnings.length > 0 && { warnings }),
+    ...testMarkOf(rows),
+  }
+}
+
+const warning = (
+  code: OfflineReturnWarning['code'],
+  given: Partial<OfflineReturnWarning> = {},
+): OfflineReturnWarning => ({ code, line: null, found: null, expected: null, ...given })
+
+function warningsOf({ sent, goods, sale, owed, now }: ReturnFacts, due: number, total: number): OfflineReturnWarning[] {
+  const more = sent.items.flatMap(({ line, quantity }) => {
+    const { sold, returned } = goods.lines[line] ?? {}
+    const left = Math.max((sold?.thousandths ?? 0) - (returned?.thousandths ?? 0), 0)
+    if (toThousandths(quantity) <= left) return []
+    const found = fromThousandths(toThousandths(quantity))
+    return [warning('returned_more', { line, found, expected: fromThousandths(left) })]
+  })
+  const [found, expected] = [sent.on_credit, fromCents(Math.min(owed, total))]
+  const lacksCustomer = toCents(sent.store_credit) > 0 && sent.customer_id === null && sale.customer_id === null
+  return [
+    ...(sale.isCancelled ? [warning('sale_cancelled')] : []),
+    ...more,
+    ...(total === due ? [] : [warning('refund_differs', { found: fromCents(total), expected: fromCents(due) })]),
+    ...(found === expected ? [] : [warning('receivable_open', { found, expected })]),
+    ...(lacksCustomer ? [warning('credit_without_customer')] : []),
+    ...(isFarAhead(sent.returned_at, now)
+      ? [warning('returned_at_in_future', { found: sent.returned_at, expected: now })]
+      : []),
+  ]
+}

@@ -1,0 +1,141 @@
+import { ROLE_TRAITS, type Role } from './roles.ts'
+
+/** What a user may see. Read-only roles have only such permissions. */
+export const SEEING_PERMISSIONS = [
+  /** Sales and takings of all users and days; without it, the user's own sales of the company's today. */
+  'see_all_sales',
+  /** Costs of items, and so margins. */
+  'see_costs',
+  'see_payables',
+  /** The audit trail; verifies the ledger, and exports it with personal data sealed. */
+  'see_audit',
+  /** Settings, users, integrations, and the content of the ledger. */
+  'see_company',
+  /** Files of lists. */
+  'export',
+] as const
+
+/** What a user may do. */
+export const ACTING_PERMISSIONS = [
+  /** Sales, orders handed over, refused sales of tills, fiscal documents. */
+  'sell',
+  /** Cancels sales of which the user is the seller. */
+  'cancel_own',
+  'cancel_all',
+  /** Returns goods, up to the role's limit. */
+  'return_goods',
+  /** Gives a discount in the panel, up to the role's limit. */
+  'give_discount',
+  /** Changes the price of an existing item. */
+  'change_price',
+  'adjust_stock',
+  /** Items and categories. */
+  'edit_catalog',
+  /** Customers and suppliers. */
+  'edit_people',
+  'import',
+  /** Creates, changes and deletes receivables. */
+  'edit_receivables',
+  'edit_payables',
+  /** Receives receivables. */
+  'receive',
+  /** Pays payables. */
+  'settle',
+  'cash_sessions',
+  /** Gives the money of an order back. */
+  'refund_orders',
+  /** Erases personal data. */
+  'erase_people',
+  'manage_users',
+  /** API keys and webhooks. */
+  'manage_integrations',
+  /** Settings, ways of paying, stores, roles, the test company. */
+  'manage_company',
+] as const
+
+export const PERMISSIONS = [...SEEING_PERMISSIONS, ...ACTING_PERMISSIONS] as const
+export type Permission = (typeof PERMISSIONS)[number]
+
+/** Permissions with a limit per operation, in cents; null: unlimited. */
+export const LIMITED_PERMISSIONS = ['return_goods', 'give_discount'] as const
+export type LimitedPermission = (typeof LIMITED_PERMISSIONS)[number]
+export type PermissionLimits = Readonly<Record<LimitedPermission, number | null>>
+
+/** Permissions and limits of a role in a company. */
+export interface RolePermissions {
+  readonly role: Role
+  readonly granted: readonly Permission[]
+  /** Cents; null: unlimited. A limit applies only if the permission is granted. */
+  readonly limits: PermissionLimits
+}
+
+/** A role as a company has adjusted it. */
+export type AdjustedRole = Pick<RolePermissions, 'granted' | 'limits'>
+export type AdjustedRoles = Readonly<Partial<Record<Role, AdjustedRole>>>
+
+const UNLIMITED: PermissionLimits = { return_goods: null, give_discount: null }
+
+/** Largest return and discount of a clerk without an approval, in cents. */
+const CLERK_LIMIT = 100_00
+
+const preset = (role: Role, granted: readonly Permission[], limits = UNLIMITED): RolePermissions => ({
+  role,
+  granted,
+  limits,
+})
+
+const without = (...lacking: readonly Permission[]): Permission[] =>
+  PERMISSIONS.filter((permission) => !lacking.includes(permission))
+
+export const ROLE_PRESETS: Readonly<Record<Role, RolePermissions>> = {
+  owner: preset('owner', PERMISSIONS),
+  manager: preset(
+    'manager',
+    without('see_company', 'erase_people', 'manage_users', 'manage_integrations', 'manage_company'),
+  ),
+  clerk: preset(
+    'clerk',
+    [
+      'sell',
+      'cancel_own',
+      'return_goods',
+      'give_discount',
+      'adjust_stock',
+      'edit_catalog',
+      'edit_people',
+      'edit_receivables',
+      'receive',
+      'cash_sessions',
+    ],
+    { return_goods: CLERK_LIMIT, give_discount: CLERK_LIMIT },
+  ),
+  accountant: preset('accountant', ['see_all_sales', 'see_costs', 'see_payables', 'see_audit', 'export']),
+  auditor: preset('auditor', SEEING_PERMISSIONS),
+}
+
+/** Permissions of a role: those that the company gave it, or its preset. Owners always have all. */
+export function permissionsOf(role: Role, adjusted: AdjustedRoles = {}): RolePermissions {
+  const own = role === 'owner' ? undefined : adjusted[role]
+  return own ? { role, ...own } : ROLE_PRESETS[role]
+}
+
+/** Whether a role has a permission. */
+export const may = ({ granted }: Pick<RolePermissions, 'granted'>, permission: Permission): boolean =>
+  granted.includes(permission)
+
+const isLimited = (permission: Permission): permission is LimitedPermission =>
+  (LIMITED_PERMISSIONS as readonly Permission[]).includes(permission)
+
+/** Limit of a permission in cents; null: unlimited. */
+export const limitOf = ({ limits }: Pick<RolePermissions, 'limits'>, permission: Permission): number | null =>
+  isLimited(permission) ? limits[permission] : null
+
+/** Whether a role has a permission for an operation of this value in cents. */
+export function mayUpTo(role: RolePermissions, permission: Permission, cents: number): boolean {
+  const limit = limitOf(role, permission)
+  return may(role, permission) && (limit === null || cents <= limit)
+}
+
+/** Permissions that a company may give a role: read-only roles act in no way. */
+export const grantableTo = (role: Role): readonly Permission[] =>
+  ROLE_TRAITS[role].readsOnly ? SEEING_PERMISSIONS : PERMISSIONS
