@@ -157,6 +157,25 @@ describe('POST /api/sync/cash', () => {
     expect(second.cash).to.include({ opening: '10.00', cancelled: '10.00' })
   })
 
+  it('takes returns out of the session that they name, also late ones [CASH-10, CASH-6]', async () => {
+    await upload(till, [counter.sale('a', { cash_session_id: 's1' })])
+    await send([
+      movement('opened', { session_id: 's2' }),
+      movement('closed', { session_id: 's2', counted: { cash: 6 } }),
+    ])
+    const returned = {
+      ...{ offline_id: 'd1', sale_offline_id: 'a', reason: 'Rasgado', returned_at: '2026-03-10T15:00:00.000Z' },
+      items: [{ line: 0, quantity: 0.4 }],
+      refunds: [{ payment_type_id: counter.cash, amount: 4 }],
+      cash_session_id: 's2',
+    }
+    const reply = await till.post('/sync/returns', { returns: [returned] })
+    expect(reply.body.summary, reply.text).to.include({ success_count: 1 })
+    const second = await session('s2')
+    expect(second).to.include({ expected: '6.00', difference: '0.00', changed_after_close: true })
+    expect(second.cash).to.include({ opening: '10.00', returned: '4.00' })
+  })
+
   it('sums amounts beyond what JavaScript counts [CASH-10]', async () => {
     const most = 9_999_999_999.99
     const huge = (id: string) =>
