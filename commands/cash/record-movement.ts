@@ -13,10 +13,10 @@ import {
   cashMovementById,
   cashSessionByName,
 } from '#projections/cash-sessions.ts'
+import { takingsLookup } from '#projections/cash-takings.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { receivableById } from '#projections/finance.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
-import { takingsLookup } from '#queries/cash/sessions.ts'
 import { tillReceiptEvents } from '../finance/account-payments.ts'
 import { receivableSide } from '../finance/receivables.ts'
 import type { CashMovementUpload } from './movement-input.ts'
