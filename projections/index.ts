@@ -7,6 +7,7 @@ import { type Projection, type ReadModel, versionOf } from '#ledger/projection.t
 import { rowPasts } from '#ledger/row-history.ts'
 import type { AnyTable } from '#ledger/table.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
+import { cashDrawersProjection, cashSessionsProjection, cashSessionView } from './cash-sessions.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
 import { companiesProjection, companysTime, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { projection } from './define.ts'
@@ -50,6 +51,8 @@ const projections = [
   storeCreditProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
+  cashSessionsProjection,
+  cashDrawersProjection,
   receivablesProjection,
   payablesProjection,
   webhooksProjection,
@@ -96,6 +99,7 @@ const views: ReadModel['views'] = {
   webhook: webhookView,
   store: storeView,
   order: orderView,
+  cash_session: cashSessionView,
 }
 
 const persons = new Map<AnyTable, PersonKind>([
@@ -135,4 +139,5 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   webhook: ['webhooks', 'id'],
   store: ['stores', 'id'],
   order: ['orders', 'id'],
+  cash_session: ['cash_sessions', 'id'],
 }

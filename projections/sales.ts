@@ -37,6 +37,8 @@ export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test
   order_id: number | null
   /** Identifier from the till; null if no till uploaded it. */
   offline_id: string | null
+  /** Cash session of the till, as the till names it; null if it named none. */
+  cash_session_id: string | null
   status: 'completed' | 'cancelled'
   origin: Channel
   /** Who sold: the user of the till, or as the API said; null if unknown. */
@@ -93,6 +95,10 @@ export interface SaleRow extends ChangedFields {
   settles_to: string | null
   /** Share of each line in the discount of the whole sale, in cents; null without one. */
   line_discounts: readonly number[] | null
+  /** Cash session that took its money; null if none is known. */
+  cash_session_id: string | null
+  /** Cash session that gave its money back; null if it is not cancelled, or none is known. */
+  cancel_session_id: string | null
   /** Given back so far; null until goods come back. */
   returned: ReturnedAmounts | null
   /** Actor who recorded it, as `user/3`. */
@@ -139,6 +145,8 @@ export const sales = table<SaleRow>('sales', {
     acquirer_fee_cents: 'bigint',
     settles_to: 'date',
     line_discounts: 'json',
+    cash_session_id: 'text',
+    cancel_session_id: 'text',
     returned: 'json',
     actor: 'text',
     fiscal: 'text',
@@ -165,6 +173,8 @@ export const sales = table<SaleRow>('sales', {
     '(company_id, access_key) where access_key is not null',
     `(company_id, customer_id, documented_at) where ${IS_DOCUMENTED}`,
     `(company_id, sold_at, id) where ${IS_CANCELLED}`,
+    '(company_id, cash_session_id, changed_at) where cash_session_id is not null',
+    '(company_id, cancel_session_id, changed_at) where cancel_session_id is not null',
   ],
   past: { id: 'id', without: ['cost_cents'] },
 })
@@ -178,7 +188,15 @@ const NO_QUANTITY = '0.000'
 /** Fields that depend on the origin of a sale. */
 type OriginFields = Pick<
   SaleObject,
-  'external_id' | 'offline_id' | 'order_id' | 'warnings' | 'customer' | 'payments' | 'subtotal' | 'delivery_fee'
+  | 'external_id'
+  | 'offline_id'
+  | 'cash_session_id'
+  | 'order_id'
+  | 'warnings'
+  | 'customer'
+  | 'payments'
+  | 'subtotal'
+  | 'delivery_fee'
 >
 
 type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | EventOf<'OfflineSaleCancelled'>
@@ -206,6 +224,7 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
     id: data.id,
     external_id: made.external_id,
     offline_id: made.offline_id,
+    cash_session_id: made.cash_session_id,
     order_id: made.order_id,
     status: 'completed',
     origin: isOfOrder(event) ? 'system' : channelOf(origin),
@@ -237,12 +256,18 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
 }
 
 const throughTheApi = (data: Completed): OriginFields =>
-  withMore(data, { offline_id: null, order_id: data.order_id ?? null, warnings: data.warnings ?? [] })
+  withMore(data, {
+    offline_id: null,
+    cash_session_id: null,
+    order_id: data.order_id ?? null,
+    warnings: data.warnings ?? [],
+  })
 
 /** Counter sales of tills have no delivery. */
 const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
   external_id: null,
   offline_id: data.offline_id,
+  cash_session_id: data.cash_session_id ?? null,
   order_id: null,
   warnings: [],
   customer: data.customer,
@@ -290,6 +315,9 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     cost_cents: costOf(rows, doc.items),
     ...acquiredOf(doc),
     line_discounts: lineDiscountsOf(event.data),
+    cash_session_id: doc.cash_session_id,
+    // A sale that was cancelled before its upload took no money.
+    cancel_session_id: doc.status === 'cancelled' ? doc.cash_session_id : null,
     returned: null,
     actor: isOfOrder(event) ? null : event.actor,
     fiscal: fiscalOf(doc),
@@ -315,7 +343,7 @@ function changeSale(
   rows: Changes,
   event: { data: { id: number }; revision: number; recorded_at: string },
   changes: Partial<SaleObject>,
-  columns: Partial<Pick<SaleRow, 'documented_at' | 'access_key' | 'returned'>> = {},
+  columns: Partial<Pick<SaleRow, 'documented_at' | 'access_key' | 'cancel_session_id' | 'returned'>> = {},
 ): void {
   const before = existing(rows, saleById(event.data.id))
   const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
@@ -356,7 +384,8 @@ export const salesProjection = projection('sales', [sales], {
     refs: (event) => [saleById(event.data.id)],
     apply(rows, event) {
       const cancelled_at = inZone(event.recorded_at, timezoneOf(rows))
-      changeSale(rows, event, { status: 'cancelled', cancelled_at, cancel_reason: event.data.reason })
+      const { reason, cash_session_id: cancel_session_id = null } = event.data
+      changeSale(rows, event, { status: 'cancelled', cancelled_at, cancel_reason: reason }, { cancel_session_id })
     },
   },
   SaleRefunded: {
@@ -417,6 +446,7 @@ export interface OfflineSaleRow {
   /** Copied from the sale, so that one query loads what a cancellation changes. */
   stock_moves: SaleRow['stock_moves']
   receivable_ids: readonly number[]
+  cash_session_id: string | null
 }
 
 /** SQL of a partial index: sales with warnings, which are few. */
@@ -434,6 +464,7 @@ const offlineSales = table<OfflineSaleRow>('offline_sales', {
     warnings: 'json',
     stock_moves: 'json',
     receivable_ids: 'json',
+    cash_session_id: 'text',
   },
   keys: { pk: ['company_id', 'offline_id'] },
   indexes: ['(company_id, sale_id)', `(company_id, sale_id) where ${HAS_WARNINGS}`],
@@ -449,10 +480,10 @@ function recordUpload(
   { actor, recorded_at, revision, data }: OfflineSaleEvent,
   receivable_ids: readonly number[],
 ): void {
-  const { id: sale_id, offline_id, fingerprint, warnings, items } = data
+  const { id: sale_id, offline_id, fingerprint, warnings, items, cash_session_id = null } = data
   const { company_id } = companyRef(rows)
   const known = { company_id, offline_id, sale_id, fingerprint, actor, recorded_at, revision, warnings }
-  rows.add(offlineSales, { ...known, stock_moves: stockMoves(items), receivable_ids })
+  rows.add(offlineSales, { ...known, stock_moves: stockMoves(items), receivable_ids, cash_session_id })
 }
 
 export const offlineSalesProjection = projection('offline_sales', [offlineSales], {

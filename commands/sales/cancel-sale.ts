@@ -6,6 +6,7 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, type Grant, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { cashDrawerOf, cashSessionByName, openSessionOf } from '#projections/cash-sessions.ts'
 import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
@@ -21,7 +22,7 @@ export const cancelSale = command<CancelSaleInput>({
   needs: ({ id }) => [saleById(id)],
   needsMore(rows, { id }) {
     const sale = rows.get(saleById(id))
-    return sale ? touchedBy(sale) : []
+    return sale ? [...touchedBy(sale), ...sessionRefs(rows, sale, null)] : []
   },
   decide(rows, { id, reason }, { origin, actor, permit }) {
     const sale = rows.get(saleById(id))
@@ -33,7 +34,8 @@ export const cancelSale = command<CancelSaleInput>({
     const granted = permit(isSellerOf(sale, actor) ? 'cancel_own' : 'cancel_all')
     if (isRefusal(granted)) return granted
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
-    const events = cancellation(rows, sale, reason ?? null, granted)
+    const cancelling = { reason: reason ?? null, sessionId: null, userId: null }
+    const events = cancellation(rows, sale, cancelling, granted)
     return isRefusal(events) ? events : accept('updated', `sale/${id}`, events)
   },
 })
@@ -47,11 +49,38 @@ export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_
   ...receivable_ids.map(receivableById),
 ]
 
+/** Cash sessions that `sessionOfRefund` reads. The drawer of the user, if given, is loaded. */
+export function sessionRefs(rows: Rows, sale: Pick<SaleRow, 'cash_session_id'>, userId: number | null) {
+  const drawer = userId === null ? null : rows.get(cashDrawerOf(userId))
+  const ids = [sale.cash_session_id, drawer?.session_id ?? null]
+  return ids.flatMap((id) => (id === null ? [] : cashSessionByName(id)))
+}
+
+/** How a sale is cancelled. */
+interface Cancelling {
+  readonly reason: string | null
+  /** Cash session that the canceller names. */
+  readonly sessionId: string | null
+  /** User of the till. */
+  readonly userId: number | null
+}
+
+/**
+ * Cash session that gives the money back: another one that the till names; that of the sale while it is not closed;
+ * afterwards the one that the till's user has open. Null if there is none.
+ */
+function sessionOfRefund(rows: Rows, own: string | null, { sessionId, userId }: Cancelling): string | null {
+  if (sessionId !== null && sessionId !== own) return sessionId
+  const isClosed = own !== null && (rows.get(cashSessionByName(own))?.closed_at ?? null) !== null
+  if (own !== null && !isClosed) return own
+  return userId === null ? null : openSessionOf(rows, userId)
+}
+
 /** Events that cancel a completed sale, or its refusal. */
 export function cancellation(
   rows: Rows,
   sale: Readonly<SaleRow>,
-  reason: string | null,
+  cancelling: Cancelling,
   granted: Grant = {},
 ): NewEvent[] | Refusal {
   if (sale.returned !== null) return refuse('sale_returned')
@@ -63,8 +92,12 @@ export function cancellation(
   const paid = owed.find((receivable) => standingPayments(receivable.doc).length > 0)
   if (paid) return refuse('has_payments', { receivable_id: paid.id })
   const restock = sale.stock_moves.filter((move) => stockOf(rows, move.catalog_item_id) !== null)
+  const cash_session_id = sessionOfRefund(rows, sale.cash_session_id, cancelling)
   return [
-    event('SaleCancelled', { id: sale.id, reason, restock, ...creditBack(sale), ...granted }),
+    event('SaleCancelled', {
+      ...{ id: sale.id, reason: cancelling.reason, restock, ...creditBack(sale), ...granted },
+      ...(cash_session_id !== null && { cash_session_id }),
+    }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),
   ]
 }

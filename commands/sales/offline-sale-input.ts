@@ -16,7 +16,7 @@ const Payment = z.object({
   ...uploadedDetailsShape,
 })
 
-/** Integers count as their text: tills number their sales. */
+/** Integers count as their text: tills number their sales and sessions. */
 export const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
 
 /**
@@ -32,13 +32,15 @@ export const OfflineSaleInput: z.ZodType<OfflineSale> = z
     status: z.enum(OFFLINE_SALE_STATUSES),
     created_at: Instant,
     customer_id: z.unknown().optional(),
+    cash_session_id: OfflineId.nullish(),
     items: z.array(Item).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
     payments: z.array(Payment).max(50, 'no máximo 50 pagamentos'),
   })
-  .transform(({ amount_received = null, change = null, customer_id, ...sale }) => ({
+  .transform(({ amount_received = null, change = null, customer_id, cash_session_id = null, ...sale }) => ({
     ...sale,
     amount_received,
     change,
+    cash_session_id,
     customer: customerOf(customer_id),
   }))
 
@@ -59,13 +61,15 @@ export interface OfflineSale {
   /** UTC */
   readonly created_at: string
   readonly customer: { readonly id: number | null; readonly sent: string } | null
+  /** Session that took the money, or of a cancelled sale gives it back; null if the till names none. */
+  readonly cash_session_id: string | null
   readonly items: readonly z.infer<typeof Item>[]
   readonly payments: readonly z.infer<typeof Payment>[]
 }
 
 /**
  * SHA-256 (hex) of a sale by value: 10, 10.0 and 10.00 are equal, and so are equal instants in different time zones.
- * The customer is excluded, and so are details of payments: they do not make a different sale.
+ * The customer and the cash session are excluded, and so are details of payments: they do not make a different sale.
  */
 export function fingerprintOf(sale: OfflineSale): string {
   const { offline_id, total, status, created_at } = sale

@@ -8,6 +8,7 @@ import { accept, command, type Decision, type DecisionContext, isRefusal } from 
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { cashDrawerOf } from '#projections/cash-sessions.ts'
 import { itemById } from '#projections/catalog.ts'
 import { ownCompany, testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
@@ -23,7 +24,7 @@ import {
 import { creditCentsOf, creditOf } from '#projections/store-credit.ts'
 import { userById } from '#projections/users.ts'
 import { awaitedEvents, awaitedRefs } from './awaited-returns.ts'
-import { cancellation, touchedBy } from './cancel-sale.ts'
+import { cancellation, sessionRefs, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
@@ -49,7 +50,7 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (!known) return newSaleRefs(rows, sale)
     if (isRepeated(sale, known)) return []
-    return [saleById(known.sale_id), ...touchedBy(known)]
+    return [saleById(known.sale_id), ...touchedBy(known), ...sessionRefs(rows, known, cancellerOf(sale))]
   },
   decide(rows, sale, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
@@ -59,11 +60,18 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
   },
 })
 
+/** User with a drawer that a cancelled sale may be paid back from; null for other sales. */
+const cancellerOf = ({ status, sellerId }: OfflineSaleUpload): number | null =>
+  status === 'cancelled' ? (sellerId ?? null) : null
+
 /** Rows that the recording of a sale reads. */
-export function offlineSaleNeeds({ offline_id, sellerId, customer, items, payments }: OfflineSaleUpload): AnyRef[] {
+export function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
+  const { offline_id, sellerId, customer, items, payments } = sale
+  const canceller = cancellerOf(sale)
   return [
     ownCompany,
     ...(sellerId === undefined ? [] : [userById(sellerId)]),
+    ...(canceller === null ? [] : [cashDrawerOf(canceller)]),
     offlineSaleById(offline_id),
     ...(customer?.id ? [customerById(customer.id)] : []),
     ...items.map((item) => itemById(item.product_id)),
@@ -96,7 +104,7 @@ function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['custome
 }
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
-function decideRepeated(rows: Rows, sale: OfflineSale, known: Readonly<OfflineSaleRow>): Decision {
+function decideRepeated(rows: Rows, sale: OfflineSaleUpload, known: Readonly<OfflineSaleRow>): Decision {
   const unchanged = accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
   if (isRepeated(sale, known)) return unchanged
   const recorded = existing(rows, saleById(known.sale_id))
@@ -104,7 +112,8 @@ function decideRepeated(rows: Rows, sale: OfflineSale, known: Readonly<OfflineSa
   if (isOfOther && !isSameSale(sale, known, recorded.doc))
     return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.sale_id })
   if (sale.status === 'completed' || recorded.status === 'cancelled') return unchanged
-  const events = cancellation(rows, recorded, null)
+  const cancelling = { reason: null, sessionId: sale.cash_session_id, userId: cancellerOf(sale) }
+  const events = cancellation(rows, recorded, cancelling)
   return isRefusal(events) ? events : accept('updated', unchanged.subject, events, [], unchanged.remarks)
 }
 
@@ -155,7 +164,7 @@ export function recordSale(
   const { credit, warnings: ofCredit } = creditTaken(rows, sale, customer)
   const warnings = [...(remark ? [remark] : []), ...sums.warnings, ...findWarnings(rows, sale, parts, now), ...ofCredit]
   const id = nextId('sale')
-  const { offline_id, created_at: sold_at, total } = sale
+  const { offline_id, created_at: sold_at, total, cash_session_id } = sale
   const { discount, amount_received } = sums
   const seller = sale.sellerId === undefined ? null : userSeller(rows, sale.sellerId)
   const data = {
@@ -165,6 +174,7 @@ export function recordSale(
     sold_at,
     customer,
     ...(seller && { seller }),
+    ...(cash_session_id !== null && { cash_session_id }),
     ...parts,
     discount,
     total,

@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { hashPassword } from '#access/passwords.ts'
+import type { CashMovementUpload } from '#commands/cash/movement-input.ts'
+import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
 import { replaceItem } from '#commands/catalog/items.ts'
 import { type OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { recordPayment } from '#commands/orders/record-payment.ts'
-import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { createUser } from '#commands/users.ts'
-import { type Command, invoke, isRefusal } from '#ledger/command.ts'
+import { type Command, type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { asUser, runAsSystem, runList } from '#ledger/write/run.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { Core } from '#service/core.ts'
+import { cashOfMonth } from './cash.ts'
 import type { DemoCompany } from './companies.ts'
 import { monthOfSales, type Shelf } from './month.ts'
 
@@ -40,8 +42,18 @@ export async function fillMonth(core: Core, companyId: number, demo: DemoCompany
       ),
     )
   await stock(() => DELIVERED)
-  const shifts = monthOfSales(await shelfOf(core, companyId), found.now, found.timezone)
-  for (const [place, sales] of shifts.entries()) await record(core, companyId, clerks[place] as number, sales)
+  const shelf = await shelfOf(core, companyId)
+  const shifts = monthOfSales(shelf, found.now, found.timezone)
+  for (const [place, sales] of shifts.entries()) {
+    const clerk = clerks[place] as number
+    await record(core, companyId, clerk, [sales.map((sale) => invoke(recordOfflineSale, sale))])
+    await record(
+      core,
+      companyId,
+      clerk,
+      requestsOf(cashOfMonth(sales, shelf.types.cash, new Date(found.now).toISOString())),
+    )
+  }
   await stock(({ external_id }) => SHORT[external_id])
   if (store !== null) await takeOrders(core, companyId, store)
 }
@@ -140,16 +152,29 @@ async function shelfOf({ pool }: Core, companyId: number): Promise<Shelf> {
   }
 }
 
-/** All sales of a clerk in one transaction: a crash leaves all or none. */
+/** A closing is a request by itself. */
+function requestsOf(movements: readonly CashMovementUpload[]): Invocation[][] {
+  const [closings, others] = [true, false].map((isClosing) =>
+    movements.filter(({ kind }) => (kind === 'closed') === isClosing),
+  ) as [CashMovementUpload[], CashMovementUpload[]]
+  return [
+    others.map((movement) => invoke(recordCashMovement, movement)),
+    ...closings.map((closing) => [invoke(closeCashSession, closing)]),
+  ]
+}
+
+/** Uploads of a clerk. All sales are one transaction: a crash leaves all or none. */
 async function record(
   { writer }: Core,
   companyId: number,
   userId: number,
-  sales: readonly OfflineSale[],
+  requests: readonly (readonly Invocation[])[],
 ): Promise<void> {
   const acting = { ...asUser({ companyId, userId }, 'pdv', ''), requestId: null }
-  const invocations = sales.map((sale) => invoke(recordOfflineSale, sale))
-  const results = await runList(writer, acting, invocations)
-  const refused = isRefusal(results) ? results : results.find(isRefusal)
-  if (refused) throw new Error(`demo: sale refused: ${JSON.stringify(refused)}`)
+  for (const invocations of requests) {
+    if (invocations.length === 0) continue
+    const results = await runList(writer, acting, invocations)
+    const refused = isRefusal(results) ? results : results.find(isRefusal)
+    if (refused) throw new Error(`demo: upload refused: ${JSON.stringify(refused)}`)
+  }
 }

@@ -44,7 +44,7 @@ function numbers(seed: number): () => number {
 }
 
 /**
- * A month of sales until an instant (UTC), by clerk, in the till's format. Peaks in the morning, at noon and after
+ * A month of sales until an instant (UTC), by clerk, in the till's format, with a cash session for each shift. Peaks in the morning, at noon and after
  * work, and on Saturdays. Deterministic except for dates.
  */
 export function monthOfSales(
@@ -63,8 +63,12 @@ export function monthOfSales(
       for (let n = 0; n < count; n++) {
         const minute = String(Math.floor(random() * 60)).padStart(2, '0')
         const sold_at = localInstant(`${date}T${String(hour).padStart(2, '0')}:${minute}`, timezone) ?? now
-        const shift = hour < SHIFT_HOUR ? morning : evening
-        const sale = saleOf(shelf, random, `demo-${hour < SHIFT_HOUR ? 'a' : 'b'}-${shift.length + 1}`, sold_at)
+        const [shift, letter] = hour < SHIFT_HOUR ? [morning, 'a'] : [evening, 'b']
+        const sale = saleOf(shelf, random, {
+          offline_id: `demo-${letter}-${shift.length + 1}`,
+          cash_session_id: `demo-${letter}-${date}`,
+          created_at: sold_at,
+        })
         if (sold_at <= now) shift.push(sale)
       }
     }
@@ -75,8 +79,7 @@ export function monthOfSales(
 function saleOf(
   { items, customers, types }: Shelf,
   random: () => number,
-  offline_id: string,
-  created_at: string,
+  named: { readonly offline_id: string; readonly cash_session_id: string; readonly created_at: string },
 ): OfflineSale {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() ** 1.6 * from.length)] as T
   const chosen = new Set(Array.from({ length: 1 + Math.floor(random() * 4) }, () => pick(items)))
@@ -103,12 +106,11 @@ function saleOf(
   const buyer = onAccount || random() < 0.12 ? pick(customers) : null
   const amount = (value: number) => Number(fromCents(value))
   return OfflineSaleInput.parse({
-    offline_id,
+    ...named,
     total: amount(cents),
     amount_received: amount(given),
     change: amount(given - cents),
     status: isCancelled ? 'cancelled' : 'completed',
-    created_at,
     customer_id: buyer,
     items: lines.map((line) => ({
       product_id: line.id,

@@ -28,6 +28,8 @@ export interface OfflineSale {
   readonly change: number
   readonly status: 'completed' | 'cancelled'
   readonly created_at: string
+  /** Cash session that takes the money. */
+  readonly cash_session_id?: string
   readonly items: readonly { product_id: number; quantity: number; price: number; total: number }[]
   readonly payments: readonly Payment[]
 }
@@ -104,40 +106,44 @@ function detailsOf({ kind }: PaymentType, { random, now }: World): SalePaymentDe
   return { card: { ...card, acquirer_cnpj: ACQUIRER, integrated: true } }
 }
 
-/** Sales that the service has not confirmed yet, oldest first. */
-export interface Queue {
-  add(sale: OfflineSale): Promise<void>
-  /** The oldest sales. */
-  first(count: number): readonly OfflineSale[]
+/** Sales, or movements of the drawer, that the service has not confirmed yet, oldest first. */
+export interface Queue<T extends Queued = OfflineSale> {
+  add(entry: T): Promise<void>
+  /** The oldest entries. */
+  first(count: number): readonly T[]
   readonly size: () => number
-  /** Removes confirmed sales. */
+  /** Removes confirmed entries. */
   remove(offlineIds: ReadonlySet<string>): Promise<void>
 }
 
+interface Queued {
+  readonly offline_id: string
+}
+
 /** Queue in a JSON file, which the next run of the till continues; in memory without a file. */
-export async function openQueue(path: string | null): Promise<Queue> {
-  let sales: OfflineSale[] = path === null ? [] : await load(path)
-  const keep = async (changed: OfflineSale[]) => {
+export async function openQueue<T extends Queued = OfflineSale>(path: string | null): Promise<Queue<T>> {
+  let entries: T[] = path === null ? [] : await load<T>(path)
+  const keep = async (changed: T[]) => {
     // Written to disk first: a sale confirmed to the customer must survive a power failure.
     if (path !== null) await writeFileAtomically(path, JSON.stringify(changed))
-    sales = changed
+    entries = changed
   }
   return {
-    add: (sale) => keep([...sales, sale]),
-    first: (count) => sales.slice(0, count),
-    size: () => sales.length,
-    remove: (offlineIds) => keep(sales.filter((sale) => !offlineIds.has(sale.offline_id))),
+    add: (entry) => keep([...entries, entry]),
+    first: (count) => entries.slice(0, count),
+    size: () => entries.length,
+    remove: (offlineIds) => keep(entries.filter((entry) => !offlineIds.has(entry.offline_id))),
   }
 }
 
-async function load(path: string): Promise<OfflineSale[]> {
+async function load<T>(path: string): Promise<T[]> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '[]'
     throw error
   })
-  const sales = parsed(text)
-  if (!Array.isArray(sales)) throw new Error(`${path} is not a queue of sales`)
-  return sales
+  const entries = parsed(text)
+  if (!Array.isArray(entries)) throw new Error(`${path} is not a queue of a till`)
+  return entries
 }
 
 function parsed(text: string): unknown {

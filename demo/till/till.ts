@@ -1,4 +1,5 @@
 import { fromCents } from '#domain/money.ts'
+import type { Drawer, DrawerTally } from './drawer.ts'
 import type { Line } from './line.ts'
 import { type OfflineSale, type PaymentType, type Product, type Queue, sell, type World } from './sale.ts'
 import type { Session } from './session.ts'
@@ -43,6 +44,7 @@ export interface Till {
 interface Options {
   readonly session: Session
   readonly queue: Queue
+  readonly drawer: Drawer
   readonly world: World
   readonly say: (text: string) => void
   /** Sales per upload; the service accepts 1,000. */
@@ -53,7 +55,7 @@ interface Options {
 const SOLD_WITH = ['cash', 'card', 'pix', 'transfer', 'credit_account', 'other']
 
 /** Till of the company of the session's user. */
-export function createTill({ session, queue, world, say, portion }: Options): Till {
+export function createTill({ session, queue, drawer, world, say, portion }: Options): Till {
   const products = new Map<number, Product>()
   let types: PaymentType[] = []
   let syncedAt = ''
@@ -84,8 +86,13 @@ export function createTill({ session, queue, world, say, portion }: Options): Ti
     },
     async sellOffline() {
       if (products.size === 0 || types.length === 0) throw new Error('company has no products or no payment types')
-      const sale = sell([...products.values()], types, world)
+      const cash_session_id = drawer.session()
+      const sale = {
+        ...sell([...products.values()], types, world),
+        ...(cash_session_id !== null && { cash_session_id }),
+      }
       await queue.add(sale)
+      await drawer.take(sale, types)
       return sale
     },
     async upload() {
@@ -116,7 +123,7 @@ export function createTill({ session, queue, world, say, portion }: Options): Ti
 }
 
 /** Results of a day at the till. */
-export interface Report {
+export interface Report extends DrawerTally {
   /** Sales of the day, cancelled ones among them, and the total of the others. */
   readonly sold: number
   readonly cancelled: number
@@ -145,14 +152,16 @@ interface Parts {
   readonly line: Line
   readonly session: Session
   readonly queue: Queue
+  readonly drawer: Drawer
   readonly till: Till
   readonly say: (text: string) => void
 }
 
-/** Downloads, makes `sales` offline sales, breaks the connection twice during the upload, and syncs. */
-export async function playDay({ line, session, queue, till, say }: Parts, sales: number): Promise<Report> {
+/** Downloads, opens the drawer, makes `sales` offline sales, counts, breaks the connection twice during the upload, and syncs. */
+export async function playDay({ line, session, queue, drawer, till, say }: Parts, sales: number): Promise<Report> {
   await till.download()
   const left_from_before = queue.size()
+  await drawer.open()
   let cents = 0
   let cancelled = 0
   for (let n = 0; n < sales; n++) {
@@ -160,10 +169,12 @@ export async function playDay({ line, session, queue, till, say }: Parts, sales:
     if (status === 'cancelled') cancelled += 1
     else cents += Math.round(total * 100)
   }
+  await drawer.close()
   say(`${sales} sales without a connection`)
   // The second failure happens after processing: only the response is lost.
   if (queue.size() > 0) line.breakNext('while sending', () => line.breakNext('while receiving'))
   await till.upload()
+  await drawer.upload()
   const { updated, deleted, unknown } = await till.checkConflicts()
   const refreshed = await till.refresh()
   const { saleIds, ...results } = till.tally()
@@ -173,6 +184,7 @@ export async function playDay({ line, session, queue, till, say }: Parts, sales:
     total: fromCents(cents),
     left_from_before,
     ...results,
+    ...drawer.tally(),
     sale_ids: new Set(saleIds.values()).size,
     retries: session.retries(),
     conflicts: updated + deleted + unknown,

@@ -1,3 +1,4 @@
+import { fromBigCents } from '#domain/money.ts'
 import { waysOf } from '#projections/sale-payments.ts'
 import type { Sum } from '../sums.ts'
 
@@ -57,12 +58,7 @@ function sumOf(rows: readonly SumsOfKind[], kind: SumsOfKind['kind']): Figure {
     .reduce((sum, { count, cents }) => ({ count: sum.count + count, cents: sum.cents + BigInt(cents) }), NOTHING)
 }
 
-function amountOf(cents: bigint): string {
-  const digits = String(cents < 0n ? -cents : cents).padStart(3, '0')
-  return `${cents < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
-}
-
-const toSum = ({ count, cents }: Figure): Sum => ({ count, amount: amountOf(cents) })
+const toSum = ({ count, cents }: Figure): Sum => ({ count, amount: fromBigCents(cents) })
 
 /** Of the rows of one group: whole sales, or one way. */
 export function reconcile(rows: readonly SumsOfKind[]): Reconciliation {
@@ -72,7 +68,7 @@ export function reconcile(rows: readonly SumsOfKind[]): Reconciliation {
     sold: toSum(sold),
     cancelled: toSum(cancelled),
     returned: toSum(returned),
-    net: amountOf(sold.cents - cancelled.cents - returned.cents),
+    net: fromBigCents(sold.cents - cancelled.cents - returned.cents),
   }
 }
 

@@ -17,6 +17,7 @@ import { serveContract } from './contract/document.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { logRequests } from './request-logging.ts'
 import { MAX_BODY_BYTES, type Route } from './route.ts'
+import { cashSessionRoutes } from './v1/cash-sessions.ts'
 import { catalogRoutes } from './v1/catalog.ts'
 import { deliveryRoutes } from './v1/deliveries.ts'
 import { eventStreamRoute } from './v1/event-stream.ts'
@@ -43,6 +44,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...supplierRoutes,
   ...financeRoutes,
   ...saleRoutes,
+  ...cashSessionRoutes,
   ...returnRoutes,
   ...orderRoutes,
   ...storeRoutes,

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Config } from '#config/config.ts'
 import { webAddressSetting } from '#config/values.ts'
 import { demoCompany } from '#demo/companies/access.ts'
+import { type CashMovement, createDrawer } from '#demo/till/drawer.ts'
 import { createLine } from '#demo/till/line.ts'
 import { openQueue } from '#demo/till/sale.ts'
 import { type Credentials, createSession } from '#demo/till/session.ts'
@@ -27,8 +28,11 @@ export const verbs: Verbs<'till'> = {
       const session = createSession({ line, credentials, say, random: Math.random })
       const queue = await openQueue(file)
       const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
-      const client = createTill({ session, queue, world, say, portion: PORTION })
-      return playDay({ line, session, queue, till: client, say }, plan.sales)
+      // Beside the queue of sales: both survive a power failure.
+      const movements = await openQueue<CashMovement>(file === null ? null : `${file}.cash`)
+      const drawer = createDrawer({ session, queue: movements, world, say })
+      const client = createTill({ session, queue, drawer, world, say, portion: PORTION })
+      return playDay({ line, session, queue, drawer, till: client, say }, plan.sales)
     },
   },
 }

@@ -37,6 +37,15 @@ export function fromCents(cents: number): string {
   return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
 
+/** As toCents, for sums of any size; the text is known to be an amount. */
+export const toBigCents = (text: string): bigint => BigInt(text.replace('.', ''))
+
+/** As fromCents, for sums of any size. */
+export function fromBigCents(cents: bigint): string {
+  const digits = String(cents < 0n ? -cents : cents).padStart(3, '0')
+  return `${cents < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
+}
+
 /**
  * Quantity (thousandths) × unit price (cents), rounded half up to cents. May exceed MAX_CENTS: the caller checks.
  * Throws RangeError beyond 2^53 − 1 and for negative or fractional input. The largest Quantity at the largest Money

@@ -16,6 +16,7 @@ export const RECORD_KINDS = [
   'webhook',
   'store',
   'order',
+  'cash_session',
 ] as const
 
 export type RecordKind = (typeof RECORD_KINDS)[number]

@@ -9,6 +9,8 @@ export type RefusalCode =
   | 'managed_by_order'
   | 'fiscal_document_issued'
   | 'already_settled'
+  | 'session_open'
+  | 'session_closed'
   | 'already_reversed'
   | 'has_payments'
   | 'validation_failed'

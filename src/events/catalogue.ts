@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Envelope, NewEvent } from '#ledger/envelope.ts'
 import { accountEvents } from './accounts.ts'
+import { cashEvents } from './cash.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
 import { orderEvents } from './orders.ts'
@@ -16,6 +17,7 @@ export const EVENT_TYPES = {
   ...supplierEvents,
   ...catalogEvents,
   ...saleEvents,
+  ...cashEvents,
   ...accountEvents,
   ...webhookEvents,
   ...storeEvents,

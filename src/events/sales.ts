@@ -143,6 +143,8 @@ const offlineSale = {
   customer: party.nullable(),
   /** The user of the till. */
   seller,
+  /** Cash session of the till, which may be opened later; absent if the till named none. */
+  cash_session_id: text.optional(),
   /** The item's total already includes its discount. */
   items: z.array(item.extend({ discount: money })),
   payments: z.array(z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES) })),
@@ -294,6 +296,8 @@ export const saleEvents = {
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
     /** Store credit given back to the customer; absent if there is none. */
     credit,
+    /** Cash session that gives the money back; absent if none is known. */
+    cash_session_id: text.optional(),
   }),
   FiscalDocumentRecorded: eventType('sale', fiscalDocument),
   /** Document of the goods' entry, or of the credit, issued for a return. */

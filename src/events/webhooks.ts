@@ -45,6 +45,7 @@ export const WEBHOOK_EVENTS = [
   'order.refunded',
   'order.cancelled',
   'order.expired',
+  'cash_session.closed',
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 
@@ -60,6 +61,7 @@ const READ_SCOPES: Readonly<Record<EventResource, Scope>> = {
   payable: 'finance:read',
   sale: 'sales:read',
   order: 'orders:read',
+  cash_session: 'sales:read',
 }
 
 /** Scope that a key needs for its endpoints to receive an event (HOOK-50). */

@@ -27,6 +27,8 @@ const PROBLEMS = {
   sale_cancelled: [409, 'A venda está cancelada: não há o que devolver.'],
   sale_returned: [409, 'Mercadoria desta venda já foi devolvida: ela não pode mais ser cancelada inteira.'],
   already_settled: [409, 'A conta já está liquidada.'],
+  session_open: [409, 'Esta sessão de caixa já foi aberta.'],
+  session_closed: [409, 'Esta sessão de caixa já foi fechada.'],
   already_reversed: [409, 'Este pagamento já foi estornado.'],
   has_payments: [409, 'A conta já tem pagamentos: estorne-os antes.'],
   order_already_paid: [409, 'O pedido já está pago.'],

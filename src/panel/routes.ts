@@ -3,6 +3,7 @@ import { packPage } from './pages/audit/pack.tsx'
 import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
+import { cashSessionPages } from './pages/cash/sessions.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { movementPages } from './pages/catalog/movements.tsx'
@@ -60,6 +61,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...saleActions,
   ...tillsPages,
   tillsClosingPage,
+  ...cashSessionPages,
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,

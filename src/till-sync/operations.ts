@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { CashMovementInput } from '#commands/cash/movement-input.ts'
 import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { Instant } from '#domain/instant.ts'
 import { TILL_ROLES } from '#domain/roles.ts'
 import { Email, Id } from '#domain/text.ts'
+import { CASH_WARNINGS } from '#events/cash.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { OFFLINE_RETURN_WARNINGS, OFFLINE_SALE_WARNINGS } from '#events/sales.ts'
 import { QueryInstant } from '#http/query-values.ts'
@@ -44,6 +46,11 @@ export const UploadedSales = z.object({
 /** The returns are validated one by one. */
 export const UploadedReturns = z.object({
   returns: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} devoluções por envio`),
+})
+
+/** Maximum of movements per upload, validated one by one. */
+export const UploadedMovements = z.object({
+  movements: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} movimentos por envio`),
 })
 
 const Moment = z
@@ -189,6 +196,40 @@ const goodsReturned = {
   items: [{ line: 0, quantity: 1 }],
   refunds: [{ payment_type_id: 1, amount: 18.9 }],
 }
+
+const MovementResult = z
+  .object({
+    offline_id: z.string().nullable(),
+    session_id: z.string().nullable(),
+    status: z.enum(['created', 'duplicate', 'error']),
+    warnings: z
+      .array(z.object({ code: z.enum(CASH_WARNINGS), message: z.string() }).meta({ id: 'CashWarning' }))
+      .optional(),
+    code: z.string().optional(),
+    message: z.string().optional(),
+    errors: z.record(z.string(), z.array(z.string())).optional(),
+  })
+  .meta({ id: 'CashResult' })
+
+const movements = [
+  { offline_id: 'caixa1-g1', session_id: 'caixa1-41', kind: 'opened', amount: 150, at: '2026-11-21T11:00:00.000Z' },
+  {
+    offline_id: 'caixa1-g2',
+    session_id: 'caixa1-41',
+    kind: 'out',
+    amount: 400,
+    at: '2026-11-21T15:00:00.000Z',
+    reason: 'Sangria',
+  },
+  {
+    offline_id: 'caixa1-g3',
+    session_id: 'caixa1-41',
+    kind: 'closed',
+    amount: null,
+    at: '2026-11-21T21:05:00.000Z',
+    counted: { cash: 702.7, '2': 512.3 },
+  },
+]
 
 const till = { id: 7, name: 'Ana Souza', role: 'clerk' }
 
@@ -382,6 +423,37 @@ export const SYNC_OPERATIONS = {
             message: '1 devolução processada: 1 registrada, 0 com erro.',
             summary: { total_processed: 1, success_count: 1, error_count: 0 },
             results: [{ offline_id: 'caixa1-dev-000007', status: 'created', return_id: 12 }],
+          },
+        ],
+      }),
+  },
+  cash: {
+    method: 'post',
+    path: '/sync/cash',
+    bodyBytes: LIST_BODY_BYTES,
+    operation: 'uploadCashMovements',
+    summary: 'Envia o que aconteceu com o dinheiro da gaveta',
+    description:
+      'Abertura, entradas (`in`), retiradas (`out`), contas recebidas em dinheiro (`received`) e fechamento das sessões de caixa, em qualquer ordem. Cada movimento é registrado ou recusado por si, e a resposta é sempre 200, com um resultado por movimento. Sem resposta, envie o mesmo de novo: nada é registrado duas vezes.',
+    body: z
+      .object({ movements: z.array(CashMovementInput.meta({ id: 'CashMovement' })).max(MAX_SALES) })
+      .meta({ id: 'CashUpload' }),
+    example: { movements },
+    reply: z
+      .object({
+        success,
+        message: z.string(),
+        summary: z.object({ total_processed: count, success_count: count, error_count: count }),
+        results: z.array(MovementResult),
+      })
+      .meta({
+        id: 'CashUploadResult',
+        examples: [
+          {
+            success: true,
+            message: '1 movimento processado: 1 registrado, 0 com erro.',
+            summary: { total_processed: 1, success_count: 1, error_count: 0 },
+            results: [{ offline_id: 'caixa1-g1', session_id: 'caixa1-41', status: 'created' }],
           },
         ],
       }),

@@ -22,6 +22,7 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { answerSyncProblem } from './answer.ts'
 import { authRoutes, requireToken, requireTokenStill, tillSessionOf } from './auth.ts'
+import { cashRoute } from './cash.ts'
 import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import { returnsRoute } from './returns.ts'
@@ -102,6 +103,7 @@ const routesOf = (options: SyncOptions): SyncRoute[] => [
   ...productRoutes(options),
   uploadRoute(options),
   returnsRoute(options),
+  cashRoute(options.writer),
 ]
 
 /** Answers contain tokens and personal data. */

@@ -3,23 +3,22 @@ import type { SyncSession } from '#access/sync-access.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { type OfflineSaleUpload, recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { describeIssues, printable } from '#domain/validation.ts'
+import { describeIssues } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal, type OutcomeKind } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { CommandResult } from '#ledger/write/answer.ts'
-import { asUser, runList } from '#ledger/write/run.ts'
+import { runList } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { type ByteRange, toByteRange, toBytes } from '#lib/bytes.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
-import { liveUser } from '#projections/users.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
 import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
+import { composeListAnswer, sentId, uploaderOf } from './list-answer.ts'
 import { SYNC_OPERATIONS, UploadedSales } from './operations.ts'
 import type { SyncRoute } from './route.ts'
 
@@ -46,7 +45,11 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
     const results = await record(writer, upload, session, response)
     const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
     const noted = await noteRefusals(poolOf(session.companyId), session, entries)
-    sendBytes(response, 200, await composeAnswer(noted, createTimeSlicer(session.companyId)))
+    sendBytes(
+      response,
+      200,
+      await composeListAnswer(noted, uploadMessage(countResults(noted)), createTimeSlicer(session.companyId)),
+    )
   },
 })
 
@@ -61,8 +64,7 @@ export async function runUpload(
   session: SyncSession,
   response: Response,
 ): Promise<CommandResult[]> {
-  const { requestId, traceparent } = response.locals as { requestId: string; traceparent?: string }
-  const acting = { ...asUser(session, 'pdv', requestId), guard: liveUser(session), traceparent }
+  const acting = uploaderOf(session, response)
   const done: CommandResult[] = []
   for (const { invocations, lines } of portionsOf(commands)) {
     // The till has disconnected and will send the rest again.
@@ -129,22 +131,10 @@ function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResu
 
 type Counts = Record<SaleResult['status'], number>
 
-/** JSON text of the answer in UTF-8, composed in slices: 1,000 sales may have 100,000 errors and warnings. */
-async function composeAnswer(results: readonly SaleResult[], slices: () => Promise<void>): Promise<Buffer> {
+function countResults(results: readonly SaleResult[]): Counts {
   const counts: Counts = { created: 0, cancelled: 0, duplicate: 0, resolved: 0, error: 0 }
-  const pieces: ByteRange[] = []
-  for (const [position, result] of results.entries()) {
-    await slices()
-    counts[result.status] += 1
-    pieces.push(toByteRange(`${position > 0 ? ',' : ''}${JSON.stringify(result)}`))
-  }
-  const summary = {
-    total_processed: results.length,
-    success_count: results.length - counts.error,
-    error_count: counts.error,
-  }
-  const head = JSON.stringify({ success: true, message: uploadMessage(counts), summary })
-  return toBytes(`${head.slice(0, -1)},"results":[`, pieces, ']}')
+  for (const { status } of results) counts[status] += 1
+  return counts
 }
 
 /** An upload that changes a recorded sale cancels it (UP-16). */
@@ -168,10 +158,8 @@ const refusedResult = (sale: unknown, refusal: Refusal): RefusedUpload => ({
   ...refusalText(refusal),
 })
 
-export function offlineIdOf(sale: unknown): string | null {
-  const id = (sale as { offline_id?: unknown } | null)?.offline_id
-  return typeof id === 'string' || Number.isSafeInteger(id) ? printable(String(id)) : null
-}
+export const offlineIdOf = (sent: unknown): string | null =>
+  sentId((sent as { offline_id?: unknown } | null)?.offline_id)
 
 const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
 

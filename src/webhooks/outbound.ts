@@ -59,6 +59,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   OrderCancelled: ['order.cancelled'],
   OrderCancelledByStore: ['order.cancelled'],
   OrderExpired: ['order.expired'],
+  CashSessionClosed: ['cash_session.closed'],
 }
 
 const TOLD_OF_PERSONS: readonly string[] = ['PersonForgotten', 'PersonForgettingQueued']

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { createDrawer } from '#demo/till/drawer.ts'
 import { createLine, type Line } from '#demo/till/line.ts'
 import type { OfflineSale } from '#demo/till/sale.ts'
 import { openQueue } from '#demo/till/sale.ts'
@@ -63,7 +64,9 @@ describe('a till and a service process', () => {
     const session = createSession({ line, credentials: user, say: () => {}, random: () => 0 })
     const queue = await openQueue(null)
     const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
-    const till = createTill({ session, queue, world, say: () => {}, portion: PORTION })
+    const say = () => {}
+    const drawer = createDrawer({ session, queue: await openQueue(null), world, say })
+    const till = createTill({ session, queue, drawer, world, say, portion: PORTION })
     await till.download()
     for (let n = 0; n < PORTION; n++) await queue.add(counter.sale(randomUUID()) as OfflineSale)
     const restarted = new Promise<void>((resolve, reject) => kill(line, () => void restart().then(resolve, reject)))

@@ -97,6 +97,8 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'What changed since': /^\{"changed":\d,"deleted":\[\d+\]\}$/m,
   'Uploading sales':
     /^\{"status":"created","sale_id":(\d+),"warnings":\["price_differs"\]\}\n\{"status":"duplicate","sale_id":\1,"warnings":\["price_differs"\]\}$/m,
+  'Cash sessions':
+    /^(\{"offline_id":"caixa1-41-\d","status":"created"\}\n){3}(\{"offline_id":"caixa1-41-\d","status":"duplicate"\}\n?){3}$/,
   Conflicts: /^\{"has_conflicts":true,"conflicts":\[\{"id":\d+,"reason":"updated",.*"reason":"deleted",/m,
   Errors: /^\{"success":false,"message":"Há dados inválidos[^"]*","errors":\{"last_sync":\["deve ser/m,
 }

@@ -2,6 +2,9 @@ import { type DataOf, event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import {
   attemptId,
+  cashMoved,
+  cashSessionClosed,
+  cashSessionOpened,
   categoryCreated,
   commissionSplit,
   companyRegistered,
@@ -35,7 +38,7 @@ import {
   userInvited,
   webhookRegistered,
 } from './facts.ts'
-import { COMPANY_ID, from, ledgerOf } from './given.ts'
+import { by, COMPANY_ID, from, ledgerOf } from './given.ts'
 
 const line = {
   catalog_item_id: 3,
@@ -256,6 +259,11 @@ export const EVERY_EVENT = ledgerOf(
     event('CompanyUpdated', { id: COMPANY_ID, changes: { timezone: 'America/Manaus', plan: 'api' } }),
     event('SaleCancelled', { id: 12, reason: null, restock: [{ catalog_item_id: 4, quantity: '2.000' }] }),
     ...changes((n) => stockCounted(4, '5.000', `${n}.000`)),
+    // The closing arrives before what happened earlier.
+    cashMoved({ kind: 'out', offline_id: 'g-0' }),
+    cashSessionClosed({ counted: [{ payment_type_id: null, amount: '80.00' }] }),
+    by('user/1', cashSessionOpened()),
+    ...changes((n) => cashMoved({ offline_id: `g-${n + 1}` })),
     event('CustomerDeleted', { id: 3 }),
     customerCreated({ id: 9, external_id: 'eva', name: 'Eva', phone: '11999990000' }),
     orderPlaced({ id: 3, customer: { id: 9, external_id: 'eva', name: 'Eva', email: null, document: null } }),

@@ -331,3 +331,27 @@ export const orderPaid = () => [
   event('OrderPaid', ofPayment(1)),
   commissionSplit(1),
 ]
+
+const cashMovement = (offline_id: string) => ({
+  id: 1,
+  session_id: 'caixa1-1',
+  offline_id,
+  at: '2026-03-10T11:00:00.000Z',
+  reason: null,
+  warnings: [],
+})
+
+export const cashSessionOpened = (fields: Partial<DataOf<'CashSessionOpened'>> = {}) =>
+  event('CashSessionOpened', { ...cashMovement('g-opened'), amount: '100.00', ...fields })
+
+export const cashMoved = (fields: Partial<DataOf<'CashMoved'>> = {}) =>
+  event('CashMoved', { ...cashMovement('g-moved'), kind: 'in', amount: '20.00', receivable_id: null, ...fields })
+
+export const cashSessionClosed = (fields: Partial<DataOf<'CashSessionClosed'>> = {}) =>
+  event('CashSessionClosed', {
+    ...cashMovement('g-closed'),
+    at: '2026-03-10T21:00:00.000Z',
+    counted: null,
+    takings: { drawer: null, sales: 0, ways: [] },
+    ...fields,
+  })

@@ -119,6 +119,21 @@ describe('sync operations by contract', () => {
     const bodies: Readonly<Record<string, object>> = {
       login: { email, password },
       uploadSales: { sales: [sale, { ...sale, offline_id: 'caixa1-2', total: 20 }] },
+      uploadCashMovements: {
+        movements: [
+          { offline_id: 'g1', session_id: 'caixa1-41', kind: 'opened', amount: 150, at: sale.created_at },
+          {
+            offline_id: 'g2',
+            session_id: 'caixa1-41',
+            kind: 'closed',
+            amount: null,
+            at: sale.created_at,
+            counted: { cash: 150 },
+          },
+          { offline_id: 'g3', session_id: 'caixa1-41', kind: 'in', amount: 5, at: sale.created_at },
+          { offline_id: 'g4', session_id: 'caixa1-41', kind: 'in', amount: -5, at: sale.created_at },
+        ],
+      },
       checkConflicts: {
         products: [
           { id: item.id, updated_at: '2020-01-01T00:00:00.000Z' },

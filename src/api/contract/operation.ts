@@ -25,6 +25,10 @@ const TAGS: Readonly<Record<string, Tag>> = {
   events: { name: 'Auditoria', description: 'O livro da empresa, evento por evento, e a sua conferência.' },
   requests: { name: 'Chamadas', description: 'O que a empresa pediu a esta API nos últimos 7 dias.' },
   sales: { name: 'Vendas', description: 'Vendas já pagas: registrar, consultar e cancelar.' },
+  'cash-sessions': {
+    name: 'Caixas',
+    description: 'Sessões de caixa: o que cada gaveta devia ter, e o que foi contado.',
+  },
   returns: { name: 'Devoluções', description: 'Mercadoria de vendas que voltou, e o que foi devolvido por ela.' },
   stores: { name: 'Lojas', description: 'As lojas online da empresa.' },
   orders: { name: 'Pedidos', description: 'Pedidos da loja online e o seu pagamento.' },

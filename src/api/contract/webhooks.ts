@@ -46,6 +46,7 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
   'order.refunded': ['Pedido devolvido, inteiro ou em parte, ou contestado no cartão', 'Order'],
   'order.cancelled': ['Pedido cancelado pela loja, ou o pagamento no provedor', 'Order'],
   'order.expired': ['O prazo de pagamento do pedido passou; ele aceita nova tentativa', 'Order'],
+  'cash_session.closed': ['Sessão de caixa fechada: o esperado e o contado por forma de pagamento', 'CashSession'],
 }
 
 type Schema = oas31.SchemaObject

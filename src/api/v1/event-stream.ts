@@ -32,6 +32,7 @@ const READ_SCOPES: Readonly<Partial<Record<RecordKind, Scope>>> = {
   catalog_item: 'catalog:read',
   stock_movement: 'catalog:read',
   sale: 'sales:read',
+  cash_session: 'sales:read',
   return: 'sales:read',
   payment_type: 'sales:read',
   receivable: 'finance:read',

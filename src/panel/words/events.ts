@@ -60,6 +60,9 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   ReturnAwaited: 'Devolução do caixa à espera da venda',
   ReturnDocumentRecorded: 'Documento fiscal da devolução registrado',
   FiscalDocumentRecorded: 'Documento fiscal registrado',
+  CashSessionOpened: 'Caixa aberto',
+  CashMoved: 'Dinheiro movimentado no caixa',
+  CashSessionClosed: 'Caixa fechado',
   ReceivableCreated: 'Conta a receber lançada',
   ReceivableUpdated: 'Conta a receber alterada',
   ReceivableDeleted: 'Conta a receber excluída',
@@ -136,6 +139,7 @@ export const KINDS: Readonly<Record<RecordKind, string>> = {
   webhook: 'Webhook',
   store: 'Loja',
   order: 'Pedido',
+  cash_session: 'Sessão de caixa',
 }
 
 /** Kinds with their own page, which supports the past too; the audit shows all others. */
@@ -148,6 +152,7 @@ const PAGES: Partial<Record<RecordKind, string>> = {
   receivable: '/contas-a-receber',
   payable: '/contas-a-pagar',
   order: '/loja/pedidos',
+  cash_session: '/caixas/sessoes',
 }
 
 /** Display name of a subject: `sale/9` becomes `Venda 9`. */

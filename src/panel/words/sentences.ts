@@ -90,6 +90,9 @@ const SENTENCES: Sentences = {
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
   ReturnDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal da devolução, nº ${number}: ${text('status', status).toLowerCase()}`,
+  CashSessionOpened: ({ session_id, amount }) => `Caixa ${session_id} aberto com ${formatMoney(amount)}`,
+  CashMoved: ({ kind, amount, reason }, text) => because(`${text('kind', kind)}: ${formatMoney(amount)}`, reason),
+  CashSessionClosed: ({ session_id, reason }) => because(`Caixa ${session_id} fechado`, reason),
   ReceivableCreated: ({ amount, due_date }) =>
     `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
   ReceivablePaymentReceived: (data, text) => paidAccount('Recebido', data, text),

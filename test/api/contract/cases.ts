@@ -1,5 +1,6 @@
 import { auditCases } from './audit-cases.ts'
 import type { Cases } from './case.ts'
+import { cashCases } from './cash-cases.ts'
 import { catalogCases } from './catalog-cases.ts'
 import { financeCases } from './finance-cases.ts'
 import { orderCases } from './order-cases.ts'
@@ -17,6 +18,7 @@ export const CASES: Cases = {
   ...financeCases,
   ...saleCases,
   ...stockCases,
+  ...cashCases,
   ...orderCases,
   ...webhookCases,
   ...auditCases,

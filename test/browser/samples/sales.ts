@@ -57,6 +57,29 @@ async function refusedSaleOf(panel: TestPanel): Promise<number> {
   return rows[0]?.id ?? 0
 }
 
+/** A closed session with a sale, a difference and a late movement. */
+async function cashSessionOf(panel: TestPanel): Promise<number> {
+  const counter = await counterOf(panel)
+  const till = await openTill(panel.api.url, panel.company, panel.clerk)
+  const session_id = `caixa-1-${++made}`
+  const movement = (kind: string, amount: number | null, fields: object = {}) => ({
+    ...{ offline_id: `${session_id}-${kind}`, session_id, kind, amount, at: new Date().toISOString() },
+    ...fields,
+  })
+  await upload(till, [counter.sale(`${session_id}-1`, { cash_session_id: session_id })])
+  const reply = await till.post('/sync/cash', {
+    movements: [
+      movement('opened', 150),
+      movement('out', 50, { reason: 'Sangria' }),
+      movement('closed', null, { counted: { cash: 100 } }),
+      movement('in', 20),
+    ],
+  })
+  if (reply.body.summary.error_count > 0) throw new Error(reply.text)
+  const { data } = (await panel.company.get(`/cash-sessions?session_id=${session_id}`)).body
+  return data[0].id
+}
+
 export const saleSamples: Samples = {
   '/vendas': async (panel) => {
     await saleOf(panel)
@@ -73,6 +96,11 @@ export const saleSamples: Samples = {
     return '/caixas'
   },
   '/caixas/fechamento': async () => '/caixas/fechamento',
+  '/caixas/sessoes': async (panel) => {
+    await cashSessionOf(panel)
+    return '/caixas/sessoes'
+  },
+  '/caixas/sessoes/:id': async (panel) => `/caixas/sessoes/${await cashSessionOf(panel)}`,
   '/caixas/recusadas': async (panel) => {
     await refusedSaleOf(panel)
     return '/caixas/recusadas'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
+import { createDrawer } from '#demo/till/drawer.ts'
 import { createLine } from '#demo/till/line.ts'
 import type { OfflineSale } from '#demo/till/sale.ts'
 import { openQueue, type Queue } from '#demo/till/sale.ts'
@@ -53,8 +54,10 @@ describe('a day at the reference till', () => {
     const session = createSession({ line, credentials: user, say, random: Math.random, firstWait_ms: 5 })
     const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
     const own = watched(sold)
-    const till: Till = createTill({ session, queue: own, world, say, portion: 10 })
-    return { till, play: (sales: number): Promise<Report> => playDay({ line, session, queue: own, till, say }, sales) }
+    const drawer = createDrawer({ session, queue: await openQueue(null), world, say })
+    const till: Till = createTill({ session, queue: own, drawer, world, say, portion: 10 })
+    const parts = { line, session, queue: own, drawer, till, say }
+    return { till, play: (sales: number): Promise<Report> => playDay(parts, sales) }
   }
 
   const stocks = async (): Promise<string[]> =>
@@ -81,6 +84,16 @@ describe('a day at the reference till', () => {
     expect(await stocks()).to.deep.equal(stocksAfter(sold))
     const known = till.products().map(({ stock }) => fromThousandths(Math.round(stock * 1000)))
     expect(known, 'what the till took over in the end').to.deep.equal(await stocks())
+  })
+
+  it('counts the drawer to the cent of what its session expects [CASH-10]', async () => {
+    const report = await (await open()).play(35)
+    const [session, ...others] = (await company.get('/cash-sessions')).body.data
+    expect(others).to.deep.equal([])
+    expect(session).to.include({ status: 'closed', difference: '0.00', counted: report.counted })
+    expect(session).to.include({ sales_count: 35 - report.cancelled, changed_after_close: false })
+    for (const { difference } of session.by_payment_type) expect(difference).to.equal('0.00')
+    expect(report).to.include({ movements_refused: 0 })
   })
 
   it('continues with sales that an earlier day left in the queue', async () => {

@@ -38,6 +38,6 @@ describe('queue of the reference till', () => {
   it('refuses an invalid file instead of overwriting it', async () => {
     await writeFile(file, 'oops')
     const error = await openQueue(file).catch((reason: Error) => reason.message)
-    expect(error).to.equal(`${file} is not a queue of sales`)
+    expect(error).to.equal(`${file} is not a queue of a till`)
   })
 })

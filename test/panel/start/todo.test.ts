@@ -8,6 +8,7 @@ const NONE = { pending: { count: 0, amount: '0.00' }, overdue: { count: 0, amoun
 const NOTHING = {
   timezone: 'America/Sao_Paulo',
   refused: 0,
+  cash: [],
   alarmed: 0,
   differing: 0,
   failing: [],
@@ -25,6 +26,7 @@ describe('panel: to-do list of the start page', () => {
         ...NOTHING,
         differing: 2,
         refused: 1,
+        cash: [{ id: 4, session_id: 'caixa1-9', difference: '-12.50' }],
         alarmed: 1,
         failing: [{ webhook_id: 7, url: 'https://loja.example/gancho', outage_since: '2026-03-10T12:00:00.000Z' }],
         receivables: { ...NONE, overdue: { count: 1, amount: '5.00' } },
@@ -39,6 +41,7 @@ describe('panel: to-do list of the start page', () => {
     expect(tasks).to.deep.equal([
       ['/painel/auditoria', 'Registros que não conferem com o livro: 2'],
       ['/painel/caixas', 'Vendas dos caixas recusadas, à espera de alguém: 1'],
+      ['/painel/caixas/sessoes/4', 'Caixa caixa1-9 fechado com diferença de −R$ 12,50'],
       ['/painel/loja?alarm=open', 'Pedidos da loja online com alarme: 1'],
       ['/painel/integracoes/webhooks/7', 'Webhook que falha desde 10/03/2026 09:00: https://loja.example/gancho'],
       ['/painel/contas-a-pagar?view=overdue', 'A pagar, vencido: 2 contas, R$ 7,00'],

@@ -8,6 +8,7 @@ import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, List, type ListRequest, ListTable, listed } from '../../ui/list.tsx'
 import { Card } from '../../ui/parts.tsx'
+import { OpenCashSessions } from '../cash/sessions.tsx'
 import { refusedColumns } from './refused-sales.tsx'
 import { Warnings } from './sale.tsx'
 import { SALE_STATES, SaleBadge } from './sales.tsx'
@@ -29,6 +30,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const names = await namesOfActors(readModel, list.rows)
   const body = (
     <>
+      {await OpenCashSessions({ visit })}
       {await TillsToday({ visit })}
       <OpenRefusedSales total={refused.total} sales={refused.sales} timezone={timezone} />
       <h2>Vendas enviadas pelos caixas</h2>

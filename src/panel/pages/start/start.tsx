@@ -1,9 +1,11 @@
 import { formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
+import { addDays, startOfDay } from '#domain/instant.ts'
 import { may } from '#domain/permissions.ts'
 import { findTableCheck } from '#integrity/audit/table-checks.ts'
 import { CONFIGURATION } from '#payments/pay-order.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
+import { findCashDifferences } from '#queries/cash/differences.ts'
 import { lowStock } from '#queries/catalog/items.ts'
 import { firstSteps } from '#queries/companies.ts'
 import { type RecentEvents, recentEvents } from '#queries/events.ts'
@@ -31,6 +33,8 @@ const EVENTS = 10
 /** For roles that see their own sales only. */
 const OWN_SALES_ONLY = 'Suas vendas de hoje.'
 const SHORT_ITEMS = 10
+/** Days for which the page shows differences of closed cash sessions. */
+const CASH_DAYS = 7
 /** Longest wait of the page for a refresh of the rollup, in ms; the projector continues it. */
 const PATIENCE_MS = 1_000
 
@@ -55,7 +59,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
-  const [recent, sums, accounts, fees, coming, refused, alarmed, check, failing, unpayable, stock, steps] =
+  const [recent, sums, accounts, fees, coming, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
       recentEvents(context, companyId, EVENTS),
       sumsOf(visit, period),
@@ -65,6 +69,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
       acquirerCalendar(pool, companyId, comingDays(readModel.today)),
       // They can be resolved without a ledger event.
       countRefusedSales(own, companyId),
+      findCashDifferences(pool, companyId, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone)),
       countAlarms(pool, companyId),
       seesAll ? findTableCheck(context.pool, companyId) : null,
       seesAll ? failingEndpoints(own, companyId) : [],
@@ -100,6 +105,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         <Todo
           timezone={readModel.timezone}
           refused={refused}
+          cash={cash}
           alarmed={alarmed}
           differing={differing}
           failing={failing}

@@ -1,4 +1,5 @@
 import { formatDateTime, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
+import type { CashDifference } from '#queries/cash/differences.ts'
 import type { LowStock } from '#queries/catalog/items.ts'
 import type { FirstSteps } from '#queries/companies.ts'
 import type { OpenSide } from '#queries/finance/summary.ts'
@@ -12,6 +13,8 @@ interface TodoProps {
   readonly timezone: string
   /** Open refused sales. */
   readonly refused: number
+  /** Closed cash sessions with a difference beyond the tolerance. */
+  readonly cash: readonly CashDifference[]
   /** Orders with an unacknowledged alarm of an unexpected payment. */
   readonly alarmed: number
   /** Rows that differ from the ledger; only owners see these two. */
@@ -34,10 +37,14 @@ const accounts = (count: number) => (count === 1 ? '1 conta' : `${count} contas`
 
 /** Pending work, most urgent first, each with its link (PANEL-124). */
 export const Todo = (props: TodoProps) => {
-  const { refused, alarmed, differing, failing, unpayable, timezone, receivables, payables, stock } = props
+  const { refused, cash, alarmed, differing, failing, unpayable, timezone, receivables, payables, stock } = props
   const tasks = [
     differing > 0 && { to: '/auditoria', text: `Registros que não conferem com o livro: ${differing}` },
     refused > 0 && { to: '/caixas', text: `Vendas dos caixas recusadas, à espera de alguém: ${refused}` },
+    ...cash.map(({ id, session_id, difference }) => ({
+      to: `/caixas/sessoes/${id}`,
+      text: `Caixa ${session_id} fechado com diferença de ${formatMoney(difference)}`,
+    })),
     alarmed > 0 && { to: '/loja?alarm=open', text: `Pedidos da loja online com alarme: ${alarmed}` },
     ...unpayable.map(({ id, alias, problem }) => ({
       to: `/loja/lojas/${id}`,

@@ -75,6 +75,7 @@ export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test',
   'order.refunded': 'Pedido devolvido',
   'order.cancelled': 'Pedido cancelado',
   'order.expired': 'Prazo do pedido passou',
+  'cash_session.closed': 'Caixa fechado',
   'webhook.test': 'Teste',
 }
 

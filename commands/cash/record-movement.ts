@@ -1,0 +1,165 @@
+import { fromCents, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command, type Decision, type DecisionContext, isRefusal } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import {
+  type CashMovement,
+  type CashMovementRow,
+  type CashSessionRow,
+  type CashTakings,
+  cashMovementById,
+  cashSessionByName,
+} from '#projections/cash-sessions.ts'
+import { takingsLookup } from '#projections/cash-takings.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { receivableById } from '#projections/finance.ts'
+import { paymentTypeById } from '#projections/payment-types.ts'
+import { tillReceiptEvents } from '../finance/account-payments.ts'
+import { receivableSide } from '../finance/receivables.ts'
+import type { CashMovementUpload } from './movement-input.ts'
+
+type Warnings = CashMovementRow['warnings']
+
+/** Lead of a till's clock that is tolerated without a warning. */
+const CLOCK_TOLERANCE_MS = 5 * 60_000
+
+const needs = ({ offline_id, session_id, counted, receivable_id }: CashMovementUpload): AnyRef[] => [
+  ownCompany,
+  ...(receivable_id === null ? [] : [receivableById(receivable_id)]),
+  cashMovementById(offline_id),
+  cashSessionByName(session_id),
+  ...typeIdsOf(counted).map(paymentTypeById),
+]
+
+const typeIdsOf = (counted: CashMovementUpload['counted']): number[] =>
+  Object.keys(counted ?? {}).flatMap((key) => (key === 'cash' ? [] : Number(key)))
+
+/**
+ * Records what a till did with its drawer. It is a fact: a movement of a session that is not open yet, or closed
+ * already, is recorded too. A repeated upload records nothing.
+ */
+export const recordCashMovement = command<CashMovementUpload>({
+  needs,
+  decide: (rows, upload, context) =>
+    decideMovement(rows, upload, context, (known, movement) => move(rows, upload, known, movement)),
+})
+
+/** Closes a session, and records what its sales had brought by then. */
+export const closeCashSession = command<CashMovementUpload>({
+  needs,
+  lookup: (_rows, { session_id }) => takingsLookup(session_id),
+  decide: (rows, upload, context) =>
+    decideMovement(rows, upload, context, (known, { id, content, warnings }) => {
+      if (known?.closed_at) return refuse('session_closed')
+      const [found] = context.found as readonly [{ readonly takings: CashTakings }]
+      const { at, reason, counted } = content
+      const { session_id, offline_id } = upload
+      const { takings } = found
+      const movement = { id, session_id, offline_id, at, reason, warnings }
+      return { events: [event('CashSessionClosed', { ...movement, counted, takings })], warnings }
+    }),
+})
+
+/** A movement that is not recorded yet, ready to be. */
+interface NewMovement {
+  readonly id: number
+  readonly content: CashMovement
+  readonly warnings: Warnings
+}
+
+interface Recorded {
+  readonly events: readonly NewEvent[]
+  readonly warnings: Warnings
+}
+
+type Recording = (known: Readonly<CashSessionRow> | null, movement: NewMovement) => Recorded | Refusal
+
+/** A repeated upload, an upload with invalid content, or a new movement, which `record` turns into events. */
+function decideMovement(
+  rows: Rows,
+  upload: CashMovementUpload,
+  { now, nextId }: Pick<DecisionContext, 'now' | 'nextId'>,
+  record: Recording,
+): Decision {
+  const counted = countedOf(rows, upload)
+  if (counted !== null && isRefusal(counted)) return counted
+  const { session_id, kind, amount, at, reason, receivable_id } = upload
+  const content: CashMovement = { session_id, kind, amount, at, reason, receivable_id, counted }
+  const repeated = rows.get(cashMovementById(upload.offline_id))
+  if (repeated) return decideRepeated(repeated, content)
+  const known = rows.get(cashSessionByName(session_id))
+  const isLate = known?.closed_at !== undefined && known.closed_at !== null && kind !== 'closed'
+  const isAhead = Date.parse(at) - Date.parse(now) > CLOCK_TOLERANCE_MS
+  const warnings: Warnings = [
+    ...(isLate ? (['session_closed'] as const) : []),
+    ...(isAhead ? (['at_in_future'] as const) : []),
+  ]
+  const id = known?.id ?? nextId('cash_session')
+  const recorded = record(known, { id, content, warnings })
+  if (isRefusal(recorded)) return recorded
+  return accept('created', `cash_session/${id}`, recorded.events, [], { warnings: recorded.warnings })
+}
+
+function decideRepeated(
+  { cash_session_id, doc, warnings }: Readonly<CashMovementRow>,
+  content: CashMovement,
+): Decision {
+  if (JSON.stringify(identityOf(doc)) !== JSON.stringify(identityOf(content)))
+    return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: cash_session_id })
+  return accept('unchanged', `cash_session/${cash_session_id}`, [], [], { warnings })
+}
+
+const identityOf = ({ session_id, kind, amount, at, reason, receivable_id, counted }: CashMovement) => [
+  ...[session_id, kind, amount, Date.parse(at), reason, receivable_id],
+  counted?.map(({ payment_type_id, amount }) => [payment_type_id, amount]),
+]
+
+function move(
+  rows: Rows,
+  { session_id, offline_id }: CashMovementUpload,
+  known: Readonly<CashSessionRow> | null,
+  { id, content: { kind, amount, at, reason, receivable_id }, warnings }: NewMovement,
+): Recorded | Refusal {
+  if (kind === 'closed' || amount === null) throw new Error('cash: closeCashSession records closings')
+  const movement = { id, session_id, offline_id, at, reason, warnings, amount }
+  if (kind === 'opened') {
+    if (known?.opened_at) return refuse('session_open')
+    return { events: [event('CashSessionOpened', movement)], warnings }
+  }
+  if (toCents(known?.doc[kind] ?? '0.00') + toCents(amount) > MAX_CENTS)
+    return invalid('amount', 'a soma é grande demais')
+  const paid = receivable_id === null ? null : receive(rows, receivable_id, { cents: toCents(amount), at })
+  const all = [...warnings, ...(paid?.warnings ?? [])]
+  const moved = event('CashMoved', { ...movement, warnings: all, kind, receivable_id })
+  return { events: [moved, ...(paid?.events ?? [])], warnings: all }
+}
+
+/** Pays an account with cash that a till received: a fact, also where less was open, or nothing. */
+function receive(
+  rows: Rows,
+  receivableId: number,
+  received: { readonly cents: number; readonly at: string },
+): Recorded {
+  const paid = tillReceiptEvents(receivableSide, rows, receivableId, { ...received, payment_method: 'cash' })
+  if (!paid) return { events: [], warnings: ['receivable_unknown'] }
+  return { events: paid.events, warnings: paid.excess_cents > 0 ? ['receivable_exceeded'] : [] }
+}
+
+/** The drawer first, with all that was counted in cash; then the other payment types by id. */
+function countedOf(rows: Rows, { counted }: CashMovementUpload): CashMovement['counted'] | Refusal {
+  if (counted === null) return null
+  const sums = new Map<number | null, bigint>()
+  for (const [key, amount] of Object.entries(counted)) {
+    const type = key === 'cash' ? null : rows.get(paymentTypeById(Number(key)))
+    if (key !== 'cash' && !type) return invalid(`counted.${key}`, 'forma de pagamento não encontrada')
+    const way = !type || type.doc.is_cash ? null : type.id
+    sums.set(way, (sums.get(way) ?? 0n) + toBigCents(amount))
+  }
+  if ((sums.get(null) ?? 0n) > BigInt(MAX_CENTS)) return invalid('counted', 'a soma é grande demais')
+  return [...sums]
+    .map(([payment_type_id, cents]) => ({ payment_type_id, amount: fromCents(Number(cents)) }))
+    .sort((a, b) => (a.payment_type_id ?? 0) - (b.payment_type_id ?? 0))
+}

@@ -1,0 +1,101 @@
+import { fromCents } from '#domain/money.ts'
+import type { OfflineSale, PaymentType, Queue, World } from './sale.ts'
+import type { Session } from './session.ts'
+
+/** Movement as stored and uploaded by the till (CASH-2). */
+export interface CashMovement {
+  readonly offline_id: string
+  readonly session_id: string
+  readonly kind: 'opened' | 'out' | 'closed'
+  readonly amount: number | null
+  readonly at: string
+  readonly reason?: string
+  readonly counted?: Readonly<Record<string, number>>
+}
+
+/** Drawer of the till: one cash session a day. */
+export interface Drawer {
+  open(): Promise<void>
+  /** Session that sales name; null while the drawer is closed. */
+  readonly session: () => string | null
+  /** Takes the money of a sale, and brings notes away when there is much of it. */
+  take(sale: OfflineSale, types: readonly PaymentType[]): Promise<void>
+  /** Counts what is there, without asking what should be. */
+  close(): Promise<void>
+  /** Uploads movements; sales go first, so that a session is complete when it is closed. */
+  upload(): Promise<void>
+  tally(): DrawerTally
+}
+
+export interface DrawerTally {
+  /** Movements that the service has. */
+  readonly movements: number
+  readonly movements_refused: number
+  /** Cash at the last closing. */
+  readonly counted: string
+}
+
+interface Options {
+  readonly session: Session
+  readonly queue: Queue<CashMovement>
+  readonly world: Pick<World, 'now' | 'newId'>
+  readonly say: (text: string) => void
+}
+
+const FLOAT_CENTS = 15_000
+/** More than this is brought away, down to the float. */
+const MOST_CENTS = 50_000
+const PORTION = 100
+
+const cents = (amount: number): number => Math.round(amount * 100)
+
+export function createDrawer({ session, queue, world: { now, newId }, say }: Options): Drawer {
+  let open: string | null = null
+  let inDrawer = 0
+  let others = new Map<number, number>()
+  const counts = { movements: 0, movements_refused: 0 }
+
+  const add = (session_id: string, movement: Pick<CashMovement, 'kind' | 'amount' | 'reason' | 'counted'>) =>
+    queue.add({ offline_id: newId(), session_id, at: now().toISOString(), ...movement })
+
+  return {
+    session: () => open,
+    tally: () => ({ ...counts, counted: fromCents(inDrawer) }),
+    async open() {
+      open = newId()
+      inDrawer = FLOAT_CENTS
+      others = new Map()
+      await add(open, { kind: 'opened', amount: FLOAT_CENTS / 100 })
+    },
+    async take({ status, total, payments: [payment] }, types) {
+      if (open === null || status === 'cancelled' || !payment) return
+      const { payment_type_id: id } = payment
+      if (!types.some((type) => type.id === id && type.is_cash)) {
+        others.set(id, (others.get(id) ?? 0) + cents(total))
+        return
+      }
+      inDrawer += cents(total)
+      if (inDrawer <= MOST_CENTS) return
+      await add(open, { kind: 'out', amount: (inDrawer - FLOAT_CENTS) / 100, reason: 'Sangria' })
+      inDrawer = FLOAT_CENTS
+    },
+    async close() {
+      if (open === null) return
+      const counted = { cash: inDrawer / 100, ...Object.fromEntries([...others].map(([id, sum]) => [id, sum / 100])) }
+      await add(open, { kind: 'closed', amount: null, counted })
+      open = null
+    },
+    async upload() {
+      while (queue.size() > 0) {
+        const movements = queue.first(PORTION)
+        const answer = await session.call({ method: 'POST', path: '/sync/cash', body: { movements } })
+        for (const { offline_id, status, message } of answer.results) {
+          counts[status === 'error' ? 'movements_refused' : 'movements'] += 1
+          if (status === 'error') say(`${offline_id} was refused: ${message}`)
+        }
+        await queue.remove(new Set(movements.map((movement) => movement.offline_id)))
+        say(answer.message)
+      }
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { Lookup } from '#ledger/command.ts'
+import { centsOf, waysOf } from './sale-payments.ts'
+
+const amount = (cents: string): string => `(coalesce(${cents}, 0) * 0.01)::text`
+
+/**
+ * SQL of what sales and returns of a session `t` (company_id, session_id) brought, as JSON of `CashTakings`. A sale that its own
+ * session gave back counts as none; one that another session gave back counts in both.
+ */
+export const TAKINGS = `json_build_object(
+  'drawer', (select min(y.id) from payment_types y where y.company_id = t.company_id and y.doc ->> 'is_cash' = 'true'),
+  'sales', (select count(*) from sales s where s.company_id = t.company_id and s.cash_session_id = t.session_id
+    and s.cancel_session_id is distinct from t.session_id),
+  'ways', (select coalesce(json_agg(json_build_object(
+      'payment_type_id', m.way, 'is_cash', m.is_cash,
+      'sold', ${amount('m.sold')}, 'cancelled', ${amount('m.cancelled')}, 'returned', ${amount('m.returned')})
+      order by m.way), '[]')
+    from (
+      select w.way::bigint as way, coalesce(bool_or(y.doc ->> 'is_cash' = 'true'), false) as is_cash,
+        sum(w.cents) filter (where w.kind = 'sold') as sold,
+        sum(w.cents) filter (where w.kind = 'cancelled') as cancelled,
+        sum(w.cents) filter (where w.kind = 'returned') as returned
+      from (
+        select 'sold' as kind, p.way, p.cents from sales s cross join lateral ${waysOf('s')} p
+        where s.company_id = t.company_id and s.cash_session_id = t.session_id
+          and s.cancel_session_id is distinct from t.session_id
+        union all
+        select 'cancelled', p.way, p.cents from sales s cross join lateral ${waysOf('s')} p
+        where s.company_id = t.company_id and s.cancel_session_id = t.session_id
+          and s.cash_session_id is distinct from t.session_id
+        union all
+        select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
+        from returns r cross join lateral json_to_recordset(r.doc -> 'refunds') p (payment_type_id bigint, amount text)
+        where r.company_id = t.company_id and r.cash_session_id = t.session_id
+      ) w
+      left join payment_types y on y.company_id = t.company_id and y.id = nullif(w.way, '')::bigint
+      where w.way <> ''
+      group by w.way
+    ) m))`
+
+/** What the sales of a session have brought, for the command that closes it. Its result has `takings`. */
+export const takingsLookup = (sessionId: string): Lookup => ({
+  name: 'takings_of_cash_session',
+  text: `select ${TAKINGS} as takings from (select $1::bigint as company_id, $2::text as session_id) t`,
+  values: [sessionId],
+})

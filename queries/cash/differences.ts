@@ -1,0 +1,51 @@
+import type { Pool } from 'pg'
+import { toBigCents } from '#domain/money.ts'
+import { type CashSessionState, type CashTakings, cashByWay } from '#projections/cash-sessions.ts'
+import { TAKINGS } from '#projections/cash-takings.ts'
+import { IS_LATE } from './sessions.ts'
+
+/** Differences up to this are not shown on the start page, in cents. */
+export const CASH_TOLERANCE_CENTS = 500
+
+/** Considered sessions, latest first. */
+const MAX_SESSIONS = 20
+
+/** A closed session with a difference beyond the tolerance. */
+export interface CashDifference {
+  readonly id: number
+  readonly session_id: string
+  /** The largest one, signed. */
+  readonly difference: string
+}
+
+/**
+ * Sessions that had a difference at their closing, or that changed since: late sales may explain a difference, or cause
+ * one. $1 company, $2 recorded since, $3 tolerance in cents.
+ */
+const CANDIDATES = `
+  select t.doc as state, ${TAKINGS} as takings
+  from cash_sessions t
+  where t.company_id = $1 and t.closed_recorded_at is not null and t.closed_recorded_at >= $2::timestamptz
+    and t.difference_cents is not null and (t.difference_cents > $3::bigint or ${IS_LATE})
+  order by t.closed_recorded_at desc
+  limit ${MAX_SESSIONS}`
+
+const size = (amount: string): bigint => {
+  const cents = toBigCents(amount)
+  return cents < 0n ? -cents : cents
+}
+
+/** Sessions closed since an instant (UTC) with a difference beyond the tolerance, as of now. */
+export async function findCashDifferences(pool: Pool, companyId: number, since: string): Promise<CashDifference[]> {
+  const { rows } = await pool.query<{ readonly state: CashSessionState; readonly takings: CashTakings }>({
+    name: 'cash_differences',
+    text: CANDIDATES,
+    values: [companyId, since, CASH_TOLERANCE_CENTS],
+  })
+  return rows.flatMap(({ state, takings }) => {
+    const differences = cashByWay(state, takings).flatMap(({ difference }) => difference ?? [])
+    const [difference] = differences.sort((a, b) => (size(a) < size(b) ? 1 : -1))
+    if (difference === undefined || size(difference) <= BigInt(CASH_TOLERANCE_CENTS)) return []
+    return { id: state.id, session_id: state.session_id, difference }
+  })
+}

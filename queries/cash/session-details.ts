@@ -1,0 +1,78 @@
+import type { Pool } from 'pg'
+import type { CashMovement, CashMovementRow } from '#projections/cash-sessions.ts'
+import { moneySum } from '../sums.ts'
+
+/** Rows of each kind on a page; a session has fewer. */
+export const MAX_SHOWN_OF_SESSION = 100
+
+/** Times as Postgres prints them. */
+interface Shown {
+  readonly at: string
+}
+
+export interface ShownCashMovement extends Shown, Pick<CashMovement, 'kind' | 'amount' | 'reason' | 'receivable_id'> {
+  /** `user/3` */
+  readonly actor: string | null
+  readonly warnings: CashMovementRow['warnings']
+}
+
+export interface SaleOfSession extends Shown {
+  readonly id: number
+  readonly total: string
+  readonly status: 'completed' | 'cancelled'
+  /** Of the payments. */
+  readonly ways: readonly string[]
+  /** Whether the session gave the money of another one's sale back. */
+  readonly is_refund: boolean
+}
+
+export interface ReturnOfSession extends Shown {
+  readonly id: number
+  readonly sale_id: number
+  readonly total: string
+}
+
+/** What happened in a session, in the order of the till's clock; `MAX_SHOWN_OF_SESSION` of each kind at most. */
+export interface CashSessionDetails {
+  readonly movements: readonly ShownCashMovement[]
+  /** Latest first. */
+  readonly sales: readonly SaleOfSession[]
+  readonly returns: readonly ReturnOfSession[]
+}
+
+const WAYS = `(select coalesce(json_agg(payment ->> 'name'), '[]') from json_array_elements(s.doc -> 'payments') payment)`
+
+const saleOf = (
+  isRefund: boolean,
+): string => `select s.id, s.sold_at as at, ${moneySum('s.total_cents')} as total, s.status,
+        ${WAYS} as ways, ${isRefund} as is_refund
+      from sales s`
+
+/** $1 company, $2 the till's name of the session. */
+const DETAILS = `
+  select
+    (select coalesce(json_agg(m order by m.at, m.revision), '[]') from (
+      select m.at, m.revision, m.actor, m.warnings, m.doc ->> 'kind' as kind, m.doc ->> 'amount' as amount,
+        m.doc ->> 'reason' as reason, m.doc -> 'receivable_id' as receivable_id
+      from cash_movements m where m.company_id = $1 and m.session_id = $2
+      order by m.at, m.revision limit ${MAX_SHOWN_OF_SESSION}) m) as movements,
+    (select coalesce(json_agg(s order by s.at desc, s.id desc), '[]') from (
+      select * from (
+        (${saleOf(false)} where s.company_id = $1 and s.cash_session_id = $2)
+        union all
+        (${saleOf(true)} where s.company_id = $1 and s.cancel_session_id = $2 and s.cash_session_id is distinct from $2)) s
+      order by s.at desc, s.id desc limit ${MAX_SHOWN_OF_SESSION}) s) as sales,
+    (select coalesce(json_agg(r order by r.at, r.id), '[]') from (
+      select r.id, r.sale_id, r.returned_at as at, ${moneySum('r.total_cents')} as total
+      from returns r where r.company_id = $1 and r.cash_session_id = $2
+      order by r.returned_at, r.id limit ${MAX_SHOWN_OF_SESSION}) r) as returns`
+
+export async function getCashSessionDetails(
+  pool: Pool,
+  companyId: number,
+  sessionId: string,
+): Promise<CashSessionDetails> {
+  const values = [companyId, sessionId]
+  const { rows } = await pool.query<CashSessionDetails>({ name: 'cash_session_details', text: DETAILS, values })
+  return rows[0] as CashSessionDetails
+}

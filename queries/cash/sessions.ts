@@ -1,0 +1,102 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '#domain/refusal.ts'
+import {
+  type CashSessionObject,
+  type CashSessionState,
+  type CashTakings,
+  cashSessionObject,
+} from '#projections/cash-sessions.ts'
+import { TAKINGS } from '#projections/cash-takings.ts'
+import type { ListOrder } from '../list-statement.ts'
+import {
+  type FoundRecords,
+  getBy,
+  type Listing,
+  type ListPaging,
+  list,
+  listInOrder,
+  NEWEST_FIRST,
+  type Page,
+  type Paging,
+} from '../records.ts'
+
+/** SQL of the last change of a session with its sales, and whether any came after its closing. */
+const CHANGES = `cross join lateral (
+    select greatest(t.changed_at, max(c.changed_at)) as changed_at, greatest(t.revision, max(c.revision)) as revision
+    from (
+      select s.changed_at, s.revision from sales s where s.company_id = t.company_id and s.cash_session_id = t.session_id
+      union all
+      select s.changed_at, s.revision from sales s where s.company_id = t.company_id and s.cancel_session_id = t.session_id
+      union all
+      select r.changed_at, r.revision from returns r where r.company_id = t.company_id and r.cash_session_id = t.session_id
+    ) c) m`
+
+/** Whether a movement, sale, cancellation or return was recorded after the closing. */
+export const IS_LATE = `(t.has_late_movement or t.closed_revision is not null and (
+    exists (select from sales s join offline_sales o on o.company_id = s.company_id and o.sale_id = s.id
+      where s.company_id = t.company_id and s.cash_session_id = t.session_id and s.changed_at >= t.closed_recorded_at
+        and o.revision > t.closed_revision)
+    or exists (select from sales s
+      where s.company_id = t.company_id and s.cancel_session_id = t.session_id
+        and (s.doc ->> 'cancelled_at')::timestamptz > t.closed_recorded_at)
+    or exists (select from returns r
+      where r.company_id = t.company_id and r.cash_session_id = t.session_id
+        and (r.doc ->> 'created_at')::timestamptz > t.closed_recorded_at)))`
+
+interface CashSessionFilters {
+  readonly session_id?: string | undefined
+  readonly status?: CashSessionObject['status'] | undefined
+}
+
+interface Shown {
+  readonly state: CashSessionState
+  readonly takings: CashTakings
+  readonly changed_after_close: boolean
+  readonly updated_at: string
+}
+
+const present = (record: unknown, timezone: string): CashSessionObject => {
+  const { state, takings, ...shown } = record as Shown
+  return cashSessionObject(state, takings, shown, timezone)
+}
+
+/** No index: sessions are few. */
+const BY_CHANGE: ListOrder = {
+  name: 'change',
+  columns: [
+    { name: 'changed_at', type: 'timestamptz', of: 'm' },
+    { name: 'revision', type: 'bigint', of: 'm' },
+    { name: 'id', type: 'bigint' },
+  ],
+  isSorted: true,
+}
+
+const listing: Listing<CashSessionFilters> = {
+  resource: 'cash_sessions',
+  from: `cash_sessions t ${CHANGES}`,
+  record: `json_build_object('state', t.doc, 'takings', ${TAKINGS}, 'changed_after_close', ${IS_LATE},
+    'updated_at', m.changed_at)`,
+  byChange: BY_CHANGE,
+  filters: {
+    session_id: (value) => `t.session_id = ${value}::text`,
+    status: (value) => `(t.closed_at is null) = (${value}::text = 'open')`,
+  },
+  present,
+}
+
+/** Sessions; with `updated_since` those with a changed sale too. */
+export const listCashSessions = (
+  pool: Pool,
+  companyId: number,
+  query: ListPaging & CashSessionFilters,
+): Promise<Page | Refusal> => list(pool, listing, companyId, query)
+
+export const getCashSession = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+  getBy(pool, listing, companyId, 'id', id)
+
+/** Sessions for people, newest first. */
+export const listLatestCashSessions = (
+  pool: Pool,
+  companyId: number,
+  query: Paging & CashSessionFilters,
+): Promise<Page | Refusal> => listInOrder(pool, listing, NEWEST_FIRST, companyId, query)

@@ -1,0 +1,322 @@
+import { formatCount, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
+import { pathId } from '#http/paths.ts'
+import type { CashSessionObject, CashWay } from '#projections/cash-sessions.ts'
+import {
+  type CashSessionDetails,
+  getCashSessionDetails,
+  MAX_SHOWN_OF_SESSION,
+  type ReturnOfSession,
+  type SaleOfSession,
+  type ShownCashMovement,
+} from '#queries/cash/session-details.ts'
+import { getCashSession, listLatestCashSessions } from '#queries/cash/sessions.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
+import type { Fields } from '../../forms/form.ts'
+import { choiceInput, lineInput } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
+import { namesOfActors } from '../../ui/history.tsx'
+import { type Column, List, ListTable, listed, recordsOnPage } from '../../ui/list.tsx'
+import { Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
+import { VALUE_NAMES } from '../../words/fields.ts'
+import { CLOSING } from '../sales/tills-closing.tsx'
+
+export const CASH_SESSIONS_PATH = '/caixas/sessoes'
+
+/** Open sessions on the page of tills; shops have fewer. */
+const OPEN_SHOWN = 50
+
+const FILTERS: Fields = {
+  status: {
+    label: 'Situação',
+    kind: choiceInput(
+      [
+        { value: 'open', label: 'Abertas' },
+        { value: 'closed', label: 'Fechadas' },
+      ],
+      'Todas',
+    ),
+    columns: 4,
+  },
+  session_id: { label: 'Sessão', kind: lineInput, columns: 4 },
+}
+
+/** Actors of sessions; a session has the ids of its users. */
+const actorOf = (userId: number | null) => (userId === null ? null : `user/${userId}`)
+
+type Names = (actor: string | null) => string
+
+const namesOf = ({ readModel }: PageContext, sessions: readonly CashSessionObject[]): Promise<Names> =>
+  namesOfActors(
+    readModel,
+    sessions.flatMap(({ opened_by_user_id, closed_by_user_id }) =>
+      [opened_by_user_id, closed_by_user_id].map((id) => ({ actor: actorOf(id) })),
+    ),
+  )
+
+/** Who did it, or a dash. */
+const nameIn = (names: Names, userId: number | null): string | null => (userId === null ? null : names(actorOf(userId)))
+
+const SessionBadges = ({ session }: { readonly session: CashSessionObject }) => (
+  <>
+    {session.status === 'open' ? (
+      <PanelBadge tone="good">Aberta</PanelBadge>
+    ) : (
+      <PanelBadge tone="plain">Fechada</PanelBadge>
+    )}
+    {session.opened_at === null && <PanelBadge tone="warn">Sem abertura</PanelBadge>}
+    {session.changed_after_close && <PanelBadge tone="warn">Mudou depois</PanelBadge>}
+  </>
+)
+
+const Difference = ({ amount }: { readonly amount: string | null }) =>
+  amount === null ? null : amount === '0.00' ? (
+    <span>{formatMoney(amount)}</span>
+  ) : (
+    <PanelBadge tone={amount.startsWith('-') ? 'bad' : 'warn'}>{formatMoney(amount)}</PanelBadge>
+  )
+
+const money = (amount: string | null): string | null => amount && formatMoney(amount)
+
+const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] => [
+  { head: 'Sessão', cell: ({ id, session_id }) => <a href={link(`${CASH_SESSIONS_PATH}/${id}`)}>{session_id}</a> },
+  { head: 'Quem abriu', cell: ({ opened_by_user_id: id }) => nameIn(names, id), isExtra: true },
+  { head: 'Aberta em', cell: ({ opened_at: at }) => at && formatDateTime(at, timezone), isExtra: true },
+  { head: 'Fechada em', cell: ({ closed_at: at }) => at && formatDateTime(at, timezone), isExtra: true },
+  { head: 'Situação', cell: (session) => <SessionBadges session={session} /> },
+  { head: 'Vendas', cell: ({ sales_count }) => formatCount(sales_count), isNumber: true, isExtra: true },
+  { head: 'Deve haver na gaveta', cell: ({ expected }) => formatMoney(expected), isNumber: true },
+  { head: 'Contado', cell: ({ counted }) => money(counted), isNumber: true, isExtra: true },
+  { head: 'Diferença', cell: ({ difference }) => <Difference amount={difference} />, isNumber: true },
+]
+
+/** Open sessions with what is in each drawer (PANEL-600). */
+export async function OpenCashSessions({ visit }: { readonly visit: PageContext }) {
+  const { pool, companyId, timezone } = visit.readModel
+  const page = await listLatestCashSessions(pool, companyId, { status: 'open', limit: OPEN_SHOWN })
+  const sessions = 'refused' in page ? [] : recordsOnPage<CashSessionObject>(page)
+  const names = await namesOf(visit, sessions)
+  const shown = ['Fechada em', 'Contado', 'Diferença', 'Situação']
+  return (
+    <Card title="Caixas abertos agora" aside={<a href={link(CASH_SESSIONS_PATH)}>Todas as sessões</a>}>
+      <ListTable
+        isList
+        caption="Caixas abertos agora"
+        rows={sessions}
+        columns={columnsOf(timezone, names).filter(({ head }) => !shown.includes(String(head)))}
+        empty="Nenhum caixa aberto."
+      />
+    </Card>
+  )
+}
+
+async function showList(visit: PageContext): Promise<PanelPage> {
+  const { pool, companyId, timezone } = visit.readModel
+  const list = await listed<CashSessionObject>(visit, FILTERS, (asked, { limit }) =>
+    listLatestCashSessions(pool, companyId, { ...asked, limit }),
+  )
+  const body = (
+    <List
+      visit={visit}
+      filters={FILTERS}
+      list={list}
+      caption="Sessões de caixa"
+      columns={columnsOf(timezone, await namesOf(visit, list.rows))}
+      empty="Nenhuma sessão de caixa. Elas chegam dos caixas."
+      quick={[{ label: 'Abertas', filters: { status: 'open' } }]}
+    />
+  )
+  return { title: 'Sessões de caixa', parent: { label: 'Caixas', to: '/caixas' }, body }
+}
+
+/** A session with all that happened in it; printable (PANEL-601). */
+async function showSession(visit: PageContext): Promise<PanelPage | null> {
+  const { readModel, params } = visit
+  const { pool, companyId } = readModel
+  const id = pathId(params.id)
+  const found = id === null ? null : (await getCashSession(pool, companyId, id)).record
+  if (found === null) return null
+  const session = JSON.parse(found) as CashSessionObject
+  const [details, types, names] = await Promise.all([
+    getCashSessionDetails(pool, companyId, session.session_id),
+    namesOfTypes(visit),
+    namesOf(visit, [session]),
+  ])
+  const actors = await namesOfActors(readModel, details.movements)
+  const body = (
+    <>
+      <Card title="Resumo">
+        <Facts facts={factsOf(session, names, readModel.timezone)} />
+        {session.changed_after_close && (
+          <p class="problem" role="note">
+            Algo chegou depois do fechamento: os valores são os de agora, não os que o caixa viu ao fechar.
+          </p>
+        )}
+      </Card>
+      <Ways session={session} types={types} />
+      <Drawer session={session} />
+      <Details details={details} actors={actors} timezone={readModel.timezone} />
+      <p class="hint">
+        {'A sessão soma as vendas que o caixa disse serem dela, em qualquer dia. O '}
+        <a href={link(CLOSING)}>fechamento do dia</a>
+        {' soma as vendas de cada usuário em um dia, com ou sem sessão, sem a abertura nem as entradas e retiradas.'}
+      </p>
+    </>
+  )
+  return {
+    title: `Caixa ${session.session_id}`,
+    parent: { label: 'Sessões de caixa', to: CASH_SESSIONS_PATH },
+    main: { label: 'Imprimir', to: visit.path, prints: true },
+    body,
+  }
+}
+
+function factsOf(session: CashSessionObject, names: Names, timezone: string): Fact[] {
+  const { opened_at, opened_by_user_id, closed_at, closed_by_user_id, sales_count } = session
+  const when = (at: string | null, userId: number | null) =>
+    at && [formatDateTime(at, timezone), nameIn(names, userId)].filter((part) => part !== null).join(', ')
+  return [
+    ['Situação', <SessionBadges key="state" session={session} />],
+    ['Aberta', when(opened_at, opened_by_user_id)],
+    ['Fechada', when(closed_at, closed_by_user_id)],
+    ['Vendas', formatCount(sales_count)],
+  ]
+}
+
+async function namesOfTypes({ readModel: { pool, companyId } }: PageContext): Promise<(way: CashWay) => string> {
+  const { data } = await listPaymentTypes(pool, companyId)
+  const types = JSON.parse(`[${data}]`) as readonly { readonly id: number; readonly name: string }[]
+  const nameOf = new Map(types.map(({ id, name }) => [id, name]))
+  return ({ payment_type_id: id, is_cash }) =>
+    is_cash ? 'Dinheiro na gaveta' : (nameOf.get(id ?? 0) ?? `Forma de pagamento ${id}`)
+}
+
+interface WaysProps {
+  readonly session: CashSessionObject
+  readonly types: (way: CashWay) => string
+}
+
+const Ways = ({ session, types }: WaysProps) => (
+  <Card title="Esperado e contado">
+    <ListTable<CashWay>
+      caption="Esperado e contado por forma de pagamento"
+      rows={session.by_payment_type}
+      empty=""
+      columns={[
+        { head: 'Forma', cell: types },
+        { head: 'Esperado', cell: ({ expected }) => formatMoney(expected), isNumber: true },
+        { head: 'Contado', cell: ({ counted }) => money(counted), isNumber: true },
+        { head: 'Diferença', cell: ({ difference }) => <Difference amount={difference} />, isNumber: true },
+      ]}
+    />
+  </Card>
+)
+
+/** How the expected cash comes about. */
+const Drawer = ({ session: { cash, expected } }: { readonly session: CashSessionObject }) => (
+  <Card title="Dinheiro na gaveta">
+    <Facts
+      facts={[
+        ['Abertura', formatMoney(cash.opening)],
+        ['Vendas, sem o troco', formatMoney(cash.sales)],
+        ['Contas recebidas', formatMoney(cash.received)],
+        ['Entradas', formatMoney(cash.in)],
+        ['Retiradas', formatMoney(cash.out)],
+        ['Devoluções', formatMoney(cash.returned)],
+        ['Vendas canceladas depois', formatMoney(cash.cancelled)],
+        ['Deve haver', <strong key="expected">{formatMoney(expected)}</strong>],
+      ]}
+    />
+  </Card>
+)
+
+const KINDS: Readonly<Record<string, string>> = {
+  ...VALUE_NAMES.kind,
+  opened: 'Abertura',
+  in: 'Entrada',
+  out: 'Retirada',
+  closed: 'Fechamento',
+}
+
+interface DetailsProps {
+  readonly details: CashSessionDetails
+  readonly actors: Names
+  readonly timezone: string
+}
+
+const Details = ({ details: { movements, sales, returns }, actors, timezone }: DetailsProps) => {
+  const time = <R extends { readonly at: string }>(): Column<R> => ({
+    head: 'Quando',
+    cell: ({ at }) => formatDateTime(at, timezone),
+  })
+  return (
+    <>
+      <Card title="Movimentos">
+        <ListTable<ShownCashMovement>
+          isList
+          caption="Movimentos da gaveta"
+          rows={movements}
+          empty="Nenhum movimento."
+          columns={[
+            time(),
+            { head: 'O quê', cell: (movement) => <MovementName movement={movement} /> },
+            { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
+            { head: 'Motivo', cell: ({ reason }) => reason, isExtra: true },
+            { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
+          ]}
+        />
+      </Card>
+      {returns.length > 0 && (
+        <Card title="Devoluções">
+          <ListTable<ReturnOfSession>
+            caption="Devoluções na sessão"
+            rows={returns}
+            empty=""
+            columns={[
+              time(),
+              { head: 'Venda', cell: ({ sale_id: id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
+              { head: 'Valor', cell: ({ total }) => formatMoney(total), isNumber: true },
+            ]}
+          />
+        </Card>
+      )}
+      <Card title="Vendas">
+        {sales.length === MAX_SHOWN_OF_SESSION && <p class="hint">{`As ${MAX_SHOWN_OF_SESSION} últimas.`}</p>}
+        <ListTable<SaleOfSession>
+          isList
+          caption="Vendas da sessão"
+          rows={sales}
+          empty="Nenhuma venda."
+          columns={[
+            { head: 'Venda', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
+            time(),
+            { head: 'Formas', cell: ({ ways }) => ways.join(', '), isExtra: true },
+            { head: 'Situação', cell: (sale) => <SaleState sale={sale} /> },
+            { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
+          ]}
+        />
+      </Card>
+    </>
+  )
+}
+
+const MovementName = ({ movement: { kind, receivable_id, warnings } }: { readonly movement: ShownCashMovement }) => (
+  <>
+    {receivable_id === null ? KINDS[kind] : <a href={link(`/contas-a-receber/${receivable_id}`)}>{KINDS[kind]}</a>}
+    {warnings.map((code) => (
+      <PanelBadge key={code} tone="warn">
+        {VALUE_NAMES.warnings?.[code] ?? code}
+      </PanelBadge>
+    ))}
+  </>
+)
+
+const SaleState = ({ sale: { status, is_refund } }: { readonly sale: SaleOfSession }) => {
+  if (is_refund) return <PanelBadge tone="bad">Cancelada, dinheiro devolvido aqui</PanelBadge>
+  return status === 'completed' ? null : <PanelBadge tone="bad">Cancelada</PanelBadge>
+}
+
+export const cashSessionPages: readonly PanelRoute[] = [
+  { path: CASH_SESSIONS_PATH, section: 'tills', show: showList },
+  { path: `${CASH_SESSIONS_PATH}/:id`, section: 'tills', show: showSession },
+]

@@ -1,0 +1,238 @@
+import { expect } from 'chai'
+import { CashMovementInput, type CashMovementUpload } from '#commands/cash/movement-input.ts'
+import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
+import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { describeIssues } from '#domain/validation.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { CashTakings } from '#projections/cash-sessions.ts'
+import {
+  cashMoved,
+  cashSessionClosed,
+  cashSessionOpened,
+  companyRegistered,
+  itemCreated,
+  paymentTypeCreated,
+  receivableCreated,
+  userCreated,
+} from '../../support/facts.ts'
+import { by, FIRST_NEW_ID, given, type Scenario } from '../../support/given.ts'
+import { offlineSaleOf } from '../../support/offline-sales.ts'
+
+const movement = (fields: object = {}) => ({
+  offline_id: 'm1',
+  session_id: 's1',
+  kind: 'opened',
+  amount: 100,
+  at: '2026-03-10T11:00:00.000Z',
+  ...fields,
+})
+const parsed = (fields: object = {}): CashMovementUpload => CashMovementInput.parse(movement(fields))
+
+const COMMON = { session_id: 's1', at: '2026-03-10T11:00:00.000Z', reason: null, warnings: [] }
+const TAKINGS: CashTakings = {
+  drawer: 1,
+  sales: 2,
+  ways: [
+    { payment_type_id: 1, is_cash: true, sold: '30.00', cancelled: '4.00', returned: '1.00' },
+    { payment_type_id: 2, is_cash: false, sold: '50.00', cancelled: '0.00', returned: '0.00' },
+  ],
+}
+
+const shop = [
+  companyRegistered(),
+  paymentTypeCreated({ id: 1, kind: 'cash' }),
+  paymentTypeCreated({ id: 2, name: 'Débito', kind: 'card' }),
+  paymentTypeCreated({ id: 3, name: 'Moedas', kind: 'cash' }),
+] as const
+
+const at = async (...events: NewEvent[]) => given(...shop, ...events)
+const record = (scenario: Scenario, fields: object) =>
+  scenario.when(recordCashMovement, parsed(fields), 'pdv', 'user/1')
+const close = (scenario: Scenario, fields: object = {}) => {
+  const closing = { offline_id: 'c', kind: 'closed', amount: null, ...fields }
+  return scenario.when(closeCashSession, parsed(closing), 'pdv', 'user/1', null, [{ takings: TAKINGS }])
+}
+
+describe('a movement of a cash session', () => {
+  it('opens a session with its float [CASH-2]', async () => {
+    const scenario = await at()
+    const decided = await record(scenario, {})
+    decided.accepts('created', cashSessionOpened({ ...COMMON, id: FIRST_NEW_ID, offline_id: 'm1', amount: '100.00' }))
+  })
+
+  it('is recorded before the opening arrives, which joins it [CASH-3]', async () => {
+    const scenario = await at()
+    await record(scenario, { offline_id: 'm2', kind: 'out', amount: 30, reason: 'Sangria' })
+    await record(scenario, {})
+    const shown = await scenario.show(`cash_session/${FIRST_NEW_ID}`)
+    expect(shown).to.deep.include({ status: 'open', opened_at: '2026-03-10T08:00:00.000-03:00', expected: '70.00' })
+    expect(shown).to.have.deep.property('cash', {
+      ...{ opening: '100.00', sales: '0.00', received: '0.00', in: '0.00', out: '30.00' },
+      ...{ returned: '0.00', cancelled: '0.00' },
+    })
+  })
+
+  it('of the same content records nothing again, and of another one is refused [CASH-4]', async () => {
+    const scenario = await at()
+    await record(scenario, {})
+    ;(await record(scenario, { at: '2026-03-10T08:00:00.000-03:00' })).accepts('unchanged')
+    ;(await record(scenario, { amount: 101 })).refuses('duplicate_resource', {
+      field: 'offline_id',
+      conflicting_id: FIRST_NEW_ID,
+    })
+  })
+
+  it('cannot open a session twice, also after its closing [CASH-5]', async () => {
+    const scenario = await at()
+    await record(scenario, {})
+    ;(await record(scenario, { offline_id: 'm2' })).refuses('session_open')
+    await close(scenario)
+    ;(await record(scenario, { offline_id: 'm3' })).refuses('session_open')
+    ;(await close(scenario, { offline_id: 'c2' })).refuses('session_closed')
+  })
+
+  it('after the closing is recorded with a warning, and the session says so [CASH-6]', async () => {
+    const scenario = await at()
+    await record(scenario, {})
+    await close(scenario, { counted: { cash: 100 } })
+    const late = await record(scenario, { offline_id: 'm2', kind: 'in', amount: 5 })
+    const warnings: DataOf<'CashMoved'>['warnings'] = ['session_closed']
+    late.accepts('created', cashMoved({ ...COMMON, id: FIRST_NEW_ID, offline_id: 'm2', amount: '5.00', warnings }))
+    expect(late.decision).to.have.deep.property('remarks', { warnings })
+    expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.include({ changed_after_close: true })
+  })
+
+  it('from a clock that is ahead is recorded with a warning [CASH-2]', async () => {
+    const decided = await record(await at(), { at: '2026-03-11T11:00:00.000Z' })
+    expect(decided.decision).to.have.deep.property('remarks', { warnings: ['at_in_future'] })
+  })
+})
+
+describe('the closing of a cash session', () => {
+  it('records the count with what sales had brought, and shows the differences [CASH-7]', async () => {
+    const scenario = await at()
+    await record(scenario, {})
+    const counted = { '2': 51, cash: 124.5, '3': 0.5, '1': 0.25 }
+    const decided = await close(scenario, { counted })
+    decided.accepts(
+      'created',
+      cashSessionClosed({
+        ...{ ...COMMON, id: FIRST_NEW_ID, offline_id: 'c', takings: TAKINGS },
+        counted: [
+          { payment_type_id: null, amount: '125.25' },
+          { payment_type_id: 2, amount: '51.00' },
+        ],
+      }),
+    )
+    expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.deep.include({
+      ...{ status: 'closed', sales_count: 2, changed_after_close: false },
+      ...{ expected: '125.00', counted: '125.25', difference: '0.25' },
+      by_payment_type: [
+        { payment_type_id: 1, is_cash: true, expected: '125.00', counted: '125.25', difference: '0.25' },
+        { payment_type_id: 2, is_cash: false, expected: '50.00', counted: '51.00', difference: '1.00' },
+      ],
+    })
+  })
+
+  it('without a count has no difference, and a counted type without sales expects nothing [CASH-7]', async () => {
+    const scenario = await at()
+    await close(scenario, { counted: { '2': 3 } })
+    const shown = (await scenario.show(`cash_session/${FIRST_NEW_ID}`)) as { by_payment_type: unknown }
+    expect(shown).to.deep.include({ opened_at: null, expected: '25.00', counted: null, difference: null })
+    expect(shown.by_payment_type).to.deep.equal([
+      { payment_type_id: 1, is_cash: true, expected: '25.00', counted: null, difference: null },
+      { payment_type_id: 2, is_cash: false, expected: '50.00', counted: '3.00', difference: '-47.00' },
+    ])
+  })
+
+  it('refuses a count of an unknown payment type [CASH-7]', async () => {
+    ;(await close(await at(), { counted: { '9': 1 } })).refuses('validation_failed', {
+      fields: { 'counted.9': ['forma de pagamento não encontrada'] },
+      unknown_fields: [],
+    })
+  })
+})
+
+describe('cash that a till received for an account', () => {
+  const received = { kind: 'received', amount: 40, receivable_id: 5 }
+
+  it('pays the account and comes into the drawer [CASH-8]', async () => {
+    const scenario = await at(receivableCreated({ id: 5, amount: '100.00' }))
+    await record(scenario, received)
+    expect(await scenario.show('receivable/5')).to.include({ open_amount: '60.00', status: 'pending' })
+    expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.include({ expected: '40.00' })
+  })
+
+  it('beyond what is open is recorded with a warning, and so is an unknown account [CASH-8]', async () => {
+    const scenario = await at(receivableCreated({ id: 5, amount: '30.00' }))
+    const more = await record(scenario, received)
+    expect(more.decision).to.have.deep.property('remarks', { warnings: ['receivable_exceeded'] })
+    const unknown = await record(scenario, { ...received, offline_id: 'm2', receivable_id: 6 })
+    expect(unknown.decision).to.have.deep.property('remarks', { warnings: ['receivable_unknown'] })
+    expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.include({ expected: '80.00' })
+  })
+})
+
+describe('an uploaded movement', () => {
+  const wrong = (fields: object) => {
+    const { error } = CashMovementInput.safeParse(movement(fields))
+    return error ? Object.keys(describeIssues(error).fields) : []
+  }
+  for (const [title, fields, path] of [
+    ['an opening without an amount', { amount: null }, 'amount'],
+    ['a closing with an amount', { kind: 'closed' }, 'amount'],
+    ['a supply of nothing', { kind: 'in', amount: 0 }, 'amount'],
+    ['a negative amount', { amount: -1 }, 'amount'],
+    ['a count outside a closing', { counted: { cash: 1 } }, 'counted'],
+    ['a count under a name', { kind: 'closed', amount: null, counted: { caixa: 1 } }, 'counted.caixa'],
+    ['money received for no account', { kind: 'received' }, 'receivable_id'],
+    ['an account of another kind', { receivable_id: 5 }, 'receivable_id'],
+    ['no session', { session_id: '' }, 'session_id'],
+    ['an unknown kind', { kind: 'sangria' }, 'kind'],
+  ] as const)
+    it(`is refused: ${title} [CASH-2]`, () => expect(wrong(fields)).to.deep.equal([path]))
+
+  it('may have more fields, numbers as identifiers, and an opening float of nothing [CASH-2]', () => {
+    expect(parsed({ offline_id: 7, session_id: 8, amount: 0, till: 'x' })).to.deep.equal({
+      ...{ offline_id: '7', session_id: '8', kind: 'opened', amount: '0.00', at: '2026-03-10T11:00:00.000Z' },
+      ...{ reason: null, receivable_id: null, counted: null },
+    })
+  })
+})
+
+describe('the cancellation of a sale of a cash session', () => {
+  const opened = (session_id: string, id: number, user = 'user/1') =>
+    by(user, cashSessionOpened({ id, session_id, offline_id: `o-${session_id}` }))
+  const closed = cashSessionClosed({ id: 1, session_id: 's1', offline_id: 'c-s1' })
+
+  /** The session that gives the money back. */
+  async function drawer(cash_session_id: string | null, ...events: NewEvent[]): Promise<unknown> {
+    const scenario = await given(
+      ...[...shop, userCreated({ id: 1 }), itemCreated({ id: 10, price: '10.00', stock: '9.000' })],
+      ...events,
+    )
+    const upload = OfflineSaleInput.parse(offlineSaleOf({ cash_session_id: 's1' }))
+    await scenario.when(recordOfflineSale, { ...upload, sellerId: 1 }, 'pdv', 'user/1')
+    return (await cancelled(scenario, { ...upload, cash_session_id })).cash_session_id ?? null
+  }
+
+  async function cancelled(scenario: Scenario, upload: ReturnType<typeof OfflineSaleInput.parse>) {
+    const cancelling = { ...upload, status: 'cancelled', sellerId: 1 } as const
+    const { decision } = await scenario.when(recordOfflineSale, cancelling, 'pdv', 'user/1')
+    if (!('events' in decision)) throw new Error(JSON.stringify(decision))
+    return decision.events[0]?.data as DataOf<'SaleCancelled'>
+  }
+
+  it('is given back by the session itself while it is not closed [CASH-9]', async () => {
+    expect(await drawer('s1', opened('s1', 1))).to.equal('s1')
+    expect(await drawer(null)).to.equal('s1')
+  })
+  it('is given back by another session that the till names [CASH-9]', async () =>
+    expect(await drawer('s2', opened('s1', 1))).to.equal('s2'))
+  it('after the closing is given back by the session that the user has open [CASH-9]', async () =>
+    expect(await drawer('s1', opened('s1', 1), closed, opened('s3', 3), opened('s2', 2, 'user/2'))).to.equal('s3'))
+  it('after the closing is of no session if the user has none open [CASH-9]', async () =>
+    expect(await drawer('s1', opened('s1', 1), closed)).to.equal(null))
+})
