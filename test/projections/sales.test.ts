@@ -42,6 +42,8 @@ describe('sales projection', () => {
       settles_to: null,
       line_discounts: null,
       returned: null,
+      cash_session_id: null,
+      cancel_session_id: null,
       actor: null,
       access_key: null,
       fiscal: 'missing',

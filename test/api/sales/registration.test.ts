@@ -6,6 +6,7 @@ const FIELDS = [
   'id',
   'external_id',
   'offline_id',
+  'cash_session_id',
   'order_id',
   'status',
   'origin',
@@ -55,6 +56,7 @@ describe('sales: registration', () => {
     expect(rest).to.deep.equal({
       external_id: 'pedido/1 ç',
       offline_id: null,
+      cash_session_id: null,
       order_id: null,
       status: 'completed',
       origin: 'api',
