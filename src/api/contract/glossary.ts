@@ -413,6 +413,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   acknowledged_at: 'Quando alguém o viu; `null` enquanto espera.',
   acknowledged_by: 'Quem o viu: `user/{id}` ou `api_key/{id}`; `null` enquanto espera.',
   'query.alarm': '`open`: só pedidos com um alarme que ninguém viu.',
+  'path.payment_id': 'O pagamento da conta.',
   'path.provider_payment_id': 'O pagamento que causou o alarme, no provedor.',
   released_at: 'Quando o pedido foi pago e, portanto, liberado.',
   delivered_at: 'Quando a mercadoria foi entregue; `null` se não foi marcado.',
