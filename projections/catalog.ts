@@ -94,6 +94,8 @@ interface ItemColumns {
   /** Whether it is or was a product: tills may have downloaded it. */
   was_product: boolean
   price: string
+  /** Stock at which the item has to be bought again. */
+  min_stock: string | null
   /** Last change of anything except stock (UTC). */
   updated_at: string
 }
@@ -114,6 +116,7 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     type: 'text',
     was_product: 'boolean',
     price: 'numeric',
+    min_stock: 'numeric',
     updated_at: 'timestamptz',
     deleted_at: 'timestamptz',
     doc: 'json',
@@ -134,13 +137,16 @@ const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null]
   null
 >
 
+/** Of an item whose first event has none. */
+const NO_SHOP_FIELDS = { min_stock: null }
+
 const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumns>({
   table: catalogItems,
   byId: itemById,
   empty: NO_TAXES,
   create: ({ stock: _, ...fields }, at) =>
-    Object.assign({}, fields, NO_TAXES, fields, { created_at: at, updated_at: at, deleted_at: null }),
-  columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, updated_at }, before) => ({
+    Object.assign({}, fields, NO_TAXES, NO_SHOP_FIELDS, fields, { created_at: at, updated_at: at, deleted_at: null }),
+  columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, min_stock, updated_at }, before) => ({
     name,
     sort_key: sortKey(name),
     search: searchText(name, sku, barcode, external_id),
@@ -150,6 +156,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumn
     type,
     was_product: type === 'product' || (before?.was_product ?? false),
     price,
+    min_stock,
     updated_at: new Date(updated_at).toISOString(),
   }),
   freed: { barcode: null },

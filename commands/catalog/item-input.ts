@@ -20,6 +20,8 @@ const optionalShape = {
   gtin: Gtin.nullish(),
   ncm: Ncm.nullish(),
   cest: Cest.nullish(),
+  /** Absent: unchanged, also in a PUT. */
+  min_stock: StockQuantity.nullish(),
   ...itemTaxShape,
   /** New absolute quantity. Null: stock is not tracked; absent: unchanged. */
   stock: StockQuantity.nullish(),
@@ -56,9 +58,10 @@ export type ItemInput = z.infer<typeof item>
 export const NO_STOCK_OF_SERVICES = 'um serviço não tem estoque'
 
 /** For `superRefine` in schemas of whole items. */
-export function checkItem({ type, stock, ...item }: ItemInput, context: z.RefinementCtx): void {
-  if (type !== 'product' && stock !== undefined && stock !== null)
-    context.addIssue({ code: 'custom', path: ['stock'], message: NO_STOCK_OF_SERVICES })
+export function checkItem({ type, ...item }: ItemInput, context: z.RefinementCtx): void {
+  for (const field of ['stock', 'min_stock'] as const)
+    if (type !== 'product' && (item[field] ?? null) !== null)
+      context.addIssue({ code: 'custom', path: [field], message: NO_STOCK_OF_SERVICES })
   const problem = itemTaxProblem(item)
   if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message })
 }

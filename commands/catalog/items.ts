@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/item-taxes.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
+import { ITEM_SHOP_FIELDS } from '#events/catalog.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
@@ -17,7 +18,15 @@ import {
 import { gtinHoldersOf } from '#projections/gtin-holders.ts'
 import { stockOf } from '#projections/stock.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId, withoutEmpty } from '../records.ts'
-import { type CommandWarnings, checkItem, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
+import {
+  type CommandWarnings,
+  checkItem,
+  DEFAULT_TYPE,
+  ItemChanges,
+  type ItemInput,
+  itemShape,
+  NO_STOCK_OF_SERVICES,
+} from './item-input.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
@@ -37,7 +46,7 @@ export const createItem = command<CreateItemInput & Strict>({
     if (shared && isRefusal(shared)) return shared
     const created = event('CatalogItemCreated', {
       id: nextId('catalog_item'),
-      ...recordedOf(fieldsOf(input.external_id ?? null, input)),
+      ...recordedOfNew(fieldsOf(input.external_id ?? null, input)),
       stock: input.stock ? normalizeQuantity(input.stock) : null,
     })
     return accept('created', created.subject, [created], [], shared ?? undefined)
@@ -62,7 +71,7 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
     const fields = fieldsOf(input.external_id, input)
     if (!known) {
       const stock = input.stock ? normalizeQuantity(input.stock) : null
-      const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...recordedOf(fields), stock })
+      const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...recordedOfNew(fields), stock })
       return accept('created', created.subject, [created], [], remarks)
     }
     const { id } = known
@@ -87,11 +96,13 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
-    const fields = { ...rest, type: rest.type === null ? DEFAULT_TYPE : rest.type }
+    const fields = { ...rest, ...shopFieldsOf(rest), type: rest.type === null ? DEFAULT_TYPE : rest.type }
     const conflict = findConflict(rows, fields, id)
     if (conflict) return conflict
     const shared = findSharedGtin(rows, { gtin: input.gtin, strict }, id)
     if (shared && isRefusal(shared)) return shared
+    if (rest.min_stock && (fields.type ?? known.doc.type) === 'service')
+      return invalid('min_stock', NO_STOCK_OF_SERVICES)
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: stockOf(rows, id) }, input)
     if (isRefusal(moved)) return moved
     const changes = changedRecordFields<Partial<ItemFields>>(known.doc, fields)
@@ -180,8 +191,11 @@ interface LinkedFields {
   readonly category_id?: number | null
 }
 
-/** Recorded fields of a whole item except stock; absent ones are null. */
-export function fieldsOf(externalId: string | null, input: ItemInput): ItemFields {
+type ShopField = (typeof ITEM_SHOP_FIELDS)[number]
+type ReplacedFields = Omit<ItemFields, ShopField> & Partial<Pick<ItemFields, ShopField>>
+
+/** Recorded fields of a whole item except stock; absent ones are null, those of the shop stay absent. */
+export function fieldsOf(externalId: string | null, input: ItemInput): ReplacedFields {
   return {
     external_id: externalId,
     type: input.type,
@@ -195,9 +209,13 @@ export function fieldsOf(externalId: string | null, input: ItemInput): ItemField
     gtin: input.gtin ?? null,
     ncm: input.ncm ?? null,
     cest: input.cest ?? null,
+    ...shopFieldsOf(input),
     ...taxesOf(input),
   }
 }
+
+const shopFieldsOf = ({ min_stock }: Pick<ItemInput, 'min_stock'>): Partial<Pick<ItemFields, ShopField>> =>
+  min_stock === undefined ? {} : { min_stock: min_stock && normalizeQuantity(min_stock) }
 
 const taxesOf = (input: ItemInput) =>
   Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, input[field] ?? null])) as Pick<
@@ -206,7 +224,8 @@ const taxesOf = (input: ItemInput) =>
   >
 
 /** Events leave out tax fields that are empty. */
-const recordedOf = (fields: ItemFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
+const recordedOf = (fields: ReplacedFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
+const recordedOfNew = (fields: ReplacedFields) => withoutEmpty(recordedOf(fields), ITEM_SHOP_FIELDS)
 
 function linkedRefs({ external_id, barcode, category_id, gtin }: LinkedFields): AnyRef[] {
   return [

@@ -6,6 +6,7 @@ import { verifyForm } from './pages/audit/verification.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { movementPages } from './pages/catalog/movements.tsx'
+import { runningOutPages } from './pages/catalog/running-out.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
@@ -58,6 +59,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...recordRefusedPages,
   ...peoplePages,
   ...movementPages,
+  ...runningOutPages,
   ...catalogPages,
   stockForm,
   itemReactivation,

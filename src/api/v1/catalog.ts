@@ -21,7 +21,7 @@ import {
 import { boundedText, ExternalId } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { withId } from '#http/paths.ts'
-import { QueryId, QueryInstant } from '#http/query-values.ts'
+import { QueryFlag, QueryId, QueryInstant } from '#http/query-values.ts'
 import { type CategoryObject, categoryByExternalId, type ItemObject, itemByExternalId } from '#projections/catalog.ts'
 import {
   getAnyCategory,
@@ -48,6 +48,7 @@ const itemExample = {
   gtin: '7891234567895',
   ncm: '09012100',
   cest: '1709600',
+  min_stock: '6',
   origin: '0',
   cfop: '5102',
   csosn: '102',
@@ -64,6 +65,7 @@ const shownItemExample = {
   ...itemExample,
   icms_cst: null,
   cbenef: null,
+  min_stock: '6.000',
   category_id: 3,
   stock: '24.000',
   stock_updated_at: '2026-11-21T08:17:15.123-03:00',
@@ -97,6 +99,7 @@ const CatalogItem = z
     gtin: NullableText,
     ncm: NullableText,
     cest: NullableText,
+    min_stock: ThreeDecimals.nullable(),
     origin: NullableText,
     cfop: NullableText,
     icms_cst: NullableText,
@@ -150,6 +153,7 @@ const items = recordRoutes({
     type: z.enum(ITEM_TYPES).optional(),
     external_id: ExternalId.optional(),
     stock_updated_since: QueryInstant.optional(),
+    low_stock: QueryFlag.optional(),
   },
   list: listItems,
   deleted: listDeletedItems,

@@ -112,6 +112,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   ibs_cbs_class: 'Classificação tributária',
   ie_indicator: 'Contribuinte do ICMS',
   stock: 'Estoque',
+  min_stock: 'Estoque mínimo',
   stock_updated_at: 'Estoque movimentado em',
   before: 'Antes',
   after: 'Depois',

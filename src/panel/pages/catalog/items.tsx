@@ -5,9 +5,10 @@ import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from 
 import { RIGHTS } from '#domain/roles.ts'
 import { boundedText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
-import { QueryId } from '#http/query-values.ts'
+import { QueryFlag, QueryId } from '#http/query-values.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#queries/catalog/items.ts'
+import { type StockCover, stockCovers } from '#queries/catalog/running-out.ts'
 import type { ListOrder } from '#queries/list-statement.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
@@ -29,6 +30,7 @@ import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { ITEM_TAX_COLUMNS, ITEM_TAX_INPUTS, itemTaxFacts } from './item-taxes.ts'
 import { MOVEMENTS_PATH, MovementsCard } from './movements.tsx'
+import { RUNNING_OUT_PATH } from './running-out.tsx'
 import { type Item, StockCard, StockInfo } from './stock.tsx'
 
 export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
@@ -45,6 +47,7 @@ const filters = async (visit: PageContext): Promise<Fields> => ({
   category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryOptions(visit), 'Todas'), columns: 4 },
   type: { label: 'Tipo', kind: choiceInput(types, 'Todos'), columns: 4 },
   out_of_stock: { label: 'Sem estoque', kind: yesOrNoInput, columns: 4 },
+  low_stock: { label: 'Acabando', kind: yesOrNoInput, columns: 4 },
   state: { label: 'Situação', kind: choiceInput([{ value: 'inactive', label: 'Desativados' }], 'Ativos'), columns: 4 },
 })
 
@@ -52,10 +55,8 @@ const Search = z.object({
   q: boundedText(120).optional(),
   category_id: QueryId.optional(),
   type: z.enum(ITEM_TYPES).optional(),
-  out_of_stock: z
-    .literal('true')
-    .transform(() => true as const)
-    .optional(),
+  out_of_stock: QueryFlag.optional(),
+  low_stock: QueryFlag.optional(),
   state: z.literal('inactive').optional(),
   cursor: z.string().optional(),
 })
@@ -87,6 +88,12 @@ export const itemFields = async (visit: PageContext, item?: Item): Promise<Field
       hint: 'Em branco, o estoque não é controlado. Serviços não têm estoque.',
     },
   }),
+  min_stock: {
+    label: 'Estoque mínimo',
+    kind: quantityInput,
+    columns: 4,
+    hint: 'Com esta quantidade ou menos, o produto aparece em Reposição.',
+  },
   ...ITEM_TAX_INPUTS,
 })
 
@@ -119,6 +126,11 @@ export const itemReactivation = buttonRoute<Item>({
     runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
 })
 
+async function coverOf(item: Item, { readModel }: PageContext): Promise<StockCover | undefined> {
+  if (item.stock === null || readModel.moment) return undefined
+  return (await stockCovers(readModel.pool, readModel.companyId, [item], readModel)).get(item.id)
+}
+
 export const catalogPages = recordPages<Item>({
   path: PATH,
   section: 'catalog',
@@ -138,6 +150,7 @@ export const catalogPages = recordPages<Item>({
       return <p class="sums">{count === 1 ? '1 item' : `${formatCount(count)} itens`}</p>
     },
     quick: (): readonly QuickFilter[] => [
+      { label: 'Acabando', filters: { low_stock: 'on' } },
       { label: 'Sem estoque', filters: { out_of_stock: 'on' } },
       { label: 'Desativados', filters: { state: 'inactive' } },
     ],
@@ -148,6 +161,7 @@ export const catalogPages = recordPages<Item>({
       ['Preço', ({ price }) => amountCell(price)],
       ...(seesCosts(visit) ? [['Custo', ({ cost }: Item) => amountCell(cost)] as const] : []),
       ['Estoque', ({ stock }) => amountCell(stock)],
+      ['Estoque mínimo', ({ min_stock }) => amountCell(min_stock)],
       ['Unidade', ({ unit }) => unit],
       ['Código de barras', ({ barcode }) => barcode],
       ['SKU', ({ sku }) => sku],
@@ -160,6 +174,7 @@ export const catalogPages = recordPages<Item>({
     ],
     more: [
       { label: 'Categorias', to: `${PATH}/categorias` },
+      { label: 'Reposição', to: RUNNING_OUT_PATH },
       { label: 'Movimentação', to: MOVEMENTS_PATH },
       { label: 'Importar', to: `${PATH}/importar` },
     ],
@@ -186,7 +201,7 @@ export const catalogPages = recordPages<Item>({
   ],
   more: async (item, visit) => (
     <>
-      <StockCard visit={visit} item={item} />
+      <StockCard visit={visit} item={item} cover={await coverOf(item, visit)} />
       {await MovementsCard({ visit, item })}
     </>
   ),
