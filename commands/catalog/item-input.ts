@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { barcodeProblem } from '#domain/barcode.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
-import { Money } from '#domain/money.ts'
+import { Money, toCents } from '#domain/money.ts'
 import { orDefault } from '#domain/optional.ts'
-import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
+import { isBrokenPiece, SignedQuantity, StockQuantity } from '#domain/quantity.ts'
 import { boundedText, Id, NewExternalId, nameText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 
@@ -66,7 +66,14 @@ export function checkItem({ type, ...item }: ItemInput, context: z.RefinementCtx
   if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message })
 }
 
-export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin', 'gtin_in_use'] as const
+export const WARNING_CODES = [
+  'barcode_check_digit',
+  'barcode_not_gtin',
+  'gtin_in_use',
+  'price_zero',
+  'price_below_cost',
+  'quantity_not_whole',
+] as const
 
 /** Problem to review, in a request that is carried out. */
 export interface Warning {
@@ -93,3 +100,27 @@ export function itemWarnings({ barcode }: { readonly barcode?: string | null | u
   const problem = barcode ? barcodeProblem(barcode) : null
   return problem ? [{ field: 'barcode', ...BARCODE_WARNINGS[problem] }] : []
 }
+
+/** Warning of a quantity that is a fraction of a piece (ITEM-102). */
+export const brokenPieceWarnings = (
+  unit: string | null | undefined,
+  quantities: Readonly<Record<string, string | null | undefined>>,
+): Warning[] =>
+  Object.entries(quantities).flatMap(([field, quantity]) =>
+    typeof quantity === 'string' && isBrokenPiece(unit, quantity)
+      ? [{ code: 'quantity_not_whole', field, message: `não é uma quantidade inteira de ${unit}` }]
+      : [],
+  )
+
+/** Warnings of prices that lose money: only of what a request sets (ITEM-101). */
+export function priceWarnings({ price, cost }: Pick<ItemInput, 'price' | 'cost'>, isSet: boolean): Warning[] {
+  if (!isSet) return []
+  if (toCents(price) === 0) return [{ code: 'price_zero', field: 'price', message: 'o preço é R$ 0,00' }]
+  return cost && toCents(price) < toCents(cost) ? [{ ...BELOW_COST, field: 'price' }] : []
+}
+
+const BELOW_COST = { code: 'price_below_cost', message: 'o preço está abaixo do custo' } as const
+
+/** Warning of a purchase at more than the item's price. */
+export const costWarnings = (price: string, unit_cost: string): Warning[] =>
+  toCents(price) < toCents(unit_cost) ? [{ ...BELOW_COST, field: 'unit_cost' }] : []

@@ -19,6 +19,7 @@ import { gtinHoldersOf } from '#projections/gtin-holders.ts'
 import { stockOf } from '#projections/stock.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId, withoutEmpty } from '../records.ts'
 import {
+  brokenPieceWarnings,
   type CommandWarnings,
   checkItem,
   DEFAULT_TYPE,
@@ -26,6 +27,7 @@ import {
   type ItemInput,
   itemShape,
   NO_STOCK_OF_SERVICES,
+  priceWarnings,
 } from './item-input.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock.ts'
 
@@ -49,7 +51,7 @@ export const createItem = command<CreateItemInput & Strict>({
       ...recordedOfNew(fieldsOf(input.external_id ?? null, input)),
       stock: input.stock ? normalizeQuantity(input.stock) : null,
     })
-    return accept('created', created.subject, [created], [], shared ?? undefined)
+    return accept('created', created.subject, [created], [], remarksOf(shared, input, input))
   },
 })
 
@@ -67,7 +69,7 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
     if (conflict) return conflict
     const shared = findSharedGtin(rows, input, known?.id ?? null)
     if (shared && isRefusal(shared)) return shared
-    const remarks = shared ?? undefined
+    const remarks = remarksOf(shared, input, input)
     const fields = fieldsOf(input.external_id, input)
     if (!known) {
       const stock = input.stock ? normalizeQuantity(input.stock) : null
@@ -111,7 +113,8 @@ export const updateItem = command<UpdateItemInput & Strict>({
     // Same order as in replaceItem.
     const events = [...moved, ...updatedBy(known.doc, changes)]
     const outcome = events.length > 0 ? 'updated' : 'unchanged'
-    return accept(outcome, `catalog_item/${id}`, events, [], shared ?? undefined)
+    const remarks = remarksOf(shared, { ...known.doc, ...changes }, input)
+    return accept(outcome, `catalog_item/${id}`, events, [], remarks)
   },
 })
 
@@ -144,7 +147,8 @@ export const reactivateItem = command<RecordId>({
     const fields = { ...was, category_id: category && !category.deleted_at ? was.category_id : null }
     const conflict = findConflict(rows, fields, id)
     return (
-      conflict ?? accept('updated', `catalog_item/${id}`, [event('CatalogItemRevived', { id, ...recordedOf(fields) })])
+      conflict ??
+      accept('updated', `catalog_item/${id}`, [event('CatalogItemRevived', { id, ...recordedOfNew(fields) })])
     )
   },
 })
@@ -181,6 +185,20 @@ function findSharedGtin(
   if (strict) return refuse('duplicate_resource', { field: 'gtin', conflicting_id: holder })
   const message = `o item ${holder} (${rows.get(itemById(holder))?.name}) tem o mesmo GTIN`
   return { warnings: [{ code: 'gtin_in_use', field: 'gtin', message, conflicting_id: holder }] }
+}
+
+/** Warnings of a request, about the item after it. */
+function remarksOf(
+  shared: CommandWarnings | null,
+  item: Pick<ItemInput, 'price' | 'cost' | 'unit'>,
+  { price, cost, stock, stock_adjustment, min_stock }: Partial<Omit<ItemChanges, 'type'>>,
+): CommandWarnings | undefined {
+  const warnings = [
+    ...(shared?.warnings ?? []),
+    ...priceWarnings(item, price !== undefined || cost !== undefined),
+    ...brokenPieceWarnings(item.unit, { stock, stock_adjustment, min_stock }),
+  ]
+  return warnings.length > 0 ? { warnings } : undefined
 }
 
 /** References to other records, and values that must be unique. */

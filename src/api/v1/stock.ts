@@ -8,7 +8,7 @@ import type { StockMovementObject } from '#projections/stock.ts'
 import { getAnyItem } from '#queries/catalog/items.ts'
 import { type LowStockObject, listLowStock } from '#queries/catalog/running-out.ts'
 import { listStockMovements } from '#queries/catalog/stock-movements.ts'
-import { batchResultOf, pageSchemaOf, singleOf } from '../contract/envelopes.ts'
+import { batchResultOf, pageSchemaOf, warnedOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../route.ts'
 import { answerPage, listQuery, listRoute } from './record-routes.ts'
@@ -97,7 +97,7 @@ const recording = commandRoute({
   body: StockMovementInput.meta({ id: 'StockMovementInput' }),
   example: inputExample,
   command: recordStockMovement,
-  reply: singleOf(StockMovement),
+  reply: warnedOf(StockMovement),
   refusals: ['insufficient_stock'],
   input: (_params, body) => body,
 })
@@ -111,7 +111,7 @@ const batch = batchRoute({
     'Cada item é o de POST /stock/movements e é julgado por si, na ordem da lista: os erros de um não impedem os outros. Sem Idempotency-Key, repetir o lote movimenta de novo. Códigos com que um item pode ser recusado: `validation_failed`, `insufficient_stock`.',
   item: StockMovementInput.meta({ id: 'StockMovementBatchItem' }),
   example: { items: [inputExample] },
-  reply: batchResultOf(StockMovement, ['insufficient_stock'], false),
+  reply: batchResultOf(StockMovement, ['insufficient_stock'], true),
   batch: recordStockMovement,
 })
 

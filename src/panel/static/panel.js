@@ -45,6 +45,32 @@ document.addEventListener('keydown', (event) => {
   next.focus()
 })
 
+/** Cents of a typed amount, as the panel reads it; null if it is none. @param {HTMLElement | null} field */
+function centsIn(field) {
+  if (!(field instanceof HTMLInputElement)) return null
+  const text = field.value.replace(/R\$|\s/g, '')
+  const plain = /,|^[1-9]\d{0,2}(\.\d{3})+$/.test(text) ? text.replaceAll('.', '').replace(',', '.') : text
+  return /^\d+(\.\d{0,2})?$/.test(plain) ? Math.round(Number(plain) * 100) : null
+}
+
+// The margin below the cost follows what is typed (PANEL-532).
+document.addEventListener('input', ({ target }) => {
+  if (!(target instanceof Element) || !/^campo-(price|cost)$/.test(target.id)) return
+  const hint = document.getElementById('campo-cost-dica')
+  if (!hint?.textContent?.startsWith('Margem')) return
+  const [price, cost] = [
+    centsIn(document.getElementById('campo-price')),
+    centsIn(document.getElementById('campo-cost')),
+  ]
+  if (price === null || cost === null || price === 0) {
+    hint.textContent = price === 0 ? 'Margem: — (preço zerado)' : 'Margem: —'
+    return
+  }
+  const money = ((price - cost) / 100).toLocaleString('pt-BR', { style: 'currency', currency: 'BRL' })
+  const share = ((price - cost) / price).toLocaleString('pt-BR', { style: 'percent', minimumFractionDigits: 2 })
+  hint.textContent = `Margem: ${money} (${share})${price < cost ? ': preço abaixo do custo' : ''}`
+})
+
 /** A form that goes on by itself. */
 for (const form of document.querySelectorAll('form[data-sent]')) {
   if (form instanceof HTMLFormElement) form.requestSubmit()

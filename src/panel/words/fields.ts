@@ -304,6 +304,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   },
   code: {
     negative_stock: 'Estoque negativo',
+    quantity_not_whole: 'Quantidade não inteira',
     price_differs: 'Preço diferente do cadastro',
     product_deactivated: 'Produto desativado',
     payment_pending: 'Pagamento pendente',

@@ -30,6 +30,7 @@ import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { ITEM_TAX_COLUMNS, ITEM_TAX_INPUTS, itemTaxFacts } from './item-taxes.ts'
 import { MOVEMENTS_PATH, MovementsCard } from './movements.tsx'
+import { marginText, PriceInfo } from './price.tsx'
 import { RUNNING_OUT_PATH } from './running-out.tsx'
 import { type Item, StockCard, StockInfo } from './stock.tsx'
 
@@ -63,11 +64,14 @@ const Search = z.object({
 
 const seesCosts = ({ session: { role } }: PageContext): boolean => RIGHTS[role].seesCosts
 
+/** Margin of the item as it is; scripts keep it up while a price is typed. */
+const marginHint = (item: Item | undefined): string => `Margem: ${(item && marginText(item)) ?? '—'}`
+
 export const itemFields = async (visit: PageContext, item?: Item): Promise<Fields> => ({
   name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
   type: { label: 'Tipo', kind: choiceInput(types), isRequired: true, columns: 4 },
   price: { label: 'Preço de venda (R$)', kind: amountInput, isRequired: true, columns: 4 },
-  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4 } }),
+  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4, hint: marginHint(item) } }),
   unit: { label: 'Unidade', kind: lineInput, columns: 4, hint: 'Como UN, KG ou CX.' },
   category_id: {
     label: 'Categoria',
@@ -110,7 +114,7 @@ const columnsFor = (visit: PageContext): Column<Item>[] => {
   return [
     { head: 'Nome', cell: name, order: 'nome' },
     { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
-    { head: 'Preço', cell: ({ price }) => formatMoney(price), isNumber: true },
+    { head: 'Preço', cell: (item) => <PriceInfo item={item} seesCosts={seesCosts(visit)} />, isNumber: true },
     { head: 'Estoque', cell: (item) => <StockInfo item={item} />, isNumber: true },
     ...(isInactive && !visit.readModel.moment ? [again] : []),
   ]
@@ -184,8 +188,13 @@ export const catalogPages = recordPages<Item>({
   head: ({ id }) => ({ more: [{ label: 'Vendas deste item', to: '/vendas', parameters: { item: id } }] }),
   facts: (item, visit) => [
     ['Tipo', ITEM_TYPE_NAMES[item.type]],
-    ['Preço de venda', formatMoney(item.price)],
-    ...(seesCosts(visit) ? [['Custo', item.cost && formatMoney(item.cost)] as const] : []),
+    ['Preço de venda', <PriceInfo key="price" item={item} seesCosts={seesCosts(visit)} />],
+    ...(seesCosts(visit)
+      ? ([
+          ['Custo', item.cost && formatMoney(item.cost)],
+          ['Margem', marginText(item)],
+        ] as const)
+      : []),
     ['Estoque', <StockInfo key="stock" item={item} />],
     ['Categoria', item.category_name],
     ['Unidade', item.unit],

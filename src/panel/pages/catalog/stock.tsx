@@ -3,7 +3,7 @@ import { updateItem } from '#commands/catalog/items.ts'
 import { recordStockMovement, type StockMovementInput } from '#commands/catalog/stock-movements.ts'
 import * as format from '#domain/brazilian-format.ts'
 import { Money } from '#domain/money.ts'
-import { StockQuantity, toThousandths } from '#domain/quantity.ts'
+import { isBrokenPiece, StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { optionalText } from '#domain/text.ts'
@@ -35,7 +35,7 @@ function stockText(stock: string | null, unit: string | null): readonly [text: s
   if (stock === null) return ['Sem controle', null]
   const amount = `${format.formatQuantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
   const thousandths = toThousandths(stock)
-  if (thousandths > 0) return [amount, null]
+  if (thousandths > 0) return isBrokenPiece(unit, stock) ? [`${amount} (não inteira)`, 'warn'] : [amount, null]
   return thousandths === 0 ? ['Sem estoque', 'warn'] : [`Negativo: ${amount}`, 'bad']
 }
 
