@@ -14,6 +14,7 @@ import { erasuresProjection } from './erasures.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { fiscalDocumentsProjection } from './fiscal-documents.ts'
 import { gtinHoldersProjection } from './gtin-holders.ts'
+import { inventoriesProjection, inventoryView } from './inventories.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
@@ -41,6 +42,7 @@ const projections = [
   categoriesProjection,
   catalogItemsProjection,
   stockProjection,
+  inventoriesProjection,
   gtinHoldersProjection,
   salesProjection,
   fiscalDocumentsProjection,
@@ -84,6 +86,7 @@ const views: ReadModel['views'] = {
   category: categoryView,
   catalog_item: catalogItemView,
   stock_movement: stockMovementView,
+  inventory: inventoryView,
   sale: saleView,
   receivable: receivableView,
   payable: payableView,
@@ -122,6 +125,7 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   supplier: ['suppliers', 'id'],
   category: ['categories', 'id'],
   catalog_item: ['catalog_items', 'id'],
+  inventory: ['inventories', 'id'],
   sale: ['sales', 'id'],
   receivable: ['receivables', 'id'],
   payable: ['payables', 'id'],

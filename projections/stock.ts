@@ -55,7 +55,7 @@ export interface StockMovementRow extends ChangedFields {
   /** Document of the movement: a text of the client, or the record that moved the stock, as `sale/981`. */
   document: string | null
   actor: string | null
-  /** Of a sale the time of the sale; null if it is `changed_at`. */
+  /** Of a sale its time, of an inventory the time of the counting; null if it is `changed_at`. */
   occurred_at: string | null
 }
 
@@ -202,8 +202,9 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
   StockMovementRecorded: {
     refs: (event) => [stockById(event.data.catalog_item_id)],
     apply(rows, event) {
-      const { catalog_item_id: id, after, kind, unit_cost, reason, reference } = event.data
-      moveStock(rows, event, { id, after }, { kind, unit_cost, reason, document: reference })
+      const { catalog_item_id: id, after, kind, unit_cost, reason, reference, inventory_id, counted_at } = event.data
+      const document = inventory_id ? `inventory/${inventory_id}` : reference
+      moveStock(rows, event, { id, after }, { kind, unit_cost, reason, document, occurred_at: counted_at ?? null })
     },
   },
   SaleCompleted: takesStock,

@@ -11,6 +11,7 @@ export type RefusalCode =
   | 'already_settled'
   | 'validation_failed'
   | 'insufficient_stock'
+  | 'inventory_closed'
   | 'payment_mismatch'
   | 'key_limit_reached'
   | 'last_owner'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
-import { eventType, id, money, quantity, text } from './define.ts'
+import { eventType, id, instant, money, quantity, text } from './define.ts'
 
 /** Kinds of stock movements; the first three follow from sales and refunds. */
 export const MOVEMENT_KINDS = ['sale', 'cancel', 'return', 'purchase', 'count', 'loss', 'adjustment'] as const
@@ -77,6 +77,9 @@ export const catalogEvents = {
     reason: text.nullable(),
     /** The client's document, such as an invoice. */
     reference: text.nullable(),
+    /** Inventory of the count, and the moment of its counting: the difference is against the stock at that moment. */
+    inventory_id: id.optional(),
+    counted_at: instant.optional(),
   }),
   CategoryCreated: eventType('category', category),
   CategoryUpdated: eventType('category', { changes: z.strictObject(category).partial() }),

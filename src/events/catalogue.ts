@@ -3,6 +3,7 @@ import type { Envelope, NewEvent } from '#ledger/envelope.ts'
 import { accountEvents } from './accounts.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
+import { inventoryEvents } from './inventories.ts'
 import { orderEvents } from './orders.ts'
 import { customerEvents, privacyEvents, supplierEvents } from './persons.ts'
 import { saleEvents } from './sales.ts'
@@ -15,6 +16,7 @@ export const EVENT_TYPES = {
   ...customerEvents,
   ...supplierEvents,
   ...catalogEvents,
+  ...inventoryEvents,
   ...saleEvents,
   ...accountEvents,
   ...webhookEvents,

@@ -4,6 +4,7 @@ import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
+import { inventoryPages } from './pages/catalog/inventories.tsx'
 import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { movementPages } from './pages/catalog/movements.tsx'
 import { runningOutPages } from './pages/catalog/running-out.tsx'
@@ -60,6 +61,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...peoplePages,
   ...movementPages,
   ...runningOutPages,
+  ...inventoryPages,
   ...catalogPages,
   stockForm,
   itemReactivation,

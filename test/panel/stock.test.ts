@@ -64,4 +64,47 @@ describe('panel: stock', () => {
       expect(seen).to.include('R$ 6,00').and.not.to.include('abaixo do custo').and.not.to.include('Margem')
     }
   })
+
+  const inventory = async () => {
+    const { to } = await user.submit(`${PATH}/inventarios/novo`, { name: 'Mercearia' }, `${PATH}/inventarios`)
+    return (to ?? '').replace(/\?.*/, '')
+  }
+
+  it('counts an inventory by a scanner and by a list, and applies it after a confirmation [PANEL-533]', async () => {
+    const soap = await item({ name: 'Sabão', barcode: '7891234567895', stock: '5' })
+    const rice = await item({ name: 'Arroz', external_id: 'ARROZ', unit: 'KG', stock: '20' })
+    const at = await inventory()
+    const scan = (code: string) => user.submit(at, { code, quantity: '', mode: 'add' }, `${at}/contar`)
+    for (let n = 0; n < 3; n++) expect((await scan('7891234567895')).to).to.equal(`${at}?feito=contado`)
+    const lines = '7891234567895;1\nARROZ\t18,5'
+    expect((await user.submit(at, { lines, mode: 'add' }, `${at}/lista`)).status).to.equal(303)
+    const shown = await textOf(at)
+    expect(shown)
+      .to.match(/Sabão 4 .* 5 −1/)
+      .and.to.match(/Arroz 18,5 KG .* 20 −1,5/)
+    expect((await user.get(`${at}/contagens.csv`)).html).to.match(/Arroz;\d+;KG;18,500;.*;20,000;-1,500/)
+    await user.submit(at, { item: String(rice.id) }, `${at}/retirar`)
+    expect(await textOf(at)).not.to.include('Arroz')
+    const confirmation = `${at}/aplicar`
+    expect((await user.submit(confirmation, {}, confirmation)).to).to.equal(`${at}?feito=inventario-aplicado`)
+    expect((await company.get(`/catalog/items/${soap.id}`)).body.data.stock).to.equal('4.000')
+    expect((await company.get(`/catalog/items/${rice.id}`)).body.data.stock).to.equal('20.000')
+    expect(await textOf(`${PATH}/${soap.id}`)).to.match(/Inventário nº \d+ .*−1 4/)
+    expect(await textOf(at))
+      .to.include('Aplicado ao estoque')
+      .and.not.to.include('Contar um produto')
+  })
+
+  it('says which codes and lines of a list are wrong, and counts nothing of it [PANEL-533]', async () => {
+    await item({ name: 'Sabão', barcode: '7891234567895', stock: '5' })
+    const at = await inventory()
+    const wrong = await user.submit(at, { lines: '7891234567895;1\nX;2', mode: 'add' }, `${at}/lista`)
+    expect(wrong.status).to.equal(422)
+    expect(problemsIn(wrong.html).join()).to.include('X: item não encontrado no catálogo')
+    const unread = await user.submit(at, { lines: 'X;dois', mode: 'add' }, `${at}/lista`)
+    expect(problemsIn(unread.html).join()).to.include('linha 1: escreva o código e uma quantidade como 1,5')
+    const unknown = await user.submit(at, { code: 'X', quantity: '1', mode: 'set' }, `${at}/contar`)
+    expect(problemsIn(unknown.html).join()).to.include('item não encontrado no catálogo')
+    expect(await textOf(at)).to.include('Nada contado ainda.')
+  })
 })

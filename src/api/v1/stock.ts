@@ -11,6 +11,7 @@ import { listStockMovements } from '#queries/catalog/stock-movements.ts'
 import { batchResultOf, pageSchemaOf, warnedOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../route.ts'
+import { inventoryRoutes } from './inventories.ts'
 import { answerPage, listQuery, listRoute } from './record-routes.ts'
 
 const shownExample = {
@@ -155,4 +156,11 @@ const lowStock = listRoute({
   ofLedger: true,
 })
 
-export const stockRoutes: readonly Route[] = [movementsOfItem, movements, recording, batch, lowStock]
+export const stockRoutes: readonly Route[] = [
+  movementsOfItem,
+  movements,
+  recording,
+  batch,
+  lowStock,
+  ...inventoryRoutes,
+]

@@ -71,6 +71,9 @@ document.addEventListener('input', ({ target }) => {
   hint.textContent = `Margem: ${money} (${share})${price < cost ? ': preço abaixo do custo' : ''}`
 })
 
+// A scanner types into the field of codes, one product after the other (PANEL-533).
+document.getElementById('campo-code')?.focus()
+
 /** A form that goes on by itself. */
 for (const form of document.querySelectorAll('form[data-sent]')) {
   if (form instanceof HTMLFormElement) form.requestSubmit()

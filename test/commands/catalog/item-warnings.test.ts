@@ -28,8 +28,6 @@ async function decide<I>(command: Command<I>, input: I) {
 
 const create = (fields: object) => decide(createItem, CreateItemInput.parse({ name: 'Chá', price: '9.00', ...fields }))
 const patch = (changes: object) => decide(updateItem, UpdateItemInput.parse({ id: 3, changes }))
-const put = (fields: object) =>
-  decide(replaceItem, ReplaceItemInput.parse({ external_id: 'CAFE', name: 'Café', price: '10.00', ...fields }))
 const move = (fields: object) =>
   decide(recordStockMovement, StockMovementInput.parse({ catalog_item_id: 3, quantity: '1', ...fields }))
 
@@ -73,6 +71,7 @@ describe('warnings of uploaded sales', () => {
       offlineSaleOf({
         total: 15,
         amount_received: 15,
+        payments: [{ payment_type_id: 1, amount: 15, status: 'completed' }],
         items: [{ product_id: 10, quantity: 1.5, price: 10, total: 15 }],
       }),
     )

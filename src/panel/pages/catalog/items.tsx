@@ -28,6 +28,7 @@ import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
+import { INVENTORIES_PATH } from './inventories.tsx'
 import { ITEM_TAX_COLUMNS, ITEM_TAX_INPUTS, itemTaxFacts } from './item-taxes.ts'
 import { MOVEMENTS_PATH, MovementsCard } from './movements.tsx'
 import { marginText, PriceInfo } from './price.tsx'
@@ -179,6 +180,7 @@ export const catalogPages = recordPages<Item>({
     more: [
       { label: 'Categorias', to: `${PATH}/categorias` },
       { label: 'Reposição', to: RUNNING_OUT_PATH },
+      { label: 'Inventários', to: INVENTORIES_PATH },
       { label: 'Movimentação', to: MOVEMENTS_PATH },
       { label: 'Importar', to: `${PATH}/importar` },
     ],

@@ -53,9 +53,9 @@ const balanceText = (balance: string | null): string =>
   balance === null ? 'Sem controle' : formatQuantity(balance).replace('-', '−')
 
 /** Records that move stock have their id in the document. */
-const OF_RECORD = /^(sale|order)\/[1-9]\d{0,14}$/
+const OF_RECORD = /^(sale|order|inventory)\/[1-9]\d{0,14}$/
 
-const RECORD_TEXTS: Readonly<Record<string, string>> = { sale: 'da venda', order: 'do pedido' }
+const RECORD_TEXTS: Readonly<Record<string, string>> = { sale: 'da venda', order: 'do pedido', inventory: 'nº' }
 
 /** What moved the stock, with a link to the sale or order. */
 const Cause = ({ movement }: { readonly movement: ShownMovement }) => {
