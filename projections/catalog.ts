@@ -96,6 +96,7 @@ interface ItemColumns {
   price: string
   /** Stock at which the item has to be bought again. */
   min_stock: string | null
+  picture_url: string | null
   /** Last change of anything except stock (UTC). */
   updated_at: string
 }
@@ -117,6 +118,7 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     was_product: 'boolean',
     price: 'numeric',
     min_stock: 'numeric',
+    picture_url: 'text',
     updated_at: 'timestamptz',
     deleted_at: 'timestamptz',
     doc: 'json',
@@ -138,7 +140,7 @@ const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null]
 >
 
 /** Of an item whose first event has none. */
-const NO_SHOP_FIELDS = { min_stock: null }
+const NO_SHOP_FIELDS = { min_stock: null, picture_url: null }
 
 const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumns>({
   table: catalogItems,
@@ -146,7 +148,10 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumn
   empty: NO_TAXES,
   create: ({ stock: _, ...fields }, at) =>
     Object.assign({}, fields, NO_TAXES, NO_SHOP_FIELDS, fields, { created_at: at, updated_at: at, deleted_at: null }),
-  columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, min_stock, updated_at }, before) => ({
+  columnsOf: (
+    { name, sku, barcode, external_id, category_id, type, price, min_stock, picture_url, updated_at },
+    before,
+  ) => ({
     name,
     sort_key: sortKey(name),
     search: searchText(name, sku, barcode, external_id),
@@ -157,6 +162,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumn
     was_product: type === 'product' || (before?.was_product ?? false),
     price,
     min_stock,
+    picture_url,
     updated_at: new Date(updated_at).toISOString(),
   }),
   freed: { barcode: null },

@@ -82,8 +82,8 @@ export const stockMovements = table<StockMovementRow>('stock_movements', {
 
 export const movementById = (id: number) => byPk(stockMovements, id)
 
-/** More than the items that one event can move. */
-const IDS_PER_EVENT = 1_000
+/** At most so many items are moved by an event. */
+export const IDS_PER_EVENT = 1_000
 
 /** Id of the nth movement (from 0) of an event. It follows from the event alone, and ascends in the order of the ledger. */
 export const movementIdOf = (revision: number, place = 0): number => (revision + 1) * IDS_PER_EVENT + place
@@ -202,9 +202,18 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
   StockMovementRecorded: {
     refs: (event) => [stockById(event.data.catalog_item_id)],
     apply(rows, event) {
-      const { catalog_item_id: id, after, kind, unit_cost, reason, reference, inventory_id, counted_at } = event.data
-      const document = inventory_id ? `inventory/${inventory_id}` : reference
-      moveStock(rows, event, { id, after }, { kind, unit_cost, reason, document, occurred_at: counted_at ?? null })
+      const { catalog_item_id: id, after, kind, unit_cost, reason, reference } = event.data
+      moveStock(rows, event, { id, after }, { kind, unit_cost, reason, document: reference })
+    },
+  },
+  InventoryApplied: {
+    refs: (event) => event.data.stocks.map(({ catalog_item_id }) => stockById(catalog_item_id)),
+    apply(rows, event) {
+      const document = `inventory/${event.data.id}`
+      for (const [place, { catalog_item_id: id, after, counted_at }] of event.data.stocks.entries()) {
+        if (!rows.wants(stockById(id))) continue
+        moveStock(rows, event, { id, after }, { kind: 'count', document, occurred_at: counted_at }, place)
+      }
     },
   },
   SaleCompleted: takesStock,

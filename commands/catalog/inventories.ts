@@ -11,7 +11,7 @@ import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type ItemRow, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
 import { countOf, inventoryById } from '#projections/inventories.ts'
-import { movementIdOf } from '#projections/stock.ts'
+import { IDS_PER_EVENT } from '#projections/stock.ts'
 import { type CountedStock, STOCK_AT_COUNT } from '#queries/catalog/inventories.ts'
 import { brokenPieceWarnings, NO_STOCK_OF_SERVICES, type Warning } from './item-input.ts'
 
@@ -162,32 +162,21 @@ export const closeInventory = command<CloseInventoryInput>({
   isAlone: true,
   needs: ({ id }) => [inventoryById(id)],
   lookup: (_rows, { id }) => ({ ...STOCK_AT_COUNT, values: [id] }),
-  decide(rows, { id, apply }, { revision, found }) {
+  decide(rows, { id, apply }, { found }) {
     const inventory = rows.get(inventoryById(id))
     if (!inventory) return refuse('not_found')
     if (inventory.status !== 'open') return accept('unchanged', `inventory/${id}`)
     const closed = event('InventoryClosed', { id, status: apply ? 'applied' : 'discarded' })
-    const changed = apply ? (found as readonly CountedStock[]).flatMap((count) => changeBy(count) ?? []) : []
-    const moved = changed.map(({ catalog_item_id, before, after, counted_at }, place) =>
-      event('StockMovementRecorded', {
-        id: movementIdOf(revision + 1 + place),
-        catalog_item_id,
-        kind: 'count',
-        before,
-        after,
-        unit_cost: null,
-        reason: null,
-        reference: null,
-        inventory_id: id,
-        counted_at,
-      }),
+    const changed = apply ? (found as readonly CountedStock[]).flatMap((count) => changedBy(count) ?? []) : []
+    const moved = Array.from({ length: Math.ceil(changed.length / IDS_PER_EVENT) }, (_, part) =>
+      event('InventoryApplied', { id, stocks: changed.slice(part * IDS_PER_EVENT, (part + 1) * IDS_PER_EVENT) }),
     )
     return accept('updated', closed.subject, [closed, ...moved])
   },
 })
 
 /** Stock of an item after its count; null if that changes nothing. */
-function changeBy({ id: catalog_item_id, counted, counted_at, stock, moved, is_recounted }: CountedStock) {
+function changedBy({ id: catalog_item_id, counted, counted_at, stock, moved, is_recounted }: CountedStock) {
   if (is_recounted) return null
   const thousandths = Math.min(toThousandths(counted) + toThousandths(moved), MAX_THOUSANDTHS)
   const after = fromThousandths(thousandths)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
-import { eventType, id, instant, money, quantity, text } from './define.ts'
+import { eventType, id, money, quantity, text } from './define.ts'
 
 /** Kinds of stock movements; the first three follow from sales and refunds. */
 export const MOVEMENT_KINDS = ['sale', 'cancel', 'return', 'purchase', 'count', 'loss', 'adjustment'] as const
@@ -14,7 +14,7 @@ export const ITEM_TYPES = ['product', 'service'] as const
  * Fields that the shop keeps although an integration replaces the item without them, as its stock. Absent in the event
  * of a new item if empty, else if unchanged.
  */
-export const ITEM_SHOP_FIELDS = ['min_stock'] as const
+export const ITEM_SHOP_FIELDS = ['min_stock', 'picture_url'] as const
 
 /** Absent if empty; null in changes. */
 const taxes = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, text.nullable().optional()])) as Record<
@@ -38,6 +38,8 @@ const item = {
   cest: text.nullable(),
   /** Stock at which the item has to be bought again. */
   min_stock: quantity.nullable().optional(),
+  /** Address of its picture, by the digest of its content. */
+  picture_url: text.nullable().optional(),
   ...taxes,
 }
 
@@ -77,9 +79,6 @@ export const catalogEvents = {
     reason: text.nullable(),
     /** The client's document, such as an invoice. */
     reference: text.nullable(),
-    /** Inventory of the count, and the moment of its counting: the difference is against the stock at that moment. */
-    inventory_id: id.optional(),
-    counted_at: instant.optional(),
   }),
   CategoryCreated: eventType('category', category),
   CategoryUpdated: eventType('category', { changes: z.strictObject(category).partial() }),

@@ -12,6 +12,12 @@ export const inventoryEvents = {
     /** Items with a count, after this. */
     counted_items: z.int().nonnegative(),
   }),
-  /** `applied`: the movements follow. */
+  /** `applied`: events with the stocks that change follow. */
   InventoryClosed: eventType('inventory', { status: z.enum(['applied', 'discarded']) }),
+  /** Stocks that a closed inventory changes, up to 1,000; `before` is null if it starts the tracking. */
+  InventoryApplied: eventType('inventory', {
+    stocks: z.array(
+      z.strictObject({ catalog_item_id: id, before: quantity.nullable(), after: quantity, counted_at: instant }),
+    ),
+  }),
 } as const

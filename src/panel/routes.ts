@@ -7,6 +7,7 @@ import { categoryPages } from './pages/catalog/categories.tsx'
 import { inventoryPages } from './pages/catalog/inventories.tsx'
 import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { movementPages } from './pages/catalog/movements.tsx'
+import { pictureForms } from './pages/catalog/picture.tsx'
 import { runningOutPages } from './pages/catalog/running-out.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { companyPages } from './pages/companies.tsx'
@@ -65,6 +66,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...catalogPages,
   stockForm,
   itemReactivation,
+  ...pictureForms,
   ...categoryPages,
   ...importRoutes,
   ...financePages,

@@ -79,6 +79,7 @@ const coffee = {
   price: 18.9,
   stock: 24,
   tracks_stock: true,
+  picture_url: null,
   category_name: 'Bebidas',
   updated_at: '2026-11-21T11:17:15.123Z',
 }
@@ -91,6 +92,7 @@ const Product = z
     price: z.number(),
     stock: z.number(),
     tracks_stock: z.boolean(),
+    picture_url: z.string().nullable(),
     category_name: z.string(),
     updated_at: Moment,
   })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const PATH = '/painel/catalogo'
 
@@ -106,5 +106,37 @@ describe('panel: stock', () => {
     const unknown = await user.submit(at, { code: 'X', quantity: '1', mode: 'set' }, `${at}/contar`)
     expect(problemsIn(unknown.html).join()).to.include('item não encontrado no catálogo')
     expect(await textOf(at)).to.include('Nada contado ainda.')
+  })
+
+  it('takes a picture of an item, shows it and deletes it; another file is refused [PANEL-534]', async () => {
+    const { id } = await item({ name: 'Café' })
+    const path = `${PATH}/${id}`
+    const send = async (bytes: Buffer) => {
+      const { html } = await user.get(path)
+      const form = new FormData()
+      for (const [name, value] of Object.entries(hiddenFields(html, `${path}/imagem`))) form.set(name, value)
+      form.set('file', new Blob([new Uint8Array(bytes)]), 'foto.webp')
+      const body = new Response(form)
+      return fetch(`${api.url}${path}/imagem`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: {
+          cookie: user.cookie() ?? '',
+          origin: api.url,
+          'content-type': body.headers.get('content-type') ?? '',
+        },
+        body: Buffer.from(await body.arrayBuffer()),
+      })
+    }
+    const webp = Buffer.from('UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==', 'base64')
+    const wrong = await send(Buffer.from('GIF89a, que não é WebP'))
+    expect([wrong.status, textIn(await wrong.text())].join(' '))
+      .to.include('422')
+      .and.include('A imagem deve ser uma imagem WebP.')
+    expect((await send(webp)).status).to.equal(303)
+    const url = (await company.get(`/catalog/items/${id}`)).body.data.picture_url
+    expect((await user.get(path)).html).to.include(`src="${url}"`)
+    await user.submit(path, {}, `${path}/imagem/excluir`)
+    expect((await company.get(`/catalog/items/${id}`)).body.data.picture_url).to.equal(null)
   })
 })

@@ -138,6 +138,12 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   price: 'Preço de lista.',
   cost: 'Custo: o da última entrada com custo, ou o informado.',
   min_stock: 'Estoque mínimo: com esta quantidade ou menos, o produto está acabando; `null` se não tem.',
+  picture_url:
+    'Endereço da imagem, relativo ao do serviço; muda com o conteúdo, e a resposta pode ficar em cache para sempre. `null` sem imagem.',
+  'Picture.url': 'Endereço público da imagem, relativo ao do serviço.',
+  sha256: 'SHA-256 do conteúdo, em hexadecimal.',
+  'Picture.size': 'Tamanho em bytes.',
+  content: 'Imagem WebP em base64.',
   sold_30_days: 'Quantidade vendida nos últimos 30 dias.',
   days_of_stock: 'Dias que o estoque dura no ritmo dos últimos 30 dias, arredondados para baixo; `null` sem vendas.',
   counted_items: 'Produtos contados até agora.',

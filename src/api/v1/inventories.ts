@@ -71,6 +71,8 @@ const InventoryCount = z
     ],
   }) satisfies z.ZodType<InventoryCountObject>
 
+const CountsQuery = pageQuery({})
+
 const PATH = '/stock/inventories'
 
 export const inventoryRoutes: readonly Route[] = [
@@ -107,14 +109,14 @@ export const inventoryRoutes: readonly Route[] = [
     get: getInventory,
     fromReplica: true,
   }),
-  readRoute<z.infer<ReturnType<typeof pageQuery<object>>>>({
+  readRoute<z.infer<typeof CountsQuery>>({
     path: `${PATH}/:id/counts`,
     scope: 'catalog:read',
     operation: 'listInventoryCounts',
     summary: 'Lista as contagens de um inventário',
     description:
       'Em ordem de item. `expected` é o estoque no momento da contagem, pelo horário das vendas; `difference` é o que foi contado menos ele. `is_superseded`: outra contagem do item, posterior, é a que vale.',
-    query: pageQuery({}),
+    query: CountsQuery,
     reply: pageSchemaOf(InventoryCount),
     ofLedger: true,
     async read({ pool, caller: { companyId }, params, query }) {

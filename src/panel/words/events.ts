@@ -48,6 +48,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   InventoryOpened: 'Inventário aberto',
   InventoryCounted: 'Produtos contados no inventário',
   InventoryClosed: 'Inventário encerrado',
+  InventoryApplied: 'Estoques corrigidos pelo inventário',
   CategoryCreated: 'Categoria criada',
   CategoryUpdated: 'Categoria alterada',
   CategoryDeleted: 'Categoria excluída',

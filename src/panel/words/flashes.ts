@@ -9,6 +9,8 @@ export const FLASHES = {
   'item-reativado': 'Item reativado.',
   estoque: 'Estoque alterado.',
   contado: 'Contagem registrada.',
+  imagem: 'Imagem gravada.',
+  'imagem-excluida': 'Imagem excluída.',
   'inventario-aplicado': 'Inventário aplicado ao estoque.',
   'inventario-descartado': 'Inventário descartado.',
   liquidada: 'Conta liquidada.',

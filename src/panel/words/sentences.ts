@@ -51,6 +51,10 @@ const SENTENCES: Sentences = {
     counts.length === 1 ? 'Um produto contado no inventário' : `${counts.length} produtos contados no inventário`,
   InventoryClosed: ({ status }) =>
     status === 'applied' ? 'Inventário aplicado ao estoque' : 'Inventário descartado, sem mudar o estoque',
+  InventoryApplied: ({ stocks }) =>
+    stocks.length === 1
+      ? 'Um estoque corrigido pelo inventário'
+      : `${stocks.length} estoques corrigidos pelo inventário`,
   SaleCompleted: ({ total }) => `Venda de ${formatMoney(total)}`,
   SaleRefunded: ({ amount, refunded }) =>
     amount.startsWith('-')

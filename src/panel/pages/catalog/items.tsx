@@ -31,6 +31,7 @@ import { categoryOptions } from './categories.tsx'
 import { INVENTORIES_PATH } from './inventories.tsx'
 import { ITEM_TAX_COLUMNS, ITEM_TAX_INPUTS, itemTaxFacts } from './item-taxes.ts'
 import { MOVEMENTS_PATH, MovementsCard } from './movements.tsx'
+import { PictureCard } from './picture.tsx'
 import { marginText, PriceInfo } from './price.tsx'
 import { RUNNING_OUT_PATH } from './running-out.tsx'
 import { type Item, StockCard, StockInfo } from './stock.tsx'
@@ -212,6 +213,7 @@ export const catalogPages = recordPages<Item>({
   ],
   more: async (item, visit) => (
     <>
+      <PictureCard visit={visit} item={item} />
       <StockCard visit={visit} item={item} cover={await coverOf(item, visit)} />
       {await MovementsCard({ visit, item })}
     </>
