@@ -22,6 +22,13 @@ const optionalShape = {
   cest: Cest.nullish(),
   /** Absent: unchanged, also in a PUT. */
   min_stock: StockQuantity.nullish(),
+  /** A variant of another item, in a size and a colour; absent: unchanged, also in a PUT. */
+  parent_id: Id.nullish(),
+  variant: z
+    .strictObject({ size: boundedText(30).nullish(), color: boundedText(30).nullish() })
+    .refine(({ size, color }) => (size ?? color ?? null) !== null, 'informe size, color ou ambos')
+    .transform(({ size, color }) => ({ size: size ?? null, color: color ?? null }))
+    .nullish(),
   ...itemTaxShape,
   /** New absolute quantity. Null: stock is not tracked; absent: unchanged. */
   stock: StockQuantity.nullish(),
@@ -46,7 +53,8 @@ export const ItemChanges = z
     /** Added to the current stock, so that it cannot overwrite concurrent sales. */
     stock_adjustment: SignedQuantity.nullish(),
   })
-  .superRefine(({ stock, stock_adjustment }, context) => {
+  .superRefine(({ stock, stock_adjustment, ...item }, context) => {
+    checkVariant(item, context)
     if (stock === undefined || typeof stock_adjustment !== 'string') return
     context.addIssue({ code: 'custom', path: ['stock_adjustment'], message: 'não pode ser enviado junto com stock' })
   })
@@ -62,8 +70,22 @@ export function checkItem({ type, ...item }: ItemInput, context: z.RefinementCtx
   for (const field of ['stock', 'min_stock'] as const)
     if (type !== 'product' && (item[field] ?? null) !== null)
       context.addIssue({ code: 'custom', path: [field], message: NO_STOCK_OF_SERVICES })
+  checkVariant(item, context)
   const problem = itemTaxProblem(item)
   if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message })
+}
+
+/** A variant has an item and a size or colour: they are sent together. */
+function checkVariant(
+  { parent_id, variant }: { readonly parent_id?: unknown; readonly variant?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (
+    (parent_id === undefined) === (variant === undefined) &&
+    ((parent_id ?? null) === null) === ((variant ?? null) === null)
+  )
+    return
+  context.addIssue({ code: 'custom', path: ['variant'], message: 'parent_id e variant são informados juntos' })
 }
 
 export const WARNING_CODES = [

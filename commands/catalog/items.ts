@@ -11,9 +11,11 @@ import {
   categoryById,
   type ItemDocument,
   type ItemFields,
+  type ItemRow,
   itemByBarcode,
   itemByExternalId,
   itemById,
+  itemByVariant,
 } from '#projections/catalog.ts'
 import { gtinHoldersOf } from '#projections/gtin-holders.ts'
 import { stockOf } from '#projections/stock.ts'
@@ -62,10 +64,13 @@ export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 /** Creates, replaces or revives the item with this external id. Absent stock stays unchanged. */
 export const replaceItem = command<ReplaceItemInput & Strict>({
   needs: linkedRefs,
-  needsMore: (rows, input) => holderRefs(rows, input, rows.get(itemByExternalId(input.external_id))?.id ?? null),
+  needsMore(rows, input) {
+    const known = rows.get(itemByExternalId(input.external_id))
+    return [...holderRefs(rows, input, known?.id ?? null), ...linkedRefs(revivedVariant(known, input))]
+  },
   decide(rows, input, { nextId }) {
     const known = rows.get(itemByExternalId(input.external_id))
-    const conflict = findConflict(rows, input, known?.id ?? null)
+    const conflict = findConflict(rows, revivedVariant(known, input), known?.id ?? null)
     if (conflict) return conflict
     const shared = findSharedGtin(rows, input, known?.id ?? null)
     if (shared && isRefusal(shared)) return shared
@@ -207,6 +212,8 @@ interface LinkedFields {
   readonly gtin?: string | null
   readonly barcode?: string | null
   readonly category_id?: number | null
+  readonly parent_id?: number | null
+  readonly variant?: ItemFields['variant'] | undefined
 }
 
 type ShopField = (typeof ITEM_SHOP_FIELDS)[number]
@@ -232,8 +239,15 @@ export function fieldsOf(externalId: string | null, input: ItemInput): ReplacedF
   }
 }
 
-const shopFieldsOf = ({ min_stock }: Pick<ItemInput, 'min_stock'>): Partial<Pick<ItemFields, ShopField>> =>
-  min_stock === undefined ? {} : { min_stock: min_stock && normalizeQuantity(min_stock) }
+const shopFieldsOf = ({
+  min_stock,
+  parent_id,
+  variant,
+}: Pick<ItemInput, 'min_stock' | 'parent_id' | 'variant'>): Partial<Pick<ItemFields, ShopField>> => ({
+  ...(min_stock !== undefined && { min_stock: min_stock && normalizeQuantity(min_stock) }),
+  ...(parent_id !== undefined && { parent_id }),
+  ...(variant !== undefined && { variant }),
+})
 
 const taxesOf = (input: ItemInput) =>
   Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, input[field] ?? null])) as Pick<
@@ -245,24 +259,46 @@ const taxesOf = (input: ItemInput) =>
 const recordedOf = (fields: ReplacedFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
 const recordedOfNew = (fields: ReplacedFields) => withoutEmpty(recordedOf(fields), ITEM_SHOP_FIELDS)
 
-function linkedRefs({ external_id, barcode, category_id, gtin }: LinkedFields): AnyRef[] {
+function linkedRefs({ external_id, barcode, category_id, gtin, parent_id, variant }: LinkedFields): AnyRef[] {
   return [
     ...(gtin ? [gtinHoldersOf(gtin)] : []),
     ...(external_id ? [itemByExternalId(external_id)] : []),
     ...(barcode ? [itemByBarcode(barcode)] : []),
     ...(category_id ? [categoryById(category_id)] : []),
+    ...(parent_id && variant ? [itemById(parent_id), itemByVariant(parent_id, variant)] : []),
   ]
 }
 
 /** Refusal of an unknown category, or of an external id or barcode of another item. */
 function findConflict(
   rows: Rows,
-  { external_id, barcode, category_id }: LinkedFields,
+  { external_id, barcode, category_id, parent_id, variant }: LinkedFields,
   ownId: number | null,
 ): Refusal | null {
   const category = category_id ? rows.get(categoryById(category_id)) : null
   if (category_id && (!category || category.deleted_at)) return invalid('category_id', 'categoria não encontrada')
+  const wrong = parent_id && variant ? findWrongVariant(rows, parent_id, variant, ownId) : null
+  if (wrong) return wrong
   const same = external_id ? duplicateOf('external_id', rows.get(itemByExternalId(external_id)), ownId) : null
   if (same || !barcode) return same
   return duplicateOf('barcode', rows.get(itemByBarcode(barcode)), ownId)
+}
+
+/** Refusal of a variant of an unknown item or of one that is a variant, or of a variant that exists. */
+function findWrongVariant(
+  rows: Rows,
+  parent_id: number,
+  variant: NonNullable<ItemFields['variant']>,
+  ownId: number | null,
+): Refusal | null {
+  const parent = rows.get(itemById(parent_id))
+  if (!parent || parent.deleted_at) return invalid('parent_id', 'item não encontrado no catálogo')
+  if (parent_id === ownId || parent.parent_id !== null) return invalid('parent_id', 'é uma variação')
+  return duplicateOf('variant', rows.get(itemByVariant(parent_id, variant)), ownId)
+}
+
+/** The input with the variant that a deleted item had, if the PUT that revives it names none. */
+const revivedVariant = (known: Readonly<ItemRow> | null, input: ReplaceItemInput): LinkedFields => {
+  const { parent_id, variant } = known?.deleted_at && input.parent_id === undefined ? known.doc : input
+  return { ...input, parent_id: parent_id ?? null, variant }
 }

@@ -38,6 +38,8 @@ export interface ItemFilters {
   readonly stock_updated_since?: string
   /** Only products that run out: a stock of the minimum or less, or of zero without a minimum. */
   readonly low_stock?: true
+  /** Variants of this item. */
+  readonly parent_id?: number
 }
 
 /** Filters in the form that conditions take. */
@@ -89,6 +91,7 @@ const itemListing: Listing<ItemConditions> = {
     barcode: (value) => `t.barcode = any(${value}::text[])`,
     external_id: (value) => `t.external_id = ${value}::text`,
     stock_updated_since: (value) => `s.stock_updated_at::timestamptz >= ${value}::timestamptz`,
+    parent_id: (value) => `t.parent_id = ${value}::bigint`,
     low_stock: (value) => `${value}::boolean and ${RUNS_OUT}`,
   },
 }

@@ -35,6 +35,8 @@ const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"tracks_stock":' || (s.stock is not null)::text
   || ',"category_name":' || coalesce((g.doc -> 'name')::text, '""')
   || ',"picture_url":' || coalesce(to_json(t.picture_url)::text, 'null')
+  || ',"parent_id":' || coalesce(t.parent_id::text, 'null')
+  || ',"variant":' || coalesce(t.variant::text, 'null')
   || ',"updated_at":"' || ${utc('t.updated_at')} || '"}'`
 
 const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`

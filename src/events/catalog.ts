@@ -14,7 +14,7 @@ export const ITEM_TYPES = ['product', 'service'] as const
  * Fields that the shop keeps although an integration replaces the item without them, as its stock. Absent in the event
  * of a new item if empty, else if unchanged.
  */
-export const ITEM_SHOP_FIELDS = ['min_stock', 'picture_url'] as const
+export const ITEM_SHOP_FIELDS = ['min_stock', 'picture_url', 'parent_id', 'variant'] as const
 
 /** Absent if empty; null in changes. */
 const taxes = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, text.nullable().optional()])) as Record<
@@ -40,6 +40,9 @@ const item = {
   min_stock: quantity.nullable().optional(),
   /** Address of its picture, by the digest of its content. */
   picture_url: text.nullable().optional(),
+  /** Item of which it is a variant, in a size and a colour. */
+  parent_id: id.nullable().optional(),
+  variant: z.strictObject({ size: text.nullable(), color: text.nullable() }).nullable().optional(),
   ...taxes,
 }
 

@@ -10,6 +10,7 @@ import { movementPages } from './pages/catalog/movements.tsx'
 import { pictureForms } from './pages/catalog/picture.tsx'
 import { runningOutPages } from './pages/catalog/running-out.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
+import { variantForm } from './pages/catalog/variants.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
 import { importRoutes } from './pages/import.tsx'
@@ -67,6 +68,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   stockForm,
   itemReactivation,
   ...pictureForms,
+  variantForm,
   ...categoryPages,
   ...importRoutes,
   ...financePages,

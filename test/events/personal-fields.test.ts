@@ -25,7 +25,7 @@ const IMPERSONAL = [
   'reference number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
   // Account of a shop at the provider; former code of an item; way of paying, by name.
-  'account_id former_gtin payment_method picture_url',
+  'account_id former_gtin payment_method picture_url variant.size variant.color',
   ...ITEM_TAX_FIELDS,
   ...['gtin', 'ncm', 'cest', ...ITEM_TAX_FIELDS].map((field) => `items[].${field}`),
   'payments[].card.nsu payments[].card.authorization payments[].card.acquirer_cnpj payments[].end_to_end_id',

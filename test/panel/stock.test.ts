@@ -139,4 +139,30 @@ describe('panel: stock', () => {
     await user.submit(path, {}, `${path}/imagem/excluir`)
     expect((await company.get(`/catalog/items/${id}`)).body.data.picture_url).to.equal(null)
   })
+
+  it('creates a variant for every size in every colour, and shows them with their product [PANEL-535]', async () => {
+    const { id } = await item({ name: 'Camiseta', price: '49.90', cost: '20.00', unit: 'UN', ncm: '61091000' })
+    const path = `${PATH}/${id}`
+    const send = (sizes: string, colors: string) => user.submit(path, { sizes, colors }, `${path}/variacoes`)
+    const variants = async () => (await company.get(`/catalog/items/${id}/variants`)).body.data
+    expect((await send('P, M', 'Azul,Preto')).to).to.equal(`${path}?feito=variacoes`)
+    expect(await variants()).to.have.length(4)
+    await send('P', 'azul, Verde')
+    const found = await variants()
+    expect(found.map(({ name }: { name: string }) => name)).to.deep.equal([
+      'Camiseta P Azul',
+      'Camiseta P Preto',
+      'Camiseta M Azul',
+      'Camiseta M Preto',
+      'Camiseta P Verde',
+    ])
+    expect(found[0]).to.deep.include({ price: '49.90', cost: '20.00', unit: 'UN', ncm: '61091000', stock: '0.000' })
+    expect(await textOf(path)).to.match(/Variações .*P \/ Azul .*M \/ Preto/)
+    expect(await textOf(`${PATH}/${found[0].id}`))
+      .to.include('P / Azul')
+      .and.include(`Produto ${id}`)
+    expect(problemsIn((await send('', '')).html).join()).to.include('informe ao menos um tamanho ou uma cor')
+    const many = Array.from({ length: 101 }, (_, n) => `T${n}`).join(',')
+    expect(problemsIn((await send(many, '')).html).join()).to.include('no máximo 100 variações')
+  })
 })

@@ -44,6 +44,8 @@ describe('GET /api/sync/products in full', () => {
       stock: 12.345,
       tracks_stock: true,
       picture_url: null,
+      parent_id: null,
+      variant: null,
       category_name: 'Grãos & "Cia"',
       ...times,
     })

@@ -23,6 +23,7 @@ import { boundedText, ExternalId } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { QueryFlag, QueryId, QueryInstant } from '#http/query-values.ts'
+import { isRefusal } from '#ledger/command.ts'
 import { type CategoryObject, categoryByExternalId, type ItemObject, itemByExternalId } from '#projections/catalog.ts'
 import {
   getAnyCategory,
@@ -32,10 +33,10 @@ import {
 } from '#queries/catalog/categories.ts'
 import { findPicture } from '#queries/catalog/item-pictures.ts'
 import { getAnyItem, getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
-import { singleOf } from '../contract/envelopes.ts'
+import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../route.ts'
-import { recordRoutes } from './record-routes.ts'
+import { answerPage, listQuery, recordRoutes } from './record-routes.ts'
 
 /** Request example. */
 const itemExample = {
@@ -69,6 +70,8 @@ const shownItemExample = {
   cbenef: null,
   min_stock: '6.000',
   picture_url: null,
+  parent_id: null,
+  variant: null,
   category_id: 3,
   stock: '24.000',
   stock_updated_at: '2026-11-21T08:17:15.123-03:00',
@@ -104,6 +107,8 @@ const CatalogItem = z
     cest: NullableText,
     min_stock: ThreeDecimals.nullable(),
     picture_url: NullableText,
+    parent_id: ContractRecordId.nullable(),
+    variant: z.strictObject({ size: NullableText, color: NullableText }).nullable(),
     origin: NullableText,
     cfop: NullableText,
     icms_cst: NullableText,
@@ -158,6 +163,7 @@ const items = recordRoutes({
     external_id: ExternalId.optional(),
     stock_updated_since: QueryInstant.optional(),
     low_stock: QueryFlag.optional(),
+    parent_id: QueryId.optional(),
   },
   list: listItems,
   deleted: listDeletedItems,
@@ -223,6 +229,27 @@ const reactivation = commandRoute({
   input: (params) => withId(params, {}),
 })
 
+const VariantsQuery = listQuery({})
+
+const variants = readRoute<z.infer<typeof VariantsQuery>>({
+  path: '/catalog/items/:id/variants',
+  scope: 'catalog:read',
+  operation: 'listCatalogItemVariants',
+  summary: 'Lista as variações de um item',
+  description: 'Os itens ativos com este `parent_id`, cada um com seu tamanho e sua cor em `variant`.',
+  query: VariantsQuery,
+  reply: pageSchemaOf(CatalogItem),
+  refusals: ['test_data_erased'],
+  ofLedger: true,
+  async read({ pool, caller: { companyId }, params, query }) {
+    const parent_id = pathId(params.id)
+    if (parent_id === null) return null
+    const page = await listItems(pool, companyId, { ...query, parent_id })
+    const { record } = isRefusal(page) ? { record: '' } : await getItem(pool, companyId, parent_id)
+    return record === null ? null : answerPage(page, query.limit)
+  },
+})
+
 const pictures: readonly Route[] = [
   readRoute({
     path: '/catalog/items/:id/picture',
@@ -268,4 +295,4 @@ const pictures: readonly Route[] = [
   }),
 ]
 
-export const catalogRoutes: readonly Route[] = [...items, reactivation, ...pictures, ...categories]
+export const catalogRoutes: readonly Route[] = [...items, reactivation, variants, ...pictures, ...categories]

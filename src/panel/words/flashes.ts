@@ -9,6 +9,7 @@ export const FLASHES = {
   'item-reativado': 'Item reativado.',
   estoque: 'Estoque alterado.',
   contado: 'Contagem registrada.',
+  variacoes: 'Variações criadas.',
   imagem: 'Imagem gravada.',
   'imagem-excluida': 'Imagem excluída.',
   'inventario-aplicado': 'Inventário aplicado ao estoque.',

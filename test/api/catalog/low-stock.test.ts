@@ -62,4 +62,16 @@ describe('low stock', () => {
     expect((await sell(weighed.id, '1.5')).body.meta).to.equal(undefined)
     expect((await sell(piece.id, '2')).body.meta).to.equal(undefined)
   })
+
+  it('lists the variants of an item, by its address and by a filter [ITEM-121]', async () => {
+    const { id } = await create({ name: 'Camiseta', price: '1.00' })
+    const variant = { size: 'M', color: null }
+    const one = await create({ name: 'Camiseta M', price: '1.00', parent_id: id, variant })
+    expect(one).to.deep.include({ parent_id: id, variant })
+    expect(idsIn(await company.get(`/catalog/items/${id}/variants`))).to.deep.equal([one.id])
+    expect(idsIn(await company.get(`/catalog/items?parent_id=${id}`))).to.deep.equal([one.id])
+    await company.call('DELETE', `/catalog/items/${one.id}`)
+    expect(idsIn(await company.get(`/catalog/items/${id}/variants`))).to.deep.equal([])
+    expect((await company.get('/catalog/items/99999/variants')).status).to.equal(404)
+  })
 })

@@ -45,6 +45,14 @@ export const catalogCases: Cases = {
       return { params: { id }, body: { stock_adjustment: '-3' } }
     },
   },
+  listCatalogItemVariants: {
+    200: async (world) => {
+      const { id } = await world.create('/catalog/items', { name: 'Camiseta', price: '9.00' })
+      const variant = { size: 'M', color: 'Azul' }
+      await world.create('/catalog/items', { name: 'Camiseta M', price: '9.00', parent_id: id, variant })
+      return { params: { id } }
+    },
+  },
   getCatalogItemPicture: { 200: async (world) => ({ params: { id: await pictured(world) } }) },
   putCatalogItemPicture: { 200: async (world) => ({ params: { id: await pictured(world) }, body: PICTURE }) },
   deleteCatalogItemPicture: { 204: async (world) => ({ params: { id: await pictured(world) } }) },

@@ -35,6 +35,7 @@ import { PictureCard } from './picture.tsx'
 import { marginText, PriceInfo } from './price.tsx'
 import { RUNNING_OUT_PATH } from './running-out.tsx'
 import { type Item, StockCard, StockInfo } from './stock.tsx'
+import { VariantsCard, variantText } from './variants.tsx'
 
 export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
@@ -164,6 +165,8 @@ export const catalogPages = recordPages<Item>({
       ['Nome', ({ name }) => name],
       ['Tipo', ({ type }) => ITEM_TYPE_NAMES[type]],
       ['Categoria', ({ category_name }) => category_name],
+      ['Tamanho', ({ variant }) => variant?.size],
+      ['Cor', ({ variant }) => variant?.color],
       ['Preço', ({ price }) => amountCell(price)],
       ...(seesCosts(visit) ? [['Custo', ({ cost }: Item) => amountCell(cost)] as const] : []),
       ['Estoque', ({ stock }) => amountCell(stock)],
@@ -199,6 +202,11 @@ export const catalogPages = recordPages<Item>({
         ] as const)
       : []),
     ['Estoque', <StockInfo key="stock" item={item} />],
+    ['Variação', variantText(item)],
+    [
+      'Variação de',
+      item.parent_id && <a key="parent" href={link(`${PATH}/${item.parent_id}`)}>{`Produto ${item.parent_id}`}</a>,
+    ],
     ['Categoria', item.category_name],
     ['Unidade', item.unit],
     ['Código de barras', item.barcode],
@@ -215,6 +223,7 @@ export const catalogPages = recordPages<Item>({
     <>
       <PictureCard visit={visit} item={item} />
       <StockCard visit={visit} item={item} cover={await coverOf(item, visit)} />
+      {await VariantsCard({ visit, item })}
       {await MovementsCard({ visit, item })}
     </>
   ),
