@@ -57,7 +57,7 @@ export const inventoryCounts = table<InventoryCountRow>('inventory_counts', {
   keys: { pk: ['company_id', 'inventory_id', 'id'] },
 })
 
-export const countOf = (inventoryId: number, itemId: number) => byPk(inventoryCounts, inventoryId, itemId)
+export const inventoryCountOf = (inventoryId: number, itemId: number) => byPk(inventoryCounts, inventoryId, itemId)
 
 export const inventoriesProjection = projection('inventories', [inventories, inventoryCounts], {
   InventoryOpened: {
@@ -71,13 +71,13 @@ export const inventoriesProjection = projection('inventories', [inventories, inv
   InventoryCounted: {
     refs: ({ data: { id, counts } }) => [
       inventoryById(id),
-      ...counts.map(({ catalog_item_id }) => countOf(id, catalog_item_id)),
+      ...counts.map(({ catalog_item_id }) => inventoryCountOf(id, catalog_item_id)),
     ],
     apply(rows, event) {
       const { id: inventory_id, counts, counted_items } = event.data
       const { company_id } = companyRef(rows)
       for (const { catalog_item_id: id, quantity, counted_at } of counts) {
-        if (rows.wants(countOf(inventory_id, id)))
+        if (rows.wants(inventoryCountOf(inventory_id, id)))
           rows.put(inventoryCounts, { company_id, inventory_id, id, quantity, counted_at, ...stamp(event) })
       }
       if (!rows.wants(inventoryById(inventory_id))) return

@@ -10,9 +10,9 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type ItemRow, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
-import { countOf, inventoryById } from '#projections/inventories.ts'
+import { inventoryById, inventoryCountOf } from '#projections/inventories.ts'
 import { IDS_PER_EVENT } from '#projections/stock.ts'
-import { type CountedStock, STOCK_AT_COUNT } from '#queries/catalog/inventories.ts'
+import { type CountedStock, STOCK_AT_COUNT } from '#projections/stock-at-count.ts'
 import { brokenPieceWarnings, NO_STOCK_OF_SERVICES, type Warning } from './item-input.ts'
 
 /** Items of an inventory: closing it records a movement of each in one transaction. */
@@ -68,7 +68,7 @@ export const countInventory = command<CountInventoryInput>({
   needsMore: (rows, { id, items }) =>
     items.flatMap((count) => {
       const item = findCounted(rows, count)
-      return item ? [countOf(id, item.id)] : []
+      return item ? [inventoryCountOf(id, item.id)] : []
     }),
   decide(rows, { id, mode, items }, { now }) {
     const inventory = rows.get(inventoryById(id))
@@ -77,7 +77,7 @@ export const countInventory = command<CountInventoryInput>({
     const counted = readCounts(rows, { id, mode, items }, now)
     if (isRefusal(counted)) return counted
     const { counts, warnings } = counted
-    const known = (itemId: number) => (rows.get(countOf(id, itemId))?.quantity ?? null) !== null
+    const known = (itemId: number) => (rows.get(inventoryCountOf(id, itemId))?.quantity ?? null) !== null
     const more = [...counts.values()].reduce(
       (sum, { catalog_item_id, quantity }) => sum + Number(quantity !== null) - Number(known(catalog_item_id)),
       0,
@@ -109,7 +109,7 @@ function readCounts(rows: Rows, { id, mode, items }: CountInventoryInput, now: s
       fields[`items[${position}].${problem?.field ?? fieldOf(line)}`] = [problem?.message ?? UNKNOWN_ITEM]
       continue
     }
-    const before = counts.get(item.id)?.quantity ?? rows.get(countOf(id, item.id))?.quantity ?? '0'
+    const before = counts.get(item.id)?.quantity ?? rows.get(inventoryCountOf(id, item.id))?.quantity ?? '0'
     const added =
       line.quantity === null ? null : toThousandths(line.quantity) + (mode === 'add' ? toThousandths(before) : 0)
     if (added !== null && added > MAX_THOUSANDTHS) {
