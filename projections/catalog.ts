@@ -94,6 +94,13 @@ interface ItemColumns {
   /** Whether it is or was a product: tills may have downloaded it. */
   was_product: boolean
   price: string
+  /** Stock at which the item has to be bought again. */
+  min_stock: string | null
+  picture_url: string | null
+  parent_id: number | null
+  variant: ItemFields['variant']
+  /** Unique among the active variants of an item; null when deleted. */
+  variant_key: string | null
   /** Last change of anything except stock (UTC). */
   updated_at: string
 }
@@ -114,12 +121,22 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     type: 'text',
     was_product: 'boolean',
     price: 'numeric',
+    min_stock: 'numeric',
+    picture_url: 'text',
+    parent_id: 'bigint',
+    variant: 'json',
+    variant_key: 'text',
     updated_at: 'timestamptz',
     deleted_at: 'timestamptz',
     doc: 'json',
     ...changedColumns,
   },
-  keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], barcode: ['company_id', 'barcode'] },
+  keys: {
+    pk: ['company_id', 'id'],
+    external: ['company_id', 'external_id'],
+    barcode: ['company_id', 'barcode'],
+    variant: ['company_id', 'parent_id', 'variant_key'],
+  },
   indexes: [INDEX_BY_DELETION],
   past: { id: 'id' },
   companion: itemStocks,
@@ -129,18 +146,44 @@ export const itemById = (id: number) => byPk(catalogItems, id)
 export const itemByExternalId = (externalId: string) => byKey(catalogItems, 'external', externalId)
 export const itemByBarcode = (barcode: string) => byKey(catalogItems, 'barcode', barcode)
 
+/** Sizes and colours are compared without case and accents. */
+const variantKey = (variant: ItemFields['variant']): string =>
+  JSON.stringify([sortKey(variant?.size ?? ''), sortKey(variant?.color ?? '')])
+
+export const itemByVariant = (parentId: number, variant: ItemFields['variant']) =>
+  byKey(catalogItems, 'variant', parentId, variantKey(variant))
+
 const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null])) as Record<
   (typeof ITEM_TAX_FIELDS)[number],
   null
 >
+
+/** Of an item whose first event has none. */
+const NO_SHOP_FIELDS = { min_stock: null, picture_url: null, parent_id: null, variant: null }
 
 const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumns>({
   table: catalogItems,
   byId: itemById,
   empty: NO_TAXES,
   create: ({ stock: _, ...fields }, at) =>
-    Object.assign({}, fields, NO_TAXES, fields, { created_at: at, updated_at: at, deleted_at: null }),
-  columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, updated_at }, before) => ({
+    Object.assign({}, fields, NO_TAXES, NO_SHOP_FIELDS, fields, { created_at: at, updated_at: at, deleted_at: null }),
+  columnsOf: (
+    {
+      name,
+      sku,
+      barcode,
+      external_id,
+      category_id,
+      type,
+      price,
+      min_stock,
+      picture_url,
+      parent_id,
+      variant,
+      updated_at,
+    },
+    before,
+  ) => ({
     name,
     sort_key: sortKey(name),
     search: searchText(name, sku, barcode, external_id),
@@ -150,9 +193,14 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumn
     type,
     was_product: type === 'product' || (before?.was_product ?? false),
     price,
+    min_stock,
+    picture_url,
+    parent_id,
+    variant,
+    variant_key: parent_id === null ? null : variantKey(variant),
     updated_at: new Date(updated_at).toISOString(),
   }),
-  freed: { barcode: null },
+  freed: { barcode: null, variant_key: null },
   showsDeletion: true,
 })
 

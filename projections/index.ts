@@ -15,6 +15,7 @@ import { erasuresProjection } from './erasures.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { fiscalDocumentsProjection } from './fiscal-documents.ts'
 import { gtinHoldersProjection } from './gtin-holders.ts'
+import { inventoriesProjection, inventoryView } from './inventories.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
@@ -44,6 +45,7 @@ const projections = [
   categoriesProjection,
   catalogItemsProjection,
   stockProjection,
+  inventoriesProjection,
   gtinHoldersProjection,
   salesProjection,
   returnsProjection,
@@ -92,6 +94,7 @@ const views: ReadModel['views'] = {
   category: categoryView,
   catalog_item: catalogItemView,
   stock_movement: stockMovementView,
+  inventory: inventoryView,
   sale: saleView,
   return: returnView,
   receivable: receivableView,
@@ -132,6 +135,7 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   supplier: ['suppliers', 'id'],
   category: ['categories', 'id'],
   catalog_item: ['catalog_items', 'id'],
+  inventory: ['inventories', 'id'],
   sale: ['sales', 'id'],
   return: ['returns', 'id'],
   receivable: ['receivables', 'id'],

@@ -55,7 +55,7 @@ export interface StockMovementRow extends ChangedFields {
   /** Document of the movement: a text of the client, or the record that moved the stock, as `sale/981`. */
   document: string | null
   actor: string | null
-  /** Of a sale the time of the sale; null if it is `changed_at`. */
+  /** Of a sale its time, of an inventory the time of the counting; null if it is `changed_at`. */
   occurred_at: string | null
 }
 
@@ -82,8 +82,8 @@ export const stockMovements = table<StockMovementRow>('stock_movements', {
 
 export const movementById = (id: number) => byPk(stockMovements, id)
 
-/** More than the items that one event can move. */
-const IDS_PER_EVENT = 1_000
+/** At most so many items are moved by an event. */
+export const IDS_PER_EVENT = 1_000
 
 /** Id of the nth movement (from 0) of an event. It follows from the event alone, and ascends in the order of the ledger. */
 export const movementIdOf = (revision: number, place = 0): number => (revision + 1) * IDS_PER_EVENT + place
@@ -204,6 +204,16 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
     apply(rows, event) {
       const { catalog_item_id: id, after, kind, unit_cost, reason, reference } = event.data
       moveStock(rows, event, { id, after }, { kind, unit_cost, reason, document: reference })
+    },
+  },
+  InventoryApplied: {
+    refs: (event) => event.data.stocks.map(({ catalog_item_id }) => stockById(catalog_item_id)),
+    apply(rows, event) {
+      const document = `inventory/${event.data.id}`
+      for (const [place, { catalog_item_id: id, after, counted_at }] of event.data.stocks.entries()) {
+        if (!rows.wants(stockById(id))) continue
+        moveStock(rows, event, { id, after }, { kind: 'count', document, occurred_at: counted_at }, place)
+      }
     },
   },
   SaleCompleted: takesStock,

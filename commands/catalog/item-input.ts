@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { barcodeProblem } from '#domain/barcode.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
-import { Money } from '#domain/money.ts'
+import { Money, toCents } from '#domain/money.ts'
 import { orDefault } from '#domain/optional.ts'
-import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
+import { isBrokenPiece, SignedQuantity, StockQuantity } from '#domain/quantity.ts'
 import { boundedText, Id, NewExternalId, nameText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 
@@ -20,6 +20,15 @@ const optionalShape = {
   gtin: Gtin.nullish(),
   ncm: Ncm.nullish(),
   cest: Cest.nullish(),
+  /** Absent: unchanged, also in a PUT. */
+  min_stock: StockQuantity.nullish(),
+  /** A variant of another item, in a size and a colour; absent: unchanged, also in a PUT. */
+  parent_id: Id.nullish(),
+  variant: z
+    .strictObject({ size: boundedText(30).nullish(), color: boundedText(30).nullish() })
+    .refine(({ size, color }) => (size ?? color ?? null) !== null, 'informe size, color ou ambos')
+    .transform(({ size, color }) => ({ size: size ?? null, color: color ?? null }))
+    .nullish(),
   ...itemTaxShape,
   /** New absolute quantity. Null: stock is not tracked; absent: unchanged. */
   stock: StockQuantity.nullish(),
@@ -44,7 +53,8 @@ export const ItemChanges = z
     /** Added to the current stock, so that it cannot overwrite concurrent sales. */
     stock_adjustment: SignedQuantity.nullish(),
   })
-  .superRefine(({ stock, stock_adjustment }, context) => {
+  .superRefine(({ stock, stock_adjustment, ...item }, context) => {
+    checkVariant(item, context)
     if (stock === undefined || typeof stock_adjustment !== 'string') return
     context.addIssue({ code: 'custom', path: ['stock_adjustment'], message: 'não pode ser enviado junto com stock' })
   })
@@ -56,14 +66,36 @@ export type ItemInput = z.infer<typeof item>
 export const NO_STOCK_OF_SERVICES = 'um serviço não tem estoque'
 
 /** For `superRefine` in schemas of whole items. */
-export function checkItem({ type, stock, ...item }: ItemInput, context: z.RefinementCtx): void {
-  if (type !== 'product' && stock !== undefined && stock !== null)
-    context.addIssue({ code: 'custom', path: ['stock'], message: NO_STOCK_OF_SERVICES })
+export function checkItem({ type, ...item }: ItemInput, context: z.RefinementCtx): void {
+  for (const field of ['stock', 'min_stock'] as const)
+    if (type !== 'product' && (item[field] ?? null) !== null)
+      context.addIssue({ code: 'custom', path: [field], message: NO_STOCK_OF_SERVICES })
+  checkVariant(item, context)
   const problem = itemTaxProblem(item)
   if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message })
 }
 
-export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin', 'gtin_in_use'] as const
+/** A variant has an item and a size or colour: they are sent together. */
+function checkVariant(
+  { parent_id, variant }: { readonly parent_id?: unknown; readonly variant?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (
+    (parent_id === undefined) === (variant === undefined) &&
+    ((parent_id ?? null) === null) === ((variant ?? null) === null)
+  )
+    return
+  context.addIssue({ code: 'custom', path: ['variant'], message: 'parent_id e variant são informados juntos' })
+}
+
+export const WARNING_CODES = [
+  'barcode_check_digit',
+  'barcode_not_gtin',
+  'gtin_in_use',
+  'price_zero',
+  'price_below_cost',
+  'quantity_not_whole',
+] as const
 
 /** Problem to review, in a request that is carried out. */
 export interface Warning {
@@ -90,3 +122,27 @@ export function itemWarnings({ barcode }: { readonly barcode?: string | null | u
   const problem = barcode ? barcodeProblem(barcode) : null
   return problem ? [{ field: 'barcode', ...BARCODE_WARNINGS[problem] }] : []
 }
+
+/** Warning of a quantity that is a fraction of a piece (ITEM-102). */
+export const brokenPieceWarnings = (
+  unit: string | null | undefined,
+  quantities: Readonly<Record<string, string | null | undefined>>,
+): Warning[] =>
+  Object.entries(quantities).flatMap(([field, quantity]) =>
+    typeof quantity === 'string' && isBrokenPiece(unit, quantity)
+      ? [{ code: 'quantity_not_whole', field, message: `não é uma quantidade inteira de ${unit}` }]
+      : [],
+  )
+
+/** Warnings of prices that lose money: only of what a request sets (ITEM-101). */
+export function priceWarnings({ price, cost }: Pick<ItemInput, 'price' | 'cost'>, isSet: boolean): Warning[] {
+  if (!isSet) return []
+  if (toCents(price) === 0) return [{ code: 'price_zero', field: 'price', message: 'o preço é R$ 0,00' }]
+  return cost && toCents(price) < toCents(cost) ? [{ ...BELOW_COST, field: 'price' }] : []
+}
+
+const BELOW_COST = { code: 'price_below_cost', message: 'o preço está abaixo do custo' } as const
+
+/** Warning of a purchase at more than the item's price. */
+export const costWarnings = (price: string, unit_cost: string): Warning[] =>
+  toCents(price) < toCents(unit_cost) ? [{ ...BELOW_COST, field: 'unit_cost' }] : []

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/item-taxes.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
+import { ITEM_SHOP_FIELDS } from '#events/catalog.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, type Grant, isRefusal, type Permit } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
@@ -10,15 +11,27 @@ import {
   categoryById,
   type ItemDocument,
   type ItemFields,
+  type ItemRow,
   itemByBarcode,
   itemByExternalId,
   itemById,
+  itemByVariant,
 } from '#projections/catalog.ts'
 import { gtinHoldersOf } from '#projections/gtin-holders.ts'
 import { stockOf } from '#projections/stock.ts'
 import { permitAll } from '../permit.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId, withoutEmpty } from '../records.ts'
-import { type CommandWarnings, checkItem, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
+import {
+  brokenPieceWarnings,
+  type CommandWarnings,
+  checkItem,
+  DEFAULT_TYPE,
+  ItemChanges,
+  type ItemInput,
+  itemShape,
+  NO_STOCK_OF_SERVICES,
+  priceWarnings,
+} from './item-input.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
@@ -39,10 +52,10 @@ export const createItem = command<CreateItemInput & Strict>({
     if (shared && isRefusal(shared)) return shared
     const created = event('CatalogItemCreated', {
       id: nextId('catalog_item'),
-      ...recordedOf(fieldsOf(input.external_id ?? null, input)),
+      ...recordedOfNew(fieldsOf(input.external_id ?? null, input)),
       stock: input.stock ? normalizeQuantity(input.stock) : null,
     })
-    return accept('created', created.subject, [created], [], shared ?? undefined)
+    return accept('created', created.subject, [created], [], remarksOf(shared, input, input))
   },
 })
 
@@ -53,18 +66,21 @@ export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 /** Creates, replaces or revives the item with this external id. Absent stock stays unchanged. */
 export const replaceItem = command<ReplaceItemInput & Strict>({
   needs: linkedRefs,
-  needsMore: (rows, input) => holderRefs(rows, input, rows.get(itemByExternalId(input.external_id))?.id ?? null),
+  needsMore(rows, input) {
+    const known = rows.get(itemByExternalId(input.external_id))
+    return [...holderRefs(rows, input, known?.id ?? null), ...linkedRefs(revivedVariant(known, input))]
+  },
   decide(rows, input, { nextId, permit }) {
     const known = rows.get(itemByExternalId(input.external_id))
-    const conflict = findConflict(rows, input, known?.id ?? null)
+    const conflict = findConflict(rows, revivedVariant(known, input), known?.id ?? null)
     if (conflict) return conflict
     const shared = findSharedGtin(rows, input, known?.id ?? null)
     if (shared && isRefusal(shared)) return shared
-    const remarks = shared ?? undefined
+    const remarks = remarksOf(shared, input, input)
     const fields = fieldsOf(input.external_id, input)
     if (!known) {
       const stock = input.stock ? normalizeQuantity(input.stock) : null
-      const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...recordedOf(fields), stock })
+      const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...recordedOfNew(fields), stock })
       return accept('created', created.subject, [created], [], remarks)
     }
     const { id } = known
@@ -93,11 +109,13 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
-    const fields = { ...rest, type: rest.type === null ? DEFAULT_TYPE : rest.type }
+    const fields = { ...rest, ...shopFieldsOf(rest), type: rest.type === null ? DEFAULT_TYPE : rest.type }
     const conflict = findConflict(rows, fields, id)
     if (conflict) return conflict
     const shared = findSharedGtin(rows, { gtin: input.gtin, strict }, id)
     if (shared && isRefusal(shared)) return shared
+    if (rest.min_stock && (fields.type ?? known.doc.type) === 'service')
+      return invalid('min_stock', NO_STOCK_OF_SERVICES)
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: stockOf(rows, id) }, input)
     if (isRefusal(moved)) return moved
     const changes = changedRecordFields<Partial<ItemFields>>(known.doc, fields)
@@ -108,7 +126,8 @@ export const updateItem = command<UpdateItemInput & Strict>({
     // Same order as in replaceItem.
     const events = [...moved, ...updatedBy(known.doc, changes, granted)]
     const outcome = events.length > 0 ? 'updated' : 'unchanged'
-    return accept(outcome, `catalog_item/${id}`, events, [], shared ?? undefined)
+    const remarks = remarksOf(shared, { ...known.doc, ...changes }, input)
+    return accept(outcome, `catalog_item/${id}`, events, [], remarks)
   },
 })
 
@@ -143,7 +162,8 @@ export const reactivateItem = command<RecordId>({
     const fields = { ...was, category_id: category && !category.deleted_at ? was.category_id : null }
     const conflict = findConflict(rows, fields, id)
     return (
-      conflict ?? accept('updated', `catalog_item/${id}`, [event('CatalogItemRevived', { id, ...recordedOf(fields) })])
+      conflict ??
+      accept('updated', `catalog_item/${id}`, [event('CatalogItemRevived', { id, ...recordedOfNew(fields) })])
     )
   },
 })
@@ -191,16 +211,35 @@ function findSharedGtin(
   return { warnings: [{ code: 'gtin_in_use', field: 'gtin', message, conflicting_id: holder }] }
 }
 
+/** Warnings of a request, about the item after it. */
+function remarksOf(
+  shared: CommandWarnings | null,
+  item: Pick<ItemInput, 'price' | 'cost' | 'unit'>,
+  { price, cost, stock, stock_adjustment, min_stock }: Partial<Omit<ItemChanges, 'type'>>,
+): CommandWarnings | undefined {
+  const warnings = [
+    ...(shared?.warnings ?? []),
+    ...priceWarnings(item, price !== undefined || cost !== undefined),
+    ...brokenPieceWarnings(item.unit, { stock, stock_adjustment, min_stock }),
+  ]
+  return warnings.length > 0 ? { warnings } : undefined
+}
+
 /** References to other records, and values that must be unique. */
 interface LinkedFields {
   readonly external_id?: string | null
   readonly gtin?: string | null
   readonly barcode?: string | null
   readonly category_id?: number | null
+  readonly parent_id?: number | null
+  readonly variant?: ItemFields['variant'] | undefined
 }
 
-/** Recorded fields of a whole item except stock; absent ones are null. */
-export function fieldsOf(externalId: string | null, input: ItemInput): ItemFields {
+type ShopField = (typeof ITEM_SHOP_FIELDS)[number]
+type ReplacedFields = Omit<ItemFields, ShopField> & Partial<Pick<ItemFields, ShopField>>
+
+/** Recorded fields of a whole item except stock; absent ones are null, those of the shop stay absent. */
+export function fieldsOf(externalId: string | null, input: ItemInput): ReplacedFields {
   return {
     external_id: externalId,
     type: input.type,
@@ -214,9 +253,20 @@ export function fieldsOf(externalId: string | null, input: ItemInput): ItemField
     gtin: input.gtin ?? null,
     ncm: input.ncm ?? null,
     cest: input.cest ?? null,
+    ...shopFieldsOf(input),
     ...taxesOf(input),
   }
 }
+
+const shopFieldsOf = ({
+  min_stock,
+  parent_id,
+  variant,
+}: Pick<ItemInput, 'min_stock' | 'parent_id' | 'variant'>): Partial<Pick<ItemFields, ShopField>> => ({
+  ...(min_stock !== undefined && { min_stock: min_stock && normalizeQuantity(min_stock) }),
+  ...(parent_id !== undefined && { parent_id }),
+  ...(variant !== undefined && { variant }),
+})
 
 const taxesOf = (input: ItemInput) =>
   Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, input[field] ?? null])) as Pick<
@@ -225,26 +275,49 @@ const taxesOf = (input: ItemInput) =>
   >
 
 /** Events leave out tax fields that are empty. */
-const recordedOf = (fields: ItemFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
+const recordedOf = (fields: ReplacedFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
+const recordedOfNew = (fields: ReplacedFields) => withoutEmpty(recordedOf(fields), ITEM_SHOP_FIELDS)
 
-function linkedRefs({ external_id, barcode, category_id, gtin }: LinkedFields): AnyRef[] {
+function linkedRefs({ external_id, barcode, category_id, gtin, parent_id, variant }: LinkedFields): AnyRef[] {
   return [
     ...(gtin ? [gtinHoldersOf(gtin)] : []),
     ...(external_id ? [itemByExternalId(external_id)] : []),
     ...(barcode ? [itemByBarcode(barcode)] : []),
     ...(category_id ? [categoryById(category_id)] : []),
+    ...(parent_id && variant ? [itemById(parent_id), itemByVariant(parent_id, variant)] : []),
   ]
 }
 
 /** Refusal of an unknown category, or of an external id or barcode of another item. */
 function findConflict(
   rows: Rows,
-  { external_id, barcode, category_id }: LinkedFields,
+  { external_id, barcode, category_id, parent_id, variant }: LinkedFields,
   ownId: number | null,
 ): Refusal | null {
   const category = category_id ? rows.get(categoryById(category_id)) : null
   if (category_id && (!category || category.deleted_at)) return invalid('category_id', 'categoria não encontrada')
+  const wrong = parent_id && variant ? findWrongVariant(rows, parent_id, variant, ownId) : null
+  if (wrong) return wrong
   const same = external_id ? duplicateOf('external_id', rows.get(itemByExternalId(external_id)), ownId) : null
   if (same || !barcode) return same
   return duplicateOf('barcode', rows.get(itemByBarcode(barcode)), ownId)
+}
+
+/** Refusal of a variant of an unknown item or of one that is a variant, or of a variant that exists. */
+function findWrongVariant(
+  rows: Rows,
+  parent_id: number,
+  variant: NonNullable<ItemFields['variant']>,
+  ownId: number | null,
+): Refusal | null {
+  const parent = rows.get(itemById(parent_id))
+  if (!parent || parent.deleted_at) return invalid('parent_id', 'item não encontrado no catálogo')
+  if (parent_id === ownId || parent.parent_id !== null) return invalid('parent_id', 'é uma variação')
+  return duplicateOf('variant', rows.get(itemByVariant(parent_id, variant)), ownId)
+}
+
+/** The input with the variant that a deleted item had, if the PUT that revives it names none. */
+const revivedVariant = (known: Readonly<ItemRow> | null, input: ReplaceItemInput): LinkedFields => {
+  const { parent_id, variant } = known?.deleted_at && input.parent_id === undefined ? known.doc : input
+  return { ...input, parent_id: parent_id ?? null, variant }
 }

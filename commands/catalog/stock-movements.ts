@@ -18,7 +18,7 @@ import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type ItemRow, itemByExternalId, itemById } from '#projections/catalog.ts'
 import { movementIdOf, stockOf } from '#projections/stock.ts'
-import { NO_STOCK_OF_SERVICES } from './item-input.ts'
+import { brokenPieceWarnings, costWarnings, NO_STOCK_OF_SERVICES } from './item-input.ts'
 
 type RecordedKind = (typeof RECORDED_KINDS)[number]
 
@@ -72,7 +72,12 @@ export const recordStockMovement = command<StockMovementInput>({
     const recorded = event('StockMovementRecorded', { id, ...details, unit_cost, reason, reference: document })
     const isOtherCost = unit_cost !== null && unit_cost !== item.doc.cost
     const repriced = event('CatalogItemUpdated', { id: item.id, changes: { cost: unit_cost } })
-    return accept('created', recorded.subject, isOtherCost ? [recorded, repriced] : [recorded])
+    const warnings = [
+      ...brokenPieceWarnings(item.doc.unit, { quantity: input.quantity }),
+      ...(unit_cost === null ? [] : costWarnings(item.doc.price, unit_cost)),
+    ]
+    const events = isOtherCost ? [recorded, repriced] : [recorded]
+    return accept('created', recorded.subject, events, [], warnings.length > 0 ? { warnings } : undefined)
   },
 })
 

@@ -1,4 +1,4 @@
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { fromThousandths, isBrokenPiece, toThousandths } from '#domain/quantity.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
@@ -40,10 +40,10 @@ export const warning = (
   { product_id = null, found = null, expected = null }: Partial<OfflineSaleWarning> = {},
 ): OfflineSaleWarning => ({ code, product_id, found, expected })
 
-/** One warning of each kind per product, and one per differing price. */
+/** One warning of each kind per product, one per differing price, and one per fraction of a piece. */
 function productWarnings(rows: Rows, { items }: OfflineSale): OfflineSaleWarning[] {
   const warnings = new Map<string, OfflineSaleWarning>()
-  for (const { product_id, price } of items) {
+  for (const { product_id, price, quantity } of items) {
     const product = rows.get(itemById(product_id))
     if (!product) {
       warnings.set(`${product_id}`, warning('product_unknown', { product_id }))
@@ -51,6 +51,10 @@ function productWarnings(rows: Rows, { items }: OfflineSale): OfflineSaleWarning
     }
     const { deleted_at, doc } = product
     if (deleted_at) warnings.set(`${product_id}`, warning('product_deactivated', { product_id }))
+    if (isBrokenPiece(doc.unit, quantity)) {
+      const broken = warning('quantity_not_whole', { product_id, found: quantity })
+      warnings.set(`${product_id} of ${quantity}`, broken)
+    }
     if (price === doc.price) continue
     const differs = warning('price_differs', { product_id, found: price, expected: doc.price })
     warnings.set(`${product_id} ${price}`, differs)

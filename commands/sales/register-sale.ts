@@ -13,6 +13,7 @@ import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { stockOf } from '#projections/stock.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
+import { brokenPieceRemarks } from './broken-pieces.ts'
 import { lineRefs, priceLines, quantitiesTaken, SaleLinesInput } from './lines.ts'
 import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
 import { findSeller, SellerInput, sellerRefs } from './seller.ts'
@@ -84,7 +85,7 @@ export const registerSale = command<SaleInput>({
       change: fromCents(paid.change),
       ...testMarkOf(rows),
     })
-    return accept('created', completed.subject, [completed])
+    return accept('created', completed.subject, [completed], [], brokenPieceRemarks(rows, priced.items))
   },
 })
 

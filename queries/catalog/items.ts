@@ -36,6 +36,10 @@ export interface ItemFilters {
   readonly external_id?: string
   /** Only items with stock movements since then, inclusive (UTC). */
   readonly stock_updated_since?: string
+  /** Only products that run out: a stock of the minimum or less, or of zero without a minimum. */
+  readonly low_stock?: true
+  /** Variants of this item. */
+  readonly parent_id?: number
 }
 
 /** Filters in the form that conditions take. */
@@ -64,6 +68,8 @@ const OWN_TEXT = `case when t.category_id is not null and g.id is null
 /** A text of digits or of a time needs no escapes. */
 const quoted = (column: string): string => `coalesce('"' || ${column} || '"', 'null')`
 
+const RUNS_OUT = `t.type = 'product' and s.stock <= coalesce(t.min_stock, 0)`
+
 const WITH_STOCK = 'join item_stocks s on s.company_id = t.company_id and s.id = t.id'
 
 /** Joins stock and category and appends them as catalogItemView does, so that both give the same bytes. */
@@ -85,6 +91,8 @@ const itemListing: Listing<ItemConditions> = {
     barcode: (value) => `t.barcode = any(${value}::text[])`,
     external_id: (value) => `t.external_id = ${value}::text`,
     stock_updated_since: (value) => `s.stock_updated_at::timestamptz >= ${value}::timestamptz`,
+    parent_id: (value) => `t.parent_id = ${value}::bigint`,
+    low_stock: (value) => `${value}::boolean and ${RUNS_OUT}`,
   },
 }
 
@@ -115,12 +123,13 @@ interface ItemSearch {
   readonly category_id?: number | undefined
   /** Tracked items with a stock of zero or less. */
   readonly out_of_stock?: true | undefined
+  readonly low_stock?: true | undefined
 }
 
 /** Active or deactivated items. */
 export type ItemState = 'active' | 'inactive'
 
-const { q, type, category_id } = itemListing.filters
+const { q, type, category_id, low_stock } = itemListing.filters
 
 const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly string[] | undefined }> = {
   ...itemListing,
@@ -130,6 +139,7 @@ const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly str
     type,
     category_id,
     out_of_stock: (value) => `${value}::boolean and s.stock <= 0`,
+    low_stock,
   },
 }
 
@@ -150,7 +160,7 @@ export const ITEM_ORDERS = {
   '-cadastro': NEWEST_FIRST,
 } satisfies Record<string, ListOrder>
 
-type ItemQuery = Paging &
+export type ItemQuery = Paging &
   ItemSearch & { readonly state?: ItemState | undefined; readonly order?: ListOrder | undefined }
 
 /** Items for people, by name unless another order is requested. */
@@ -175,7 +185,9 @@ export async function countItems(
   const text = `select count(*) as count from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')}`
   const values = [companyId, ...given.map(([, value]) => value)]
   const readSet = Object.fromEntries(
-    search.out_of_stock ? [] : ['item_stocks', ...joinedTables].map((table) => [table, 'columns'] as const),
+    search.out_of_stock || search.low_stock
+      ? []
+      : ['item_stocks', ...joinedTables].map((table) => [table, 'columns'] as const),
   )
   const { rows } = await pool.query<{ count: number }>(withReadSet({ text, values, readSet }))
   return rows[0]?.count ?? 0
@@ -219,14 +231,11 @@ interface ShortItem {
 export interface LowStock {
   /** Products with a stock of zero or less. */
   readonly out: number
-  /** Products with stock left, at most LOW_STOCK. */
+  /** Products with stock left, at most their minimum. */
   readonly low: number
   /** Lowest stock first, up to the requested number. */
   readonly items: readonly ShortItem[]
 }
-
-/** In any unit: items have no minimum of their own. */
-const LOW_STOCK = 5
 
 /**
  * Scans the company's catalog: an index of stock would have to be written with every sale. Services and untracked
@@ -237,17 +246,17 @@ const SHORT_ITEMS = {
   text: `with short as materialized (
       select t.id, t.name, t.sort_key collate "C" as sort_key, t.doc, s.stock
       from catalog_items t ${WITH_STOCK}
-      where t.company_id = $1 and t.type = 'product' and t.deleted_at is null and s.stock <= $2::numeric
+      where t.company_id = $1 and t.deleted_at is null and ${RUNS_OUT}
     )
     select count(*) filter (where stock <= 0) as out, count(*) filter (where stock > 0) as low,
            coalesce((
              select json_agg(json_build_object('id', id, 'name', name, 'unit', doc->'unit', 'stock', stock::text)
                              order by stock, sort_key, id)
-             from (select * from short order by stock, sort_key, id limit $3) as shortest), '[]') as items
+             from (select * from short order by stock, sort_key, id limit $2) as shortest), '[]') as items
     from short`,
 }
 
 export async function lowStock(pool: Pool, companyId: number, limit: number): Promise<LowStock> {
-  const { rows } = await pool.query<LowStock>({ ...SHORT_ITEMS, values: [companyId, LOW_STOCK, limit] })
+  const { rows } = await pool.query<LowStock>({ ...SHORT_ITEMS, values: [companyId, limit] })
   return rows[0] as LowStock
 }

@@ -34,6 +34,9 @@ const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"stock":' || coalesce(s.stock, '0.000')
   || ',"tracks_stock":' || (s.stock is not null)::text
   || ',"category_name":' || coalesce((g.doc -> 'name')::text, '""')
+  || ',"picture_url":' || coalesce(to_json(t.picture_url)::text, 'null')
+  || ',"parent_id":' || coalesce(t.parent_id::text, 'null')
+  || ',"variant":' || coalesce(t.variant::text, 'null')
   || ',"updated_at":"' || ${utc('t.updated_at')} || '"}'`
 
 const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`

@@ -78,6 +78,9 @@ const forbidCaching: RequestHandler = (_request, response, next) => {
   next()
 }
 
+/** Takes a picture itself instead of JSON. */
+const PICTURE_PATH = /\/catalog\/items\/[^/]+\/picture(?:\?|$)/
+
 const EXACT = { caseSensitive: true, strict: true }
 
 /** API v1. Transport check, authentication and quota come before routing. */
@@ -95,6 +98,7 @@ export function apiV1(options: ApiOptions): Router {
       MAX_BODY_BYTES,
       companyBodyBudget(options.bodies),
       chargeRead(options.authenticator.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
+      PICTURE_PATH,
     ),
   ]
   const areas = new Map<string, Router>()

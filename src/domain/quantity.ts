@@ -44,6 +44,13 @@ export function fromThousandths(thousandths: number): string {
 export const countUnits = (quantities: readonly string[]): number =>
   quantities.map(toThousandths).reduce((sum, n) => sum + (n % 1000 === 0 ? n / 1000 : 1), 0)
 
+/** Units of pieces, of which there are no fractions. */
+const PIECE = /^un(?:d|id|idades?)?\.?$/i
+
+/** Whether a quantity is a fraction of a piece: `1.500` of `UN`. */
+export const isBrokenPiece = (unit: string | null | undefined, quantity: string): boolean =>
+  PIECE.test(unit ?? '') && toThousandths(quantity) % 1000 !== 0
+
 function decimal(pattern: RegExp) {
   return z.string(expects(EXPECTED)).regex(pattern, { error: ({ input }) => faultOf(input as string), abort: true })
 }

@@ -9,6 +9,7 @@ export const RECORD_KINDS = [
   'category',
   'catalog_item',
   'stock_movement',
+  'inventory',
   'sale',
   'return',
   'receivable',

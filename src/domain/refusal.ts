@@ -15,6 +15,7 @@ export type RefusalCode =
   | 'has_payments'
   | 'validation_failed'
   | 'insufficient_stock'
+  | 'inventory_closed'
   | 'payment_mismatch'
   | 'key_limit_reached'
   | 'last_owner'

@@ -10,6 +10,12 @@ export const RECORDED_KINDS = ['purchase', 'count', 'loss', 'adjustment'] as con
 
 export const ITEM_TYPES = ['product', 'service'] as const
 
+/**
+ * Fields that the shop keeps although an integration replaces the item without them, as its stock. Absent in the event
+ * of a new item if empty, else if unchanged.
+ */
+export const ITEM_SHOP_FIELDS = ['min_stock', 'picture_url', 'parent_id', 'variant'] as const
+
 /** Absent if empty; null in changes. */
 const taxes = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, text.nullable().optional()])) as Record<
   (typeof ITEM_TAX_FIELDS)[number],
@@ -30,6 +36,13 @@ const item = {
   gtin: text.nullable(),
   ncm: text.nullable(),
   cest: text.nullable(),
+  /** Stock at which the item has to be bought again. */
+  min_stock: quantity.nullable().optional(),
+  /** Address of its picture, by the digest of its content. */
+  picture_url: text.nullable().optional(),
+  /** Item of which it is a variant, in a size and a colour. */
+  parent_id: id.nullable().optional(),
+  variant: z.strictObject({ size: text.nullable(), color: text.nullable() }).nullable().optional(),
   ...taxes,
 }
 

@@ -4,6 +4,7 @@ import { accountEvents } from './accounts.ts'
 import { cashEvents } from './cash.ts'
 import { catalogEvents } from './catalog.ts'
 import { companyEvents } from './companies.ts'
+import { inventoryEvents } from './inventories.ts'
 import { orderEvents } from './orders.ts'
 import { customerEvents, privacyEvents, supplierEvents } from './persons.ts'
 import { saleEvents } from './sales.ts'
@@ -16,6 +17,7 @@ export const EVENT_TYPES = {
   ...customerEvents,
   ...supplierEvents,
   ...catalogEvents,
+  ...inventoryEvents,
   ...saleEvents,
   ...cashEvents,
   ...accountEvents,

@@ -80,6 +80,7 @@ export const FISCAL_DOCUMENT_STATUSES = ['authorized', 'cancelled', 'contingency
 /** Problems of an uploaded sale, which is recorded nevertheless because it happened. */
 export const OFFLINE_SALE_WARNINGS = [
   'negative_stock',
+  'quantity_not_whole',
   'price_differs',
   'product_deactivated',
   'payment_pending',

@@ -48,6 +48,7 @@ const PROBLEMS = {
     409,
     'O endereço de webhook está pausado: a chave dele foi revogada ou venceu, ou falta o adicional de API.',
   ],
+  inventory_closed: [409, 'O inventário já foi encerrado: abra outro.'],
   test_data_erased: [
     410,
     'Esta empresa de teste foi esvaziada depois deste instante: jogue fora o que tem dela e comece de novo, sem ele.',

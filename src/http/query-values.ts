@@ -24,6 +24,9 @@ export const QueryId = z
   .transform(Number)
   .meta({ override: asInteger({ minimum: 1 }) })
 
+/** A filter that is on or absent. */
+export const QueryFlag = z.literal('true', 'deve ser true').transform(() => true as const)
+
 const REPEATED = 'foi informado mais de uma vez'
 
 /** Problems of a query. A repeated name becomes a list, which no parameter accepts. */

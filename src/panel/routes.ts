@@ -5,9 +5,13 @@ import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
 import { cashSessionPages } from './pages/cash/sessions.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
+import { inventoryPages } from './pages/catalog/inventories.tsx'
 import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { movementPages } from './pages/catalog/movements.tsx'
+import { pictureForms } from './pages/catalog/picture.tsx'
+import { runningOutPages } from './pages/catalog/running-out.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
+import { variantForm } from './pages/catalog/variants.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
 import { importRoutes } from './pages/import.tsx'
@@ -66,9 +70,13 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...recordRefusedPages,
   ...peoplePages,
   ...movementPages,
+  ...runningOutPages,
+  ...inventoryPages,
   ...catalogPages,
   stockForm,
   itemReactivation,
+  ...pictureForms,
+  variantForm,
   ...categoryPages,
   ...importRoutes,
   ...financePages,

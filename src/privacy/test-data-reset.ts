@@ -26,6 +26,7 @@ const FORMER: readonly (readonly [table: string, condition: string])[] = [
   ['payment_notifications', 'received_at < $2 and $3::bigint >= 0'],
   ['payment_sweeps', 'attempted_at < $2 and $3::bigint >= 0'],
   ['refused_sales', 'first_refused_at < $2 and $3::bigint >= 0'],
+  ['item_pictures', 'stored_at < $2 and $3::bigint >= 0'],
 ]
 
 const DELETIONS = FORMER.map(([table, condition]) => ({

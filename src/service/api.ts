@@ -23,6 +23,7 @@ import { createMailer, type Mailer } from '#notifications/mailer.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
 import { CHECKOUTS_PER_MINUTE } from '#public-pages/checkout/checkout.ts'
+import { PICTURES_PER_MINUTE } from '#public-pages/pictures.ts'
 import { countedAuthenticator } from '#service/metrics/counted-authenticator.ts'
 import type { Metrics } from '#service/metrics/metrics.ts'
 import { createOutgoing } from '#till-sync/outgoing.ts'
@@ -163,6 +164,7 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     signedNotificationLimit: createMinuteLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
+    pictureLimit: createAddressLimit({ perMinute: PICTURES_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,
     newSecret: () => webhookSecretOf(randomBytes(SECRET_BYTES)),

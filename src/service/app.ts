@@ -24,6 +24,7 @@ import type { PanelContext } from '#panel/route.ts'
 import { type NotificationOptions, notificationReceiver } from '#payment-notifications/receiver.ts'
 import { answerCheckoutFailure as answerBuyer } from '#public-pages/checkout/answer.tsx'
 import { type CheckoutOptions, checkout } from '#public-pages/checkout/checkout.ts'
+import { PICTURES, type PictureOptions, servePictures } from '#public-pages/pictures.ts'
 import { type ReceiptPageOptions, serveVerificationPage } from '#public-pages/receipt/receipt-page.ts'
 import { type MetricsOptions, serveMetrics } from '#service/metrics/serve.ts'
 import { answerSyncProblem as answerTill } from '#till-sync/answer.ts'
@@ -124,7 +125,8 @@ export interface InterfaceOptions
     NotificationOptions,
     PanelContext,
     CheckoutOptions,
-    ReceiptPageOptions {}
+    ReceiptPageOptions,
+    PictureOptions {}
 
 /** The contracts that /docs shows. */
 export const publishedContracts = (publicUrl: string): PublishedContract[] => [
@@ -137,6 +139,7 @@ export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
   router.use(PANEL, panel(options))
   router.use(CHECKOUT, checkout(options))
+  router.use(PICTURES, servePictures(options))
   router.use(RECEIPT_PAGE, serveVerificationPage(options))
   router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, options))
   router.use(

@@ -16,6 +16,8 @@ interface Mark {
 
 /** Paths that name an online store and need no authentication. */
 const OF_STORE = /^\/(?:pagar|webhook\/paymentprovider)\/([^/]+)/i
+/** Pictures of items: the path names the company. */
+const OF_PICTURE = /^\/pictures\/([1-9]\d{0,14})\//
 const OF_PANEL = /^\/painel(?:\/|$)/i
 
 /** What identifies the company of a request; null if nothing does. */
@@ -40,7 +42,7 @@ function aliasMark(text: string): Mark | null {
 }
 
 interface FrontOptions {
-  readonly directory: Pick<Directory, 'find' | 'forget'>
+  readonly directory: Pick<Directory, 'find' | 'forget' | 'shardOf'>
   readonly shards: Pick<Shards<Router>, 'main' | 'at'>
 }
 
@@ -51,6 +53,11 @@ interface FrontOptions {
  */
 export function createShardRouter({ directory, shards }: FrontOptions): RequestHandler {
   async function placeOf(request: Request): Promise<CompanyPlacement | null> {
+    const companyId = Number(OF_PICTURE.exec(request.path)?.[1] ?? 0)
+    if (companyId > 0) {
+      const shard = await directory.shardOf(companyId)
+      return shard === null ? null : { companyId, shard }
+    }
     const mark = markOf(request)
     const [place] = mark ? await directory.find(mark.kind, mark.key) : []
     return place ?? null

@@ -92,6 +92,9 @@ const coffee = {
   price: 18.9,
   stock: 24,
   tracks_stock: true,
+  picture_url: null,
+  parent_id: null,
+  variant: null,
   category_name: 'Bebidas',
   updated_at: '2026-11-21T11:17:15.123Z',
 }
@@ -104,6 +107,9 @@ const Product = z
     price: z.number(),
     stock: z.number(),
     tracks_stock: z.boolean(),
+    picture_url: z.string().nullable(),
+    parent_id: RecordId.nullable(),
+    variant: z.object({ size: z.string().nullable(), color: z.string().nullable() }).nullable(),
     category_name: z.string(),
     updated_at: Moment,
   })

@@ -207,6 +207,8 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
   switch (code) {
     case 'negative_stock':
       return { code, message: `O estoque ficou negativo: ${found}.`, product_id, stock: Number(found) }
+    case 'quantity_not_whole':
+      return { code, message: `Quantidade não inteira de um produto vendido por unidade: ${found}.`, product_id }
     case 'price_differs': {
       const message = `O preço vendido, ${found}, difere do preço do cadastro, ${expected}.`
       return { code, message, product_id, price: Number(found), catalog_price: Number(expected) }

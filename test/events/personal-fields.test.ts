@@ -27,7 +27,7 @@ const IMPERSONAL = [
   'reference number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
   // Account of a shop at the provider; former code of an item; way of paying, by name.
-  'account_id former_gtin payment_method',
+  'account_id former_gtin payment_method picture_url variant.size variant.color',
   ...ITEM_TAX_FIELDS,
   ...['gtin', 'ncm', 'cest', ...ITEM_TAX_FIELDS].map((field) => `items[].${field}`),
   'payments[].card.nsu payments[].card.authorization payments[].card.acquirer_cnpj payments[].end_to_end_id',
@@ -39,7 +39,7 @@ const IMPERSONAL = [
 const OF_SHOPS = ['address', 'phone']
 
 /** Types with a `name` that is not a person's. */
-const NAMED_THINGS = ['company', 'payment_type', 'api_key', 'catalog_item', 'category']
+const NAMED_THINGS = ['company', 'payment_type', 'api_key', 'catalog_item', 'category', 'inventory']
 
 /** Paths of unmarked texts of any content. */
 function openTexts(schema: Schema, path: string): string[] {

@@ -163,8 +163,8 @@ describe('panel: catalog', () => {
 
   it('records receipts, withdrawals and counts of stock as events of their own [PANEL-20]', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
-    const move = (movement: string, quantity: string) =>
-      user.submit(`${PATH}/${id}`, { movement, quantity }, `${PATH}/${id}/estoque`)
+    const move = (movement: string, quantity: string, reason = '') =>
+      user.submit(`${PATH}/${id}`, { movement, quantity, reason }, `${PATH}/${id}/estoque`)
     const stock = async () => (await inApi(`${PATH}/${id}`)).stock
     expect((await move('in', '1.000,5')).to).to.equal(`${PATH}/${id}?feito=estoque`)
     expect(await stock()).to.equal('1005.500')
@@ -172,16 +172,16 @@ describe('panel: catalog', () => {
     expect(await stock()).to.equal('5.500')
     await move('count', '7')
     expect(await stock()).to.equal('7.000')
-    await move('loss', '2')
+    await move('loss', '2', 'Quebra')
     expect(await stock()).to.equal('5.000')
     await move('untrack', '')
     expect(await stock()).to.equal(null)
     const untracked = (await user.get(`${PATH}/${id}`)).html
-    expect(textIn(untracked)).to.include('Sem controle').and.not.to.include('Entrada: somar')
+    expect(textIn(untracked)).to.include('Sem controle').and.not.to.include('Entrada Saída')
     await move('count', '0')
     expect(await stock()).to.equal('0.000')
     const last = textIn((await user.get(`${PATH}/${id}`)).html)
-    for (const text of ['Inventário', '+5 5', 'Entrada', '+1.000,5 1.005,5', 'Acerto', '−1.000 5,5', 'Perda', '−2 5'])
+    for (const text of ['Inventário', '+5 5', 'Entrada', '+1.000,5 1.005,5', 'Saída', '−1.000 5,5', 'Perda', '−2 5'])
       expect(last).to.include(text)
     const { body } = await company.get(`/catalog/items/${id}/movements`)
     expect(body.data.map(({ kind }: { kind: string }) => kind)).to.deep.equal([

@@ -52,6 +52,7 @@ describe('shard router', () => {
         const shard = known.get(nameOf(kind, entry))
         return shard ? [{ companyId: COMPANY, shard }] : []
       },
+      shardOf: async () => 'south',
       forget(companyId: number) {
         forgotten.push(companyId)
         known.set(nameOf('api_key', hashKey(key)), 'south')

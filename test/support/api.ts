@@ -224,6 +224,7 @@ const insteadOf =
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     signedNotificationLimit: createMinuteLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),
+    pictureLimit: createAddressLimit({ perMinute: 1_000_000 }),
     ...(options.wrapWriter && { writer: options.wrapWriter(opened.writer) }),
     ...(options.wrapLogin && { panel: { ...opened.panel, login: options.wrapLogin(opened.panel.login) } }),
   })

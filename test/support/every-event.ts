@@ -145,6 +145,17 @@ export const EVERY_EVENT = ledgerOf(
       reason: 'Reposição',
       reference: 'NF 1',
     }),
+    event('InventoryOpened', { id: 1, name: 'Mercearia' }),
+    event('InventoryCounted', {
+      id: 1,
+      counts: [{ catalog_item_id: 3, quantity: '11.000', counted_at: '2026-03-10T14:00:00.000Z' }],
+      counted_items: 1,
+    }),
+    event('InventoryClosed', { id: 1, status: 'applied' }),
+    event('InventoryApplied', {
+      id: 1,
+      stocks: [{ catalog_item_id: 3, before: '12.000', after: '11.000', counted_at: '2026-03-10T14:00:00.000Z' }],
+    }),
     from('pdv', saleCompleted({ id: 8, external_id: 'x', items: [line, line] })),
     event('CatalogItemDeactivated', { id: 3 }),
     event('SaleCancelled', { id: 8, reason: null, restock: [{ catalog_item_id: 3, quantity: '2.000' }] }),

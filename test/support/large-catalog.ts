@@ -6,8 +6,8 @@ import type { Pool } from 'pg'
  */
 export async function copyItem(pool: Pool, companyId: number, itemId: number, copies: number): Promise<void> {
   await pool.query(
-    `insert into read.catalog_items (company_id, id, name, sort_key, search, type, price, updated_at, revision, changed_at, doc)
-     select company_id, id + n, name || ' ' || n, sort_key || ' ' || n, search, type, price, updated_at, revision, changed_at,
+    `insert into read.catalog_items (company_id, id, name, sort_key, search, type, price, min_stock, updated_at, revision, changed_at, doc)
+     select company_id, id + n, name || ' ' || n, sort_key || ' ' || n, search, type, price, min_stock, updated_at, revision, changed_at,
             replace(replace(doc::text, '{"id":' || id || ',', '{"id":' || id + n || ','),
                     '"name":"' || name || '"', '"name":"' || name || ' ' || n || '"')::json
      from read.catalog_items, generate_series(1, $3::int) as n

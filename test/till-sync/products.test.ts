@@ -43,6 +43,9 @@ describe('GET /api/sync/products in full', () => {
       price: 18.9,
       stock: 12.345,
       tracks_stock: true,
+      picture_url: null,
+      parent_id: null,
+      variant: null,
       category_name: 'Grãos & "Cia"',
       ...times,
     })

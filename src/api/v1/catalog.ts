@@ -9,6 +9,7 @@ import {
   updateCategory,
 } from '#commands/catalog/categories.ts'
 import { ItemChanges, itemWarnings } from '#commands/catalog/item-input.ts'
+import { deleteItemPicture, PictureInput, setItemPicture } from '#commands/catalog/item-picture.ts'
 import {
   CreateItemInput,
   createItem,
@@ -20,8 +21,9 @@ import {
 } from '#commands/catalog/items.ts'
 import { boundedText, ExternalId } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
-import { withId } from '#http/paths.ts'
-import { QueryId, QueryInstant } from '#http/query-values.ts'
+import { pathId, withId } from '#http/paths.ts'
+import { QueryFlag, QueryId, QueryInstant } from '#http/query-values.ts'
+import { isRefusal } from '#ledger/command.ts'
 import { type CategoryObject, categoryByExternalId, type ItemObject, itemByExternalId } from '#projections/catalog.ts'
 import {
   getAnyCategory,
@@ -29,11 +31,12 @@ import {
   listCategories,
   listDeletedCategories,
 } from '#queries/catalog/categories.ts'
-import { getAnyItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
-import { singleOf } from '../contract/envelopes.ts'
+import { findPicture } from '#queries/catalog/item-pictures.ts'
+import { getAnyItem, getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
+import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
-import { commandRoute, type Route } from '../route.ts'
-import { recordRoutes } from './record-routes.ts'
+import { commandRoute, type Route, readRoute, single } from '../route.ts'
+import { answerPage, listQuery, recordRoutes } from './record-routes.ts'
 
 /** Request example. */
 const itemExample = {
@@ -48,6 +51,7 @@ const itemExample = {
   gtin: '7891234567895',
   ncm: '09012100',
   cest: '1709600',
+  min_stock: '6',
   origin: '0',
   cfop: '5102',
   csosn: '102',
@@ -64,6 +68,10 @@ const shownItemExample = {
   ...itemExample,
   icms_cst: null,
   cbenef: null,
+  min_stock: '6.000',
+  picture_url: null,
+  parent_id: null,
+  variant: null,
   category_id: 3,
   stock: '24.000',
   stock_updated_at: '2026-11-21T08:17:15.123-03:00',
@@ -97,6 +105,10 @@ const CatalogItem = z
     gtin: NullableText,
     ncm: NullableText,
     cest: NullableText,
+    min_stock: ThreeDecimals.nullable(),
+    picture_url: NullableText,
+    parent_id: ContractRecordId.nullable(),
+    variant: z.strictObject({ size: NullableText, color: NullableText }).nullable(),
     origin: NullableText,
     cfop: NullableText,
     icms_cst: NullableText,
@@ -150,6 +162,8 @@ const items = recordRoutes({
     type: z.enum(ITEM_TYPES).optional(),
     external_id: ExternalId.optional(),
     stock_updated_since: QueryInstant.optional(),
+    low_stock: QueryFlag.optional(),
+    parent_id: QueryId.optional(),
   },
   list: listItems,
   deleted: listDeletedItems,
@@ -191,6 +205,15 @@ const categories = recordRoutes({
   remove: deleteCategory,
 })
 
+const Picture = z
+  .strictObject({
+    url: z.string(),
+    sha256: z.string(),
+    size: z.int().positive(),
+    content: z.string(),
+  })
+  .meta({ id: 'Picture' })
+
 const reactivation = commandRoute({
   method: 'post',
   path: '/catalog/items/:id/reactivate',
@@ -206,4 +229,70 @@ const reactivation = commandRoute({
   input: (params) => withId(params, {}),
 })
 
-export const catalogRoutes: readonly Route[] = [...items, reactivation, ...categories]
+const VariantsQuery = listQuery({})
+
+const variants = readRoute<z.infer<typeof VariantsQuery>>({
+  path: '/catalog/items/:id/variants',
+  scope: 'catalog:read',
+  operation: 'listCatalogItemVariants',
+  summary: 'Lista as variações de um item',
+  description: 'Os itens ativos com este `parent_id`, cada um com seu tamanho e sua cor em `variant`.',
+  query: VariantsQuery,
+  reply: pageSchemaOf(CatalogItem),
+  refusals: ['test_data_erased'],
+  ofLedger: true,
+  async read({ pool, caller: { companyId }, params, query }) {
+    const parent_id = pathId(params.id)
+    if (parent_id === null) return null
+    const page = await listItems(pool, companyId, { ...query, parent_id })
+    const { record } = isRefusal(page) ? { record: '' } : await getItem(pool, companyId, parent_id)
+    return record === null ? null : answerPage(page, query.limit)
+  },
+})
+
+const pictures: readonly Route[] = [
+  readRoute({
+    path: '/catalog/items/:id/picture',
+    scope: 'catalog:read',
+    operation: 'getCatalogItemPicture',
+    summary: 'Mostra a imagem de um item',
+    description: 'O endereço público da imagem, que muda com o conteúdo, é `picture_url` do item.',
+    reply: singleOf(Picture),
+    async read({ pool, caller: { companyId }, params }) {
+      const id = pathId(params.id)
+      const { record, revision } = id === null ? { record: null, revision: 0 } : await getItem(pool, companyId, id)
+      const url = record === null ? null : (JSON.parse(record) as ItemObject).picture_url
+      const [, sha256 = ''] = /([0-9a-f]{64})\.webp$/.exec(url ?? '') ?? []
+      const content = id === null || url === null ? null : await findPicture(pool, companyId, id, sha256)
+      if (content === null) return null
+      const picture = { url, sha256, size: content.length, content: content.toString('base64') }
+      return { body: single(JSON.stringify(picture)), revision }
+    },
+  }),
+  commandRoute({
+    method: 'put',
+    path: '/catalog/items/:id/picture',
+    scope: 'catalog:write',
+    operation: 'putCatalogItemPicture',
+    summary: 'Troca a imagem de um item',
+    description:
+      'WebP de até 200 KB, conferida pelos bytes. No lugar do JSON, o corpo pode ser a própria imagem, com `Content-Type: image/webp`.',
+    body: PictureInput.meta({ id: 'PictureInput' }),
+    example: { content: 'UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==' },
+    command: setItemPicture,
+    status: 200,
+    reply: singleOf(CatalogItem),
+    input: (params, body) => withId(params, body),
+  }),
+  commandRoute({
+    method: 'delete',
+    path: '/catalog/items/:id/picture',
+    scope: 'catalog:write',
+    operation: 'deleteCatalogItemPicture',
+    summary: 'Exclui a imagem de um item',
+    command: deleteItemPicture,
+    input: (params) => withId(params, {}),
+  }),
+]
+
+export const catalogRoutes: readonly Route[] = [...items, reactivation, variants, ...pictures, ...categories]

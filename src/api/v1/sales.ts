@@ -20,7 +20,7 @@ import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/payment-types.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
-import { singleOf } from '../contract/envelopes.ts'
+import { singleOf, warnedOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute } from '../route.ts'
 import { receiptRoute } from './receipts.ts'
@@ -356,7 +356,7 @@ export const saleRoutes: readonly Route[] = [
       'Os pagamentos somam o total; o que passa dele é troco e exige dinheiro. Uma venda de 0.00 não precisa deles. Falta de estoque recusa a venda inteira.',
     body: SaleInput.meta({ id: 'SaleInput' }),
     example: saleExample,
-    reply: singleOf(Sale),
+    reply: warnedOf(Sale),
     refusals: ['duplicate_resource', 'person_forgotten', 'insufficient_stock', 'payment_mismatch'],
     command: registerSale,
     input: (_params, body) => body,

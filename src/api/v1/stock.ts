@@ -6,10 +6,12 @@ import { QueryId } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { StockMovementObject } from '#projections/stock.ts'
 import { getAnyItem } from '#queries/catalog/items.ts'
+import { type LowStockObject, listLowStock } from '#queries/catalog/running-out.ts'
 import { listStockMovements } from '#queries/catalog/stock-movements.ts'
-import { batchResultOf, pageSchemaOf, singleOf } from '../contract/envelopes.ts'
+import { batchResultOf, pageSchemaOf, warnedOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../route.ts'
+import { inventoryRoutes } from './inventories.ts'
 import { answerPage, listQuery, listRoute } from './record-routes.ts'
 
 const shownExample = {
@@ -96,7 +98,7 @@ const recording = commandRoute({
   body: StockMovementInput.meta({ id: 'StockMovementInput' }),
   example: inputExample,
   command: recordStockMovement,
-  reply: singleOf(StockMovement),
+  reply: warnedOf(StockMovement),
   refusals: ['insufficient_stock'],
   input: (_params, body) => body,
 })
@@ -110,8 +112,55 @@ const batch = batchRoute({
     'Cada item é o de POST /stock/movements e é julgado por si, na ordem da lista: os erros de um não impedem os outros. Sem Idempotency-Key, repetir o lote movimenta de novo. Códigos com que um item pode ser recusado: `validation_failed`, `insufficient_stock`.',
   item: StockMovementInput.meta({ id: 'StockMovementBatchItem' }),
   example: { items: [inputExample] },
-  reply: batchResultOf(StockMovement, ['insufficient_stock'], false),
+  reply: batchResultOf(StockMovement, ['insufficient_stock'], true),
   batch: recordStockMovement,
 })
 
-export const stockRoutes: readonly Route[] = [movementsOfItem, movements, recording, batch]
+const LowStock = z
+  .strictObject({
+    catalog_item_id: ContractRecordId,
+    external_id: NullableText,
+    name: z.string(),
+    unit: NullableText,
+    stock: ThreeDecimals,
+    min_stock: ThreeDecimals.nullable(),
+    sold_30_days: ThreeDecimals,
+    days_of_stock: z.int().nonnegative().nullable(),
+  })
+  .meta({
+    id: 'LowStock',
+    examples: [
+      {
+        catalog_item_id: 9,
+        external_id: 'CAFE-500',
+        name: 'Café torrado 500 g',
+        unit: 'UN',
+        stock: '4.000',
+        min_stock: '6.000',
+        sold_30_days: '48.000',
+        days_of_stock: 2,
+      },
+    ],
+  }) satisfies z.ZodType<LowStockObject>
+
+const lowStock = listRoute({
+  path: '/stock/low',
+  scope: 'catalog:read',
+  operation: 'listLowStock',
+  summary: 'Lista os produtos que estão acabando',
+  description:
+    'Produtos com controle de estoque e no máximo `min_stock` em estoque; sem estoque mínimo, os que têm zero ou menos. As vendas dos últimos 30 dias são as de hoje e dos 29 dias anteriores, sem as canceladas e devolvidas.',
+  record: LowStock,
+  filters: { category_id: QueryId.optional() },
+  list: listLowStock,
+  ofLedger: true,
+})
+
+export const stockRoutes: readonly Route[] = [
+  movementsOfItem,
+  movements,
+  recording,
+  batch,
+  lowStock,
+  ...inventoryRoutes,
+]

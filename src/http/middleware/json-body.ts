@@ -54,19 +54,30 @@ const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
 /**
  * Reads and parses a request body of at most `limit` bytes; an absent body is an empty object. Its memory is reserved
  * from the first byte until the answer, so that many slow bodies cannot fill the memory. `charge` runs before the
- * parser: a refused body counts too.
+ * parser: a refused body counts too. Paths like `binaryPath` take a picture itself, too.
  */
-export function jsonBodyUpTo(limit: number, room: BodyBudget, charge?: RequestHandler): RequestHandler[] {
-  return [readBytes(limit, room), ...(charge ? [charge] : []), parseBody]
+export function jsonBodyUpTo(
+  limit: number,
+  room: BodyBudget,
+  charge?: RequestHandler,
+  binaryPath?: RegExp,
+): RequestHandler[] {
+  return [readBytes(limit, room, binaryPath), ...(charge ? [charge] : []), parseBody]
 }
 
-function readBytes(limit: number, room: BodyBudget): RequestHandler {
+/** Media type of pictures: such a body means `{"content": <base64>}`. */
+const PICTURE_TYPE = 'image/webp'
+
+const isPicture = (type: string | undefined): boolean => type?.split(';', 1)[0]?.trim().toLowerCase() === PICTURE_TYPE
+
+function readBytes(limit: number, room: BodyBudget, binaryPath: RegExp | undefined): RequestHandler {
   const read = express.raw({ limit, type: () => true })
   return (request, response, next) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
     const isSent = encoding !== undefined || Number(length ?? 0) > 0
     if (!isSent || METHODS_WITHOUT_BODY.includes(request.method)) return next()
-    if (type === undefined || !isJsonType(type)) {
+    const isBinary = isPicture(type) && binaryPath?.test(request.originalUrl)
+    if (type === undefined || !(isJsonType(type) || isBinary)) {
       next(new Problem('unsupported_media_type'))
       return
     }
@@ -83,7 +94,8 @@ function readBytes(limit: number, room: BodyBudget): RequestHandler {
 /** Parses a large body in slices (HTTP-42). */
 const parseBody: RequestHandler = async (request, response, next) => {
   const bytes = response.locals.rawBody as Buffer | undefined
-  request.body = bytes === undefined || bytes.length === 0 ? {} : await parseBytes(bytes, response)
+  if (isPicture(request.get('content-type'))) request.body = { content: bytes?.toString('base64') ?? '' }
+  else request.body = bytes === undefined || bytes.length === 0 ? {} : await parseBytes(bytes, response)
   next()
 }
 

@@ -170,6 +170,15 @@ export const ITEM_HEADS: Synonyms = {
     'qtde',
     'qtd',
   ],
+  min_stock: [
+    'estoque minimo',
+    'minimo',
+    'qtd minima',
+    'quantidade minima',
+    'min stock',
+    'low stock amount',
+    'low stock',
+  ],
   category: [
     'categoria do produto',
     'categorias',

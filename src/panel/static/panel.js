@@ -53,6 +53,12 @@ function typedCents(typed) {
   return /^\d+(\.\d{0,2})?$/.test(plain) ? Math.round(Number(plain) * 100) : null
 }
 
+/** @param {string} id */
+function centsOf(id) {
+  const field = document.getElementById(id)
+  return field instanceof HTMLInputElement ? typedCents(field.value) : null
+}
+
 /** The button of a payment says its sum: what is typed, else what is ticked or open (PANEL-430). */
 for (const mark of document.querySelectorAll('[data-payment]')) {
   const form = mark.closest('form')
@@ -78,6 +84,26 @@ for (const mark of document.querySelectorAll('[data-payment]')) {
   form.addEventListener('input', tell)
   tell()
 }
+// The margin below the cost follows what is typed (PANEL-532).
+document.addEventListener('input', ({ target }) => {
+  if (!(target instanceof Element) || !/^campo-(price|cost)$/.test(target.id)) return
+  const hint = document.getElementById('campo-cost-dica')
+  if (!hint?.textContent?.startsWith('Margem')) return
+  const [price, cost] = [
+    centsOf('campo-price'),
+    centsOf('campo-cost'),
+  ]
+  if (price === null || cost === null || price === 0) {
+    hint.textContent = price === 0 ? 'Margem: — (preço zerado)' : 'Margem: —'
+    return
+  }
+  const money = ((price - cost) / 100).toLocaleString('pt-BR', { style: 'currency', currency: 'BRL' })
+  const share = ((price - cost) / price).toLocaleString('pt-BR', { style: 'percent', minimumFractionDigits: 2 })
+  hint.textContent = `Margem: ${money} (${share})${price < cost ? ': preço abaixo do custo' : ''}`
+})
+
+// A scanner types into the field of codes, one product after the other (PANEL-533).
+document.getElementById('campo-code')?.focus()
 
 /** A form that goes on by itself. */
 for (const form of document.querySelectorAll('form[data-sent]')) {

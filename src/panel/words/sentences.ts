@@ -72,6 +72,15 @@ const SENTENCES: Sentences = {
   StockAdjusted: stockMoved,
   StockMovementRecorded: ({ kind, before, after }, text) =>
     `${text('kind', kind)}: ${before === null ? '' : `${formatQuantity(before)} → `}${formatQuantity(after)}`,
+  InventoryOpened: ({ name }) => `Inventário aberto: ${name}`,
+  InventoryCounted: ({ counts }) =>
+    counts.length === 1 ? 'Um produto contado no inventário' : `${counts.length} produtos contados no inventário`,
+  InventoryClosed: ({ status }) =>
+    status === 'applied' ? 'Inventário aplicado ao estoque' : 'Inventário descartado, sem mudar o estoque',
+  InventoryApplied: ({ stocks }) =>
+    stocks.length === 1
+      ? 'Um estoque corrigido pelo inventário'
+      : `${stocks.length} estoques corrigidos pelo inventário`,
   SaleCompleted: ({ total }) => `Venda de ${formatMoney(total)}`,
   SaleRefunded: ({ amount, refunded }) =>
     amount.startsWith('-')

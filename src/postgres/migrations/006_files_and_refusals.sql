@@ -69,3 +69,16 @@ create table ops.downloads (
   primary key (company_id, id)
 );
 create index downloads_by_begin on ops.downloads (begun_at);
+
+-- Pictures of catalog items. The ledger has their digests only: a picture that was replaced or deleted is gone.
+create table ops.item_pictures (
+  company_id bigint not null,
+  catalog_item_id bigint not null,
+  -- SHA-256; null, like the content, after a deletion.
+  digest bytea,
+  content bytea check (octet_length(content) <= 204800),
+  stored_at timestamptz not null,
+  primary key (company_id, catalog_item_id)
+);
+-- WebP is compressed already.
+alter table ops.item_pictures alter column content set storage external;

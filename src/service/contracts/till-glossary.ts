@@ -41,6 +41,12 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   barcode: 'Código de barras; vazio se não tem.',
   price: 'Preço de venda.',
   stock: 'Estoque, que pode ser negativo depois de vendas sem conexão; 0 sem controle de estoque.',
+  parent_id: 'Produto do qual este é uma variação; `null` se não é.',
+  variant: 'Tamanho e cor de uma variação; `null` nos outros produtos.',
+  size: 'Tamanho.',
+  color: 'Cor.',
+  picture_url:
+    'Endereço da imagem WebP, relativo ao do serviço; muda com o conteúdo: guarde a imagem para sempre. `null` sem imagem.',
   tracks_stock: 'Se o estoque é controlado; se não, venda sempre.',
   category_name: 'Nome da categoria; vazio se não tem.',
   updated_at: 'Quando mudou pela última vez, sem contar o estoque.',

@@ -61,6 +61,7 @@ const OPERATIONS: readonly CarriedTable[] = [
     lasting: ['hash', 'user_id', 'created_at', 'expires_at', 'generation', 'person_generation'],
   }),
   ofCompany('refused_sales'),
+  ofCompany('item_pictures'),
   ofCompany('store_secrets'),
   ofCompany('payment_notifications', {
     settled: before('received_at'),

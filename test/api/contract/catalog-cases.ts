@@ -18,6 +18,16 @@ const categories = recordCases({
   unique: 'name',
 })
 
+/** The smallest WebP. */
+const PICTURE = { content: 'UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==' }
+
+/** Id of an item with a picture. */
+async function pictured(world: World): Promise<number> {
+  const { id } = await world.create('/catalog/items', { name: 'Café', price: '9.00' })
+  await world.company.call('PUT', `/catalog/items/${id}/picture`, PICTURE)
+  return id
+}
+
 /** Id of a deleted item. */
 async function deleted(world: World, barcode: string): Promise<number> {
   const { id } = await world.create('/catalog/items', { name: 'Mate', price: '9.00', barcode })
@@ -35,6 +45,17 @@ export const catalogCases: Cases = {
       return { params: { id }, body: { stock_adjustment: '-3' } }
     },
   },
+  listCatalogItemVariants: {
+    200: async (world) => {
+      const { id } = await world.create('/catalog/items', { name: 'Camiseta', price: '9.00' })
+      const variant = { size: 'M', color: 'Azul' }
+      await world.create('/catalog/items', { name: 'Camiseta M', price: '9.00', parent_id: id, variant })
+      return { params: { id } }
+    },
+  },
+  getCatalogItemPicture: { 200: async (world) => ({ params: { id: await pictured(world) } }) },
+  putCatalogItemPicture: { 200: async (world) => ({ params: { id: await pictured(world) }, body: PICTURE }) },
+  deleteCatalogItemPicture: { 204: async (world) => ({ params: { id: await pictured(world) } }) },
   reactivateCatalogItem: {
     200: async (world) => ({ params: { id: await deleted(world, world.unique('789')) } }),
     duplicate_resource: async (world) => {

@@ -9,6 +9,20 @@ async function purchase(world: World, fields: object = {}) {
 
 const loss = (world: World) => purchase(world, { kind: 'loss', quantity: '6', unit_cost: null })
 
+const openInventory = (world: World) => world.create('/stock/inventories', { name: 'Mercearia' })
+
+/** An inventory that takes no more counts. */
+async function closedInventory(world: World): Promise<number> {
+  const { id } = await openInventory(world)
+  await world.company.post(`/stock/inventories/${id}/close`, { apply: false })
+  return id
+}
+
+async function countOf(world: World) {
+  const { id } = await world.create('/catalog/items', { name: 'Café', price: '18.90', stock: '5' })
+  return { items: [{ catalog_item_id: id, quantity: '4' }] }
+}
+
 export const stockCases: Cases = {
   listCatalogItemMovements: {
     200: async (world) => ({
@@ -31,5 +45,33 @@ export const stockCases: Cases = {
     207: async (world) => ({ body: { items: [await purchase(world), {}] } }),
     'item:validation_failed': async (world) => ({ body: { items: [{ ...(await purchase(world)), unknown: 1 }] } }),
     'item:insufficient_stock': async (world) => ({ body: { items: [await loss(world)] } }),
+  },
+  listLowStock: {
+    200: async (world) => {
+      await world.create('/catalog/items', { name: 'Café', price: '18.90', stock: '5', min_stock: '6' })
+      return {}
+    },
+  },
+  listInventories: {
+    200: async (world) => {
+      await openInventory(world)
+      return { query: { status: 'open' } }
+    },
+  },
+  createInventory: { 201: async () => ({ body: { name: 'Mercearia' } }) },
+  getInventory: { 200: async (world) => ({ params: { id: (await openInventory(world)).id } }) },
+  listInventoryCounts: {
+    200: async (world) => {
+      const { id } = await openInventory(world)
+      await world.company.post(`/stock/inventories/${id}/counts`, await countOf(world))
+      return { params: { id } }
+    },
+  },
+  countInventory: {
+    200: async (world) => ({ params: { id: (await openInventory(world)).id }, body: await countOf(world) }),
+    inventory_closed: async (world) => ({ params: { id: await closedInventory(world) }, body: await countOf(world) }),
+  },
+  closeInventory: {
+    200: async (world) => ({ params: { id: (await openInventory(world)).id }, body: { apply: true } }),
   },
 }

@@ -25,6 +25,14 @@ async function itemOf(panel: TestPanel, fields: object = {}): Promise<number> {
   return make(panel, '/catalog/items', { name, price: '1234.50', cost: SAMPLE_COST, category_id, ...codes, ...fields })
 }
 
+/** An open inventory with a count. */
+async function inventoryOf(panel: TestPanel): Promise<number> {
+  const catalog_item_id = await itemOf(panel, { stock: '40' })
+  const id = await make(panel, '/stock/inventories', { name: 'Mercearia, novembro' })
+  await panel.company.post(`/stock/inventories/${id}/counts`, { items: [{ catalog_item_id, quantity: '38' }] })
+  return id
+}
+
 /** Items with stock, without stock, and without a stock count. */
 async function catalogPath(panel: TestPanel): Promise<string> {
   for (const stock of ['1234.5', '0', null]) await itemOf(panel, { stock })
@@ -47,6 +55,18 @@ export const catalogSamples: Samples = {
     await make(panel, '/stock/movements', { catalog_item_id, kind: 'purchase', quantity: '2', unit_cost: SAMPLE_COST })
     return `${HOME}/movimentacao`
   },
+  [`${HOME}/reposicao`]: async (panel) => {
+    await itemOf(panel, { stock: '2', min_stock: '6' })
+    return `${HOME}/reposicao`
+  },
+  [`${HOME}/inventarios`]: async (panel) => {
+    await inventoryOf(panel)
+    return `${HOME}/inventarios`
+  },
+  [`${HOME}/inventarios/novo`]: async () => `${HOME}/inventarios/novo`,
+  [`${HOME}/inventarios/:id`]: async (panel) => `${HOME}/inventarios/${await inventoryOf(panel)}`,
+  [`${HOME}/inventarios/:id/aplicar`]: async (panel) => `${HOME}/inventarios/${await inventoryOf(panel)}/aplicar`,
+  [`${HOME}/inventarios/:id/descartar`]: async (panel) => `${HOME}/inventarios/${await inventoryOf(panel)}/descartar`,
   [`${HOME}/categorias`]: async (panel) => {
     await categoryOf(panel)
     return `${HOME}/categorias`

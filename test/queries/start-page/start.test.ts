@@ -59,15 +59,16 @@ describe('other parts of the start page', () => {
       expect(await short()).to.deep.equal({ out: 0, low: 0, items: [] })
     })
 
-    it('lists items that are or will soon be out of stock, lowest stock first', async () => {
+    it('lists items at or below their minimum, or out of stock, lowest stock first', async () => {
       await shop.record([
-        product(1, '5.001'),
-        product(2, '5.000', 'Zinco', { unit: 'KG' }),
+        product(1, '5.001', 'Açúcar', { min_stock: '5.000' }),
+        product(2, '5.000', 'Zinco', { unit: 'KG', min_stock: '5.000' }),
         product(3, '0.000', 'Banana'),
         product(4, '-2.500'),
         product(5, null),
         product(6, null, 'Entrega', { type: 'service' }),
-        product(7, '0.001'),
+        product(7, '0.001', 'Produto 7', { min_stock: '0.001' }),
+        product(11, '0.001'),
         product(8, '0.000', 'Abacate'),
         product(9, '-9.000'),
       ])

@@ -5,9 +5,10 @@ import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from 
 import { may } from '#domain/permissions.ts'
 import { boundedText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
-import { QueryId } from '#http/query-values.ts'
+import { QueryFlag, QueryId } from '#http/query-values.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#queries/catalog/items.ts'
+import { type StockCover, stockCovers } from '#queries/catalog/running-out.ts'
 import type { ListOrder } from '#queries/list-statement.ts'
 import { offersApproval } from '../../approval.ts'
 import type { Fields } from '../../forms/form.ts'
@@ -28,9 +29,14 @@ import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
+import { INVENTORIES_PATH } from './inventories.tsx'
 import { ITEM_TAX_COLUMNS, ITEM_TAX_INPUTS, itemTaxFacts } from './item-taxes.ts'
 import { MOVEMENTS_PATH, MovementsCard } from './movements.tsx'
+import { PictureCard } from './picture.tsx'
+import { marginText, PriceInfo } from './price.tsx'
+import { RUNNING_OUT_PATH } from './running-out.tsx'
 import { type Item, StockCard, StockInfo } from './stock.tsx'
+import { VariantsCard, variantText } from './variants.tsx'
 
 export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
@@ -46,6 +52,7 @@ const filters = async (visit: PageContext): Promise<Fields> => ({
   category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryOptions(visit), 'Todas'), columns: 4 },
   type: { label: 'Tipo', kind: choiceInput(types, 'Todos'), columns: 4 },
   out_of_stock: { label: 'Sem estoque', kind: yesOrNoInput, columns: 4 },
+  low_stock: { label: 'Acabando', kind: yesOrNoInput, columns: 4 },
   state: { label: 'Situação', kind: choiceInput([{ value: 'inactive', label: 'Desativados' }], 'Ativos'), columns: 4 },
 })
 
@@ -53,21 +60,22 @@ const Search = z.object({
   q: boundedText(120).optional(),
   category_id: QueryId.optional(),
   type: z.enum(ITEM_TYPES).optional(),
-  out_of_stock: z
-    .literal('true')
-    .transform(() => true as const)
-    .optional(),
+  out_of_stock: QueryFlag.optional(),
+  low_stock: QueryFlag.optional(),
   state: z.literal('inactive').optional(),
   cursor: z.string().optional(),
 })
 
 const seesCosts = ({ session: { permissions } }: PageContext): boolean => may(permissions, 'see_costs')
 
+/** Margin of the item as it is; scripts keep it up while a price is typed. */
+const marginHint = (item: Item | undefined): string => `Margem: ${(item && marginText(item)) ?? '—'}`
+
 export const itemFields = async (visit: PageContext, item?: Item): Promise<Fields> => ({
   name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
   type: { label: 'Tipo', kind: choiceInput(types), isRequired: true, columns: 4 },
   price: { label: 'Preço de venda (R$)', kind: amountInput, isRequired: true, columns: 4 },
-  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4 } }),
+  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4, hint: marginHint(item) } }),
   unit: { label: 'Unidade', kind: lineInput, columns: 4, hint: 'Como UN, KG ou CX.' },
   category_id: {
     label: 'Categoria',
@@ -88,6 +96,12 @@ export const itemFields = async (visit: PageContext, item?: Item): Promise<Field
       hint: 'Em branco, o estoque não é controlado. Serviços não têm estoque.',
     },
   }),
+  min_stock: {
+    label: 'Estoque mínimo',
+    kind: quantityInput,
+    columns: 4,
+    hint: 'Com esta quantidade ou menos, o produto aparece em Reposição.',
+  },
   ...ITEM_TAX_INPUTS,
 })
 
@@ -104,7 +118,7 @@ const columnsFor = (visit: PageContext): Column<Item>[] => {
   return [
     { head: 'Nome', cell: name, order: 'nome' },
     { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
-    { head: 'Preço', cell: ({ price }) => formatMoney(price), isNumber: true },
+    { head: 'Preço', cell: (item) => <PriceInfo item={item} seesCosts={seesCosts(visit)} />, isNumber: true },
     { head: 'Estoque', cell: (item) => <StockInfo item={item} />, isNumber: true },
     ...(isInactive && !visit.readModel.moment ? [again] : []),
   ]
@@ -120,6 +134,11 @@ export const itemReactivation = buttonRoute<Item>({
   act: (submission, { id }) =>
     runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
 })
+
+async function coverOf(item: Item, { readModel }: PageContext): Promise<StockCover | undefined> {
+  if (item.stock === null || readModel.moment) return undefined
+  return (await stockCovers(readModel.pool, readModel.companyId, [item], readModel)).get(item.id)
+}
 
 export const catalogPages = recordPages<Item>({
   path: PATH,
@@ -141,6 +160,7 @@ export const catalogPages = recordPages<Item>({
       return <p class="sums">{count === 1 ? '1 item' : `${formatCount(count)} itens`}</p>
     },
     quick: (): readonly QuickFilter[] => [
+      { label: 'Acabando', filters: { low_stock: 'on' } },
       { label: 'Sem estoque', filters: { out_of_stock: 'on' } },
       { label: 'Desativados', filters: { state: 'inactive' } },
     ],
@@ -148,9 +168,12 @@ export const catalogPages = recordPages<Item>({
       ['Nome', ({ name }) => name],
       ['Tipo', ({ type }) => ITEM_TYPE_NAMES[type]],
       ['Categoria', ({ category_name }) => category_name],
+      ['Tamanho', ({ variant }) => variant?.size],
+      ['Cor', ({ variant }) => variant?.color],
       ['Preço', ({ price }) => amountCell(price)],
       ...(seesCosts(visit) ? [['Custo', ({ cost }: Item) => amountCell(cost)] as const] : []),
       ['Estoque', ({ stock }) => amountCell(stock)],
+      ['Estoque mínimo', ({ min_stock }) => amountCell(min_stock)],
       ['Unidade', ({ unit }) => unit],
       ['Código de barras', ({ barcode }) => barcode],
       ['SKU', ({ sku }) => sku],
@@ -163,6 +186,8 @@ export const catalogPages = recordPages<Item>({
     ],
     more: [
       { label: 'Categorias', to: `${PATH}/categorias` },
+      { label: 'Reposição', to: RUNNING_OUT_PATH },
+      { label: 'Inventários', to: INVENTORIES_PATH },
       { label: 'Movimentação', to: MOVEMENTS_PATH },
       { label: 'Importar', to: `${PATH}/importar` },
     ],
@@ -172,9 +197,19 @@ export const catalogPages = recordPages<Item>({
   head: ({ id }) => ({ more: [{ label: 'Vendas deste item', to: '/vendas', parameters: { item: id } }] }),
   facts: (item, visit) => [
     ['Tipo', ITEM_TYPE_NAMES[item.type]],
-    ['Preço de venda', formatMoney(item.price)],
-    ...(seesCosts(visit) ? [['Custo', item.cost && formatMoney(item.cost)] as const] : []),
+    ['Preço de venda', <PriceInfo key="price" item={item} seesCosts={seesCosts(visit)} />],
+    ...(seesCosts(visit)
+      ? ([
+          ['Custo', item.cost && formatMoney(item.cost)],
+          ['Margem', marginText(item)],
+        ] as const)
+      : []),
     ['Estoque', <StockInfo key="stock" item={item} />],
+    ['Variação', variantText(item)],
+    [
+      'Variação de',
+      item.parent_id && <a key="parent" href={link(`${PATH}/${item.parent_id}`)}>{`Produto ${item.parent_id}`}</a>,
+    ],
     ['Categoria', item.category_name],
     ['Unidade', item.unit],
     ['Código de barras', item.barcode],
@@ -189,7 +224,9 @@ export const catalogPages = recordPages<Item>({
   ],
   more: async (item, visit) => (
     <>
-      <StockCard visit={visit} item={item} />
+      <PictureCard visit={visit} item={item} />
+      <StockCard visit={visit} item={item} cover={await coverOf(item, visit)} />
+      {await VariantsCard({ visit, item })}
       {await MovementsCard({ visit, item })}
     </>
   ),

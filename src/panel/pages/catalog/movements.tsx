@@ -37,7 +37,13 @@ const KIND_NAMES: Readonly<Record<MovementKind, string>> = {
   purchase: 'Entrada',
   count: 'Inventário',
   loss: 'Perda',
-  adjustment: 'Acerto',
+  adjustment: 'Saída ou ajuste',
+}
+
+/** An adjustment that takes from the stock is what the form calls an issue. */
+const kindName = ({ kind, quantity }: Pick<ShownMovement, 'kind' | 'quantity'>): string => {
+  if (kind !== 'adjustment') return KIND_NAMES[kind]
+  return quantity.startsWith('-') ? 'Saída' : 'Ajuste de entrada'
 }
 
 const signed = (quantity: string): string =>
@@ -47,13 +53,14 @@ const balanceText = (balance: string | null): string =>
   balance === null ? 'Sem controle' : formatQuantity(balance).replace('-', '−')
 
 /** Records that move stock have their id in the document. */
-const OF_RECORD = /^(sale|order)\/[1-9]\d{0,14}$/
+const OF_RECORD = /^(sale|order|inventory)\/[1-9]\d{0,14}$/
 
-const RECORD_TEXTS: Readonly<Record<string, string>> = { sale: 'da venda', order: 'do pedido' }
+const RECORD_TEXTS: Readonly<Record<string, string>> = { sale: 'da venda', order: 'do pedido', inventory: 'nº' }
 
 /** What moved the stock, with a link to the sale or order. */
-const Cause = ({ movement: { kind, document } }: { readonly movement: ShownMovement }) => {
-  if (document === null || !OF_RECORD.test(document)) return <>{KIND_NAMES[kind]}</>
+const Cause = ({ movement }: { readonly movement: ShownMovement }) => {
+  const { kind, document } = movement
+  if (document === null || !OF_RECORD.test(document)) return <>{kindName(movement)}</>
   const { type, id } = parseSubject(document)
   const text = kind === 'sale' ? `Venda ${id}` : `${KIND_NAMES[kind]} ${RECORD_TEXTS[type]} ${id}`
   return <a href={link(subjectPath(document))}>{text}</a>
@@ -70,7 +77,7 @@ async function columnsFor(visit: PageContext, rows: readonly ShownMovement[]): P
   const actors = await namesOfActors(readModel, rows)
   return [
     { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, readModel.timezone) },
-    { head: 'Motivo', cell: (movement) => <Cause movement={movement} /> },
+    { head: 'Tipo', cell: (movement) => <Cause movement={movement} /> },
     { head: 'Documento', cell: detailOf, isExtra: true },
     { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
     ...(seesCosts(visit)
@@ -83,8 +90,8 @@ async function columnsFor(visit: PageContext, rows: readonly ShownMovement[]): P
           },
         ]
       : []),
-    { head: 'Mudou', cell: ({ quantity }) => signed(quantity), isNumber: true },
-    { head: 'Ficou', cell: ({ balance }) => balanceText(balance), isNumber: true },
+    { head: 'Variação', cell: ({ quantity }) => signed(quantity), isNumber: true },
+    { head: 'Saldo', cell: ({ balance }) => balanceText(balance), isNumber: true },
   ]
 }
 
@@ -133,7 +140,7 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
 }
 
 const filters: Fields = {
-  kind: { label: 'Motivo', kind: choiceInput(namedOptions(KIND_NAMES), 'Todos'), columns: 4 },
+  kind: { label: 'Tipo', kind: choiceInput(namedOptions(KIND_NAMES), 'Todos'), columns: 4 },
   catalog_item_id: { label: 'Número do item', kind: integerInput, columns: 4 },
 }
 
@@ -195,12 +202,12 @@ const file = listFile<NamedMovement>({
     ['Quando', ({ occurred_at }) => formatDateTimeSeconds(occurred_at, visit.readModel.timezone)],
     ['Item', ({ item }) => item],
     ['Número do item', ({ catalog_item_id }) => String(catalog_item_id)],
-    ['Motivo', ({ kind }) => KIND_NAMES[kind]],
-    ['Mudou', ({ quantity }) => amountCell(quantity)],
-    ['Ficou', ({ balance }) => amountCell(balance)],
+    ['Tipo', kindName],
+    ['Variação', ({ quantity }) => amountCell(quantity)],
+    ['Saldo', ({ balance }) => amountCell(balance)],
     ...(seesCosts(visit) ? [['Custo', ({ unit_cost }: NamedMovement) => amountCell(unit_cost)] as const] : []),
     ['Documento', ({ document }) => document],
-    ['Observação', ({ reason }) => reason],
+    ['Motivo', ({ reason }) => reason],
   ],
 })
 

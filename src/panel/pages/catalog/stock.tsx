@@ -4,15 +4,16 @@ import { recordStockMovement, type StockMovementInput } from '#commands/catalog/
 import * as format from '#domain/brazilian-format.ts'
 import { Money } from '#domain/money.ts'
 import { may } from '#domain/permissions.ts'
-import { StockQuantity, toThousandths } from '#domain/quantity.ts'
+import { isBrokenPiece, StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { optionalText } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { getItem } from '#queries/catalog/items.ts'
+import type { StockCover } from '#queries/catalog/running-out.ts'
 import { type Fields, type FilledForm, filledFrom, filledWith } from '../../forms/form.ts'
-import { amountInput, choiceInput, lineInput, optionsOf, quantityInput } from '../../forms/kinds.ts'
+import { amountInput, choiceInput, lineInput, optionsOf, quantityInput, suggestedInput } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext } from '../../route.ts'
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
@@ -24,7 +25,7 @@ import { refusalMessage } from '../../words/problems.ts'
 export type Item = ItemObject & { readonly category_name: string | null }
 
 /** Stock of an item; an empty stock is marked. */
-export const StockInfo = ({ item: { stock, unit } }: { readonly item: Item }) => {
+export const StockInfo = ({ item: { stock, unit } }: { readonly item: Pick<Item, 'stock' | 'unit'> }) => {
   const [text, tone] = stockText(stock, unit)
   return tone === null ? text : <PanelBadge tone={tone}>{text}</PanelBadge>
 }
@@ -34,16 +35,23 @@ function stockText(stock: string | null, unit: string | null): readonly [text: s
   if (stock === null) return ['Sem controle', null]
   const amount = `${format.formatQuantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
   const thousandths = toThousandths(stock)
-  if (thousandths > 0) return [amount, null]
+  if (thousandths > 0) return isBrokenPiece(unit, stock) ? [`${amount} (não inteira)`, 'warn'] : [amount, null]
   return thousandths === 0 ? ['Sem estoque', 'warn'] : [`Negativo: ${amount}`, 'bad']
+}
+
+/** How long a stock lasts, for people. */
+export function coverText({ days_of_stock: days }: StockCover): string {
+  if (days === null) return 'Sem vendas em 30 dias'
+  if (days === 0) return 'Menos de um dia'
+  return days === 1 ? '1 dia' : `${format.formatCount(days)} dias`
 }
 
 /** Movements by the typed operation. */
 const MOVEMENTS = {
-  in: 'Entrada: somar ao estoque',
-  out: 'Saída: tirar do estoque',
-  loss: 'Perda: tirar o que quebrou, venceu ou sumiu',
-  count: 'Inventário: há exatamente esta quantidade',
+  in: 'Entrada',
+  out: 'Saída',
+  loss: 'Perda',
+  count: 'Inventário (definir quantidade)',
   untrack: 'Deixar de controlar o estoque',
 } as const
 
@@ -55,9 +63,11 @@ const KINDS = { in: 'purchase', out: 'adjustment', loss: 'loss', count: 'count' 
 const movementsOf = ({ stock }: Item): Movement[] =>
   stock === null ? ['count'] : ['in', 'out', 'loss', 'count', 'untrack']
 
+const LOSS_REASONS = ['Quebra', 'Vencimento', 'Furto', 'Consumo próprio', 'Doação']
+
 const fieldsOf = (item: Item, { session: { permissions } }: PageContext): Fields => ({
   movement: {
-    label: 'O que fazer',
+    label: 'Movimentação',
     kind: choiceInput(optionsOf(movementsOf(item), (movement) => MOVEMENTS[movement])),
     isRequired: true,
     columns: 6,
@@ -77,7 +87,7 @@ const fieldsOf = (item: Item, { session: { permissions } }: PageContext): Fields
       },
     }),
   document: { label: 'Documento', kind: lineInput, columns: 4, hint: 'Como a nota de compra.' },
-  reason: { label: 'Observação', kind: lineInput, columns: 8 },
+  reason: { label: 'Motivo', kind: suggestedInput(LOSS_REASONS), columns: 8, hint: 'Obrigatório em uma perda.' },
 })
 
 type MovementForm = Omit<StockMovementInput, 'catalog_item_id'> | 'untrack'
@@ -91,12 +101,13 @@ const StockForm = z
     document: optionalText(100),
     reason: optionalText(500),
   })
-  .superRefine(({ movement, quantity: amount, unit_cost }, context) => {
+  .superRefine(({ movement, quantity: amount, unit_cost, reason }, context) => {
     const problem = (message: string, field = 'quantity') =>
       context.addIssue({ code: 'custom', path: [field], message })
     if (movement === 'untrack') return
     if (amount === null) problem('é obrigatório')
     else if (movement !== 'count' && !/[1-9]/.test(amount)) problem('deve ser maior que zero')
+    if (movement === 'loss' && (reason ?? null) === null) problem('informe o motivo da perda', 'reason')
     if (movement !== 'in' && typeof unit_cost === 'string') problem('só vale para uma entrada', 'unit_cost')
   })
   .transform(({ movement, quantity: amount, ...details }): MovementForm => {
@@ -109,15 +120,24 @@ interface StockProps {
   readonly visit: PageContext
   readonly item: Item
   readonly filled?: FilledForm
+  /** Absent if the form is shown again. */
+  readonly cover?: StockCover | undefined
 }
 
 /** Stock of a product with the form that changes it. Services have none, and as-of pages have no form. */
-export const StockCard = ({ visit, item, filled }: StockProps) =>
+export const StockCard = ({ visit, item, filled, cover }: StockProps) =>
   item.type === 'service' || visit.readModel.moment ? null : (
     <Card title="Estoque">
       <Facts
         facts={[
           ['Quantidade', <StockInfo key="stock" item={item} />],
+          ['Estoque mínimo', item.min_stock && format.formatQuantity(item.min_stock)],
+          ...(cover && item.stock !== null
+            ? ([
+                ['Vendido em 30 dias', format.formatQuantity(cover.sold_30_days)],
+                ['O estoque dura', coverText(cover)],
+              ] as const)
+            : []),
           [
             'Última movimentação',
             item.stock_updated_at && format.formatDateTime(item.stock_updated_at, visit.readModel.timezone),

@@ -309,6 +309,8 @@ function warningText(
   switch (code) {
     case 'negative_stock':
       return `O estoque ficou negativo (${format.formatQuantity(seen)}): ${product}.`
+    case 'quantity_not_whole':
+      return `Quantidade não inteira (${format.formatQuantity(seen)}) de um produto vendido por unidade: ${product}.`
     case 'price_differs':
       return `Vendido por ${format.formatMoney(seen)}, mas o preço do catálogo era ${format.formatMoney(known)}: ${product}.`
     case 'product_deactivated':

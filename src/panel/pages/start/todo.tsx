@@ -63,6 +63,7 @@ export const Todo = (props: TodoProps) => {
       to: '/contas-a-receber?view=overdue',
       text: `A receber, vencido: ${accounts(receivables.overdue.count)}, ${formatMoney(receivables.overdue.amount)}`,
     },
+    stock.low > 0 && { to: '/catalogo/reposicao', text: `Produtos acabando: ${stock.low}` },
     stock.out > 0 && { to: '/catalogo?out_of_stock=on', text: `Produtos sem estoque: ${stock.out}` },
   ].filter((task) => task !== false)
   return tasks.length === 0 ? null : (
@@ -99,6 +100,11 @@ export const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowS
         },
       ]}
     />
+    {items.length > 0 && (
+      <p>
+        <a href={link('/catalogo/reposicao')}>Ver reposição</a>
+      </p>
+    )}
   </Card>
 )
 

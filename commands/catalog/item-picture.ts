@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { isWebp, MAX_PICTURE_BYTES } from '#domain/webp.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { itemById } from '#projections/catalog.ts'
+import { itemPictures } from '#projections/item-pictures.ts'
+import type { RecordId } from '../records.ts'
+
+const NO_WEBP = 'deve ser uma imagem WebP'
+
+const TOO_LARGE = `deve ter no máximo ${MAX_PICTURE_BYTES / 1024} KB`
+
+/** Body of PUT /catalog/items/{id}/picture: the picture in base64. */
+export const PictureInput = z.strictObject({
+  content: z
+    .base64('deve estar em base64')
+    .max(Math.ceil(MAX_PICTURE_BYTES / 3) * 4, TOO_LARGE)
+    .transform((text) => Buffer.from(text, 'base64'))
+    .refine((bytes) => bytes.length <= MAX_PICTURE_BYTES, TOO_LARGE)
+    .refine(isWebp, NO_WEBP),
+})
+
+export const SetPictureInput = z.object({ id: Id, content: z.instanceof(Buffer) })
+export type SetPictureInput = z.infer<typeof SetPictureInput>
+
+/** Address of a picture, below the service: its digest makes the answer immutable. */
+export const pictureUrl = (companyId: number, itemId: number, digest: string): string =>
+  `/pictures/${companyId}/${itemId}/${digest}.webp`
+
+/** Sets or replaces the picture of an item. */
+export const setItemPicture = command<SetPictureInput>({
+  needs: ({ id }) => [itemById(id)],
+  decide(rows, { id, content }, { companyId: company_id, recordedAt: stored_at }) {
+    const item = rows.get(itemById(id))
+    if (!item || item.deleted_at) return refuse('not_found')
+    if (content.length > MAX_PICTURE_BYTES) return invalid('content', TOO_LARGE)
+    if (!isWebp(content)) return invalid('content', NO_WEBP)
+    const digest = createHash('sha256').update(content).digest()
+    const picture_url = pictureUrl(company_id, id, digest.toString('hex'))
+    const row = { company_id, catalog_item_id: id, digest, content, stored_at }
+    if (item.doc.picture_url === picture_url) return accept('unchanged', `catalog_item/${id}`)
+    const changed = event('CatalogItemUpdated', { id, changes: { picture_url } })
+    return accept('updated', changed.subject, [changed], [{ table: itemPictures, row }])
+  },
+})
+
+/** Deletes the picture of an item. */
+export const deleteItemPicture = command<RecordId>({
+  needs: ({ id }) => [itemById(id)],
+  decide(rows, { id }, { companyId: company_id, recordedAt: stored_at }) {
+    const item = rows.get(itemById(id))
+    if (!item || item.deleted_at || item.doc.picture_url === null) return refuse('not_found')
+    const changed = event('CatalogItemUpdated', { id, changes: { picture_url: null } })
+    const row = { company_id, catalog_item_id: id, digest: null, content: null, stored_at }
+    return accept('deleted', changed.subject, [changed], [{ table: itemPictures, row }])
+  },
+})

@@ -1,0 +1,27 @@
+import { byPk, table } from '#ledger/table.ts'
+
+/**
+ * Picture of an item, stored outside the ledger: replacing or deleting it destroys it. Items name it by its digest
+ * (`picture_url`).
+ */
+export interface ItemPicture {
+  company_id: number
+  catalog_item_id: number
+  /** SHA-256; null, like the content, after a deletion. */
+  digest: Buffer | null
+  content: Buffer | null
+  stored_at: string
+}
+
+export const itemPictures = table<ItemPicture>('item_pictures', {
+  columns: {
+    company_id: 'bigint',
+    catalog_item_id: 'bigint',
+    digest: 'bytea',
+    content: 'bytea',
+    stored_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'catalog_item_id'] },
+})
+
+export const pictureOf = (itemId: number) => byPk(itemPictures, itemId)

@@ -1,0 +1,17 @@
+import type { Pool } from 'pg'
+
+/** Bytes of a picture; null if the item has none with this digest (SHA-256 in hex). */
+export async function findPicture(
+  pool: Pool,
+  companyId: number,
+  itemId: number,
+  digest: string,
+): Promise<Buffer | null> {
+  const { rows } = await pool.query<{ content: Buffer }>({
+    name: 'find_item_picture',
+    text: `select content from item_pictures
+      where company_id = $1 and catalog_item_id = $2 and digest = decode($3, 'hex') and content is not null`,
+    values: [companyId, itemId, digest],
+  })
+  return rows[0]?.content ?? null
+}

@@ -1,0 +1,109 @@
+import type { Pool } from 'pg'
+import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { toText } from '#lib/bytes.ts'
+import type { ItemObject } from '#projections/catalog.ts'
+import type { ListPaging, Page } from '../records.ts'
+import { type ItemQuery, listItems, searchItems } from './items.ts'
+
+/** Days of sales that tell how long a stock lasts: today and those before it. */
+const DAYS = 30
+
+/**
+ * Quantity of some items that left the stock by sales in the last 30 days, without what came back. An item without such
+ * movements is absent. The first movement of these days bounds the part of each item's index that is read.
+ */
+const SOLD = {
+  name: 'sold_in_month',
+  text: `select wanted.id, -sum(m.quantity) as sold
+    from unnest($2::bigint[]) as wanted(id)
+    cross join lateral (
+      select quantity from stock_movements m
+      where m.company_id = $1 and m.catalog_item_id = wanted.id and m.kind in ('sale', 'cancel', 'return')
+        and m.id >= (
+          select f.id from stock_movements f where f.company_id = $1 and f.changed_at >= $3::timestamptz
+          order by f.changed_at, f.revision, f.id limit 1)
+        and coalesce(m.occurred_at, m.changed_at) >= $3::timestamptz
+      offset 0) m
+    group by wanted.id`,
+}
+
+/** Sales of an item in the last 30 days, and how long its stock lasts at that rate. */
+export interface StockCover {
+  /** Exactly 3 decimals. */
+  readonly sold_30_days: string
+  /** Whole days, rounded down; null without sales or stock control. */
+  readonly days_of_stock: number | null
+}
+
+export function stockCover(stock: string | null, soldThousandths: number): StockCover {
+  const sold = Math.max(0, soldThousandths)
+  const left = stock === null ? null : Math.max(0, toThousandths(stock))
+  return {
+    sold_30_days: fromThousandths(sold),
+    days_of_stock: left === null || sold === 0 ? null : Math.floor((left * DAYS) / sold),
+  }
+}
+
+type Stocked = Pick<ItemObject, 'id' | 'stock'>
+
+/** How long the stocks of some items last, by id; at most those of a page. */
+export async function stockCovers(
+  pool: Pool,
+  companyId: number,
+  items: readonly Stocked[],
+  { today, timezone }: Calendar,
+): Promise<ReadonlyMap<number, StockCover>> {
+  const since = startOfDay(addDays(today, 1 - DAYS), timezone)
+  const values = [companyId, items.map(({ id }) => id), since]
+  const { rows } = await pool.query<{ id: number; sold: string }>({ ...SOLD, values })
+  const sold = new Map(rows.map((row) => [row.id, toThousandths(String(row.sold))]))
+  return new Map(items.map(({ id, stock }) => [id, stockCover(stock, sold.get(id) ?? 0)]))
+}
+
+/** A product whose stock is at its minimum or less, as the API returns it. */
+export interface LowStockObject extends StockCover {
+  readonly catalog_item_id: number
+  readonly external_id: string | null
+  readonly name: string
+  readonly unit: string | null
+  readonly stock: string
+  readonly min_stock: string | null
+}
+
+async function withCovers(
+  pool: Pool,
+  companyId: number,
+  page: Page | Refusal,
+  calendar: Calendar,
+): Promise<Page | Refusal> {
+  if (isRefusal(page)) return page
+  const items = JSON.parse(`[${toText(page.data)}]`) as ItemObject[]
+  const covers = await stockCovers(pool, companyId, items, calendar)
+  const data = items.map(({ id, external_id, name, unit, stock, min_stock }) =>
+    JSON.stringify({ catalog_item_id: id, external_id, name, unit, stock, min_stock, ...covers.get(id) }),
+  )
+  page.release?.()
+  const { release: _, ...rest } = page
+  return { ...rest, data: data.join(',') }
+}
+
+/** Products that run out, by id or in order of change. */
+export const listLowStock = async (
+  pool: Pool,
+  companyId: number,
+  query: ListPaging & { readonly category_id?: number | undefined },
+  calendar: Calendar,
+): Promise<Page | Refusal> =>
+  withCovers(pool, companyId, await listItems(pool, companyId, { ...query, low_stock: true }), calendar)
+
+/** The same for people, by name. */
+export const searchLowStock = async (
+  pool: Pool,
+  companyId: number,
+  query: ItemQuery,
+  calendar: Calendar,
+): Promise<Page | Refusal> =>
+  withCovers(pool, companyId, await searchItems(pool, companyId, { ...query, low_stock: true }), calendar)

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { formatCount, formatQuantity } from '#domain/brazilian-format.ts'
+import { boundedText } from '#domain/text.ts'
+import { QueryId } from '#http/query-values.ts'
+import { countItems } from '#queries/catalog/items.ts'
+import { type LowStockObject, searchLowStock } from '#queries/catalog/running-out.ts'
+import type { Fields } from '../../forms/form.ts'
+import { lineInput, recordChoiceInput } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
+import { amountCell, listFile } from '../../ui/csv-file.ts'
+import { type Column, List, type ListRequest, listed, searched } from '../../ui/list.tsx'
+import { categoryOptions } from './categories.tsx'
+import { coverText, StockInfo } from './stock.tsx'
+
+export const RUNNING_OUT_PATH = '/catalogo/reposicao'
+
+const filters = async (visit: PageContext): Promise<Fields> => ({
+  q: { label: 'Busca', kind: lineInput, columns: 6, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
+  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryOptions(visit), 'Todas'), columns: 6 },
+})
+
+const Search = z.object({
+  q: boundedText(120).optional(),
+  category_id: QueryId.optional(),
+  cursor: z.string().max(2_000).optional(),
+})
+
+const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
+  searched(Search, asked, (search) =>
+    searchLowStock(readModel.pool, readModel.companyId, { ...search, limit }, readModel),
+  )
+
+async function sumOf({ readModel }: PageContext, asked: Readonly<Record<string, string>>) {
+  const { cursor: _, ...search } = Search.parse(asked)
+  const count = await countItems(readModel.pool, readModel.companyId, { ...search, low_stock: true })
+  return <p class="sums">{count === 1 ? '1 produto acabando' : `${formatCount(count)} produtos acabando`}</p>
+}
+
+const withUnit = (quantity: string, unit: string | null): string =>
+  `${formatQuantity(quantity)}${unit === null ? '' : ` ${unit}`}`
+
+const columns: readonly Column<LowStockObject>[] = [
+  { head: 'Produto', cell: ({ catalog_item_id: id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
+  { head: 'Estoque', cell: (item) => <StockInfo item={item} />, isNumber: true },
+  {
+    head: 'Mínimo',
+    cell: ({ min_stock, unit }) => min_stock && withUnit(min_stock, unit),
+    isNumber: true,
+    isExtra: true,
+  },
+  {
+    head: 'Vendido em 30 dias',
+    cell: ({ sold_30_days, unit }) => withUnit(sold_30_days, unit),
+    isNumber: true,
+    isExtra: true,
+  },
+  { head: 'Dura', cell: coverText, isNumber: true },
+]
+
+/** Products that run out, with the days that their stock lasts (PANEL-530). */
+async function show(visit: PageContext): Promise<PanelPage> {
+  const fields = await filters(visit)
+  const list = await listed<LowStockObject>(visit, fields, async (asked, wanted) => {
+    const page = await pageOf(visit, asked, wanted)
+    return 'refused' in page ? page : { ...page, summary: await sumOf(visit, asked) }
+  })
+  const body = (
+    <List
+      visit={visit}
+      filters={fields}
+      list={list}
+      caption="Produtos acabando"
+      columns={columns}
+      empty="Nenhum produto acabando."
+      file={`${RUNNING_OUT_PATH}.csv`}
+    />
+  )
+  return { title: 'Reposição', body, parent: { label: 'Catálogo', to: '/catalogo' } }
+}
+
+const file = listFile<LowStockObject>({
+  path: RUNNING_OUT_PATH,
+  section: 'catalog',
+  filters,
+  page: pageOf,
+  columns: () => [
+    ['Produto', ({ name }) => name],
+    ['Código externo', ({ external_id }) => external_id],
+    ['Unidade', ({ unit }) => unit],
+    ['Estoque', ({ stock }) => amountCell(stock)],
+    ['Estoque mínimo', ({ min_stock }) => amountCell(min_stock)],
+    ['Vendido em 30 dias', ({ sold_30_days }) => amountCell(sold_30_days)],
+    ['Dias de estoque', ({ days_of_stock }) => days_of_stock],
+  ],
+})
+
+export const runningOutPages: readonly PanelRoute[] = [{ path: RUNNING_OUT_PATH, section: 'catalog', show }, file]

@@ -1,0 +1,147 @@
+import { expect } from 'chai'
+import {
+  CountInventoryInput,
+  closeInventory,
+  countInventory,
+  MAX_COUNTED_ITEMS,
+  openInventory,
+} from '#commands/catalog/inventories.ts'
+import { event } from '#events/catalogue.ts'
+import { movementIdOf } from '#projections/stock.ts'
+import { companyRegistered, itemCreated } from '../../support/facts.ts'
+import { FIRST_NEW_ID, given, minute } from '../../support/given.ts'
+
+const coffee = itemCreated({ id: 3, external_id: 'CAFE', barcode: '7891234567895', unit: 'UN', stock: '5.000' })
+const service = itemCreated({ id: 4, type: 'service' })
+const opened = event('InventoryOpened', { id: 1, name: 'Mercearia' })
+const counted = (quantity: string | null, counted_items = 1) =>
+  event('InventoryCounted', {
+    id: 1,
+    counts: [{ catalog_item_id: 3, quantity, counted_at: minute(0) }],
+    counted_items,
+  })
+
+const begin = (...more: ReturnType<typeof event>[]) => given(companyRegistered(), coffee, service, opened, ...more)
+const count = (items: object[], mode = 'set') => CountInventoryInput.parse({ id: 1, mode, items })
+
+describe('inventories', () => {
+  it('are opened with a name [STOCK-110]', async () => {
+    const scenario = await given(companyRegistered())
+    const decided = await scenario.when(openInventory, { name: 'Mercearia' })
+    decided.accepts('created', event('InventoryOpened', { id: FIRST_NEW_ID, name: 'Mercearia' }))
+    expect(await scenario.show(`inventory/${FIRST_NEW_ID}`)).to.include({ status: 'open', counted_items: 0 })
+  })
+
+  for (const name of [
+    { catalog_item_id: 3 },
+    { catalog_item_external_id: 'CAFE' },
+    { code: '7891234567895' },
+    { code: 'CAFE' },
+  ])
+    it(`count an item named by ${JSON.stringify(name)}, at the time of the request [STOCK-111]`, async () => {
+      const decided = await (await begin()).when(countInventory, count([{ ...name, quantity: '4' }]))
+      const counts = [{ catalog_item_id: 3, quantity: '4.000', counted_at: minute(4) }]
+      decided.accepts('updated', event('InventoryCounted', { id: 1, counts, counted_items: 1 }))
+    })
+
+  it('replace an earlier count, or add to it, and take an item out [STOCK-111]', async () => {
+    const countsOf = async (items: object[], mode?: string) => {
+      const scenario = await begin(counted('4.000'))
+      const { decision } = await scenario.when(countInventory, count(items, mode))
+      if ('refused' in decision) throw new Error(decision.refused)
+      const [recorded] = decision.events as unknown as [{ data: object }]
+      const { counts, counted_items } = recorded.data as {
+        counts: { quantity: string }[]
+        counted_items: number
+      }
+      return [counts.map(({ quantity }) => quantity), counted_items]
+    }
+    expect(await countsOf([{ catalog_item_id: 3, quantity: '2' }])).to.deep.equal([['2.000'], 1])
+    expect(await countsOf([{ catalog_item_id: 3, quantity: '2' }], 'add')).to.deep.equal([['6.000'], 1])
+    const twice = [
+      { code: 'CAFE', quantity: '1' },
+      { code: '7891234567895', quantity: '1' },
+    ]
+    expect(await countsOf(twice, 'add')).to.deep.equal([['6.000'], 1])
+    expect(await countsOf([{ catalog_item_id: 3, quantity: null }])).to.deep.equal([[null], 0])
+  })
+
+  it('refuse a list with any line that names no product, or a time to come, whole [STOCK-111]', async () => {
+    const lines = [
+      { catalog_item_id: 3, quantity: '1' },
+      { code: 'X', quantity: '1' },
+      { catalog_item_id: 4, quantity: '1' },
+      { catalog_item_id: 3, quantity: '1', counted_at: '2036-01-01T00:00:00Z' },
+    ]
+    const decided = await (await begin()).when(countInventory, count(lines))
+    decided.refuses('validation_failed', {
+      fields: {
+        'items[1].code': ['item não encontrado no catálogo'],
+        'items[2].catalog_item_id': ['um serviço não tem estoque'],
+        'items[3].counted_at': ['não pode estar no futuro'],
+      },
+      unknown_fields: [],
+    })
+  })
+
+  it('hold a bounded number of items [STOCK-111]', async () => {
+    const full = event('InventoryCounted', { id: 1, counts: [], counted_items: MAX_COUNTED_ITEMS })
+    const decided = await (await begin(full)).when(countInventory, count([{ catalog_item_id: 3, quantity: '1' }]))
+    decided.refuses('validation_failed', {
+      fields: { items: [`um inventário tem no máximo ${MAX_COUNTED_ITEMS} itens: abra outro para os demais`] },
+      unknown_fields: [],
+    })
+  })
+
+  it('take no counts once they are closed, and are closed once [STOCK-112]', async () => {
+    const scenario = await begin(counted('4.000'), event('InventoryClosed', { id: 1, status: 'discarded' }))
+    const late = await scenario.when(countInventory, count([{ catalog_item_id: 3, quantity: '1' }]))
+    late.refuses('inventory_closed')
+    const again = await scenario.when(closeInventory, { id: 1, apply: true })
+    again.accepts('unchanged')
+  })
+
+  /** A row of the lookup. */
+  const found = (fields: object) => ({
+    id: 3,
+    counted: '4.000',
+    counted_at: minute(0),
+    stock: '5.000',
+    moved: '0.000',
+    is_recounted: false,
+    ...fields,
+  })
+  const close = async (rows: readonly object[], apply = true) => {
+    const scenario = await begin(counted('4.000'))
+    return { scenario, decided: await scenario.when(closeInventory, { id: 1, apply }, 'api', undefined, null, rows) }
+  }
+  const closed = (status: 'applied' | 'discarded') => event('InventoryClosed', { id: 1, status })
+
+  it('change a stock by what was counted and what has moved since [STOCK-112]', async () => {
+    const { decided, scenario } = await close([found({ moved: '-3.000', stock: '5.000' })])
+    const stocks = [{ catalog_item_id: 3, before: '5.000', after: '1.000', counted_at: minute(0) }]
+    const movement = event('InventoryApplied', { id: 1, stocks })
+    decided.accepts('updated', closed('applied'), movement)
+    expect(await scenario.show('catalog_item/3')).to.include({ stock: '1.000' })
+    expect(await scenario.show(`stock_movement/${movementIdOf(6)}`)).to.include({
+      quantity: '-4.000',
+      document: 'inventory/1',
+      occurred_at: '2026-03-10T12:00:00.000-03:00',
+    })
+  })
+
+  it('leave alone what agrees and what was counted again later, and begin the tracking of the rest [STOCK-112]', async () => {
+    ;(await close([found({ stock: '4.000' })])).decided.accepts('updated', closed('applied'))
+    ;(await close([found({ is_recounted: true })])).decided.accepts('updated', closed('applied'))
+    const { decision } = (await close([found({ stock: null })])).decided
+    expect('events' in decision && decision.events[1]?.data).to.deep.include({
+      stocks: [{ catalog_item_id: 3, before: null, after: '4.000', counted_at: minute(0) }],
+    })
+  })
+
+  it('change nothing when they are discarded [STOCK-112]', async () => {
+    const { decided, scenario } = await close([found({})], false)
+    decided.accepts('updated', closed('discarded'))
+    expect(await scenario.show('inventory/1')).to.include({ status: 'discarded' })
+  })
+})
