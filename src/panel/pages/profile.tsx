@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { changeOwnPassword } from '#access/login.ts'
 import { Password } from '#access/passwords.ts'
-import { invalid, type Refusal } from '#domain/refusal.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Fields } from '../forms/form.ts'
 import { passwordInput } from '../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../route.ts'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
+import { refusedPassword, SecondFactorsCard } from './second-factors.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
 import { ROLE_NAMES } from './users.tsx'
 
@@ -47,6 +48,7 @@ const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
           ]}
         />
       </Card>
+      {await SecondFactorsCard({ visit })}
       {await SessionsCard({ visit, of: visit.session, to: END_PATH, endAll: 'Encerrar as outras' })}
     </>
   ),
@@ -64,10 +66,7 @@ async function change(
   const services = { login: context.panel.login, writer: context.writer }
   const outcome = await changeOwnPassword(services, session, { current, next }, { address, requestId })
   if (isRefusal(outcome)) return outcome
-  if (outcome.kind === 'wrong') return invalid('current_password', 'está incorreta')
-  if (outcome.kind === 'limited')
-    return invalid('current_password', `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
-  return { to: '/entrar', flash: 'senha-trocada' }
+  return outcome.kind === 'changed' ? { to: '/entrar', flash: 'senha-trocada' } : refusedPassword(outcome)
 }
 
 /** The user's own account: password and sessions. */

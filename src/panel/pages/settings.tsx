@@ -123,7 +123,7 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
         <PaymentTypeTable paymentTypes={paymentTypes} />
       </Card>
       <Card title="Usuários" aside={<ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>}>
-        <UserTable users={users} />
+        {await UserTable({ visit, users })}
       </Card>
     </>
   )

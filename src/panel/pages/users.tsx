@@ -20,6 +20,7 @@ import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { forgetAction, forgetPages } from './erase-person.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
+import { recoveryActions, secondFactorText } from './user-recovery.tsx'
 
 export const ROLE_NAMES: Readonly<Record<Role, string>> = {
   owner: 'Proprietário',
@@ -110,6 +111,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
                 ] as const)
               : []),
             ['Situação', <UserBadge status={user.status} />],
+            ['Verificação em duas etapas', hasJoined ? await secondFactorText(visit, user.email) : null],
             ['Cadastro', formatDateTime(user.created_at, visit.readModel.timezone)],
             [
               'Dados pessoais esquecidos',
@@ -124,6 +126,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
     </>
   )
   const isOthers = hasJoined && !isSelf && !isForgotten
+  const recovery = recoveryActions(visit, user)
   return {
     title: formatPersonName(user.name),
     parent: { label: 'Configurações', to: HOME },
@@ -132,11 +135,13 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
     more: [
       isSelf && { label: 'Trocar senha', to: '/conta/senha' },
       !hasJoined && !isForgotten && { label: 'Enviar convite de novo', to: `${here}/convidar`, values: {} },
+      recovery.link,
       isOthers && !isActive && { label: 'Reativar', to: `${here}/reativar`, values: {} },
       ...dataExportActions({ kind: 'user', id: user.id }, visit),
     ],
     dangers: [
       user.status === 'invited' && { label: 'Cancelar convite', to: `${here}/desativar`, values: {} },
+      recovery.removal,
       isOthers && isActive && { label: 'Desativar', to: `${here}/desativar`, values: {} },
       !isSelf && forgetAction(visit, user, here),
     ],
@@ -261,8 +266,16 @@ export const userForgetting = forgetPages({
   recordOf: userOf,
 })
 
-export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
-  <>
+export async function UserTable({
+  visit,
+  users,
+}: {
+  readonly visit: PageContext
+  readonly users: readonly UserObject[]
+}) {
+  const emails = users.flatMap(({ email }) => email ?? [])
+  const methods = await visit.context.panel.secondFactors.methodsOf(emails)
+  return (
     <ListTable
       isList
       caption="Usuários"
@@ -272,8 +285,9 @@ export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) 
         { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{formatPersonName(name)}</a> },
         { head: 'E-mail', cell: ({ email }) => email },
         { head: 'Papel', cell: ({ role }) => ROLE_NAMES[role] },
+        { head: 'Duas etapas', cell: ({ email }) => (methods.has(email ?? '') ? 'Ativada' : '—') },
         { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
       ]}
     />
-  </>
-)
+  )
+}

@@ -38,6 +38,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   settled_on: 'Data da baixa',
   paid_at: 'Data do pagamento',
   payment_method: 'Forma de pagamento',
+  method: 'Método',
   payment_method_id: 'Meio de pagamento',
   payments: 'Pagamentos',
   payment: 'Pagamento',
@@ -272,6 +273,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     adjustment: 'Acerto',
   },
   role: { owner: 'Proprietário', clerk: 'Atendente', accountant: 'Contador', auditor: 'Auditor' },
+  method: { totp: 'aplicativo autenticador', passkey: 'chave de acesso' },
   person_type: { PF: 'Pessoa física', PJ: 'Pessoa jurídica' },
   type: { product: 'Produto', service: 'Serviço' },
   reason: {

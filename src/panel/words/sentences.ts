@@ -41,6 +41,9 @@ const settled = ({ settled_on, payment_method }: DataOf<'ReceivableSettled'>, te
 const SENTENCES: Sentences = {
   UserCreated: ({ role }, text) => `Usuário criado: ${text('role', role)}`,
   UserInvited: ({ role }, text) => `Usuário convidado: ${text('role', role)}`,
+  UserSecondFactorAdded: ({ method }, text) => `Verificação em duas etapas ativada: ${text('method', method)}`,
+  UserSecondFactorRemoved: ({ method }, text) =>
+    `Verificação em duas etapas removida${method === null ? '' : `: ${text('method', method)}`}`,
   ApiKeyCreated: ({ name, prefix }) => `Chave de API ${name} criada (${prefix}…)`,
   CatalogItemCreated: ({ price }) => `Item criado, por ${formatMoney(price)}`,
   StockAdjusted: stockMoved,
