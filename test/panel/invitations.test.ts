@@ -60,7 +60,7 @@ describe('panel: invitations', () => {
     return { other, boss: await panelUser(api, other) }
   }
 
-  it('show the link once if e-mail is not set up; the link sets a password and gives access, once [PANEL-50, PANEL-52]', async () => {
+  it('show the link once if e-mail is not set up; the link sets a password and opens the company, once [PANEL-50, PANEL-52, PANEL-501]', async () => {
     const email = newAddress()
     const { html, status } = await invite(owner, email)
     expect(status).to.equal(200)

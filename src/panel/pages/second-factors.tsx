@@ -9,8 +9,7 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import type { SecondFactorMethod } from '#events/companies.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Fields, formText } from '../forms/form.ts'
-import { lineInput, passwordInput } from '../forms/kinds.ts'
-import { link } from '../link.ts'
+import { choiceInput, lineInput, passwordInput } from '../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../route.ts'
 import { PasskeyForm } from '../second-step.tsx'
 import { formPages } from '../ui/form-pages.tsx'
@@ -75,6 +74,7 @@ export async function SecondFactorsCard({ visit }: { readonly visit: PageContext
         {!hasApp && <ButtonLink to={`${PATH}/aplicativo`}>Adicionar aplicativo</ButtonLink>}
         {secondFactors.takesPasskeys && <ButtonLink to={`${PATH}/chave`}>Adicionar chave de acesso</ButtonLink>}
         {factors.length > 0 && <ButtonLink to={`${PATH}/codigos`}>Novos códigos de recuperação</ButtonLink>}
+        {factors.length > 0 && <ButtonLink to={`${PATH}/remover`}>Remover</ButtonLink>}
       </div>
     </Card>
   )
@@ -95,14 +95,13 @@ const FactorTable = ({
     columns={[
       {
         head: 'Método',
-        cell: ({ method, label }) => (method === 'totp' ? METHOD_NAMES.totp : `${METHOD_NAMES.passkey}: ${label}`),
+        cell: (factor) => factorName(factor),
       },
       { head: 'Desde', cell: ({ created_at }) => formatDateTime(created_at, timezone) },
       {
         head: 'Último uso',
         cell: ({ last_used_at }) => (last_used_at === null ? 'Nunca' : formatDateTime(last_used_at, timezone)),
       },
-      { head: 'Remover', cell: ({ id }) => <a href={link(`${PATH}/${id}/remover`)}>Remover</a> },
     ]}
   />
 )
@@ -212,16 +211,17 @@ interface PasskeySetup {
   readonly options: object
 }
 
+const NO_PASSKEYS = 'O endereço deste serviço é um número IP, e navegadores só criam chaves de acesso para nomes.'
+
 const STEP = 'etapa'
 
 /** Each page begins a step: its challenge is valid once. */
-async function passkeySetup({ context, session }: PageContext): Promise<PasskeySetup | null> {
+async function passkeySetup({ context, session }: PageContext): Promise<PasskeySetup> {
   const { secondFactors } = context.panel
   const { email, personGeneration: generation, userName } = session
-  if (!secondFactors.takesPasskeys) return null
   const { token, step } = await secondFactors.steps.begin('registration', { email, generation })
   const options = await secondFactors.registrationOptions(step, userName)
-  return options && { token, options }
+  return { token, options: options ?? {} }
 }
 
 async function addPasskey(
@@ -244,16 +244,21 @@ async function addPasskey(
 const passkeyPages = formPages({
   ...own,
   path: `${PATH}/chave`,
-  subject: passkeySetup,
+  subject: async (visit) => (visit.context.panel.secondFactors.takesPasskeys ? passkeySetup(visit) : NO_PASSKEYS),
+  obstacle: (setup) => (typeof setup === 'string' ? setup : null),
   title: () => 'Adicionar chave de acesso',
-  intro: ({ token, options }) => (
+  intro: (setup) => (
     <>
       <p>
         O navegador pede a digital, o rosto, o PIN do aparelho ou uma chave de segurança. Dê um nome que lembre o
         aparelho.
       </p>
-      <input type="hidden" name={STEP} value={token} />
-      <PasskeyForm options={options} />
+      {typeof setup !== 'string' && (
+        <>
+          <input type="hidden" name={STEP} value={setup.token} />
+          <PasskeyForm options={setup.options} />
+        </>
+      )}
     </>
   ),
   label: 'Adicionar',
@@ -264,15 +269,20 @@ const passkeyPages = formPages({
   act: (submission, _setup, input) => addPasskey(submission, input),
 })
 
-const hasFactors = async ({ context, session }: PageContext): Promise<readonly SecondFactor[] | null> => {
-  const factors = await context.panel.secondFactors.list(session.email)
-  return factors.length === 0 ? null : factors
-}
+const ownFactors = ({ context, session }: PageContext): Promise<readonly SecondFactor[]> =>
+  context.panel.secondFactors.list(session.email)
+
+const noFactor = (factors: readonly SecondFactor[]): string | null =>
+  factors.length === 0 ? 'A verificação em duas etapas não está ativada.' : null
+
+const factorName = ({ method, label }: SecondFactor): string =>
+  method === 'totp' ? METHOD_NAMES.totp : `${METHOD_NAMES.passkey}: ${label}`
 
 const codePages = formPages({
   ...own,
   path: `${PATH}/codigos`,
-  subject: hasFactors,
+  subject: ownFactors,
+  obstacle: noFactor,
   title: () => 'Novos códigos de recuperação',
   intro: () => <p>Os códigos anteriores deixam de valer.</p>,
   label: 'Criar códigos',
@@ -295,16 +305,23 @@ const codePages = formPages({
 
 const removalPages = formPages({
   ...own,
-  path: `${PATH}/:id/remover`,
-  subject: async (visit) => (await hasFactors(visit))?.find(({ id }) => id === visit.params.id) ?? null,
-  title: ({ method }) => `Remover: ${METHOD_NAMES[method]}`,
+  path: `${PATH}/remover`,
+  subject: ownFactors,
+  obstacle: noFactor,
+  title: () => 'Remover método',
   intro: () => <p>Sem nenhum método, o painel pede só a senha, e os códigos de recuperação deixam de valer.</p>,
   label: 'Remover',
   isDangerous: true,
   back: () => HOME,
-  fields: () => ({ current_password }),
-  schema: Confirmed,
-  async act(submission, { id, method }, confirmed) {
+  fields: (factors) => {
+    const options = factors.map((factor) => ({ value: factor.id, label: factorName(factor) }))
+    return { id: { label: 'Método', kind: choiceInput(options), isRequired: true, columns: 12 }, current_password }
+  },
+  schema: Confirmed.extend({ id: z.string() }),
+  async act(submission, factors, { id, ...confirmed }) {
+    const factor = factors.find((one) => one.id === id)
+    if (!factor) return invalid('id', 'não está na sua conta')
+    const { method } = factor
     const { context, session, run } = submission
     const refused = await confirmPassword(submission, confirmed)
     if (refused) return refused

@@ -21,24 +21,27 @@ type User = Omit<UserObject, 'company_id'>
 interface RecoveredUser {
   readonly id: number
   readonly name: string | null
-  readonly email: string
+  /** Null for one who cannot log in, or for the own account. */
+  readonly email: string | null
   /** Whether the person belongs to another company too. Its owners have not agreed to what this one decides. */
   readonly isElsewhere: boolean
   readonly hasSecondFactor: boolean
 }
 
-/** Another active user of the company; null otherwise. */
+/** Another user of the company. */
 async function recoveredUser(visit: PageContext): Promise<RecoveredUser | null> {
   const { companyId, userId } = visit.session
   const user: User | null = await loadRecord(visit, ({ readModel }, id) =>
     getUser(readModel.pool, readModel.companyId, id),
   )
-  if (!user || user.id === userId || user.status !== 'active' || user.email === null) return null
-  const { email } = user
+  if (!user) return null
+  const { id, name } = user
+  const email = user.id === userId || user.status !== 'active' ? null : user.email
+  if (email === null) return { id, name, email, isElsewhere: false, hasSecondFactor: false }
   const { companiesOf, secondFactors } = visit.context.panel
   const [companies, methods] = await Promise.all([companiesOf(email), secondFactors.methodsOf([email])])
-  const isElsewhere = [...companies].some((id) => id !== companyId)
-  return { id: user.id, name: user.name, email, isElsewhere, hasSecondFactor: methods.has(email) }
+  const isElsewhere = [...companies].some((company) => company !== companyId)
+  return { id, name, email, isElsewhere, hasSecondFactor: methods.has(email) }
 }
 
 /** The methods of a user's second factors, for people. */
@@ -62,6 +65,11 @@ export const recoveryActions = (
 const ELSEWHERE =
   'Esta pessoa também é usuária de outra empresa, que depende da mesma senha. Ela mesma pode trocar a senha em "Esqueci a senha" e entrar com um código de recuperação.'
 
+function obstacleOf({ email, isElsewhere }: RecoveredUser): string | null {
+  if (email === null) return 'Só para outro usuário, ativo. Para a sua própria conta, use Minha conta.'
+  return isElsewhere ? ELSEWHERE : null
+}
+
 const linkPage = (secret: string): PanelPage => ({
   title: 'Link para nova senha',
   body: (
@@ -81,7 +89,7 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     path: `${USER_PATH}/nova-senha`,
     subject: recoveredUser,
     title: ({ name }) => `Nova senha de ${formatPersonName(name)}`,
-    obstacle: ({ isElsewhere }) => (isElsewhere ? ELSEWHERE : null),
+    obstacle: obstacleOf,
     intro: () => (
       <p>
         Você recebe um link para mandar à pessoa, que escolhe a nova senha. Quando ele for usado, as sessões abertas
@@ -93,7 +101,7 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     fields: () => ({}),
     schema: z.object({}),
     async act({ context, session, run }, user) {
-      if (user.isElsewhere) return null
+      if (user.email === null || user.isElsewhere) return null
       const answer = await run(recordPasswordLink, { id: user.id })
       if (isRefusal(answer)) return answer
       const secret = answer.replayed ? null : await context.panel.passwordLinks.issue(user.email)
@@ -108,8 +116,8 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     path: `${USER_PATH}/remover-verificacao`,
     subject: recoveredUser,
     title: ({ name }) => `Remover a verificação em duas etapas de ${formatPersonName(name)}`,
-    obstacle: ({ isElsewhere, hasSecondFactor }) =>
-      hasSecondFactor ? (isElsewhere ? ELSEWHERE : null) : 'A verificação em duas etapas não está ativada.',
+    obstacle: (user) =>
+      obstacleOf(user) ?? (user.hasSecondFactor ? null : 'A verificação em duas etapas não está ativada.'),
     intro: () => (
       <p>
         Para quem perdeu o aparelho e os códigos de recuperação. A pessoa entra só com a senha até ativar de novo. As
@@ -122,7 +130,7 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     fields: () => ({}),
     schema: z.object({}),
     async act({ context, session, run }, user) {
-      if (user.isElsewhere) return null
+      if (user.email === null || user.isElsewhere) return null
       const answer = await run(recordSecondFactorRemoval, { id: user.id, method: null })
       if (isRefusal(answer)) return answer
       const { secondFactors, sessions } = context.panel
