@@ -172,6 +172,7 @@ export const EVERY_EVENT = ledgerOf(
   event('OrderAlarmRaised', { id: 1, provider_payment_id: 'p3', code: 'second_payment' }),
   event('OrderAlarmAcknowledged', { id: 1, provider_payment_id: 'p3' }),
   event('OrderDelivered', { id: 1 }),
+  event('OrderDeliveryUndone', { id: 1 }),
   refundRequested(1, []),
   event('OrderRefundRefused', { id: 1, refund_id: attemptId(1), reason: 'saldo' }),
   refundRequested(2, [{ catalog_item_id: 3, quantity: '1.000' }]),

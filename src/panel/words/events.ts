@@ -92,6 +92,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OrderAlarmAcknowledged: 'Alarme do pedido visto',
   OrderPaid: 'Pedido pago',
   OrderDelivered: 'Pedido entregue',
+  OrderDeliveryUndone: 'Entrega do pedido desfeita',
   OrderFailed: 'Pagamento do pedido falhou',
   OrderPending: 'Pedido de novo aguardando pagamento',
   OrderCancelled: 'Pagamento do pedido cancelado',

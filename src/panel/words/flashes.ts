@@ -13,6 +13,7 @@ export const FLASHES = {
   cancelada: 'Venda cancelada.',
   'pedido-cancelado': 'Pedido cancelado.',
   'pedido-entregue': 'Pedido marcado como entregue.',
+  'entrega-desfeita': 'A marca de entregue foi desfeita.',
   'alarme-visto': 'Alarme marcado como visto.',
   devolvido: 'Devolução feita no provedor.',
   'estorno-em-processamento':
