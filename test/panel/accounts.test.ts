@@ -129,7 +129,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
         'Pendente',
         label,
         'Maria da Silva',
-        'Ponto de venda',
+        'Painel',
       ])
         expect(textIn(html)).to.include(text)
       expect(html).to.include(`href="/painel/${parties}/${id}"`)

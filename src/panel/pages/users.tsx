@@ -71,13 +71,19 @@ const terms: Fields = {
     label: 'Acesso até',
     kind: dateInput,
     columns: 4,
-    hint: 'Só de auditores, e obrigatório: o último dia em que entram.',
+    hint: 'Obrigatório: o último dia em que o auditor entra.',
+    of: 'auditor',
   },
-  personal_data: { label: 'Vê dados pessoais (só de auditores)', kind: yesOrNoInput, columns: 12 },
+  personal_data: { label: 'Vê dados pessoais', kind: yesOrNoInput, columns: 12, of: 'auditor' },
 }
 const NEW: Fields = { name, role, email: { label: 'E-mail', kind: emailInput, isRequired: true }, ...terms }
 
 const Changes = CreateUserInput.omit({ email: true, password_hash: true })
+
+/** Without the fields of auditors for other roles: the browser sends hidden fields too. */
+function termsOfRole<F extends z.infer<typeof Changes>>({ access_until, personal_data, ...fields }: F) {
+  return RIGHTS[fields.role].isGuest ? { ...fields, access_until, personal_data } : fields
+}
 
 type User = Omit<UserObject, 'company_id'>
 
@@ -209,7 +215,7 @@ export const userPages: readonly PanelRoute[] = [
     // The default role sees the least.
     initial: () => ({ role: 'clerk' }),
     schema: InviteFields,
-    act: (submission, _, fields) => invite(submission, fields),
+    act: (submission, _, fields) => invite(submission, termsOfRole(fields)),
   }),
   { ...at, path: ONE, show: showUser },
   ...formPages({
@@ -224,7 +230,12 @@ export const userPages: readonly PanelRoute[] = [
     initial: (user) => ({ ...user, personal_data: RIGHTS[user.role].isGuest && user.personal_data }),
     schema: Changes,
     act: (submission, { id }, changes) =>
-      runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),
+      runAndRedirect(
+        submission,
+        updateUser,
+        { id, ...termsOfRole(changes) },
+        { to: `${USERS_PATH}/${id}`, flash: 'alterado' },
+      ),
   }),
   buttonRoute({ ...at, path: `${ONE}/convidar`, subject: userOf, act: inviteAgain }),
   buttonRoute({

@@ -45,6 +45,17 @@ document.addEventListener('keydown', (event) => {
   next.focus()
 })
 
+/** Escape closes the open menu and leaves the focus on what opened it. */
+document.addEventListener('keydown', ({ key }) => {
+  if (key !== 'Escape') return
+  for (const menu of document.querySelectorAll('details.more[open]')) {
+    if (!(menu instanceof HTMLDetailsElement)) continue
+    menu.open = false
+    if (menu.contains(document.activeElement)) menu.querySelector('summary')?.focus()
+  }
+  if (location.hash === '#menu') location.hash = ''
+})
+
 /** A form that goes on by itself. */
 for (const form of document.querySelectorAll('form[data-sent]')) {
   if (form instanceof HTMLFormElement) form.requestSubmit()

@@ -14,6 +14,7 @@ import {
   filledFrom,
   filledWith,
   formText,
+  staleFields,
 } from '../forms/form.ts'
 import type {
   FormRoute,
@@ -91,6 +92,21 @@ async function refusedForm<S>(
   const before = formText(submission.form, BEFORE)
   const shown = toFormPage(page, submission, subject, { fields, filled: { ...filled, problem }, before })
   return { ...shown, status: httpStatusOf(refusal.refused) }
+}
+
+/**
+ * The form again with the typed values, if a field that the user edited has another value by now than the form had
+ * shown, and not the typed one (PANEL-502). Sent again it replaces the new value.
+ */
+function staleForm<S>(page: FormPage<S>, submission: FormSubmission, subject: S, fields: Fields): PanelPage | null {
+  const { form, readModel } = submission
+  const present = filledFrom(fields, page.initial?.(subject, submission) ?? {}, readModel.timezone)
+  const errors = staleFields(fields, form, present)
+  if (Object.keys(errors).length === 0) return null
+  const problem =
+    'Este cadastro mudou enquanto o formulário estava aberto. Confira os campos indicados e envie de novo.'
+  const filled = { ...filledWith(fields, form), errors, problem }
+  return { ...toFormPage(page, submission, subject, { fields, filled, before: beforeOf(present) }), status: 409 }
 }
 
 /** The page with the submitted values, before anything is executed. */
@@ -174,7 +190,13 @@ export function formPages<S, I>(pages: FormPage<S> & SubmitRule<S, I>): PanelRou
   return [
     { ...placeOf(pages), show: (visit) => emptyForm(pages, visit) },
     {
-      ...formRoute({ ...pages, path: pages.to ?? pages.path, again }),
+      ...formRoute({
+        ...pages,
+        path: pages.to ?? pages.path,
+        again,
+        stale: (submission, subject, fields) =>
+          pages.isOfChanges ? staleForm(pages, submission, subject, fields) : null,
+      }),
       refill: (submission) => refilledForm(pages, submission),
     },
   ]
@@ -183,6 +205,8 @@ export function formPages<S, I>(pages: FormPage<S> & SubmitRule<S, I>): PanelRou
 interface FormOfPage<S, I> extends PathSubject<S>, SubmitRule<S, I> {
   fields(subject: S, submission: FormSubmission): Fields | Promise<Fields>
   readonly isOfChanges?: boolean
+  /** The page to show instead if the record has changed since the form was shown; null if it may be saved. */
+  stale?(submission: FormSubmission, subject: S, fields: Fields): Promise<PanelPage | null> | PanelPage | null
   /** The page with the refused form and its messages. */
   again(submission: FormSubmission, subject: S, refusal: Refusal): Promise<PanelPage | null> | PanelPage
 }
@@ -195,6 +219,8 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
     if (subject === null) return null
     const { form, readModel } = submission
     const fields = await sent.fields(subject, submission)
+    const stale = await sent.stale?.(submission, subject, fields)
+    if (stale) return stale
     const read = sent.isOfChanges ? changedFields(fields, form) : fields
     const typed = checkForm(sent.schema, read, form, readModel.timezone)
     const result = isRefusal(typed) ? typed : await sent.act(submission, subject, typed.input)
