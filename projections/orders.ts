@@ -423,6 +423,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
     },
   },
   OrderDelivered: changing((_row, _event, delivered_at) => ({ doc: { delivered_at } })),
+  OrderDeliveryUndone: changing(() => ({ doc: { delivered_at: null } })),
   OrderPaid: changing((_row, _event, at) => ({ doc: { status: 'paid', released_at: at, refunded_at: null } })),
   OrderPending: changing(() => ({ doc: { status: 'pending', refunded_at: null } })),
   OrderFailed: changing(() => ({ doc: { status: 'failed' } })),

@@ -203,6 +203,10 @@ export const usersProjection = projection('users', [users], {
   UserReactivated: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
   UserPinChanged: changed(({ doc }) => ({ doc })),
   UserPasswordChanged: changed((user) => ({ doc: user.doc, generation: user.generation + 1 })),
+  UserPasswordLinkCreated: changed(({ doc }) => ({ doc })),
+  UserSecondFactorAdded: changed(({ doc }) => ({ doc })),
+  UserSecondFactorRemoved: changed(({ doc }) => ({ doc })),
+  UserRecoveryCodesRenewed: changed(({ doc }) => ({ doc })),
   PersonForgotten: {
     refs: ({ data }) => (data.kind === 'user' ? [userById(data.id)] : []),
     apply(rows, event) {

@@ -24,3 +24,17 @@ export const deliverOrder = command<DeliverOrderInput>({
     return accept('updated', `order/${id}`, [event('OrderDelivered', { id })])
   },
 })
+
+/**
+ * Takes the mark back that an order got by mistake (ORDER-100). An order that is not marked stays as it is. Money and
+ * stock do not depend on the mark.
+ */
+export const undoDelivery = command<DeliverOrderInput>({
+  needs: ({ id }) => [orderById(id)],
+  decide(rows, { id }) {
+    const order = rows.get(orderById(id))
+    if (!order) return refuse('not_found')
+    if (order.doc.delivered_at === null) return accept('unchanged', `order/${id}`)
+    return accept('updated', `order/${id}`, [event('OrderDeliveryUndone', { id })])
+  },
+})

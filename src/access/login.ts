@@ -19,6 +19,7 @@ import { createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.t
 import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 import { type FoundPerson, type Membership, type People, peopleOf, type SessionHolder } from './people.ts'
+import type { StepHolder } from './second-steps.ts'
 
 /**
  * Tokens and sessions issued to a user per minute, by login or renewal. Enough for all tills of a shop in the morning.
@@ -49,15 +50,25 @@ export interface LoginFrom {
   readonly kept: string | null
 }
 
-type LoginOutcome =
-  | {
-      readonly kind: 'loggedIn'
-      /** At least one, ordered by company name. */
-      readonly memberships: readonly Membership[]
-      /** Value of the browser's device cookie; null for a till. */
-      readonly device: string | null
-    }
-  | LoginFailure
+/** The interface of tills has no second step: the password suffices there. */
+type TillLogin = LoginFrom & { readonly keeps: 'token' }
+
+/** A right password, and a right second factor if the person has one. */
+export interface CompletedLogin {
+  readonly kind: 'loggedIn'
+  /** At least one, ordered by company name. */
+  readonly memberships: readonly Membership[]
+  /** Value of the browser's device cookie; null for a till. */
+  readonly device: string | null
+}
+
+/** A right password of a person with a second factor: nothing is issued before `completeLogin`. */
+export interface PendingLogin {
+  readonly kind: 'secondStep'
+  readonly holder: StepHolder
+}
+
+type LoginOutcome = CompletedLogin | PendingLogin | LoginFailure
 
 /** Wrong credentials, or too many failures. */
 export type LoginFailure = { readonly kind: 'wrong' } | LimitedAttempt
@@ -65,7 +76,17 @@ export type LoginFailure = { readonly kind: 'wrong' } | LimitedAttempt
 /** Shared login of tills and panel: failures count for both. */
 export interface Login {
   /** Verifies a password. On success the caller issues a token or session for one of the memberships (`admit`). */
+  logIn(credentials: Credentials, from: TillLogin): Promise<CompletedLogin | LoginFailure>
   logIn(credentials: Credentials, from: LoginFrom): Promise<LoginOutcome>
+  /**
+   * Completes the login of a browser after the password. `verify` checks the second factor; failures count as those of
+   * a password. `wrong` also if the password has changed meanwhile.
+   */
+  completeLogin(
+    holder: StepHolder,
+    from: LoginFrom,
+    verify: () => Promise<boolean>,
+  ): Promise<CompletedLogin | LoginFailure>
   /** Verifies a password without a login, for a logged-in user or not; returns the matching hash. */
   confirm(
     credentials: Credentials,
@@ -96,6 +117,28 @@ async function inTurn<T>(turns: KeyedSemaphore, { address }: LoginAttempt, work:
 
 const NO_PROOF: LoginProof = { device: null, token: null, isKnown: false }
 
+async function proofOf(people: People, email: string, { keeps, kept }: LoginFrom): Promise<LoginProof> {
+  const token = keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null
+  return {
+    device: keeps === 'cookie' ? DEVICE_TOKENS.hashOf(kept ?? '') : null,
+    token,
+    isKnown: token !== null && (await people.knowsToken(email, token)),
+  }
+}
+
+/** Remembers where the person has logged in from. A right password alone leaves no trace if a second factor follows. */
+async function complete(
+  pool: Pool,
+  email: string,
+  { address, keeps, kept }: LoginFrom,
+  { memberships, isDeviceKnown }: Pick<CompletedLogin, 'memberships'> & { readonly isDeviceKnown: boolean },
+): Promise<CompletedLogin> {
+  // Never adopts an unknown cookie: an attacker who planted it would know it.
+  const device = keeps === 'token' ? null : isDeviceKnown ? kept : DEVICE_TOKENS.make()
+  await rememberOrigin(pool, { email, address }, device === null ? null : DEVICE_TOKENS.hashOf(device))
+  return { kind: 'loggedIn', memberships, device }
+}
+
 /** Checks the limits in `pool` (login-limits.ts) before it verifies a password. */
 export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login {
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
@@ -103,13 +146,19 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
   const known = createKeyedSemaphore(VERIFICATIONS)
   const unknown = createKeyedSemaphore(VERIFICATIONS_OF_UNKNOWN)
 
-  async function verify(attempt: LoginAttempt, password: string): Promise<Checked> {
+  type Verification = (person: FoundPerson | null) => Promise<boolean>
+  const byPassword =
+    (password: string): Verification =>
+    (person) =>
+      verifyPassword(person?.password_hash ?? null, password)
+
+  async function verify(attempt: LoginAttempt, isRight: Verification): Promise<Checked> {
     const counted = await countAttempt(pool, attempt)
     if (counted.kind === 'limited') return counted
     let isFailure = false
     try {
       const person = await people.find(attempt.email)
-      const fits = await verifyPassword(person?.password_hash ?? null, password)
+      const fits = await isRight(person)
       isFailure = !person || !fits
       return person && fits ? { kind: 'right', person, isDeviceKnown: counted.isDeviceKnown } : { kind: 'wrong' }
     } finally {
@@ -117,41 +166,58 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
     }
   }
 
-  async function check(attempt: LoginAttempt, password: string): Promise<Checked> {
+  async function check(attempt: LoginAttempt, isRight: Verification): Promise<Checked> {
     const seen = await inTurn(looks, attempt, () => checkAttempt(pool, attempt))
     if (seen.kind === 'limited') return seen
     // Counts only at the head of the queue: of twenty tills with correct passwords at most two count as failures at a
     // time.
-    return inTurn(seen.standing === 'unknown' ? unknown : known, attempt, () => verify(attempt, password))
+    return inTurn(seen.standing === 'unknown' ? unknown : known, attempt, () => verify(attempt, isRight))
+  }
+
+  function logIn(credentials: Credentials, from: TillLogin): Promise<CompletedLogin | LoginFailure>
+  function logIn(credentials: Credentials, from: LoginFrom): Promise<LoginOutcome>
+  async function logIn({ email, password }: Credentials, from: LoginFrom): Promise<LoginOutcome> {
+    const attempt = { email, address: from.address, proof: await proofOf(people, email, from) }
+    const checked = await check(attempt, byPassword(password))
+    if (checked.kind !== 'right') return checked
+    const { person, isDeviceKnown } = checked
+    const memberships = await person.memberships()
+    // A person without a company gets the same response as an unknown address.
+    if (memberships.length === 0) return { kind: 'wrong' }
+    if (from.keeps === 'cookie' && (await hasSecondFactor(pool, email)))
+      return { kind: 'secondStep', holder: { email, generation: person.generation } }
+    return complete(pool, email, from, { memberships, isDeviceKnown })
   }
 
   return {
     grants,
-    async logIn({ email, password }, { address, keeps, kept }) {
-      const token = keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null
-      const proof = {
-        device: keeps === 'cookie' ? DEVICE_TOKENS.hashOf(kept ?? '') : null,
-        token,
-        isKnown: token !== null && (await people.knowsToken(email, token)),
-      }
-      const checked = await check({ email, address, proof }, password)
+    logIn,
+    async completeLogin({ email, generation }, from, isRight) {
+      const attempt = { email, address: from.address, proof: await proofOf(people, email, from) }
+      const checked = await check(attempt, async (person) => person?.generation === generation && (await isRight()))
       if (checked.kind !== 'right') return checked
       const memberships = await checked.person.memberships()
-      // A person without a company gets the same response as an unknown address.
       if (memberships.length === 0) return { kind: 'wrong' }
-      // Never adopts an unknown cookie: an attacker who planted it would know it.
-      const device = keeps === 'token' ? null : checked.isDeviceKnown ? kept : DEVICE_TOKENS.make()
-      await rememberOrigin(pool, { email, address }, device === null ? null : DEVICE_TOKENS.hashOf(device))
-      return { kind: 'loggedIn', memberships, device }
+      return complete(pool, email, from, { memberships, isDeviceKnown: checked.isDeviceKnown })
     },
     confirm: ({ email, password }, { address, isInside }) =>
-      check({ email, address, proof: isInside ? 'inside' : NO_PROOF }, password),
+      check({ email, address, proof: isInside ? 'inside' : NO_PROOF }, byPassword(password)),
     async admit({ user, holder }) {
       const granted = await grants.consume(`${holder.companyId}/${user.id}`)
       return granted.limited ? { kind: 'limited', retryAfter: granted.retryAfter } : null
     },
     membershipsOf: async (email) => (await people.find(email))?.memberships() ?? [],
   }
+}
+
+async function hasSecondFactor(pool: Pool, email: string): Promise<boolean> {
+  const { rows } = await pool.query<{ has: boolean }>({ ...HAS_SECOND_FACTOR, values: [email] })
+  return rows[0]?.has ?? false
+}
+
+const HAS_SECOND_FACTOR = {
+  name: 'has_second_factor',
+  text: 'select exists (select from ops.second_factors where email = $1) as has',
 }
 
 interface OwnPassword {

@@ -14,7 +14,7 @@ import { hashPassword } from './passwords.ts'
 /**
  * Lifetime of a link, and the minimum pause before another one to the same address, which prevents floods of e-mail.
  */
-const LIVES_MINUTES = 60
+export const LINK_MINUTES = 60
 const PAUSE_MINUTES = 10
 /** Links that a network may request. */
 const ASKED_PER_MINUTE = 10
@@ -29,6 +29,8 @@ export interface PasswordLinks {
    * tell whether it does.
    */
   ask(email: string): void
+  /** A link to be handed over, also without e-mail; it replaces an earlier link. Null without a login. */
+  issue(email: string): Promise<string | null>
   /** Sets the password by a link, once. False if the link has expired or the password has changed since (PANEL-342). */
   use(token: string, password: string, requestId: string): Promise<boolean>
 }
@@ -53,13 +55,18 @@ interface TakenLink {
 export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks {
   const { pool, writer, login, mailer, publicUrl, log } = options
 
+  /** Null within the pause after the last link. */
+  async function create(email: string, pauseMinutes: number): Promise<string | null> {
+    const token = TOKENS.make()
+    const { rowCount } = await pool.query({ ...KEEP, values: [email, TOKENS.hashOf(token), pauseMinutes] })
+    return rowCount === 0 ? null : `${publicUrl}/painel/nova-senha?codigo=${token}`
+  }
+
   async function send(mailer: Mailer, email: string): Promise<void> {
     if ((await login.membershipsOf(email)).length === 0) return
-    const token = TOKENS.make()
-    const values = [email, TOKENS.hashOf(token), PAUSE_MINUTES]
-    const { rowCount } = await pool.query({ ...KEEP, values })
-    if (rowCount === 0) return
-    const letter = passwordEmail(`${publicUrl}/painel/nova-senha?codigo=${token}`, LIVES_MINUTES)
+    const link = await create(email, PAUSE_MINUTES)
+    if (link === null) return
+    const letter = passwordEmail(link, LINK_MINUTES)
     await mailer.send({ id: randomUUID(), to: [email], ...letter })
   }
 
@@ -69,10 +76,11 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
     ask(email) {
       if (mailer) void send(mailer, email).catch((error) => log('a link to a new password could not be sent', error))
     },
+    issue: (email) => create(email, 0),
     async use(token, password, requestId) {
       const hash = TOKENS.hashOf(token)
       if (!hash) return false
-      const { rows } = await pool.query<TakenLink>({ ...TAKE, values: [hash, LIVES_MINUTES] })
+      const { rows } = await pool.query<TakenLink>({ ...TAKE, values: [hash, LINK_MINUTES] })
       const [taken] = rows
       const [membership] = taken ? await login.membershipsOf(taken.email) : []
       if (!taken || !membership) return false

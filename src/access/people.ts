@@ -54,6 +54,8 @@ export interface People {
    * their own database.
    */
   knowsToken(email: string, hash: Buffer): Promise<boolean>
+  /** Ids of all companies that have a user with the address, invited and former ones included. @throws Unavailable */
+  companiesOf(email: string): Promise<ReadonlySet<number>>
   /**
    * Sets the first password of an invited person. False if the person exists or must have existed; then the existing
    * password applies.
@@ -75,6 +77,7 @@ export function peopleOf(pool: Pool): People {
       return { password_hash, generation, memberships: async () => membershipsOf(found, email, generation) }
     },
     knowsToken: async () => false,
+    companiesOf: (email) => companiesIn(pool, email),
     async begin({ email }, password) {
       const known = await pool.query({ ...PERSON_EXISTS, values: [email] })
       if (known.rowCount !== 0) return false
@@ -92,6 +95,12 @@ export async function membershipsIn(
 ): Promise<readonly Membership[]> {
   const { rows } = await pool.query<FoundUsers>({ ...FIND_USERS, values: [email] })
   return rows.flatMap((found) => membershipsOf(found, email, personGeneration))
+}
+
+/** Companies of one database with a user of the address. */
+export async function companiesIn(pool: Pool, email: string): Promise<ReadonlySet<number>> {
+  const { rows } = await pool.query<{ company_id: number }>({ ...COMPANIES_OF, values: [email] })
+  return new Set(rows.map(({ company_id }) => company_id))
 }
 
 /** A user of a company as selected from the database. */
@@ -128,6 +137,11 @@ const USERS = `array(
 const FIND_PERSON = {
   name: 'find_person',
   text: `select p.password_hash, p.generation, ${USERS} from ops.persons p where p.email = $1`,
+}
+
+const COMPANIES_OF = {
+  name: 'companies_of_person',
+  text: `select company_id from users where doc->>'email' = $1`,
 }
 
 const FIND_USERS = { name: 'find_users_of_person', text: `select ${USERS}` }

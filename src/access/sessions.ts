@@ -20,7 +20,8 @@ import {
 } from './open-sessions.ts'
 import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
 import type { PasswordLinks } from './password-links.ts'
-import type { RegisterLogin, SessionHolder } from './people.ts'
+import type { People, RegisterLogin, SessionHolder } from './people.ts'
+import type { SecondFactors } from './second-factors.ts'
 
 /** Maximum lifetime of a session. */
 const LONGEST_DAYS = 7
@@ -110,6 +111,8 @@ export interface PanelAccess {
   readonly login: Login
   readonly invitations: Invitations
   readonly passwordLinks: PasswordLinks
+  readonly secondFactors: SecondFactors
+  readonly companiesOf: People['companiesOf']
   readonly sessions: Sessions
   /** Creates a key, which an owner passes on to an integration. */
   newKey(isTest: boolean): NewKey

@@ -160,6 +160,11 @@ export const COMMANDS = {
     summary: 'gives a person another password and ends whatever was open with the old one, in all companies',
     flags: { ...user, password: secret(required('PASSWORD')) },
   },
+  'user remove-second-factor': {
+    summary:
+      'removes the second factors and recovery codes of a person who has lost them, for all companies: the password alone logs in again',
+    flags: user,
+  },
   'user deactivate': {
     summary:
       'shuts a user out of the company, in the panel and at tills, from the next call on; takes an invitation back',

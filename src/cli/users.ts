@@ -2,7 +2,9 @@ import type { z } from 'zod'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { hashPassword, Password } from '#access/passwords.ts'
+import { createSecondFactors } from '#access/second-factors.ts'
 import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations.ts'
+import { recordSecondFactorRemoval } from '#commands/user-security.ts'
 import {
   CreateUserInput,
   changePassword,
@@ -121,6 +123,17 @@ export const verbs: Verbs<'user'> = {
     async run(context, { company, ...values }) {
       const { email, password } = validateInput(Passwords, values)
       return onUser(context, company, { email, password_hash: await hashPassword(password) }, changePassword)
+    },
+  },
+  'user remove-second-factor': {
+    async run(context, { company, ...values }) {
+      const { email } = validateInput(NamedByEmail, values)
+      const user = await onUser(context, company, { email, method: null }, recordSecondFactorRemoval)
+      // The default shard has the second factors of all persons.
+      const { pool, vault } = await context.core()
+      const { PUBLIC_URL: publicUrl } = context.config
+      await createSecondFactors({ pool, vault, publicUrl, mailer: null, log: () => {} }).remove(email, null)
+      return user
     },
   },
   'user deactivate': switchVerb(deactivateUser),

@@ -22,5 +22,6 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealed('store_secrets', 'secrets', 'company_id', 'store_id'),
   sealed('imports', 'file', 'company_id', 'user_id'),
   sealed('installation_secrets', 'secret', 'name'),
+  sealed('second_factors', 'secret', 'id'),
   { table: 'person_keys', column: 'wrapped', pk: ['key_id'], contextOf: (values) => contextOf('person_key', values) },
 ]

@@ -23,6 +23,10 @@ export const PAYMENT_KINDS = [
 ] as const
 export type PaymentKind = (typeof PAYMENT_KINDS)[number]
 
+/** Second factors: an authenticator app, or a passkey. */
+export const SECOND_FACTOR_METHODS = ['totp', 'passkey'] as const
+export type SecondFactorMethod = (typeof SECOND_FACTOR_METHODS)[number]
+
 const company = {
   name: text,
   /** Formatted: 12.345.678/0001-95 */
@@ -113,6 +117,13 @@ export const companyEvents = {
   UserPinChanged: eventType('user', {}),
   /** Sessions opened with the previous password end. */
   UserPasswordChanged: eventType('user', {}),
+  /** Another user showed a link to a new password for this user. */
+  UserPasswordLinkCreated: eventType('user', {}),
+  UserSecondFactorAdded: eventType('user', { method: z.enum(SECOND_FACTOR_METHODS) }),
+  /** By the user or by an owner; a null method is all of them, with the recovery codes. */
+  UserSecondFactorRemoved: eventType('user', { method: z.enum(SECOND_FACTOR_METHODS).nullable() }),
+  /** The earlier codes are invalid. */
+  UserRecoveryCodesRenewed: eventType('user', {}),
   ApiKeyCreated: eventType('api_key', {
     name: text,
     /** First characters of the key, for recognition. */

@@ -129,6 +129,8 @@ export const orderEvents = {
   OrderCancelledByStore: eventType('order', { reason: text.nullable() }),
   OrderRefunded: eventType('order', ofPayment),
   OrderDelivered: eventType('order', {}),
+  /** The order was marked as delivered by mistake. */
+  OrderDeliveryUndone: eventType('order', {}),
   /** The payment now carries the order and is split: amount + store_amount is the paid amount. */
   CommissionSplit: eventType('order', { ...ofPayment, percentage, amount: money, store_amount: money }),
   /** The carrying payment was refunded, and the commission with it. */

@@ -42,6 +42,7 @@ export const WEBHOOK_EVENTS = [
   'order.created',
   'order.paid',
   'order.delivered',
+  'order.delivery_undone',
   'order.refunded',
   'order.cancelled',
   'order.expired',

@@ -33,3 +33,61 @@ Se não foi você, ignore esta mensagem: a senha continua a mesma.
 Tillbook
 `,
 })
+
+/** News about a person's login, sent to the person whatever its origin. */
+export type SecurityNews =
+  | { readonly kind: 'second_factor_added' }
+  | { readonly kind: 'second_factor_removed' }
+  | { readonly kind: 'recovery_codes_renewed' }
+  | { readonly kind: 'recovery_code_used'; readonly left: number }
+  /** By an owner of the company. */
+  | { readonly kind: 'second_factor_removed_by_owner' | 'password_link_created'; readonly companyName: string }
+
+const CHECK_ACCOUNT = 'Se não foi você, troque a senha agora e encerre as sessões abertas em Minha conta.'
+
+function securityWords(news: SecurityNews): { subject: string; said: string; advice: string } {
+  switch (news.kind) {
+    case 'second_factor_added':
+      return {
+        subject: 'Verificação em duas etapas ativada',
+        said: 'Um aplicativo autenticador ou uma chave de acesso foi adicionado à sua conta.',
+        advice: CHECK_ACCOUNT,
+      }
+    case 'second_factor_removed':
+      return {
+        subject: 'Verificação em duas etapas removida',
+        said: 'Um aplicativo autenticador ou uma chave de acesso foi removido da sua conta.',
+        advice: CHECK_ACCOUNT,
+      }
+    case 'recovery_codes_renewed':
+      return {
+        subject: 'Novos códigos de recuperação',
+        said: 'Foram criados novos códigos de recuperação para a sua conta. Os anteriores não valem mais.',
+        advice: CHECK_ACCOUNT,
+      }
+    case 'recovery_code_used':
+      return {
+        subject: 'Código de recuperação usado',
+        said: `Um código de recuperação foi usado para entrar na sua conta. Códigos restantes: ${news.left}.`,
+        advice: CHECK_ACCOUNT,
+      }
+    case 'second_factor_removed_by_owner':
+      return {
+        subject: 'Verificação em duas etapas removida',
+        said: `Um proprietário de ${news.companyName} removeu a verificação em duas etapas da sua conta. Você entra só com a senha até ativá-la de novo.`,
+        advice: 'Se você não pediu isso, fale com a empresa.',
+      }
+    case 'password_link_created':
+      return {
+        subject: 'Link para criar uma nova senha',
+        said: `Um proprietário de ${news.companyName} criou um link para você escolher uma nova senha. A senha atual vale até o link ser usado.`,
+        advice: 'Se você não pediu isso, fale com a empresa.',
+      }
+  }
+}
+
+/** E-mail to one person, without a link. */
+export function securityEmail(news: SecurityNews): EmailMessage {
+  const { subject, said, advice } = securityWords(news)
+  return { subject: `${subject} no Tillbook`, text: `Olá,\n\n${said}\n\n${advice}\n\nTillbook\n` }
+}

@@ -7,12 +7,16 @@ import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { formText } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
+import { openSession } from './open-session.tsx'
 import { formOf } from './page-context.ts'
 import type { PanelContext } from './route.ts'
+import { beginSecondStep } from './second-step.tsx'
+import { loginOriginOf } from './session.ts'
 import { Alert } from './ui/parts.tsx'
 
 /** Pages behind e-mailed links, without a login: accepting an invitation, and a new password. */
-export function linkRoutes({ panel, addresses }: PanelContext, readForm: RequestHandler): Router {
+export function linkRoutes(context: PanelContext, readForm: RequestHandler): Router {
+  const { panel, addresses } = context
   const router = express.Router({ caseSensitive: true })
   const limitAnonymous = limitUnauthenticatedBy(addresses)
   const { invitations, passwordLinks } = panel
@@ -37,21 +41,9 @@ export function linkRoutes({ panel, addresses }: PanelContext, readForm: Request
     })
   }
 
-  async function accept(request: Request, response: Response): Promise<void> {
-    const { code, password, problem } = passwordIn(request)
-    if (problem) return showInvitation(response, code, problem, 422)
-    const from = { address: request.ip ?? '', requestId: response.locals.requestId as string }
-    const outcome = await invitations.accept(code, password, from)
-    if (outcome.kind === 'over') return showInvitation(response, code)
-    if (outcome.kind === 'wrong')
-      return showInvitation(response, code, 'A senha não é a que você já tem neste e-mail.', 401)
-    if (outcome.kind === 'limited') throw limited(outcome)
-    sendRedirect(response, link('/entrar'), 'convite-aceito')
-  }
-
   at('/convite')
     .get((request, response) => showInvitation(response, codeOf(request)))
-    .post(readForm, accept)
+    .post(readForm, (request, response) => acceptInvitationLink(context, request, response, showInvitation))
     .all(onlyBy('GET, HEAD, POST'))
   at('/esqueci')
     .get((_request, response) => sendForgotten(response, passwordLinks.isAvailable))
@@ -69,11 +61,44 @@ export function linkRoutes({ panel, addresses }: PanelContext, readForm: Request
       const { code, password, problem } = passwordIn(request)
       if (problem) return sendNewPassword(response, code, problem)
       const isSet = await passwordLinks.use(code, password, response.locals.requestId as string)
-      if (!isSet) return sendOver(response, 'Este endereço não vale mais. Peça outro em "Esqueci a senha".')
+      if (!isSet)
+        return sendOver(
+          response,
+          'Este link não é mais válido. Peça outro em "Esqueci a senha" ou a um proprietário da empresa.',
+        )
       sendRedirect(response, link('/entrar'), 'senha-trocada')
     })
     .all(onlyBy('GET, HEAD, POST'))
   return router
+}
+
+/** Shows the page of an invitation's code, or that it is over. */
+type InvitationPage = (response: Response, code: string, problem?: string, status?: number) => Promise<void>
+
+/** Accepts an invitation and opens the company: the same password that was accepted logs in. */
+async function acceptInvitationLink(
+  context: PanelContext,
+  request: Request,
+  response: Response,
+  show: InvitationPage,
+): Promise<void> {
+  const { invitations, login } = context.panel
+  const { code, password, problem } = passwordIn(request)
+  if (problem) return show(response, code, problem, 422)
+  const from = { address: request.ip ?? '', requestId: response.locals.requestId as string }
+  const invitation = await invitations.find(code)
+  const outcome = await invitations.accept(code, password, from)
+  if (!invitation || outcome.kind === 'over') return show(response, code)
+  if (outcome.kind === 'wrong') return show(response, code, 'A senha não é a que você já tem neste e-mail.', 401)
+  if (outcome.kind === 'limited') throw limited(outcome)
+  const target = { next: '', typed: '', company: String(invitation.companyId) }
+  const entered = await login.logIn({ email: invitation.email, password }, loginOriginOf(request))
+  if (entered.kind === 'secondStep') return beginSecondStep(context, response, entered, target)
+  const failure =
+    entered.kind === 'loggedIn'
+      ? await openSession(context, request, response, { ...entered, target, done: 'bem-vindo' })
+      : entered
+  if (failure) sendRedirect(response, link('/entrar'), 'entre')
 }
 
 const codeOf = ({ query }: Request): string => String(query.codigo ?? '')

@@ -44,7 +44,8 @@ export function createLoginRedirect(
     const typed = encodePreservedInput(request.path, formOf(request))
     const next = find('GET', request.path) ? request.originalUrl : ''
     if (typed === null) sendToLogin(request, response)
-    else sendLogin(response, { email: '', next, typed, flash: FLASHES['entre-e-continue'] }, 401)
+    else
+      sendLogin(response, { email: '', target: { next, typed, company: '' }, flash: FLASHES['entre-e-continue'] }, 401)
   }
 }
 

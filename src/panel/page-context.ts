@@ -147,7 +147,7 @@ export async function atMoment<T>(
 }
 
 /** A revision, a local date and time of the company, or an instant with an offset. */
-function momentOf(asked: string, timezone: string): AsOfMoment | null {
+export function momentOf(asked: string, timezone: string): AsOfMoment | null {
   if (/^\d{1,15}$/.test(asked)) return { revision: Number(asked) }
   const time = localInstant(asked, timezone) ?? Instant.safeParse(asked).data
   return time === undefined ? null : { time }

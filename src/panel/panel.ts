@@ -31,6 +31,7 @@ import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
+import { unreachableMoment } from './moment-pages.tsx'
 import { atMoment, formOf, formSubmissionOf, withReplicaReads } from './page-context.ts'
 import { mayOpen, maySee, permissionsFor, routeAt, routeReachOf } from './permissions.ts'
 import { AGAIN } from './preserved-input.ts'
@@ -175,6 +176,8 @@ function handlerOf(route: PanelRoute, { files, pages }: PanelTurns): RequestHand
     const inTurn = (work: () => Promise<void>) => pages.run(`${companyId}/${userId}`, work, gone)
     if ('submit' in route) return inTurn(() => submit(route, place, request, response))
     if (isCrossSite(request) && !isOpenToLinks(route, visit)) return sendStep(request, response, place)
+    const unreachable = 'asOf' in route && route.asOf ? await unreachableMoment(visit) : null
+    if (unreachable) return sendPanelPage(response, unreachable, place)
     if ('table' in route) {
       const send = (then: PageContext) => sendFile(route, then, request, response)
       const read = () => (route.asOf ? atMoment(withReplicaReads(visit), send, gone) : send(visit))

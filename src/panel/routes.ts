@@ -37,10 +37,12 @@ import { salesPages } from './pages/sales/sales.tsx'
 import { tillsPages } from './pages/sales/tills.tsx'
 import { tillsClosingPage } from './pages/sales/tills-closing.tsx'
 import { searchPage } from './pages/search.tsx'
+import { secondFactorPages } from './pages/second-factors.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start/start.tsx'
 import { storePages } from './pages/stores.tsx'
 import { testCompanyPages } from './pages/test-company.tsx'
+import { userRecoveryPages } from './pages/user-recovery.tsx'
 import { userForgetting, userPages } from './pages/users.tsx'
 import { deliveryPages } from './pages/webhooks/deliveries.tsx'
 import { webhookPages } from './pages/webhooks/webhook.tsx'
@@ -50,6 +52,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
   searchPage,
   ...profilePages,
+  ...secondFactorPages,
   ...companyPages,
   ...settingsPages,
   ...testCompanyPages,
@@ -57,6 +60,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...userPages,
   ...userForgetting,
   ...rolePages,
+  ...userRecoveryPages,
   ...salesPages,
   ...returnPages,
   ...returnListPages,

@@ -19,7 +19,11 @@ const DEVICE_DAYS = 400
 export const sessionCookie = (request: Request): string | null => cookieOf(request, nameFor(request))
 
 /** Device token of an earlier login in this browser; null before the first login. */
-export const deviceCookie = (request: Request): string | null => cookieOf(request, deviceNameFor(request))
+const deviceCookie = (request: Request): string | null => cookieOf(request, deviceNameFor(request))
+
+/** Origin of a login in a browser. */
+export const loginOriginOf = (request: Request) =>
+  ({ address: request.ip ?? '', keeps: 'cookie', kept: deviceCookie(request) }) as const
 
 export function setSessionCookie(request: Request, response: Response, token: string, expiresAt: string): void {
   response.cookie(nameFor(request), token, { ...attributesFor(request), expires: new Date(expiresAt) })

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { loginAccountOf } from '#access/login-limits.ts'
 import type { OpenSession } from '#access/open-sessions.ts'
+import type { SecondFactor } from '#access/second-factors.ts'
 
 import type { PersonKind } from '#domain/personal-data.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
@@ -59,6 +60,7 @@ export interface ExportTail {
 interface Access {
   readonly sessions: readonly Pick<OpenSession, 'created_at' | 'last_seen_at' | 'user_agent'>[]
   readonly till_tokens: readonly { readonly created_at: string; readonly last_used_at: string }[]
+  readonly second_factors: readonly Pick<SecondFactor, 'method' | 'label' | 'created_at' | 'last_used_at'>[]
   readonly logins_seen_at: readonly string[]
 }
 
@@ -263,7 +265,12 @@ async function accessOf(
     'select seen_at from ops.login_origins where account = $1 order by seen_at',
     [email === null ? null : loginAccountOf(email)],
   )
+  const factors = await logins().query<Access['second_factors'][number]>(
+    'select method, label, created_at, last_used_at from ops.second_factors where email = $1 order by created_at',
+    [email],
+  )
   return {
+    second_factors: factors.rows,
     sessions: sessions.rows,
     till_tokens: tokens.rows,
     logins_seen_at: origins.rows.map(({ seen_at }) => seen_at),

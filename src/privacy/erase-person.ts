@@ -20,7 +20,8 @@ import { type ErasedPerson, textErasureOf } from './record-erasure.ts'
  * | refused_sales | payload, note | reduced to the fields that the service reads; scans the sales of 90 days |
  * | imports | uploaded files before their import | deleted for the whole company; kept one hour |
  * | sessions, sync_tokens, invitations | user of the login | ended; by user |
- * | persons, password_links, login_origins, login_failures | e-mail address, or its hash | deleted with its last user |
+ * | persons, password_links, second_factors, recovery_codes, second_steps | e-mail address | deleted with its last user |
+ * | login_origins, login_failures | hash of the e-mail address | deleted with its last user |
  * | directory_entries | e-mail address, or its hash | deleted after the commit, if there are several shards (SHARD-27) |
  *
  * The other tables have no personal data: ledgers, read_model, checkpoints, table_checks and quotas hold positions and

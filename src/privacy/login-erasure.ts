@@ -28,7 +28,7 @@ export async function eraseUnusedLogins(tx: Transaction, emails: readonly string
   const { rows } = await tx.query<{ email: string }>(DELETE_LOGINS, [emails])
   const gone = rows.map(({ email }) => email)
   if (gone.length === 0) return
-  await tx.query(DELETE_LINKS, [gone])
+  for (const statement of DELETE_OF_EMAILS) await tx.query(statement, [gone])
   const accounts = gone.map(loginAccountOf)
   await tx.query(DELETE_ORIGINS, [accounts])
   await tx.query(DELETE_FAILURES, [accounts])
@@ -77,7 +77,10 @@ const DELETE_LOGINS = {
          select email from gone`,
 }
 
-const DELETE_LINKS = { name: 'delete_password_links', text: 'delete from ops.password_links where email = any($1)' }
+const DELETE_OF_EMAILS = ['password_links', 'second_factors', 'recovery_codes', 'second_steps'].map((table) => ({
+  name: `delete_${table}`,
+  text: `delete from ops.${table} where email = any($1)`,
+}))
 
 const DELETE_ORIGINS = {
   name: 'delete_login_origins',

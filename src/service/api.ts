@@ -7,6 +7,8 @@ import { createLogin } from '#access/login.ts'
 import { type AddressLimit, createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
+import { peopleOf } from '#access/people.ts'
+import { createSecondFactors } from '#access/second-factors.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { createEventFeed } from '#api/event-feed.ts'
@@ -90,7 +92,7 @@ const gatePoolOf = (databaseUrl: string, { model }: SharedServices['core']) =>
   })
 
 /** Login, sessions and tokens of the interfaces. */
-export interface InterfaceAccess extends Pick<PanelAccess, 'login' | 'sessions' | 'invitations' | 'passwordLinks'> {
+export interface InterfaceAccess extends Omit<PanelAccess, 'newKey'> {
   readonly tokens: Tokens
 }
 
@@ -103,6 +105,8 @@ function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer |
     login,
     invitations: createInvitations(links),
     passwordLinks: createPasswordLinks(links),
+    secondFactors: createSecondFactors({ ...links, vault: core.vault }),
+    companiesOf: peopleOf(pool).companiesOf,
     sessions: createSessions(pool, (error) => log('the use of a session could not be noted', error), {
       limits: panelLimitsOf(config),
     }),

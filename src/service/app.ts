@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import express, { type RequestHandler, type Router } from 'express'
+import express, { type Request, type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
@@ -163,6 +163,10 @@ const OF_TILLS = /^(?:https?:\/\/[^/]*)?\/api(?!\/v1(?![^/?]))(?![^/?])/i
 const OF_VISITORS = new RegExp(`^${PANEL}(?![^/?])`)
 const OF_BUYERS = new RegExp(`^${CHECKOUT}(?![^/?])`)
 
+/** A browser that opens an address; programs accept anything, or JSON. */
+const isOfPerson = (request: Request): boolean =>
+  (request.method === 'GET' || request.method === 'HEAD') && request.accepts(['json', 'html']) === 'html'
+
 /** Answers a request that reached no interface, in the error shape of the one it addressed. */
 function createAnswers(addresses: AddressLimit): AnswerProblem {
   const answerIntegrator = answerCounted(addresses, answerProblem)
@@ -172,6 +176,7 @@ function createAnswers(addresses: AddressLimit): AnswerProblem {
     else if (OF_TILLS.test(originalUrl)) answerTill(response, problem)
     else if (OF_VISITORS.test(originalUrl)) answerVisitor(response, problem)
     else if (OF_BUYERS.test(originalUrl)) answerBuyer(response, problem)
+    else if (isOfPerson(response.req)) answerVisitor(response, problem)
     else answerProblem(response, problem)
   }
 }

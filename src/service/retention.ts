@@ -19,6 +19,7 @@ export const RETENTION: readonly RetentionRule[] = [
   },
   { table: 'ops.sessions', olderThan: 'expires_at', keep: '7 days' },
   { table: 'ops.panel_calls', olderThan: 'minute_ends_at', keep: '1 hours' },
+  { table: 'ops.second_steps', olderThan: 'expires_at', keep: '0 hours', ofNoCompany: true },
   { table: 'ops.login_failures', olderThan: 'hour_ends_at', keep: '0 hours', ofNoCompany: true },
   { table: 'ops.login_origins', olderThan: 'seen_at', keep: '400 days', ofNoCompany: true },
   // The reach of redelivery, of a replay and of the end of a pause. What has waited for so long is of a paused endpoint.

@@ -4,6 +4,8 @@ import { createLogin, type Login } from '#access/login.ts'
 import { INVITATION_TOKENS, PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
 import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks, type PasswordLinks } from '#access/password-links.ts'
+import type { People } from '#access/people.ts'
+import { createSecondFactors, type SecondFactors } from '#access/second-factors.ts'
 import {
   type AdmittedSession,
   createSessions,
@@ -14,6 +16,7 @@ import {
 } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
+import type { Vault } from '#crypto/vault.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { WrongShardError } from '#lib/errors.ts'
 import type { Mailer } from '#notifications/mailer.ts'
@@ -30,6 +33,8 @@ export interface ShardedAccess {
   readonly tokens: Tokens
   readonly invitations: Invitations
   readonly passwordLinks: PasswordLinks
+  readonly secondFactors: SecondFactors
+  readonly companiesOf: People['companiesOf']
 }
 
 /** The parts of one shard. */
@@ -38,7 +43,12 @@ interface ShardAccess extends Pick<ShardedAccess, 'sessions' | 'tokens' | 'invit
 }
 
 interface AccessOptions extends PersonDirectory {
-  readonly shards: Shards<{ readonly pool: Pool; readonly writer: Writer; readonly requestSecret: Buffer }>
+  readonly shards: Shards<{
+    readonly pool: Pool
+    readonly writer: Writer
+    readonly requestSecret: Buffer
+    readonly vault: Vault
+  }>
   readonly mailer: Mailer | null
   readonly publicUrl: string
   /** Lifetime of till tokens; null if they end only by logout. */
@@ -90,6 +100,8 @@ export function createShardedAccess(options: AccessOptions): ShardedAccess {
     tokens: tokensOver(routes),
     invitations: invitationsOver(routes, accessOf),
     passwordLinks: createPasswordLinks({ pool: shards.main.pool, writer, login, mailer, publicUrl, log }),
+    secondFactors: createSecondFactors({ ...shards.main, mailer, publicUrl, log }),
+    companiesOf: people.companiesOf,
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { hashPassword } from '#access/passwords.ts'
-import { type Membership, membershipsIn, type People } from '#access/people.ts'
+import { companiesIn, type Membership, membershipsIn, type People } from '#access/people.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
 import { decidePassword, eraseFormerLogins, findPerson, type PersonDirectory } from './persons.ts'
 
@@ -56,6 +56,10 @@ export function peopleOverShards(over: PersonDirectory): People {
         // Treated as an unknown device, which has stricter limits but is let in.
         return false
       }
+    },
+    async companiesOf(email) {
+      const [own, places] = await Promise.all([companiesIn(shards.main.pool, email), directory.find('email', email)])
+      return new Set([...own, ...places.map(({ companyId }) => companyId)])
     },
     async begin({ email, companyId }, password) {
       if (await findPerson(over, email)) return false

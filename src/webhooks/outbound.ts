@@ -54,6 +54,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   OrderPlaced: ['order.created'],
   OrderPaid: ['order.paid'],
   OrderDelivered: ['order.delivered'],
+  OrderDeliveryUndone: ['order.delivery_undone'],
   OrderRefunded: ['order.refunded'],
   OrderPartiallyRefunded: ['order.refunded'],
   OrderCancelled: ['order.cancelled'],

@@ -18,6 +18,7 @@ const FIRST = `
 <button hx-get="/parte" hx-on:htmx:before-request="document.title = 'mudado'" hx-target="#parte">Avaliar</button>
 <input aria-label="Errado" aria-invalid="true" value="x">
 <div id="parte"></div>
+<details class="more"><summary>Mais ações</summary><div><a href="/excluir">Excluir</a></div></details>
 <input id="busca" aria-label="Procurar"><ul class="found"><li><a href="/um">Um</a></li><li><a href="/dois">Dois</a></li></ul>
 <div data-live="/ao-vivo" data-since="4" data-company="1" data-worker="${asset('live-worker.js')}">
   <div id="vivo" hx-get="/vivo" hx-trigger="mudou from:body" hx-swap="outerHTML"><a href="/antes">Antes</a><a href="/alvo">Alvo</a></div>
@@ -48,6 +49,15 @@ function pages() {
 describeInBrowser('panel scripts under the content security policy', () => {
   const { app, streams } = pages()
   const browser = useBrowser(useApp(app))
+
+  it('close an open menu by Escape, and return the focus to its button [PANEL-505]', async () => {
+    const page = await browser.open('/')
+    await page.getByText('Mais ações').click()
+    await page.getByRole('link', { name: 'Excluir' }).focus()
+    await page.keyboard.press('Escape')
+    expect(await page.getByRole('link', { name: 'Excluir' }).isVisible()).to.equal(false)
+    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Mais ações')
+  })
 
   it('load page fragments without running their scripts, mark invalid fields red, and support search by keyboard [PANEL-13] [PANEL-108] [PANEL-148]', async () => {
     const page = await browser.open('/')

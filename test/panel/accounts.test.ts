@@ -173,7 +173,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
         'Pendente',
         label,
         'Maria da Silva',
-        'Ponto de venda',
+        'Painel',
       ])
         expect(textIn(html)).to.include(text)
       expect(html).to.include(`href="/painel/${parties}/${id}"`)

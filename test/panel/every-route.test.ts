@@ -32,11 +32,18 @@ const OF_OTHERS = /^\/vendas\/:id(\/|$)|^\/caixas\/recusadas\/:id(\/|$)/
 const COST = new RegExp(SAMPLE_COST.replace('.', '[.,]'))
 
 /** Forms that change only the own account, or nothing: open to auditors too. */
-const FORMS_OF_AUDITORS = ['/conta/senha', '/conta/pin', '/conta/encerrar-sessoes', '/empresas', '/auditoria/conferir']
+const FORMS_OF_AUDITORS = [
+  '/conta/senha',
+  '/conta/pin',
+  '/conta/encerrar-sessoes',
+  ...['aplicativo', 'chave', 'codigos', 'remover'].map((page) => `/conta/verificacao/${page}`),
+  '/empresas',
+  '/auditoria/conferir',
+]
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|estornar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar)$/
+  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|estornar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'

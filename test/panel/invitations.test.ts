@@ -44,7 +44,7 @@ describe('panel: invitations', () => {
   /** Active user of a company with the password PASSWORD. */
   async function member(of = company, by = owner): Promise<{ email: string; id: number }> {
     const email = newAddress()
-    expect((await accept(codeIn((await invite(by, email)).html))).to).to.equal('/painel/entrar?feito=convite-aceito')
+    expect((await accept(codeIn((await invite(by, email)).html))).to).to.equal('/painel?feito=bem-vindo')
     const { rows } = await api.core.pool.query('select id from read.users where company_id = $1 and email = $2', [
       of.id,
       email,
@@ -60,7 +60,7 @@ describe('panel: invitations', () => {
     return { other, boss: await panelUser(api, other) }
   }
 
-  it('show the link once if e-mail is not set up; the link sets a password and gives access, once [PANEL-50, PANEL-52]', async () => {
+  it('show the link once if e-mail is not set up; the link sets a password and opens the company, once [PANEL-50, PANEL-52, PANEL-501]', async () => {
     const email = newAddress()
     const { html, status } = await invite(owner, email)
     expect(status).to.equal(200)
@@ -76,7 +76,7 @@ describe('panel: invitations', () => {
     const short = await accept(code, 'curta')
     expect(problemsIn(short.html).join()).to.include('8 a 200')
     expect(problemsIn((await accept(code, PASSWORD, 'outra coisa')).html).join()).to.include('não são iguais')
-    expect((await accept(code)).to).to.equal('/painel/entrar?feito=convite-aceito')
+    expect((await accept(code)).to).to.equal('/painel?feito=bem-vindo')
     const { visitor, reply } = await enter(email)
     expect(reply.to).to.equal('/painel')
     expect((await visitor.get('/painel/clientes')).status).to.equal(200)
@@ -113,7 +113,7 @@ describe('panel: invitations', () => {
     const stolen = await accept(code, 'senha de um dono curioso')
     expect(stolen.status).to.equal(401)
     expect((await enter(person.email)).reply.to).to.equal('/painel')
-    expect((await accept(code)).to).to.equal('/painel/entrar?feito=convite-aceito')
+    expect((await accept(code)).to).to.equal('/painel?feito=bem-vindo')
     const { visitor, reply } = await enter(person.email)
     expect(reply.to).to.equal('/painel/empresas')
     const page = await visitor.get('/painel/empresas')
@@ -159,7 +159,7 @@ describe('panel: invitations', () => {
     expect((await accept(again)).status).to.equal(410)
     expect(textIn((await owner.get(path)).html)).to.include('Convite cancelado')
     const last = codeIn((await owner.submit(path, {}, `${path}/convidar`)).html)
-    expect((await accept(last)).to).to.equal('/painel/entrar?feito=convite-aceito')
+    expect((await accept(last)).to).to.equal('/painel?feito=bem-vindo')
     expect((await owner.get(path)).html).not.to.include(`${path}/convidar`)
   })
 
@@ -171,7 +171,7 @@ describe('panel: invitations', () => {
     const letter = mailbox.letters.at(-1)
     expect(letter?.to).to.deep.equal([email])
     expect(letter?.text).to.include(`Loja ${company.id}`)
-    expect((await accept(codeIn(letter?.text ?? ''))).to).to.equal('/painel/entrar?feito=convite-aceito')
+    expect((await accept(codeIn(letter?.text ?? ''))).to).to.equal('/painel?feito=bem-vindo')
   })
 
   it('replace a forgotten password by an e-mailed link, once, and end all sessions and tokens in all companies [PANEL-55]', async () => {

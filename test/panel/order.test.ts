@@ -210,7 +210,7 @@ describe('panel: payments and refunds of an order', () => {
       .and.to.match(new RegExp(`;${id};`))
   })
 
-  it('can be marked as delivered while paid, by clerks too; earlier revisions have no actions [PANEL-80, ORDER-40]', async () => {
+  it('can be marked as delivered while paid, by clerks too; the mark can be undone; earlier revisions have no actions [PANEL-80, ORDER-40, ORDER-100]', async () => {
     const id = await paid()
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
     const clerk = await panelUser(api, company, 'clerk')
@@ -221,5 +221,9 @@ describe('panel: payments and refunds of an order', () => {
     const then = await owner.get(`${pathOf(id)}?em=${revision}`)
     expect(then.html).not.to.include(action).and.not.to.include('/devolver')
     expect(textIn(then.html)).to.include('Entregue em —')
+    const undo = `${pathOf(id)}/desfazer-entrega`
+    expect((await clerk.submit(pathOf(id), {}, undo)).to).to.equal(`${pathOf(id)}?feito=entrega-desfeita`)
+    expect(await shown(id)).to.include('Entregue em —')
+    expect((await owner.get(pathOf(id))).html).not.to.include(undo)
   })
 })

@@ -43,6 +43,7 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
   'order.created': ['Pedido registrado', 'Order'],
   'order.paid': ['Pedido pago, também de novo depois de uma contestação ganha', 'Order'],
   'order.delivered': ['Mercadoria do pedido entregue', 'Order'],
+  'order.delivery_undone': ['Marca de entregue desfeita: foi posta por engano', 'Order'],
   'order.refunded': ['Pedido devolvido, inteiro ou em parte, ou contestado no cartão', 'Order'],
   'order.cancelled': ['Pedido cancelado pela loja, ou o pagamento no provedor', 'Order'],
   'order.expired': ['O prazo de pagamento do pedido passou; ele aceita nova tentativa', 'Order'],

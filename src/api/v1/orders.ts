@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AcknowledgeAlarmInput, acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
-import { deliverOrder } from '#commands/orders/deliver-order.ts'
+import { deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'
 import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { RefundInput } from '#commands/orders/refunds.ts'
 import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
@@ -238,6 +238,19 @@ export const orderRoutes: readonly Route[] = [
     reply: singleOf(OrderShape),
     refusals: ['order_not_paid'],
     command: deliverOrder,
+    input: (params) => withId(params, {}),
+  }),
+  commandRoute({
+    method: 'post',
+    path: '/orders/:id/undeliver',
+    scope: 'orders:write',
+    operation: 'undoOrderDelivery',
+    summary: 'Desfaz a marca de entregue de um pedido',
+    description:
+      'Para marcas postas por engano: `delivered_at` volta a ser nulo. Dinheiro e estoque ficam como estão. Sem a marca, responde 200 com o pedido como está.',
+    status: 200,
+    reply: singleOf(OrderShape),
+    command: undoDelivery,
     input: (params) => withId(params, {}),
   }),
   commandRoute({

@@ -123,6 +123,8 @@ const pay: Act = async (surroundings) => {
   )
 }
 
+const deliver = withFollowUp(pay, 'POST', ofOrder('deliver'), {})
+
 const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'customer.created': customer.created,
   'customer.updated': customer.updated,
@@ -156,7 +158,8 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'order.created': order,
   'order.cancelled': withFollowUp(order, 'POST', ofOrder('cancel'), {}),
   'order.paid': pay,
-  'order.delivered': withFollowUp(pay, 'POST', ofOrder('deliver'), {}),
+  'order.delivered': deliver,
+  'order.delivery_undone': withFollowUp(deliver, 'POST', ofOrder('undeliver'), {}),
   'order.refunded': withFollowUp(pay, 'POST', ofOrder('refunds'), {}),
 }
 

@@ -128,6 +128,8 @@ function ending({ webhooks, access }: ExportTail, timezone: string): string {
 <ol>${access.sessions.map((session) => `<li>${membersHtml(session, timezone)}</li>`).join('')}</ol>
 <p>Acessos abertos de caixas:</p>
 <ol>${access.till_tokens.map((token) => `<li>${membersHtml(token, timezone)}</li>`).join('')}</ol>
+<p>Verificação em duas etapas:</p>
+<ol>${access.second_factors.map((factor) => `<li>${membersHtml(factor, timezone)}</li>`).join('')}</ol>
 <p>Entradas vistas, por lugar ou aparelho: ${times === '' ? '—' : times}</p>
 </body>
 </html>

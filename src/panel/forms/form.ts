@@ -33,6 +33,8 @@ export interface Field {
   readonly columns?: 2 | 3 | 4 | 6 | 8 | 12
   /** Heading above the field, for a group of fields. */
   readonly group?: string
+  /** Choice of another field that this one belongs to; hidden with any other choice. The stylesheet names it. */
+  readonly of?: 'auditor'
   /** Title of the folded part of the form with this field; its fields follow each other. */
   readonly fold?: string
 }
@@ -95,6 +97,30 @@ export function changedFields(fields: Fields, body: FormBody): Fields {
     JSON.stringify(values.filter((value) => value !== '').map(withPlainLineEnds))
   return Object.fromEntries(
     Object.entries(fields).filter(([name]) => filled(before[name]) !== filled(textsOf(body, name))),
+  )
+}
+
+/**
+ * Messages for the fields that the user edited and that have changed meanwhile, with their new value. `present` is the
+ * form as it would be shown now.
+ */
+export function staleFields(
+  fields: Fields,
+  body: FormBody,
+  present: FilledForm,
+): Readonly<Record<string, readonly string[]>> {
+  const shown = beforeIn(body)
+  const text = (values: readonly string[] = []) => JSON.stringify(values.filter((value) => value !== ''))
+  const edited = Object.entries(changedFields(fields, body))
+  return Object.fromEntries(
+    edited.flatMap(([name, { kind }]) => {
+      const [before, now] = [shown[name], present.values[name] ?? []]
+      if (before === undefined || text(before) === text(now) || text(now) === text(textsOf(body, name))) return []
+      const { control } = kind
+      const options = 'options' in control ? control.options : []
+      const words = now.map((value) => options.find((option) => option.value === value)?.label ?? value).filter(Boolean)
+      return [[name, [`mudou para ${words.join(', ') || 'vazio'}`]]]
+    }),
   )
 }
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { formatDecimal, formatZipCode } from '#domain/brazilian-format.ts'
-import { localInstant } from '#domain/instant.ts'
+import { CalendarDate, Instant, localInstant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { StockQuantity } from '#domain/quantity.ts'
 
@@ -87,7 +87,16 @@ export const webAddressInput: Kind = {
   control: { as: 'input', type: 'url', inputMode: 'url', placeholder: 'https://' },
   ...plain,
 }
-export const dateInput: Kind = { control: { as: 'input', type: 'date' }, ...plain }
+
+/** `21/11/2026`, as typed where the browser has no calendar, becomes `2026-11-21`. */
+const isoDay = (typed: string): string => typed.replace(/^(\d{2})\/(\d{2})\/(\d{4})/, '$3-$2-$1')
+
+export const dateInput: Kind = {
+  control: { as: 'input', type: 'date' },
+  read: isoDay,
+  problem: (typed) => (CalendarDate.safeParse(isoDay(typed)).success ? null : 'informe uma data como 21/11/2026'),
+  show: asTyped,
+}
 
 export const passwordInput = (autocomplete: 'current-password' | 'new-password' | 'one-time-code'): Kind => ({
   control: { as: 'input', type: 'password', autocomplete },
@@ -136,10 +145,17 @@ export const zipInput: Kind = {
   show: (value) => (typeof value === 'string' ? formatZipCode(value) : ''),
 }
 
+const localMoment = (typed: string, timezone: string): string | null =>
+  localInstant(isoDay(typed).replace(/^(\d{4}-\d{2}-\d{2}) +(?=\d)/, '$1T'), timezone)
+
 /** Date and time in the company's time zone. */
 export const momentInput: Kind = {
   control: { as: 'input', type: 'datetime-local' },
-  read: (typed, timezone) => localInstant(typed, timezone) ?? typed,
+  read: (typed, timezone) => localMoment(typed, timezone) ?? typed,
+  problem: (typed) =>
+    localMoment(typed, 'UTC') === null && !Instant.safeParse(typed).success
+      ? 'informe data e hora como 21/11/2026 08:17'
+      : null,
   show: (value) => (typeof value === 'string' ? value.slice(0, 16) : ''),
 }
 

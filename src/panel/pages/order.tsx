@@ -1,5 +1,5 @@
 import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
-import { deliverOrder } from '#commands/orders/deliver-order.ts'
+import { deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'
 import {
   formatDateTime,
   formatMoney,
@@ -117,6 +117,7 @@ function actionsOf(order: OrderObject, visit: PageContext): Pick<PanelPage, 'mai
     main: order.status === 'paid' &&
       order.delivered_at === null && { label: 'Marcar como entregue', to: `${here}/entregar`, values: {} },
     more: [
+      order.delivered_at !== null && { label: 'Desfazer entrega', to: `${here}/desfazer-entrega`, values: {} },
       ...pending.map(({ refund_id, amount }) => ({
         label: `Pedir de novo a devolução de ${formatMoney(amount)}`,
         to: `${here}/pedir-devolucao`,
@@ -246,6 +247,13 @@ export const orderPages: readonly PanelRoute[] = [
     subject: orderOf,
     act: (submission, { id }) =>
       runAndRedirect(submission, deliverOrder, { id }, { to: `${ORDERS_PATH}/${id}`, flash: 'pedido-entregue' }),
+  }),
+  buttonRoute({
+    path: `${ORDERS_PATH}/:id/desfazer-entrega`,
+    section: 'store',
+    subject: orderOf,
+    act: (submission, { id }) =>
+      runAndRedirect(submission, undoDelivery, { id }, { to: `${ORDERS_PATH}/${id}`, flash: 'entrega-desfeita' }),
   }),
   buttonRoute({
     path: `${ORDERS_PATH}/:id/alarme-visto`,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Pin } from '#access/approvals.ts'
-import { changeOwnPassword, type LoginFailure } from '#access/login.ts'
+import { changeOwnPassword } from '#access/login.ts'
 import { hashPassword, Password } from '#access/passwords.ts'
 import { changePin } from '#commands/users.ts'
-import { invalid, type Refusal } from '#domain/refusal.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Fields } from '../forms/form.ts'
 import { passwordInput } from '../forms/kinds.ts'
@@ -11,6 +11,7 @@ import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } fro
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
 import { ROLE_NAMES } from '../words/permissions.ts'
+import { refusedPassword, SecondFactorsCard } from './second-factors.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
 
 const PATH = '/conta'
@@ -58,15 +59,10 @@ async function setPin(
 ): Promise<Redirect | Refusal> {
   const { session, context, address } = submission
   const confirmed = await context.panel.login.confirm({ email: session.email, password }, { address, isInside: true })
-  if (confirmed.kind !== 'right') return wrongPassword(confirmed)
+  if (confirmed.kind !== 'right') return refusedPassword(confirmed)
   const answer = await submission.run(changePin, { id: session.userId, pin_hash: await hashPassword(pin) })
   return isRefusal(answer) ? answer : { to: PATH, flash: 'pin-alterado' }
 }
-
-const wrongPassword = (failure: LoginFailure): Refusal =>
-  failure.kind === 'wrong'
-    ? invalid('current_password', 'está incorreta')
-    : invalid('current_password', `muitas tentativas: aguarde ${failure.retryAfter} segundos`)
 
 const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
   title: 'Minha conta',
@@ -82,6 +78,7 @@ const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
           ]}
         />
       </Card>
+      {await SecondFactorsCard({ visit })}
       {await SessionsCard({ visit, of: visit.session, to: END_PATH, endAll: 'Encerrar as outras' })}
     </>
   ),
@@ -100,8 +97,7 @@ async function change(
   const services = { login: context.panel.login, writer: context.writer }
   const outcome = await changeOwnPassword(services, session, { current, next }, { address, requestId })
   if (isRefusal(outcome)) return outcome
-  if (outcome.kind !== 'changed') return wrongPassword(outcome)
-  return { to: '/entrar', flash: 'senha-trocada' }
+  return outcome.kind === 'changed' ? { to: '/entrar', flash: 'senha-trocada' } : refusedPassword(outcome)
 }
 
 /** The user's own account: password and sessions. */

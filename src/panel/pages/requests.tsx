@@ -16,7 +16,7 @@ import { choiceInput, lineInput, momentInput, optionsOf, recordChoiceInput } fro
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { type Column, List, listed, type QuickFilter, searched } from '../ui/list.tsx'
-import { Card, Facts, StateBadge, type StateMark, WithheldContent } from '../ui/parts.tsx'
+import { Card, Facts, ShortId, StateBadge, type StateMark, WithheldContent } from '../ui/parts.tsx'
 import { MOST_KEYS } from './api-keys.tsx'
 
 export const REQUESTS_PATH = '/integracoes/chamadas'
@@ -140,7 +140,7 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
             ['Demorou', `${formatCount(call.duration_ms)} ms`],
             ['Chave', key?.name ?? `Chave ${call.api_key_id}`],
             ['Repetida', call.replayed ? 'Sim: a resposta guardada foi enviada de novo' : 'Não'],
-            ['Identificação (X-Request-Id)', <code>{call.request_id}</code>],
+            ['Identificação (X-Request-Id)', <ShortId id={call.request_id} />],
           ]}
         />
       </Card>

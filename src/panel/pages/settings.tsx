@@ -133,7 +133,7 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
           </>
         }
       >
-        <UserTable users={users} />
+        {await UserTable({ visit, users })}
       </Card>
     </>
   )

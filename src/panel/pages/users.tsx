@@ -21,6 +21,7 @@ import { loadRecord } from '../ui/record-pages.tsx'
 import { ROLE_NAMES } from '../words/permissions.ts'
 import { forgetAction, forgetPages } from './erase-person.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
+import { recoveryActions, secondFactorText } from './user-recovery.tsx'
 
 /** Explanation of each role, by default; the settings show what the company has adjusted. */
 const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
@@ -66,13 +67,19 @@ const terms: Fields = {
     label: 'Acesso até',
     kind: dateInput,
     columns: 4,
-    hint: 'Só de auditores, e obrigatório: o último dia em que entram.',
+    hint: 'Obrigatório: o último dia em que o auditor entra.',
+    of: 'auditor',
   },
-  personal_data: { label: 'Vê dados pessoais (só de auditores)', kind: yesOrNoInput, columns: 12 },
+  personal_data: { label: 'Vê dados pessoais', kind: yesOrNoInput, columns: 12, of: 'auditor' },
 }
 const NEW: Fields = { name, role, email: { label: 'E-mail', kind: emailInput, isRequired: true }, ...terms }
 
 const Changes = CreateUserInput.omit({ email: true, password_hash: true })
+
+/** Without the fields of auditors for other roles: the browser sends hidden fields too. */
+function termsOfRole<F extends z.infer<typeof Changes>>({ access_until, personal_data, ...fields }: F) {
+  return RIGHTS[fields.role].isGuest ? { ...fields, access_until, personal_data } : fields
+}
 
 type User = Omit<UserObject, 'company_id'>
 
@@ -106,6 +113,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
                 ] as const)
               : []),
             ['Situação', <UserBadge status={user.status} />],
+            ['Verificação em duas etapas', hasJoined ? await secondFactorText(visit, user.email) : null],
             ['Cadastro', formatDateTime(user.created_at, visit.readModel.timezone)],
             [
               'Dados pessoais esquecidos',
@@ -120,6 +128,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
     </>
   )
   const isOthers = hasJoined && !isSelf && !isForgotten
+  const recovery = recoveryActions(visit, user)
   return {
     title: formatPersonName(user.name),
     parent: { label: 'Configurações', to: HOME },
@@ -128,11 +137,13 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
     more: [
       isSelf && { label: 'Trocar senha', to: '/conta/senha' },
       !hasJoined && !isForgotten && { label: 'Enviar convite de novo', to: `${here}/convidar`, values: {} },
+      recovery.link,
       isOthers && !isActive && { label: 'Reativar', to: `${here}/reativar`, values: {} },
       ...dataExportActions({ kind: 'user', id: user.id }, visit),
     ],
     dangers: [
       user.status === 'invited' && { label: 'Cancelar convite', to: `${here}/desativar`, values: {} },
+      recovery.removal,
       isOthers && isActive && { label: 'Desativar', to: `${here}/desativar`, values: {} },
       !isSelf && forgetAction(visit, user, here),
     ],
@@ -200,7 +211,7 @@ export const userPages: readonly PanelRoute[] = [
     // The default role sees the least.
     initial: () => ({ role: 'clerk' }),
     schema: InviteFields,
-    act: (submission, _, fields) => invite(submission, fields),
+    act: (submission, _, fields) => invite(submission, termsOfRole(fields)),
   }),
   { ...at, path: ONE, show: showUser },
   ...formPages({
@@ -215,7 +226,12 @@ export const userPages: readonly PanelRoute[] = [
     initial: (user) => ({ ...user, personal_data: ROLE_TRAITS[user.role].isGuest && user.personal_data }),
     schema: Changes,
     act: (submission, { id }, changes) =>
-      runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),
+      runAndRedirect(
+        submission,
+        updateUser,
+        { id, ...termsOfRole(changes) },
+        { to: `${USERS_PATH}/${id}`, flash: 'alterado' },
+      ),
   }),
   buttonRoute({ ...changing, path: `${ONE}/convidar`, subject: userOf, act: inviteAgain }),
   buttonRoute({
@@ -257,8 +273,16 @@ export const userForgetting = forgetPages({
   recordOf: userOf,
 })
 
-export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
-  <>
+export async function UserTable({
+  visit,
+  users,
+}: {
+  readonly visit: PageContext
+  readonly users: readonly UserObject[]
+}) {
+  const emails = users.flatMap(({ email }) => email ?? [])
+  const methods = await visit.context.panel.secondFactors.methodsOf(emails)
+  return (
     <ListTable
       isList
       caption="Usuários"
@@ -268,8 +292,9 @@ export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) 
         { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{formatPersonName(name)}</a> },
         { head: 'E-mail', cell: ({ email }) => email },
         { head: 'Perfil de acesso', cell: ({ role }) => ROLE_NAMES[role] },
+        { head: 'Duas etapas', cell: ({ email }) => (methods.has(email ?? '') ? 'Ativada' : '—') },
         { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
       ]}
     />
-  </>
-)
+  )
+}

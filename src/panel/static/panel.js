@@ -84,6 +84,7 @@ for (const mark of document.querySelectorAll('[data-payment]')) {
   form.addEventListener('input', tell)
   tell()
 }
+
 // The margin below the cost follows what is typed (PANEL-532).
 document.addEventListener('input', ({ target }) => {
   if (!(target instanceof Element) || !/^campo-(price|cost)$/.test(target.id)) return
@@ -104,6 +105,17 @@ document.addEventListener('input', ({ target }) => {
 
 // A scanner types into the field of codes, one product after the other (PANEL-533).
 document.getElementById('campo-code')?.focus()
+
+/** Escape closes the open menu and leaves the focus on what opened it. */
+document.addEventListener('keydown', ({ key }) => {
+  if (key !== 'Escape') return
+  for (const menu of document.querySelectorAll('details.more[open]')) {
+    if (!(menu instanceof HTMLDetailsElement)) continue
+    menu.open = false
+    if (menu.contains(document.activeElement)) menu.querySelector('summary')?.focus()
+  }
+  if (location.hash === '#menu') location.hash = ''
+})
 
 /** A form that goes on by itself. */
 for (const form of document.querySelectorAll('form[data-sent]')) {

@@ -15,6 +15,7 @@ import {
   filledFrom,
   filledWith,
   formText,
+  staleFields,
 } from '../forms/form.ts'
 import type {
   FormRoute,
@@ -102,6 +103,21 @@ async function refusedForm<S>(
   return { ...shown, status: httpStatusOf(refusal.refused) }
 }
 
+/**
+ * The form again with the typed values, if a field that the user edited has another value by now than the form had
+ * shown, and not the typed one (PANEL-502). Sent again it replaces the new value.
+ */
+function staleForm<S>(page: FormPage<S>, submission: FormSubmission, subject: S, fields: Fields): PanelPage | null {
+  const { form, readModel } = submission
+  const present = filledFrom(fields, page.initial?.(subject, submission) ?? {}, readModel.timezone)
+  const errors = staleFields(fields, form, present)
+  if (Object.keys(errors).length === 0) return null
+  const problem =
+    'Este cadastro mudou enquanto o formulário estava aberto. Confira os campos indicados e envie de novo.'
+  const filled = { ...filledWith(fields, form), errors, problem }
+  return { ...toFormPage(page, submission, subject, { fields, filled, before: beforeOf(present) }), status: 409 }
+}
+
 /** The page with the submitted values, before anything is executed. */
 async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): Promise<PanelPage | null> {
   const subject = await page.subject(submission)
@@ -183,7 +199,13 @@ export function formPages<S, I>(pages: FormPage<S> & SubmitRule<S, I>): PanelRou
   return [
     { ...placeOf(pages), show: (visit) => emptyForm(pages, visit) },
     {
-      ...formRoute({ ...pages, path: pages.to ?? pages.path, again }),
+      ...formRoute({
+        ...pages,
+        path: pages.to ?? pages.path,
+        again,
+        stale: (submission, subject, fields) =>
+          pages.isOfChanges ? staleForm(pages, submission, subject, fields) : null,
+      }),
       refill: (submission) => refilledForm(pages, submission),
     },
   ]
@@ -193,6 +215,8 @@ interface FormOfPage<S, I> extends PathSubject<S>, SubmitRule<S, I> {
   fields(subject: S, submission: FormSubmission): Fields | Promise<Fields>
   readonly isOfChanges?: boolean
   needsApproval?(subject: S, visit: PageContext): boolean
+  /** The page to show instead if the record has changed since the form was shown; null if it may be saved. */
+  stale?(submission: FormSubmission, subject: S, fields: Fields): Promise<PanelPage | null> | PanelPage | null
   /** The page with the refused form and its messages. */
   again(submission: FormSubmission, subject: S, refusal: Refusal): Promise<PanelPage | null> | PanelPage
 }
@@ -205,6 +229,8 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
     if (subject === null) return null
     const { form, readModel } = submission
     const fields = await sent.fields(subject, submission)
+    const stale = await sent.stale?.(submission, subject, fields)
+    if (stale) return stale
     const read = sent.isOfChanges ? changedFields(fields, form) : fields
     const typed = checkForm(sent.schema, read, form, readModel.timezone)
     const act = async ({ input }: { readonly input: I }) => {

@@ -151,7 +151,15 @@ interface FieldListProps {
 export const FieldList = ({ fields, filled }: FieldListProps) => (
   <div class="fields">
     {runsOf(fields).map(({ fold, run }) => {
-      const parts = run.map(([name, field]) => <FieldPart key={name} name={name} field={field} filled={filled} />)
+      const parts = run.map(([name, field]) => (
+        <FieldPart
+          key={name}
+          name={name}
+          field={field}
+          filled={filled}
+          isFirstWrong={name === firstWrong(fields, filled)}
+        />
+      ))
       if (fold === undefined) return parts
       return (
         <details key={fold} class="fold" open={run.some(([name]) => filled.errors[name])}>
@@ -179,13 +187,18 @@ function runsOf(fields: Fields): FieldRun[] {
   return runs
 }
 
+/** The page opens with the focus on it. */
+const firstWrong = (fields: Fields, { errors }: FilledForm): string | undefined =>
+  Object.keys(fields).find((name) => (errors[name]?.length ?? 0) > 0)
+
 interface FieldProps {
   readonly name: string
   readonly field: Field
   readonly filled: FilledForm
+  readonly isFirstWrong: boolean
 }
 
-const FieldPart = ({ name, field, filled }: FieldProps) => {
+const FieldPart = ({ name, field, filled, isFirstWrong }: FieldProps) => {
   const errors = filled.errors[name] ?? []
   const id = idOf(name)
   const described = [field.hint && `${id}-dica`, errors.length > 0 && `${id}-erro`].filter(Boolean).join(' ')
@@ -195,6 +208,7 @@ const FieldPart = ({ name, field, filled }: FieldProps) => {
     name,
     'aria-describedby': described || undefined,
     'aria-invalid': errors.length > 0 ? ('true' as const) : undefined,
+    autofocus: isFirstWrong || undefined,
   }
   const label = (
     <>
@@ -205,7 +219,10 @@ const FieldPart = ({ name, field, filled }: FieldProps) => {
   return (
     <>
       {field.group && <h2 class="group">{field.group}</h2>}
-      <div class={`field w${field.columns ?? (isGroup ? 12 : 6)}${errors.length > 0 ? ' invalid' : ''}`}>
+      <div
+        class={`field w${field.columns ?? (isGroup ? 12 : 6)}${errors.length > 0 ? ' invalid' : ''}`}
+        data-of={field.of}
+      >
         {isGroup ? null : <label for={id}>{label}</label>}
         <Control field={field} attributes={attributes} values={filled.values[name] ?? []} legend={label} />
         {field.hint && (
@@ -230,6 +247,7 @@ interface ControlProps {
     readonly name: string
     readonly 'aria-describedby': string | undefined
     readonly 'aria-invalid': 'true' | undefined
+    readonly autofocus: true | undefined
   }
   readonly values: readonly string[]
   readonly legend: ComponentChildren
@@ -265,13 +283,14 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
         <fieldset id={attributes.id} aria-describedby={attributes['aria-describedby']}>
           <legend>{legend}</legend>
           <div class="choices">
-            {control.options.map((option) => (
+            {control.options.map((option, at) => (
               <label key={option.value} class="choice" data-within={option.within}>
                 <input
                   type="checkbox"
                   name={attributes.name}
                   value={option.value}
                   checked={values.includes(option.value)}
+                  autofocus={attributes.autofocus && at === 0}
                 />
                 {option.label}
               </label>

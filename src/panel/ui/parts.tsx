@@ -25,6 +25,13 @@ export const Alert = ({ children }: { readonly children: ComponentChildren }) =>
   </p>
 )
 
+/** A long id of which only the beginning is visible; it is selected and copied as a whole. */
+export const ShortId = ({ id }: { readonly id: string }) => (
+  <code class="short" title={id}>
+    {id}
+  </code>
+)
+
 /** Replaces sent or received content of unknown format, which may contain personal data. */
 export const WithheldContent = () => <p class="empty">Conteúdo retido: pode citar pessoas.</p>
 

@@ -57,6 +57,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   count: 'Parcelas',
   paid_at: 'Data do pagamento',
   payment_method: 'Forma de pagamento',
+  method: 'Método',
   payment_method_id: 'Meio de pagamento',
   payments: 'Pagamentos',
   payment: 'Pagamento',
@@ -319,6 +320,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   },
   role: ROLE_NAMES,
   permissions: PERMISSION_NAMES,
+  method: { totp: 'aplicativo autenticador', passkey: 'chave de acesso' },
   person_type: { PF: 'Pessoa física', PJ: 'Pessoa jurídica' },
   type: { product: 'Produto', service: 'Serviço' },
   reason: {

@@ -67,6 +67,9 @@ const SENTENCES: Sentences = {
   UserInvited: ({ role }, text) => `Usuário convidado: ${text('role', role)}`,
   RoleAdjusted: ({ role, permissions }, text) =>
     `Perfil de acesso ${text('role', role)} ${permissions === null ? 'restaurado' : `alterado: ${permissions.length} permissões`}`,
+  UserSecondFactorAdded: ({ method }, text) => `Verificação em duas etapas ativada: ${text('method', method)}`,
+  UserSecondFactorRemoved: ({ method }, text) =>
+    `Verificação em duas etapas removida${method === null ? '' : `: ${text('method', method)}`}`,
   ApiKeyCreated: ({ name, prefix }) => `Chave de API ${name} criada (${prefix}…)`,
   CatalogItemCreated: ({ price }) => `Item criado, por ${formatMoney(price)}`,
   StockAdjusted: stockMoved,

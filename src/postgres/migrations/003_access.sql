@@ -133,6 +133,53 @@ create table ops.password_links (
   generation integer
 );
 
+-- Second factors of people: an authenticator app (TOTP) or a passkey. They belong to the person, as the password does.
+create table ops.second_factors (
+  id uuid primary key,
+  email text not null,
+  method text not null check (method in ('totp', 'passkey')),
+  -- How the person tells it apart.
+  label text not null check (length(label) <= 60),
+  -- JSON, sealed: the secret of an app; the public key of a passkey.
+  secret bytea not null,
+  master_key_id bytea generated always as (substring(secret from 2 for 8)) stored references ops.master_keys,
+  -- Of a passkey: it is registered once.
+  credential_id text unique check (length(credential_id) <= 1400),
+  -- The last time step of an app, or the signature counter of a passkey: an answer is accepted once.
+  counter bigint not null,
+  created_at timestamptz not null,
+  last_used_at timestamptz
+);
+create unique index one_app_of_a_person on ops.second_factors (email) where method = 'totp';
+create index second_factors_by_email on ops.second_factors (email);
+create index second_factors_by_master_key on ops.second_factors (master_key_id, id);
+
+-- Codes for a lost device. Each is valid once.
+create table ops.recovery_codes (
+  email text not null,
+  -- SHA-256 of the code, which has 80 random bits.
+  hash bytea not null,
+  used_at timestamptz,
+  primary key (email, hash)
+);
+
+-- Logins between password and second factor, and passkeys that are being registered. They are no sessions.
+create table ops.second_steps (
+  -- SHA-256 of the token in the form.
+  hash bytea primary key,
+  purpose text not null check (purpose in ('login', 'registration')),
+  email text not null,
+  -- Of the person when the password was checked: a later password ends the step.
+  generation integer not null,
+  -- For the answer of a passkey.
+  challenge text not null,
+  failures integer not null,
+  expires_at timestamptz not null
+);
+create index second_steps_by_email on ops.second_steps (email);
+-- For the purge.
+create index second_steps_by_end on ops.second_steps (expires_at);
+
 -- The link of an invitation, which only the invited person has.
 create table ops.invitations (
   company_id bigint not null,

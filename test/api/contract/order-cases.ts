@@ -86,6 +86,9 @@ export const orderCases: Cases = {
     200: async (world) => ({ params: { id: await paidOrder(world) } }),
     order_not_paid: async (world) => ({ params: { id: (await placeOrder(world)).id } }),
   },
+  undoOrderDelivery: {
+    200: async (world) => ({ params: { id: await paidOrder(world) } }),
+  },
   acknowledgeOrderAlarm: {
     200: async (world) => {
       const id = await alarmedOrder(world.company, await openStore(world))

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { cancelOrder } from '#commands/orders/cancel-order.ts'
-import { deliverOrder } from '#commands/orders/deliver-order.ts'
+import { deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { createStore } from '#commands/stores.ts'
 import { placedOrder } from '../../support/orders.ts'
@@ -8,7 +8,15 @@ import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox of orders', () => {
   const { company, register, queued, expectToldAlike } = useOutbox()
-  const NAMES = ['order.created', 'order.paid', 'order.delivered', 'order.refunded', 'order.cancelled', 'order.expired']
+  const NAMES = [
+    'order.created',
+    'order.paid',
+    'order.delivered',
+    'order.delivery_undone',
+    'order.refunded',
+    'order.cancelled',
+    'order.expired',
+  ]
 
   it('contains the events of an order, with its current state and link, for endpoints that name them [HOOK-60, HOOK-70, ORDER-31, KIT-10]', async () => {
     const [basic, named] = [await register(), await register(NAMES)]
@@ -28,6 +36,7 @@ describe('webhook outbox of orders', () => {
     await told(id, 'pending')
     await told(id, 'approved')
     await company.run(deliverOrder, { id })
+    await company.run(undoDelivery, { id })
     await told(id, 'approved', { refunded: '6.30' })
     await told(id, 'refunded')
     const expired = await placedOrder(company, alias)
@@ -46,6 +55,7 @@ describe('webhook outbox of orders', () => {
       ['order.created', 'pending', '0.00', null],
       ['order.paid', 'paid', '0.00', '0.00'],
       ['order.delivered', 'paid', '0.00', '0.00'],
+      ['order.delivery_undone', 'paid', '0.00', '0.00'],
       ['order.refunded', 'paid', '6.30', '0.32'],
       ['order.refunded', 'refunded', '46.30', '2.32'],
       ['order.created', 'pending', '0.00', null],
@@ -53,7 +63,7 @@ describe('webhook outbox of orders', () => {
       ['order.created', 'pending', '0.00', null],
       ['order.cancelled', 'cancelled', '0.00', null],
     ])
-    expect(messages[4]?.[1]).to.deep.equal((await company.get(`/orders/${id}`)).body.data)
+    expect(messages[5]?.[1]).to.deep.equal((await company.get(`/orders/${id}`)).body.data)
     const open = (await company.get(`/orders/${await placedOrder(company, alias)}`)).body.data
     const [last] = (await queued(named)).slice(-1).map(({ body }) => JSON.parse(body).data)
     expect(last).to.deep.equal(open)

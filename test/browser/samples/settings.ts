@@ -5,15 +5,21 @@ const HOME = '/configuracoes'
 
 const paymentTypeOf = ({ company }: TestPanel): Promise<number> => company.paymentType('credit_account', '2.50')
 
-const users = ['', '/editar', '/esquecer'].map((rest) => [
+const users = ['', '/editar', '/esquecer', '/nova-senha', '/remover-verificacao'].map((rest) => [
   `${HOME}/usuarios/:id${rest}`,
   async ({ clerk }: TestPanel) => `${HOME}/usuarios/${clerk.id}${rest}`,
+])
+
+const secondFactors = ['aplicativo', 'chave', 'codigos', 'remover'].map((page) => [
+  `/conta/verificacao/${page}`,
+  async () => `/conta/verificacao/${page}`,
 ])
 
 export const settingsSamples: Samples = {
   '/conta': async () => '/conta',
   '/conta/senha': async () => '/conta/senha',
   '/conta/pin': async () => '/conta/pin',
+  ...Object.fromEntries(secondFactors),
   '/empresas': async () => '/empresas',
   [HOME]: async (panel) => {
     await paymentTypeOf(panel)

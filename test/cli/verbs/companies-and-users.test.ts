@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { verifyPassword } from '#access/passwords.ts'
+import { createSecondFactors } from '#access/second-factors.ts'
 import { createReceivable } from '#commands/finance/receivables.ts'
 import { createCustomer } from '#commands/people/customers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -206,6 +207,12 @@ describe('commands for companies and users', () => {
     expect(JSON.stringify(changed)).not.to.include('segredo').and.not.include('argon2')
     const { rows } = await words.core.pool.query('select password_hash from ops.persons where email = $1', [email])
     expect(await verifyPassword(rows[0].password_hash, 'segredo-4')).to.equal(true)
+    const { pool, vault } = words.core
+    const factors = createSecondFactors({ pool, vault, mailer: null, publicUrl: 'http://localhost', log: () => {} })
+    const app = { method: 'totp', label: 'Aplicativo', secret: 'A'.repeat(32), credentialId: null, counter: 1 } as const
+    await factors.add(email, app)
+    expect(await run('user', 'remove-second-factor', ...named)).to.include({ id: created.id })
+    expect([await factors.list(email), await factors.recoveryCodes.count(email)]).to.deep.equal([[], 0])
   })
 
   it('invite people, with the link shown once if no mail is configured; a second invitation has a new link [OPS-15, PANEL-50]', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
-import { deliverOrder } from '#commands/orders/deliver-order.ts'
+import { deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import {
@@ -45,6 +45,28 @@ describe('deliver order', () => {
     const refunded = await given(...store, ...orderPaid(), ...givenBack)
     const late = await refunded.when(deliverOrder, { id: 1 })
     late.refuses('order_not_paid')
+  })
+})
+
+describe('undo delivery', () => {
+  it('takes the mark back, once, also after a refund; the order can be marked again [ORDER-100]', async () => {
+    const scenario = await given(...store, ...orderPaid(), event('OrderDelivered', { id: 1 }))
+    const decided = await scenario.when(undoDelivery, { id: 1 })
+    decided.accepts('updated', event('OrderDeliveryUndone', { id: 1 }))
+    expect(await scenario.show('order/1')).to.include({ status: 'paid', delivered_at: null })
+    const again = await scenario.when(undoDelivery, { id: 1 })
+    again.accepts('unchanged')
+    const delivered = await scenario.when(deliverOrder, { id: 1 })
+    delivered.accepts('updated', event('OrderDelivered', { id: 1 }))
+    const returned = await given(...store, ...orderPaid(), event('OrderDelivered', { id: 1 }), ...givenBack)
+    const late = await returned.when(undoDelivery, { id: 1 })
+    late.accepts('updated', event('OrderDeliveryUndone', { id: 1 }))
+  })
+
+  it('does not find a missing order [ORDER-100]', async () => {
+    const scenario = await given(...store)
+    const missing = await scenario.when(undoDelivery, { id: 9 })
+    missing.refuses('not_found')
   })
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { AcknowledgeAlarmInput, acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
-import { DeliverOrderInput, deliverOrder } from '#commands/orders/deliver-order.ts'
+import { DeliverOrderInput, deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'
 import {
   RefusePaymentInput,
   refusePayment,
@@ -216,6 +216,13 @@ export const orderActs = {
     kind: 'order',
     weight: 1,
     command: deliverOrder,
+    schema: DeliverOrderInput,
+    input: fc.record({ id: place }),
+  },
+  undoDelivery: {
+    kind: 'order',
+    weight: 1,
+    command: undoDelivery,
     schema: DeliverOrderInput,
     input: fc.record({ id: place }),
   },

@@ -16,7 +16,7 @@ import type { FormSubmission, PageContext, Section } from '../../route.ts'
 import { recordsOnPage } from '../../ui/list.tsx'
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
-import { CHANNELS } from '../../words/events.ts'
+import { CHANNELS, ORIGINS } from '../../words/events.ts'
 import type { PaymentWords } from './payment-form.tsx'
 
 /** An account in the API's form; `P` are the fields of its party. */
@@ -59,7 +59,9 @@ export interface AccountPages<P> {
 
 /** Origins of accounts in words. */
 export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[number], string>> = {
-  ...CHANNELS,
+  api: CHANNELS.api,
+  // Tills upload sales only: other accounts are created in the panel, or by an operator.
+  pdv: ORIGINS.panel,
   sale: 'Venda a prazo',
 }
 

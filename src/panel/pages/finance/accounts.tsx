@@ -95,7 +95,7 @@ const partyName = ({ id, name }: { readonly id: number | null; readonly name: st
 const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] => [
   { head: 'Descrição', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
   { head: 'Vencimento', cell: ({ due_date }) => formatDay(due_date) },
-  { head: party.label, cell: (account) => partyName(party.of(account)), isExtra: true },
+  { head: party.label, cell: (account) => partyName(party.of(account)) },
   { head: 'Valor', cell: (account) => formatMoney(account.amount), isNumber: true },
   { head: 'Em aberto', cell: ({ open_amount }) => formatMoney(open_amount), isNumber: true, isExtra: true },
   { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },

@@ -14,7 +14,7 @@ const moneyIfAny = (amount: string): string => (amount === '0.00' ? '—' : form
 
 const columnsOf = ({ parties, words }: BalancePageSide): Column<Debtor>[] => [
   { head: words.party, cell: (debtor) => <Name debtor={debtor} parties={parties} noParty={words.noParty} /> },
-  { head: 'Desde', cell: ({ since }) => since && formatDay(since) },
+  { head: 'Vencimento mais antigo', cell: ({ since }) => since && formatDay(since) },
   { head: 'Contas', cell: ({ count }) => count, isNumber: true, isExtra: true },
   { head: AGE_NAMES.not_due, cell: ({ ages }) => moneyIfAny(ages.not_due), isNumber: true, isExtra: true },
   { head: AGE_NAMES.to_30, cell: ({ ages }) => moneyIfAny(ages.to_30), isNumber: true, isExtra: true },

@@ -17,7 +17,7 @@ import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } fro
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
 import { type Column, ListTable, Pager } from '../../ui/list.tsx'
-import { ButtonLink, Card, type Fact, Facts, PanelBadge, WithheldContent } from '../../ui/parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, PanelBadge, ShortId, WithheldContent } from '../../ui/parts.tsx'
 import { asIsObstacle, REFUSED_SALES_PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
 import { idsIn, reasonsIn, refusalReasonOf, UploadedSaleCard } from './uploaded-sale.tsx'
 
@@ -30,7 +30,9 @@ const SHOWN = 50
 export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
   {
     head: 'Venda do caixa',
-    cell: ({ id, offline_id }) => <a href={link(`${REFUSED_SALES_PATH}/${id}`)}>{offline_id || 'sem identificação'}</a>,
+    cell: ({ id, offline_id }) => (
+      <a href={link(`${REFUSED_SALES_PATH}/${id}`)}>{offline_id ? <ShortId id={offline_id} /> : 'sem identificação'}</a>
+    ),
   },
   { head: 'Recusada em', cell: ({ last_refused_at }) => formatDateTime(last_refused_at, timezone) },
   { head: 'Enviada por', cell: ({ user }) => user.name, isExtra: true },

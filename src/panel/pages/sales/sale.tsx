@@ -8,7 +8,7 @@ import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
 import { type Column, ListTable } from '../../ui/list.tsx'
-import { ButtonLink, Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, PanelBadge, ShortId } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { ORDERS_PATH } from '../orders.tsx'
@@ -121,7 +121,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
     ['Origem', CHANNELS[sale.origin]],
     ...(sale.order_id === null ? [] : orderFacts(sale, sale.order_id)),
     ['Código externo', sale.external_id],
-    ['Identificação no caixa', sale.offline_id],
+    ['Identificação no caixa', sale.offline_id && <ShortId id={sale.offline_id} />],
     ...(sale.status === 'cancelled'
       ? ([
           ['Cancelada em', sale.cancelled_at && formatDateTime(sale.cancelled_at, timezone)],

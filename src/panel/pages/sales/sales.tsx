@@ -152,7 +152,7 @@ const paidWith = ({ payments }: SaleObject): string => [...new Set(payments.map(
 const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a>, order: 'numero' },
   { head: 'Quando', cell: ({ sold_at }) => formatDateTime(sold_at, timezone), order: 'quando' },
-  { head: 'Cliente', cell: ({ customer }) => customer && formatPersonName(customer.name), isExtra: true },
+  { head: 'Cliente', cell: ({ customer }) => customer && formatPersonName(customer.name) },
   { head: 'Pagamento', cell: paidWith },
   { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
   { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },

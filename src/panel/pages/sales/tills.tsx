@@ -7,7 +7,7 @@ import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, List, type ListRequest, ListTable, listed } from '../../ui/list.tsx'
-import { Card } from '../../ui/parts.tsx'
+import { Card, ShortId } from '../../ui/parts.tsx'
 import { OpenCashSessions } from '../cash/sessions.tsx'
 import { refusedColumns } from './refused-sales.tsx'
 import { Warnings } from './sale.tsx'
@@ -89,7 +89,7 @@ const uploadColumns = (timezone: string, names: (actor: string | null) => string
   { head: 'Venda', cell: ({ sale }) => <a href={link(`/vendas/${sale.id}`)}>{sale.id}</a> },
   { head: 'Recebida em', cell: ({ recorded_at }) => formatDateTime(recorded_at, timezone), isExtra: true },
   { head: 'Enviada por', cell: ({ actor }) => names(actor), isExtra: true },
-  { head: 'No caixa', cell: ({ offline_id }) => offline_id, isExtra: true },
+  { head: 'No caixa', cell: ({ offline_id }) => offline_id && <ShortId id={offline_id} />, isExtra: true },
   { head: 'Situação', cell: ({ sale }) => <SaleBadge status={sale.status} />, isExtra: true },
   { head: 'Total', cell: ({ sale }) => formatMoney(sale.total), isNumber: true },
   { head: 'Avisos', cell: (upload) => <Warnings sale={upload.sale} upload={upload} timezone={timezone} /> },

@@ -38,7 +38,7 @@ const added = (bars: readonly SalesBar[]): SalesBar => {
 }
 
 const countOf = (count: number): string => (count === 1 ? '1 venda' : `${formatCount(count)} vendas`)
-const percent = (part: number, whole: number): string => `${formatFraction((part / whole) * 100, 1)} %`
+const percent = (part: number, whole: number): string => `${formatFraction((part / whole) * 100, 1)}%`
 const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
 
 interface SalesFiguresProps extends SalesProps {
@@ -124,7 +124,7 @@ function compared(now: number, before: number, than: string): ['good' | 'bad' | 
   if (before === 0) return now === 0 ? null : ['plain', `nada vendido ${than.replace(/^que /, '')}`]
   const change = Math.round(((now - before) / before) * 1000) / 10
   if (change === 0) return ['plain', `o mesmo ${than}`]
-  return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${formatFraction(Math.abs(change), 1)} % ${than}`]
+  return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${formatFraction(Math.abs(change), 1)}% ${than}`]
 }
 
 const Chart = ({ period, bars }: { readonly period: StartPeriod; readonly bars: readonly SalesBar[] }) => {

@@ -24,7 +24,7 @@ import { link } from '../../link.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../../route.ts'
 import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
 import { type Column, List, ListTable, listed, type QuickFilter, searched } from '../../ui/list.tsx'
-import { Card, Facts, StateBadge, type StateMark, WithheldContent } from '../../ui/parts.tsx'
+import { Card, Facts, ShortId, StateBadge, type StateMark, WithheldContent } from '../../ui/parts.tsx'
 import {
   isEndpointOpen,
   type ShownWebhook,
@@ -170,7 +170,7 @@ async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
           facts={[
             ['Situação', <DeliveryBadge status={delivery.status} />],
             ['Aviso', WEBHOOK_EVENT_NAMES[delivery.event]],
-            ['Identificação', <code>{delivery.id}</code>],
+            ['Identificação', <ShortId id={delivery.id} />],
             ['Sequência', delivery.sequence],
             ['Alteração nº', delivery.revision],
             ['Reenvio', delivery.replay ? 'Sim' : 'Não'],

@@ -65,7 +65,10 @@ async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
         <Facts
           facts={[
             ['Endereço', webhook.url],
-            ['Situação', <WebhookBadge status={webhook.status} isFailing={isFailing(health)} />],
+            [
+              'Situação',
+              <WebhookBadge status={webhook.status} isFailing={isFailing(health) || webhook.failing_since !== null} />,
+            ],
             ['Pausado porque', webhook.pause_reason && PAUSED_BECAUSE[webhook.pause_reason]],
             ['Pertence a', await ownerName(webhook, visit)],
             ['Descrição', webhook.description],

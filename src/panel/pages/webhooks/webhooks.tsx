@@ -1,4 +1,4 @@
-import { formatDateTime, formatDecimal } from '#domain/brazilian-format.ts'
+import { formatDateTime, formatPercentage } from '#domain/brazilian-format.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
 import type { HealthObject, HealthOfSpan } from '#queries/webhook-health.ts'
@@ -72,6 +72,7 @@ export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test',
   'order.created': 'Pedido registrado',
   'order.paid': 'Pedido pago',
   'order.delivered': 'Pedido entregue',
+  'order.delivery_undone': 'Entrega do pedido desfeita',
   'order.refunded': 'Pedido devolvido',
   'order.cancelled': 'Pedido cancelado',
   'order.expired': 'Prazo do pedido passou',
@@ -95,7 +96,9 @@ export const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) 
       { head: 'Endereço', cell: ({ id, url }) => <a href={link(webhookPath({ id }))}>{url}</a> },
       {
         head: 'Situação',
-        cell: ({ id, status }) => <WebhookBadge status={status} isFailing={isFailing(health.get(id))} />,
+        cell: ({ id, status, failing_since }) => (
+          <WebhookBadge status={status} isFailing={isFailing(health.get(id)) || failing_since !== null} />
+        ),
       },
       { head: 'Sucesso em 24 h', cell: ({ id }) => successOf(health.get(id)?.last_24_hours), isNumber: true },
       {
@@ -108,7 +111,7 @@ export const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) 
 )
 
 interface BadgeProps extends Pick<ShownWebhook, 'status'> {
-  /** Whether it has an outage that the company was notified of. */
+  /** Whether no delivery has been accepted since the first failure, also before the company is notified. */
   readonly isFailing: boolean
 }
 
@@ -120,4 +123,4 @@ export const isFailing = (health: HealthObject | undefined): boolean => health?.
 
 /** Success rate in percent. */
 export const successOf = (span: HealthOfSpan | undefined): string =>
-  span?.success_rate ? `${formatDecimal(span.success_rate)} %` : '—'
+  span?.success_rate ? formatPercentage(span.success_rate) : '—'
