@@ -279,6 +279,24 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       expect((await user.get(`${PATH}/${id}/pagamentos/999999/estornar`)).status).to.equal(404)
     })
 
+    it('is open by the same amount wherever it stands: list, file, balances, start page, summary [ACCT-11] [PANEL-161] [PANEL-162]', async () => {
+      const id = await partyId('Maria')
+      const one = await account({ amount: '100.00', due_date: today, [`${party}_id`]: id })
+      await settle(one.id, { payment_method: 'pix', received: '38,77' })
+      const open = 'R$ 61,23'
+      expect(await list()).to.include(`1 conta, ${open}`)
+      expect((await user.get(`${PATH}.csv`)).html).to.include(';100,00;38,77;61,23;')
+      expect(textIn((await user.get(`/painel/${parties}/${id}`)).html)).to.include(`${open} 1 conta`)
+      expect(textIn((await user.get(`${PATH}/em-aberto`)).html)).to.include(`Em aberto ${open} 1 conta`)
+      expect(textIn((await user.get('/painel')).html)).to.include(open)
+      const { data } = (await company.get(`/finance/summary?from=${today}&to=${today}`)).body
+      expect(data[`${name}s`]).to.deep.equal({
+        pending: { count: 1, amount: '61.23' },
+        overdue: { count: 0, amount: '0.00' },
+        settled: { count: 1, amount: '38.77' },
+      })
+    })
+
     it('is received by the company’s own ways of paying [PANEL-431]', async () => {
       await company.post('/sales/payment-types', { name: 'Maquininha azul', kind: 'card' })
       await company.post('/sales/payment-types', { name: 'Espécie', kind: 'cash' })
