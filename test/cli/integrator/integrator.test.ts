@@ -263,7 +263,10 @@ describe('tillbook listen and trigger', () => {
       // Moved stock is no event of the ledger, which the stream follows.
       if (event !== 'catalog_item.stock_changed') await expectTold(told, event, record)
     }
-    expect(WEBHOOK_EVENTS.filter((name) => !TRIGGERED_EVENTS.includes(name))).to.deep.equal(['order.expired', 'cash_session.closed'])
+    expect(WEBHOOK_EVENTS.filter((name) => !TRIGGERED_EVENTS.includes(name))).to.deep.equal([
+      'order.expired',
+      'cash_session.closed',
+    ])
     // Removes events of earlier records, because their messages are not known.
     await service.call('POST', '/test/reset', {})
     const { record } = await trigger('category.created', { service, tag: 'anew' })
