@@ -13,7 +13,7 @@ import { METHOD_NAMES } from './second-factors.tsx'
 
 /** Path of a user's page, below the panel. */
 const USER_PATH = '/configuracoes/usuarios/:id'
-const at = { section: 'settings', access: 'owner' } as const
+const at = { section: 'settings', access: 'manage_users' } as const
 const pathOf = ({ id }: Pick<UserObject, 'id'>): string => USER_PATH.replace(':id', String(id))
 
 type User = Omit<UserObject, 'company_id'>

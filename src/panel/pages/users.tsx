@@ -78,7 +78,7 @@ const Changes = CreateUserInput.omit({ email: true, password_hash: true })
 
 /** Without the fields of auditors for other roles: the browser sends hidden fields too. */
 function termsOfRole<F extends z.infer<typeof Changes>>({ access_until, personal_data, ...fields }: F) {
-  return RIGHTS[fields.role].isGuest ? { ...fields, access_until, personal_data } : fields
+  return ROLE_TRAITS[fields.role].isGuest ? { ...fields, access_until, personal_data } : fields
 }
 
 type User = Omit<UserObject, 'company_id'>

@@ -362,6 +362,7 @@ export const inventoryPages: readonly PanelRoute[] = [
     path: INVENTORIES_PATH,
     section: 'catalog',
     subject: 'inventory',
+    editing: 'adjust_stock',
     words: { all: 'Inventários', create: 'Novo inventário', none: 'Nenhum inventário.' },
     list: {
       filters,
