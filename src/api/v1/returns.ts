@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { FiscalDocumentBody } from '#commands/sales/record-fiscal-document.ts'
 import { recordReturnDocument } from '#commands/sales/record-return-document.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
 import { CalendarDate } from '#domain/instant.ts'
@@ -18,7 +17,7 @@ import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, Balance, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../route.ts'
 import { answerPage, getRoute, listQuery, listRoute } from './record-routes.ts'
-import { FiscalDocument, fiscalDocumentExample } from './sales.ts'
+import { FiscalDocument, FiscalDocumentInput, fiscalDocumentExample } from './sales.ts'
 
 /** Request example: one of two packs of coffee comes back. */
 const returnExample = {
@@ -232,7 +231,7 @@ export const returnRoutes: readonly Route[] = [
     operation: 'putReturnFiscalDocument',
     summary: 'Registra o documento fiscal de uma devolução, emitido por outro sistema',
     description: 'Repetível. Um documento autorizado não dá lugar a outro antes de cancelado.',
-    body: FiscalDocumentBody.meta({ id: 'FiscalDocumentInput' }),
+    body: FiscalDocumentInput,
     example: fiscalDocumentExample,
     status: 200,
     reply: singleOf(Return),

@@ -182,6 +182,8 @@ export const SaleSeller = z
   .strictObject({ user_id: ContractRecordId.nullable(), name: NullableText })
   .meta({ id: 'Seller' })
 
+export const FiscalDocumentInput = FiscalDocumentBody.meta({ id: 'FiscalDocumentInput' })
+
 export const FiscalDocument = z
   .strictObject({
     model: NullableText,
@@ -385,7 +387,7 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Registra o documento fiscal de uma venda, emitido por outro sistema',
     description:
       'Repetível. Enquanto o documento está autorizado ou em contingência, a venda não pode ser cancelada; um documento autorizado não dá lugar a outro antes de cancelado.',
-    body: FiscalDocumentBody.meta({ id: 'FiscalDocumentInput' }),
+    body: FiscalDocumentInput,
     example: fiscalDocumentExample,
     status: 200,
     reply: singleOf(Sale),

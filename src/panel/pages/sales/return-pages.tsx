@@ -14,11 +14,11 @@ import { getReturnedAmounts, type ReturnedLines } from '#queries/sales/returns.t
 import { type Fields, formText } from '../../forms/form.ts'
 import {
   amountInput,
-  choiceInput,
   choicesInput,
   integerInput,
   paragraphInput,
   quantityInput,
+  recordChoiceInput,
   yesOrNoInput,
 } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../../route.ts'
@@ -223,8 +223,8 @@ const howPages = formPages({
   async fields(returning, visit): Promise<Fields> {
     const ways = await waysOf(returning, visit)
     return {
-      payment_type_id: { label: 'Forma', kind: choiceInput(ways, 'Escolha'), columns: 6 },
-      other_type_id: { label: 'Outra forma', kind: choiceInput(ways, 'Nenhuma'), columns: 3 },
+      payment_type_id: { label: 'Forma', kind: recordChoiceInput(ways, 'Escolha'), columns: 6 },
+      other_type_id: { label: 'Outra forma', kind: recordChoiceInput(ways, 'Nenhuma'), columns: 3 },
       other_amount: { label: 'Valor na outra forma', kind: amountInput, columns: 3 },
       customer_id: {
         label: 'Cliente do crédito de troca',

@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import type { Json, TestCompany } from '../support/api.ts'
+import { type PanelUser, panelUser, textIn } from '../support/panel.ts'
+import { openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
+
+describe('returns in the panel and at tills', () => {
+  const api = useApi()
+  let company: TestCompany
+  let user: PanelUser
+  let till: TestTill
+  let [cash, credit, item, customer] = [0, 0, 0, 0]
+
+  before(async () => {
+    company = await api.company()
+    user = await panelUser(api, company)
+    till = await openTill(api.url, company)
+    cash = await company.paymentType('cash')
+    credit = await company.paymentType('exchange_credit')
+    item = (await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '9' })).body.data.id
+    customer = (await company.post('/customers', { name: 'Eva' })).body.data.id
+  })
+
+  const sold = async (): Promise<number> =>
+    (
+      await company.post('/sales', {
+        customer_id: customer,
+        items: [{ catalog_item_id: item, quantity: '3' }],
+        payments: [{ payment_type_id: cash, amount: '30.00' }],
+      })
+    ).body.data.id
+
+  it('come back in three steps, and give store credit to the customer, who is not forgotten then [PANEL-580] [CREDIT-1] [CREDIT-3]', async () => {
+    const sale = await sold()
+    const path = `/painel/vendas/${sale}/devolver`
+    expect(textIn((await user.get(`/painel/vendas/${sale}`)).html)).to.include('Devolver mercadoria')
+    const what = await user.submit(path, { linhas: '0' })
+    const [step, query] = String(what.to).split('?') as [string, string]
+    expect(new URLSearchParams(query).get('itens')).to.equal('0:3.000:s')
+    expect(textIn((await user.get(String(what.to))).html)).to.include('Até 3.')
+    const much = await user.submit(String(what.to), { q0: '2', e0: 'on' }, step)
+    expect(textIn((await user.get(String(much.to))).html)).to.include('A devolver: R$ 20,00')
+    const chosen = { reason: 'Defeito' }
+    const how = `${path}/forma`
+    const unpaid = await user.submit(String(much.to), chosen, how)
+    expect(textIn(unpaid.html)).to.include('As formas devem somar R$ 20,00')
+    const ways = { payment_type_id: String(cash), other_type_id: String(credit), other_amount: '5,00' }
+    const done = await user.submit(String(much.to), { ...chosen, ...ways }, how)
+    expect(done.status, textIn(done.html)).to.equal(303)
+    const [shown] = (await company.get(`/sales/${sale}/returns`)).body.data
+    expect(shown).to.deep.include({ total: '20.00', reason: 'Defeito', credit_customer_id: customer })
+    expect(shown.refunds.map(({ amount }: Json) => amount)).to.deep.equal(['15.00', '5.00'])
+    expect(textIn((await user.get('/painel/devolucoes')).html)).to.include('Defeito')
+    expect(textIn((await user.get(`/painel/devolucoes/${shown.id}`)).html)).to.include('Camisa')
+    expect(textIn((await user.get(`/painel/clientes/${customer}`)).html)).to.include('Saldo R$ 5,00')
+    const { balance, movements } = (await company.get(`/customers/${customer}/credit`)).body.data
+    expect([balance, movements[0].document]).to.deep.equal(['5.00', `return/${shown.id}`])
+    const forgotten = await company.post(`/customers/${customer}/forget`, { ground: 'holder_request' })
+    expect(forgotten.status).to.equal(409)
+    expect(forgotten.body.error.details.needed_by).to.deep.equal([{ kind: 'store_credit', id: customer, until: null }])
+    expect((await company.get('/customers/999999/credit')).status).to.equal(404)
+  })
+
+  it('of tills are uploaded, also before their sale, and each has a result [UP-100] [UP-101]', async () => {
+    const back = (offline_id: string, fields: object = {}) => ({
+      offline_id,
+      sale_offline_id: 'v1',
+      reason: 'Troca',
+      returned_at: new Date().toISOString(),
+      items: [{ line: 0, quantity: 1 }],
+      refunds: [{ payment_type_id: cash, amount: 10 }],
+      ...fields,
+    })
+    const first = back('d1')
+    const upload = async (...returns: unknown[]): Promise<Json> => (await till.post('/sync/returns', { returns })).body
+    const early = await upload(first, { ...back('d2'), items: [] }, 7)
+    expect(early.summary).to.deep.equal({ total_processed: 3, success_count: 1, error_count: 2 })
+    expect(early.results[0]).to.include({ offline_id: 'd1', status: 'created', awaits_sale: true })
+    const sale = {
+      offline_id: 'v1',
+      status: 'completed',
+      created_at: new Date(Date.now() - 60_000).toISOString(),
+      items: [{ product_id: item, quantity: 1, price: 10, total: 10 }],
+      payments: [{ payment_type_id: cash, amount: 10, status: 'completed' }],
+      total: 10,
+    }
+    const [{ sale_id }] = (await till.post('/sync/sales', { sales: [sale] })).body.results
+    const shown = (await company.get(`/returns/${early.results[0].return_id}`)).body.data
+    expect(shown).to.include({ sale_id, offline_id: 'd1', total: '10.00' })
+    const late = await upload(first, back('d3'))
+    expect(late.results.map(({ status }: Json) => status)).to.deep.equal(['duplicate', 'created'])
+    expect(late.results[1].warnings.map(({ code }: Json) => code)).to.deep.equal(['returned_more', 'refund_differs'])
+    const cancelled = (await till.post('/sync/sales', { sales: [{ ...sale, status: 'cancelled' }] })).body.results[0]
+    expect(cancelled).to.include({ status: 'error', code: 'sale_returned' })
+  })
+})
