@@ -19,7 +19,7 @@ import {
   updateSupplier,
 } from '#commands/people/suppliers.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
-import { boundedText, ExternalId } from '#domain/text.ts'
+import { boundedText, ExternalId, Phone } from '#domain/text.ts'
 import { IE_INDICATORS, PERSON_TYPES } from '#events/persons.ts'
 import { withId } from '#http/paths.ts'
 import {
@@ -140,6 +140,8 @@ const filters = {
   name: boundedText(120).optional(),
   /** With or without punctuation. */
   document: boundedText(20).overwrite(bareTaxNumber).optional(),
+  /** With or without punctuation, and with or without the country code. */
+  phone: Phone.optional(),
   external_id: ExternalId.optional(),
 }
 

@@ -40,6 +40,8 @@ interface PathSubject<S> {
   subject(visit: PageContext): Promise<S | null> | S | null
 }
 
+type FormProblem = ComponentChildren | undefined
+
 interface FormPage<S> extends PathSubject<S> {
   /** Path of the form's submission, below the panel; the page's own by default. */
   readonly to?: string
@@ -63,7 +65,7 @@ interface FormPage<S> extends PathSubject<S> {
    */
   readonly isOfChanges?: boolean
   /** Message for the whole form; undefined: the message of the refusal. */
-  problem?(refusal: Refusal): string | undefined
+  readonly problem?: ((refusal: Refusal, submission: FormSubmission) => FormProblem | Promise<FormProblem>) | undefined
 }
 
 /** The page before a submission. */
@@ -87,9 +89,9 @@ async function refusedForm<S>(
 ): Promise<PanelPage> {
   const fields = await page.fields(subject, submission)
   const filled = filledWith(fields, submission.form, refusal)
-  const problem = page.problem?.(refusal) ?? filled.problem
+  const problem = (await page.problem?.(refusal, submission)) ?? filled.problem
   const before = formText(submission.form, BEFORE)
-  const shown = toFormPage(page, submission, subject, { fields, filled: { ...filled, problem }, before })
+  const shown = toFormPage(page, submission, subject, { fields, filled, problem, before })
   return { ...shown, status: httpStatusOf(refusal.refused) }
 }
 
@@ -106,6 +108,8 @@ async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): P
 interface FormContent {
   readonly fields: Fields
   readonly filled: FilledForm
+  /** Message for the whole form; that of `filled` by default. */
+  readonly problem?: ComponentChildren
   /** Initial values of the controls as JSON. */
   readonly before: string
 }
@@ -114,7 +118,7 @@ function toFormPage<S>(
   page: FormPage<S>,
   visit: PageContext,
   subject: S,
-  { fields, filled, before }: FormContent,
+  { fields, filled, problem, before }: FormContent,
 ): PanelPage {
   const { label, isDangerous } = page
   const body = (
@@ -126,6 +130,7 @@ function toFormPage<S>(
         label={typeof label === 'string' ? label : label(subject)}
         fields={fields}
         filled={filled}
+        problem={problem}
         isDangerous={isDangerous}
         back={page.back(subject)}
       >
