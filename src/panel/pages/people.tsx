@@ -53,9 +53,15 @@ const personFacts = (person: Person, { readModel }: PageContext, ...afterName: F
   ['Observações', person.notes],
   ['Cadastro', format.formatDateTime(person.created_at, readModel.timezone)],
   ['Dados pessoais esquecidos', person.forgotten_at && format.formatDateTime(person.forgotten_at, readModel.timezone)],
-  ['O resto será esquecido', person.forgetting_due_on && `em ${format.formatDay(person.forgetting_due_on)}`],
+  ['O resto será esquecido', forgettingText(person, readModel.today)],
   ['Última alteração', format.formatDateTime(person.updated_at, readModel.timezone)],
 ]
+
+/** A due day that has come is that of open accounts or orders, which have no date (PRIV-5). */
+function forgettingText({ forgetting_due_on: day }: Person, today: string): string | null {
+  if (day === null) return null
+  return day > today ? `em ${format.formatDay(day)}` : 'quando não houver mais conta ou pedido em aberto'
+}
 
 function addressText(address: Person['address']): string | null {
   if (!address) return null
@@ -105,7 +111,7 @@ const customerPages = recordPages<CustomerObject>({
   nameOf: ({ name }) => format.formatPersonName(name),
   isOpen: isChangeable,
   head: (customer, visit) => ({
-    more: dataExportActions({ kind: 'customer', id: customer.id }, visit),
+    more: dataExportActions('customer', customer, visit),
     dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
   }),
   notice: sharingNotice(customerListing, '/clientes'),
@@ -153,7 +159,7 @@ const supplierPages = recordPages<SupplierObject>({
   nameOf: ({ name }) => format.formatPersonName(name),
   isOpen: isChangeable,
   head: (supplier, visit) => ({
-    more: dataExportActions({ kind: 'supplier', id: supplier.id }, visit),
+    more: dataExportActions('supplier', supplier, visit),
     dangers: [forgetAction(visit, supplier, `/fornecedores/${supplier.id}`)],
   }),
   notice: sharingNotice(supplierListing, '/fornecedores'),
@@ -181,6 +187,7 @@ const forgetting = [
     canWait: true,
     recordOf: (visit) =>
       loadRecord<CustomerObject>(visit, ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id)),
+    personOf: (customer) => customer,
   }),
   ...forgetPages({
     path: '/fornecedores/:id',
@@ -191,6 +198,7 @@ const forgetting = [
     canWait: true,
     recordOf: (visit) =>
       loadRecord<SupplierObject>(visit, ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id)),
+    personOf: (supplier) => supplier,
   }),
 ]
 

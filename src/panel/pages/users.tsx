@@ -133,7 +133,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
       isSelf && { label: 'Trocar senha', to: '/conta/senha' },
       !hasJoined && !isForgotten && { label: 'Enviar convite de novo', to: `${here}/convidar`, values: {} },
       isOthers && !isActive && { label: 'Reativar', to: `${here}/reativar`, values: {} },
-      ...dataExportActions({ kind: 'user', id: user.id }, visit),
+      ...dataExportActions('user', user, visit),
     ],
     dangers: [
       user.status === 'invited' && { label: 'Cancelar convite', to: `${here}/desativar`, values: {} },
@@ -259,6 +259,7 @@ export const userForgetting = forgetPages({
   stays: 'Fica registrado o que fez, com o número do usuário.',
   canWait: false,
   recordOf: userOf,
+  personOf: ({ name }) => ({ name }),
 })
 
 export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (

@@ -50,7 +50,7 @@ interface FormPage<S> extends PathSubject<S> {
   obstacle?(subject: S): string | null
   /** Alternatives, shown below an obstacle. */
   instead?(subject: S, visit: PageContext): ComponentChildren
-  before?(subject: S, visit: PageContext): ComponentChildren
+  before?(subject: S, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Inside the form: explanations and hidden fields. */
   intro?(subject: S): ComponentChildren
   readonly label: string | ((subject: S) => string)
@@ -91,7 +91,7 @@ async function refusedForm<S>(
   const filled = filledWith(fields, submission.form, refusal)
   const problem = (await page.problem?.(refusal, submission)) ?? filled.problem
   const before = formText(submission.form, BEFORE)
-  const shown = toFormPage(page, submission, subject, { fields, filled, problem, before })
+  const shown = await toFormPage(page, submission, subject, { fields, filled, problem, before })
   return { ...shown, status: httpStatusOf(refusal.refused) }
 }
 
@@ -114,16 +114,16 @@ interface FormContent {
   readonly before: string
 }
 
-function toFormPage<S>(
+async function toFormPage<S>(
   page: FormPage<S>,
   visit: PageContext,
   subject: S,
   { fields, filled, problem, before }: FormContent,
-): PanelPage {
+): Promise<PanelPage> {
   const { label, isDangerous } = page
   const body = (
     <>
-      {page.before?.(subject, visit)}
+      {await page.before?.(subject, visit)}
       <Form
         visit={visit}
         to={page.to ?? visit.path}
