@@ -140,7 +140,7 @@ const queuedUntil = (why: ForgettingReason, due_on: string, keepsContact = false
   event('PersonForgettingQueued', {
     ...toForgettingReason(why),
     due_on,
-    ...(keepsContact && { keeps_contact: true as const }),
+    ...(keepsContact && { keeps_contact: true }),
   })
 
 const subjectsOf = (

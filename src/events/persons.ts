@@ -92,6 +92,6 @@ export const privacyEvents = {
     /** Day in the company's time zone. */
     due_on: date,
     /** Contacts stay while accounts or orders of the person are open, and are erased once none is. */
-    keeps_contact: z.literal(true).optional(),
+    keeps_contact: z.boolean().optional(),
   }),
 } as const
