@@ -174,15 +174,15 @@ describe('erasure', () => {
     const onError = (error: unknown) => {
       throw error
     }
-    const after = async () => {
+    const swept = async () => {
       await eraseDuePersons({ pool, writer, retentionYears: 5, onError })
       return (await company.get(`/customers/${customer.id}`)).body.data
     }
-    expect(await after()).to.deep.include({ phone, email, notes })
+    expect(await swept()).to.deep.include({ phone, email, notes })
     await settle()
     const { name, document } = customer
     const rest = { name, document, phone: null, email: null, notes: null, forgetting_due_on: '2031-03-11' }
-    for (let times = 0; times < 2; times++) expect(await after()).to.deep.include(rest)
+    for (let times = 0; times < 2; times++) expect(await swept()).to.deep.include(rest)
     expect(await forgettings()).to.have.length(1)
     await expectParity()
   })
