@@ -66,7 +66,7 @@ export function Doubts({ imported, checked: { file, mapping, fields, plan } }: I
   )
 }
 
-export const Warnings = ({ warnings }: { readonly warnings: Plan['warnings'] }) =>
+export const ImportWarnings = ({ warnings }: { readonly warnings: Plan['warnings'] }) =>
   warnings.length === 0 ? null : (
     <Card title="Confira antes de importar">
       <p>Estas linhas serão importadas. Confira se não são cadastros que você já tem, nem códigos digitados errado.</p>

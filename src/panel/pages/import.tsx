@@ -20,7 +20,14 @@ import { link } from '../link.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, TableOf } from '../route.ts'
 import { ListTable } from '../ui/list.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
-import { type CheckedFile, Doubts, Errors, type ImportCheck, Warnings, wrongLinesPath } from './import-findings.tsx'
+import {
+  type CheckedFile,
+  Doubts,
+  Errors,
+  type ImportCheck,
+  ImportWarnings,
+  wrongLinesPath,
+} from './import-findings.tsx'
 
 /** Displayed lines. */
 const SHOWN_LINES = 5
@@ -215,7 +222,7 @@ const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: Im
         </form>
       )}
       <Errors imported={imported} errors={errors} reading={readingOf(mapping, plan)} />
-      <Warnings warnings={plan.warnings} />
+      <ImportWarnings warnings={plan.warnings} />
     </>
   )
 }

@@ -12,7 +12,7 @@ import type { FormSubmission, PageContext } from '../route.ts'
 import { recordsOnPage } from '../ui/list.tsx'
 
 /** Customers or suppliers, as one is chosen in a form. */
-export interface Party {
+export interface SearchedParty {
   readonly label: string
   /** `há cliente`, after *não*. */
   readonly unknown: string
@@ -46,7 +46,7 @@ interface PartyFieldOptions {
  */
 export async function partyField(
   visit: PageContext,
-  party: Party,
+  party: SearchedParty,
   { path, current }: PartyFieldOptions,
 ): Promise<Field> {
   const [typed = '', chosen] = sentTexts(visit, party.field)
@@ -74,7 +74,11 @@ function sentTexts(visit: PageContext, field: string): readonly string[] {
 }
 
 /** The party with exactly this name comes first. */
-async function search({ readModel }: PageContext, { table, listing }: Party, find: string): Promise<FoundParty[]> {
+async function search(
+  { readModel }: PageContext,
+  { table, listing }: SearchedParty,
+  find: string,
+): Promise<FoundParty[]> {
   const { pool, companyId } = readModel
   const page = recordsOnPage<FoundParty>(await listPersonsByName(pool, listing, companyId, { limit: MAX_FOUND, find }))
   const named = await findPersonByName(pool, table, companyId, find)
@@ -93,7 +97,11 @@ function chosenId(text: string, chosen: string | undefined, found: readonly Foun
   return coded.length === 1 ? (coded[0]?.id ?? null) : null
 }
 
-async function choicesOf(visit: PageContext, { owed }: Party, found: readonly FoundParty[]): Promise<FoundChoice[]> {
+async function choicesOf(
+  visit: PageContext,
+  { owed }: SearchedParty,
+  found: readonly FoundParty[],
+): Promise<FoundChoice[]> {
   const { pool, companyId, today } = visit.readModel
   const ids = found.map(({ id }) => id)
   const amounts =
@@ -114,11 +122,11 @@ async function choicesOf(visit: PageContext, { owed }: Party, found: readonly Fo
   })
 }
 
-function noteOf(typed: string, found: readonly FoundParty[], { unknown }: Party): string | null {
+function noteOf(typed: string, found: readonly FoundParty[], { unknown }: SearchedParty): string | null {
   if (typed === '') return null
   if (found.length === 0) return `Não ${unknown} assim. Cadastre antes ou deixe em branco.`
   return found.length < MAX_FOUND ? null : 'Pode haver mais: escreva mais do nome, o documento ou o telefone.'
 }
 
-const problemOf = ({ unknown }: Party, found: readonly FoundParty[]): string =>
+const problemOf = ({ unknown }: SearchedParty, found: readonly FoundParty[]): string =>
   found.length === 0 ? `não ${unknown} assim; cadastre antes ou deixe em branco` : 'escolha um dos encontrados'

@@ -9,7 +9,7 @@ import type { Section } from '../../route.ts'
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
-import type { Party } from '../party-field.ts'
+import type { SearchedParty } from '../party-field.ts'
 
 /** An account in the API's form; `P` are the fields of its party. */
 export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }
@@ -26,7 +26,7 @@ export interface AccountPages<P> {
   /** Further pages about the accounts. */
   readonly more?: readonly { readonly label: string; readonly to: string }[]
   readonly listing: AccountListing
-  readonly party: Party & { of(account: P): { readonly id: number | null; readonly name: string | null } }
+  readonly party: SearchedParty & { of(account: P): { readonly id: number | null; readonly name: string | null } }
   readonly create: RecordPages<Account<P>>['create']
   readonly update: Pick<NonNullable<RecordPages<Account<P>>['update']>, 'schema' | 'command'>
   readonly remove: Command<{ id: number }>
