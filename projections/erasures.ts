@@ -15,10 +15,19 @@ export interface ErasureRow extends Pick<ForgettingQueued, 'ground' | 'reason'> 
   subject: string
   /** Day in the company's time zone; null once it is done. */
   due_on: string | null
+  /** Whether the contacts are still there, because of open accounts or orders. */
+  keeps_contact: boolean
 }
 
 const forgettings = table<ErasureRow>('forgettings', {
-  columns: { company_id: 'bigint', subject: 'text', due_on: 'date', ground: 'text', reason: 'text' },
+  columns: {
+    company_id: 'bigint',
+    subject: 'text',
+    due_on: 'date',
+    keeps_contact: 'boolean',
+    ground: 'text',
+    reason: 'text',
+  },
   keys: { pk: ['company_id', 'subject'] },
   indexes: ['(due_on, company_id, subject) where due_on is not null'],
 })
@@ -28,15 +37,18 @@ export const erasureRef = (subject: string) => byPk(forgettings, subject)
 export const erasuresProjection = projection('forgettings', [forgettings], {
   PersonForgettingQueued: {
     refs: ({ subject }) => [erasureRef(subject)],
-    apply(rows, { subject, data: { due_on, ground, reason } }) {
-      rows.put(forgettings, { company_id: companyRef(rows).company_id, subject, due_on, ground, reason })
+    apply(rows, { subject, data: { due_on, keeps_contact = false, ground, reason } }) {
+      const { company_id } = companyRef(rows)
+      rows.put(forgettings, { company_id, subject, due_on, keeps_contact, ground, reason })
     },
   },
   PersonForgotten: {
     refs: ({ subject }) => [erasureRef(subject)],
     apply(rows, { subject, data: { parts } }) {
       const queued = rows.get(erasureRef(subject))
-      if (queued && parts.includes('identity')) rows.put(forgettings, { ...queued, due_on: null })
+      if (!queued) return
+      const due_on = parts.includes('identity') ? null : queued.due_on
+      rows.put(forgettings, { ...queued, due_on, keeps_contact: false })
     },
   },
 })

@@ -1,5 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import type { PersonKind } from '#domain/personal-data.ts'
+import { phoneKey } from '#domain/phone-key.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
@@ -39,6 +40,7 @@ interface PersonColumns extends NameHolder {
   /** Names and external id. */
   search: string
   document: string | null
+  phone_key: string | null
 }
 
 export type PersonRow<F extends PersonFields = PersonFields> = RecordRow<PersonObject<F>> & PersonColumns
@@ -53,15 +55,26 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
       sort_key: 'text',
       search: 'text',
       document: 'text',
+      phone_key: 'text',
       deleted_at: 'timestamptz',
       ...changedColumns,
       doc: 'json',
     },
     keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
-    indexes: [INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_NAME, INDEX_BY_PAST],
+    indexes: [
+      INDEX_BY_CHANGE,
+      INDEX_BY_DELETION,
+      INDEX_BY_NAME,
+      INDEX_BY_PAST,
+      '(company_id, document, id) where document is not null',
+      '(company_id, phone_key, id) where phone_key is not null',
+    ],
     past: { id: 'id', without: ['name_key'] },
   })
 }
+
+/** Sort key of erased persons: behind all names. */
+const LAST = '\u{10FFFF}'
 
 /** Suppliers only. */
 const tradeNameOf = (person: object): string | null =>
@@ -75,9 +88,10 @@ function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<Per
   const byId = (id: number) => byPk(persons, id)
   const byName = (name: string) => byKey(persons, 'name', nameKey(name))
   const columnsOf = (person: PersonObject<F>) => ({
-    sort_key: sortKey(person.name ?? ''),
+    sort_key: person.forgotten_at === null ? sortKey(person.name ?? '') : LAST,
     search: searchText(person.name, tradeNameOf(person), person.external_id),
     document: person.document,
+    phone_key: person.phone && phoneKey(person.phone),
   })
   /** Handler of events about several kinds of persons. */
   const changing = <E extends AboutPerson>(change: (doc: PersonObject<F>, event: E, at: string) => object) => ({

@@ -18,8 +18,8 @@ export type MatchRequest = Readonly<Record<string, readonly string[]>>
 const ENOUGH = 2
 
 /**
- * Items by external id, and those in use by barcode, SKU, SKU and name, and name alone if they have no code: at most
- * twelve for a line. Names as sort keys.
+ * Items by external id, and those in use by barcode, SKU, SKU and name, and name alone, with and without codes: at
+ * most twelve for a line. Names as sort keys.
  */
 const ITEMS = `
   select id, deleted_at is not null as is_deleted,
@@ -43,10 +43,9 @@ const ITEMS = `
     where place <= ${ENOUGH}
     union all
     select id from (
-      select id, row_number() over (partition by sort_key order by id) as place
+      select id, row_number() over (partition by sort_key, coalesce(external_id, barcode, sku) is null order by id) as place
       from catalog_items
-      where company_id = $1 and deleted_at is null and external_id is null and barcode is null and sku is null
-        and cardinality($6::text[]) > 0 and sort_key = any($6::text[])) uncoded
+      where company_id = $1 and deleted_at is null and cardinality($6::text[]) > 0 and sort_key = any($6::text[])) named_alone
     where place <= ${ENOUGH})
   order by id`
 

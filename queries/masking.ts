@@ -49,7 +49,7 @@ function maskedJson(json: string, paths: readonly Path[]): string {
 }
 
 /** Columns of persons' tables that repeat personal fields of the document; `email` of users is not selectable. */
-const SEARCHED = { sort_key: `''`, search: `''`, document: 'null' }
+const SEARCHED = { sort_key: `''`, search: `''`, document: 'null', phone_key: 'null' }
 
 /** Tables of records with personal data, and their columns beside the document. */
 const TABLES: readonly (readonly [AnyTable, RecordKind, Readonly<Record<string, string>>?])[] = [

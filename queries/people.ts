@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
+import { phoneKey } from '#domain/phone-key.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { bareTaxNumber, isCnpj } from '#domain/tax-number.ts'
 import { nameKey } from '#domain/text.ts'
 import type { ListOrder } from './list-statement.ts'
 import { withReadSet } from './read-set.ts'
@@ -28,19 +30,39 @@ export interface PersonFilters {
   /** Substring of the name. */
   readonly name?: string
   readonly document?: string
+  /** Digits, with or without country code. */
+  readonly phone?: string
   readonly external_id?: string
+  /** Words of names or external id, or a part of document or phone; for people. */
+  readonly find?: string
 }
 
 type PersonQuery = ListPaging & PersonFilters
 
 /** Filters in the form that conditions take. */
-type PersonConditions = Omit<PersonFilters, 'q'> & { readonly q?: readonly string[] }
+type PersonConditions = Omit<PersonFilters, 'q' | 'find'> & {
+  readonly q?: readonly string[]
+  readonly find?: readonly (string | null)[]
+}
 
-const conditionsOf = <Q extends PersonFilters>(query: Q) => ({
+const conditionsOf = <Q extends PersonFilters>({ q, name, phone, find, ...query }: Q) => ({
   ...query,
-  q: wordsOf(query.q),
-  name: containing(query.name),
+  q: wordsOf(q),
+  name: containing(name),
+  phone: phone === undefined ? undefined : phoneKey(phone),
+  find: find === undefined ? undefined : [codePatternOf(find), ...(wordsOf(find) ?? [])],
 })
+
+/** Fewer digits are a part of too many documents and phones. */
+const MIN_CODE_DIGITS = 4
+
+/** `like` pattern of a part of a document or phone; null if the text is none. */
+function codePatternOf(text: string): string | null {
+  const document = bareTaxNumber(text)
+  if (isCnpj(document)) return document
+  const digits = text.replace(/[\s()+./-]/g, '')
+  return /^\d+$/.test(digits) && digits.length >= MIN_CODE_DIGITS ? `%${phoneKey(digits)}%` : null
+}
 
 const personListing = (table: 'customers' | 'suppliers'): Listing<PersonConditions> => ({
   resource: table,
@@ -51,7 +73,10 @@ const personListing = (table: 'customers' | 'suppliers'): Listing<PersonConditio
     q: hasWords,
     name: (value) => `t.sort_key like ${value}::text`,
     document: (value) => `t.document = ${value}::text`,
+    phone: (value) => `t.phone_key = ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
+    find: (value) => `(t.search like all ((${value}::text[])[2:]) or t.document like (${value}::text[])[1]
+      or t.phone_key like (${value}::text[])[1])`,
   },
 })
 
@@ -77,20 +102,37 @@ export function listPersonsByName(
 /** Bound of counted persons; one more means that there are more. */
 export const MAX_COUNTED_PERSONS = 50_000
 
+/** Statement of the ids of up to `MAX_COUNTED_PERSONS` persons that match a search, and one more. $1: company. */
+export function matchingPersonsStatement(
+  { from, where, filters }: Listing<PersonConditions>,
+  search: PersonFilters,
+  firstParameter: number,
+): { readonly text: string; readonly values: readonly unknown[] } {
+  const given = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
+  const conditions = given.map(([name], place) =>
+    filters[name as keyof PersonConditions](`$${firstParameter + 1 + place}`, ''),
+  )
+  return {
+    text: `select t.id from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')}
+      limit $${firstParameter}::bigint + 1`,
+    values: [MAX_COUNTED_PERSONS, ...given.map(([, value]) => value)],
+  }
+}
+
 /** Number of persons that match a search. */
 export async function countPersons(
   pool: Pool,
-  { resource, from, where, filters }: Listing<PersonConditions>,
+  listing: Listing<PersonConditions>,
   companyId: number,
   search: PersonFilters,
 ): Promise<number> {
-  const given = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
-  const conditions = given.map(([name], place) => filters[name as keyof PersonConditions](`$${place + 3}`, ''))
-  const text = `select count(*) as count from (
-    select from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')} limit $2::bigint + 1) found`
-  const values = [companyId, MAX_COUNTED_PERSONS, ...given.map(([, value]) => value)]
+  const { text, values } = matchingPersonsStatement(listing, search, 2)
   const { rows } = await pool.query<{ count: number }>(
-    withReadSet({ text, values, readSet: { [resource]: 'columns' } }),
+    withReadSet({
+      text: `select count(*) as count from (${text}) found`,
+      values: [companyId, ...values],
+      readSet: { [listing.resource]: 'columns' },
+    }),
   )
   return rows[0]?.count ?? 0
 }
@@ -143,4 +185,36 @@ export async function findPersonByName(
     values: [companyId, nameKey(name)],
   })
   return rows[0]?.id ?? null
+}
+
+/** Another person with the same document or phone. */
+export interface SharingPerson {
+  readonly id: number
+  readonly name: string | null
+  readonly shares: 'document' | 'phone'
+}
+
+/** Bound of the persons named for each of both values. */
+const MAX_SHARING = 5
+
+/** Persons of a table, other than `id`, with the same document or phone. */
+export async function personsSharing(
+  pool: Pool,
+  table: 'customers' | 'suppliers',
+  companyId: number,
+  { id, document, phone }: { readonly id: number; readonly document: string | null; readonly phone: string | null },
+): Promise<readonly SharingPerson[]> {
+  const having = (column: 'document' | 'phone_key', value: string, shares: SharingPerson['shares']) => `(
+    select t.id, t.doc->>'name' as name, '${shares}' as shares from ${table} t
+    where t.company_id = $1 and t.id <> $2 and t.deleted_at is null and t.${column} = ${value}::text
+    order by t.id limit ${MAX_SHARING})`
+  const { rows } = await pool.query<SharingPerson>(
+    withReadSet({
+      name: `${table}_sharing`,
+      text: `${having('document', '$3', 'document')} union all ${having('phone_key', '$4', 'phone')}`,
+      values: [companyId, id, document, phone && phoneKey(phone)],
+      readSet: { [table]: 'columns' },
+    }),
+  )
+  return rows
 }

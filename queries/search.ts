@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { sameBarcodes } from '#domain/barcode.ts'
+import { phoneKey } from '#domain/phone-key.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { withReadSet } from './read-set.ts'
 import { wordsOf } from './records.ts'
@@ -37,6 +38,16 @@ interface SearchTerms {
   readonly cents: number | null
   /** The digits of a document, or a code. */
   readonly code: string
+  /** `like` pattern of a phone, with or without area code; null if the text is none. */
+  readonly phone: string | null
+}
+
+/** Digits of a phone without its area code. */
+const MIN_PHONE_DIGITS = 8
+
+function phonePatternOf(text: string): string | null {
+  const digits = text.replace(/[\s()+.-]/g, '')
+  return /^\d{1,20}$/.test(digits) && digits.length >= MIN_PHONE_DIGITS ? `%${phoneKey(digits)}` : null
 }
 
 /** Classifies a search text: a number may be a sale's id, `12,50` an amount, anything else a text. */
@@ -49,6 +60,7 @@ export function parseSearchText(typed: string): SearchTerms {
     id: number === undefined ? null : Number(number),
     cents: whole === undefined ? null : Number(`${whole.replaceAll('.', '')}${fraction}`),
     code: text.replace(/[\s./-]/g, '').toUpperCase(),
+    phone: phonePatternOf(text),
   }
 }
 
@@ -68,10 +80,23 @@ const NAMED = (table: string): string => `
 const idsByCode = (table: string, column: string, value: string): string =>
   `select id, 0 as place, 0::bigint as at from ${table} where company_id = $1 and ${column} = ${value}::text and deleted_at is null`
 
-const personsOf = (table: string): string =>
-  collectIds([idsByCode(table, 'external_id', '$3'), idsByCode(table, 'document', '$6'), NAMED(table)])
+const idsByPhone = (table: string): string => `
+  select id, 0, 0::bigint from (
+    select id from ${table} where company_id = $1 and $9::text is not null and phone_key like $9::text
+    order by id limit $2::bigint) phoned`
 
-/** $1 company, $2 bound per kind, $3 text, $4 number, $5 cents, $6 code, $7 word patterns, $8 spellings of a barcode. */
+const personsOf = (table: string): string =>
+  collectIds([
+    idsByCode(table, 'external_id', '$3'),
+    idsByCode(table, 'document', '$6'),
+    idsByPhone(table),
+    NAMED(table),
+  ])
+
+/**
+ * $1 company, $2 bound per kind, $3 text, $4 number, $5 cents, $6 code, $7 word patterns, $8 spellings of a barcode, $9
+ * pattern of a phone.
+ */
 const IDS = {
   name: 'panel_search',
   text: `select ${collectIds([
@@ -109,16 +134,16 @@ const RECORDS = {
 }
 
 /**
- * Searches sales by number, external id, amount and key of the fiscal document, items and persons by name, code and document; a few results of each
- * kind (PANEL-147).
+ * Searches sales by number, external id, amount and key of the fiscal document, items and persons by name and code, persons by document and phone;
+ * a few results of each kind (PANEL-147).
  */
 export async function searchAll(pool: Pool, companyId: number, typed: string): Promise<SearchResults> {
-  const { text, id, cents, code } = parseSearchText(typed)
+  const { text, id, cents, code, phone } = parseSearchText(typed)
   const words = text.length < 2 ? [] : wordsOf(text)
   const found = await pool.query<Record<keyof SearchResults, number[]>>(
     withReadSet({
       ...IDS,
-      values: [companyId, MAX_SEARCH_RESULTS, text, id, cents, code, words, sameBarcodes(text)],
+      values: [companyId, MAX_SEARCH_RESULTS, text, id, cents, code, words, sameBarcodes(text), phone],
       readSet: Object.fromEntries(Object.values(TABLES).map((table) => [table, 'columns'] as const)),
     }),
   )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { addYears, dateInZone, startOfDay } from '#domain/instant.ts'
+import { dateInZone } from '#domain/instant.ts'
 import { PERSON_PARTS, type PersonKind } from '#domain/personal-data.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
@@ -15,14 +15,14 @@ import { orderById } from '#projections/orders.ts'
 import { customerById, supplierById } from '#projections/people.ts'
 import { userById } from '#projections/users.ts'
 import { isLastOwner } from '../users.ts'
-import { type Holding, holdingStatement } from './retention.ts'
+import { documentsSince, type Holding, type HoldingPeriod, holdingPeriod, holdingStatement } from './retention.ts'
 
 /** Grounds that a caller may give; `restored_backup` is reserved for the service. */
 const ASKED = FORGETTING_GROUNDS.filter((ground) => ground !== 'restored_backup')
 
 /**
  * Body of POST /customers/{id}/forget. With `queue`, data that records still need is erased later, and the rest at
- * once.
+ * once; contacts stay while accounts or orders are open.
  */
 export const ForgetInput = z.strictObject({
   ground: z.enum(ASKED),
@@ -64,10 +64,7 @@ const needs = ({ kind, id }: PersonRetention) => [ownCompany, REFS[kind](id), er
 /** Finds what still needs the person: documents authorized within the retention period, and open records. */
 const lookup = (rows: Rows, { kind, id, retention_years }: PersonRetention, now: string) => {
   const zone = timezoneOf(rows)
-  return {
-    ...holdingStatement(kind),
-    values: [id, startOfDay(addYears(dateInZone(now, zone), -retention_years), zone)],
-  }
+  return { ...holdingStatement(kind), values: [id, documentsSince(retention_years, dateInZone(now, zone), zone)] }
 }
 
 /**
@@ -95,21 +92,17 @@ export const forgetPerson = command<ForgetPerson>({
     // A deleted record is not shown, so its status is not `queued`.
     const waiting = record.deleted_at ? 'deleted' : 'queued'
     if (rows.get(erasureRef(subject))?.due_on) return accept(waiting, subject)
-    const { until, finished_orders, today } = holding
-    return accept(waiting, subject, [
-      event('PersonForgotten', {
-        ...toForgettingReason(why),
-        parts: ['contact'],
-        subjects: [subject, ...finished_orders.map((order) => `order/${order}`)],
-      }),
-      event('PersonForgettingQueued', { ...toForgettingReason(why), due_on: until ?? today }),
-    ])
+    const due_on = holding.until ?? holding.today
+    const events = holding.hasOpen
+      ? [queuedUntil(why, due_on, true)]
+      : [contactForgotten(why, holding), queuedUntil(why, due_on)]
+    return accept(waiting, subject, events)
   },
 })
 
 /**
- * Runs a queued erasure from its due day on. The service checks again what needs the person: a dated need postpones it,
- * an undated one makes it wait (PRIV-5).
+ * Runs a queued erasure from its due day on, and erases contacts that were kept for open accounts or orders once none is
+ * open. The service checks again what needs the person: a dated need postpones it, an undated one makes it wait (PRIV-5).
  */
 export const forgetDue = command<PersonRetention>({
   needs,
@@ -120,12 +113,18 @@ export const forgetDue = command<PersonRetention>({
     const record = recordOf(rows, input)
     const queued = rows.get(erasureRef(subject))
     if (!record) return refuse('not_found')
-    const { today, until, ...holding } = holdingOf(rows, input, context)
-    if (!queued?.due_on || queued.due_on > today) return accept('unchanged', subject)
-    const why = { kind, id, ground: queued.ground, reason: queued.reason }
+    const holding = holdingOf(rows, input, context)
+    if (!queued?.due_on) return accept('unchanged', subject)
+    const { until, today } = holding
+    const { due_on, keeps_contact, ground, reason } = queued
+    const freesContact = keeps_contact && !holding.hasOpen
+    if (due_on > today && !freesContact) return accept('unchanged', subject)
+    const why = { kind, id, ground, reason }
     if (holding.count === 0) return forget(record, why, holding, rows)
-    if (until === null || until <= today) return accept('unchanged', subject)
-    return accept('updated', subject, [event('PersonForgettingQueued', { ...why, due_on: until })])
+    if (until === null) return accept('unchanged', subject)
+    if (freesContact) return accept('updated', subject, [contactForgotten(why, holding), queuedUntil(why, until)])
+    if (until <= today) return accept('unchanged', subject)
+    return accept('updated', subject, [queuedUntil(why, until, keeps_contact)])
   },
 })
 
@@ -138,14 +137,29 @@ const toForgettingReason = ({ kind, id, ground, reason }: ForgettingReason): For
   reason,
 })
 
+const queuedUntil = (why: ForgettingReason, due_on: string, keepsContact = false): NewEvent =>
+  event('PersonForgettingQueued', {
+    ...toForgettingReason(why),
+    due_on,
+    ...(keepsContact && { keeps_contact: true }),
+  })
+
+const subjectsOf = (
+  { kind, id }: ForgettingReason,
+  { finished_orders }: Pick<Holding, 'finished_orders'>,
+): string[] => [`${kind}/${id}`, ...finished_orders.map((order) => `order/${order}`)]
+
+const contactForgotten = (why: ForgettingReason, holding: Pick<Holding, 'finished_orders'>): NewEvent =>
+  event('PersonForgotten', { ...toForgettingReason(why), parts: ['contact'], subjects: subjectsOf(why, holding) })
+
 function forget(
   record: PersonRecord,
   why: ForgettingReason,
-  { finished_orders }: Pick<Holding, 'finished_orders'>,
+  holding: Pick<Holding, 'finished_orders'>,
   rows: Rows,
 ): Decision {
   const subject = `${why.kind}/${why.id}`
-  const subjects = [subject, ...finished_orders.map((order) => `order/${order}`)]
+  const subjects = subjectsOf(why, holding)
   const forgotten = event('PersonForgotten', { ...toForgettingReason(why), parts: [...PERSON_PARTS], subjects })
   const before = why.kind === 'user' ? endAccess(rows, why.id) : []
   return accept(record.deleted_at ? 'deleted' : 'updated', subject, [...before, forgotten])
@@ -164,10 +178,7 @@ function userRefusal(rows: Rows, id: number, { actor }: DecisionContext): Refusa
   return isLastOwner(rows, id) ? refuse('last_owner') : null
 }
 
-interface HoldingDetails extends Omit<Holding, 'needs'> {
-  readonly needed_by: readonly { kind: string; id: number; until: string | null }[]
-  /** First day on which no document needs the person; null without dated needs. */
-  readonly until: string | null
+interface HoldingDetails extends HoldingPeriod, Omit<Holding, 'needs'> {
   /** Current day in the company's time zone. */
   readonly today: string
 }
@@ -175,15 +186,7 @@ interface HoldingDetails extends Omit<Holding, 'needs'> {
 function holdingOf(rows: Rows, { retention_years }: PersonRetention, { found, now }: DecisionContext): HoldingDetails {
   const [{ needs, count, finished_orders }] = found as [Holding]
   const zone = timezoneOf(rows)
-  const dated = needs.map(({ kind, id, since }) => ({
-    kind,
-    id,
-    until: since && addYears(dateInZone(new Date(since).toISOString(), zone), retention_years, 1),
-  }))
-  const until = dated
-    .map((need) => need.until)
-    .reduce((last, day) => (day !== null && day > (last ?? '') ? day : last), null)
-  return { count, finished_orders, needed_by: dated, until, today: dateInZone(now, zone) }
+  return { ...holdingPeriod(needs, retention_years, zone), count, finished_orders, today: dateInZone(now, zone) }
 }
 
 const detailsOf = ({ until, needed_by, count }: HoldingDetails) => ({ until, needed_by, count })

@@ -5,6 +5,7 @@ import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { PersonFields, PersonRow } from '#projections/people.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { namesLike } from './free-name.ts'
 import { documentTypeMismatch, type PersonPatch, patchOf } from './person-input.ts'
 
 /** Differences between customers and suppliers: lookups and events. `F`: the recorded fields. */
@@ -19,13 +20,14 @@ export interface PersonCommandKind<F extends PersonFields> extends Lookups<Perso
 }
 
 /** Creates a person with a name and external id that are unique in its kind. */
-export function createPerson<F extends PersonFields, I extends { name: string; external_id?: string | null }>(
+export function createPerson<F extends PersonFields, I extends { name: string } & UniqueFields>(
   kind: PersonCommandKind<F>,
   fieldsOf: (input: I) => F,
 ): Command<I> {
   return command<I>({
     permission: 'edit_people',
     needs: (input) => uniqueRefs(kind, input),
+    needsMore: (rows, input) => suggestedRefs(rows, kind, input, null),
     decide(rows, input, { nextId }) {
       const duplicate = findDuplicate(rows, kind, input, null)
       if (duplicate) return duplicate
@@ -36,18 +38,20 @@ export function createPerson<F extends PersonFields, I extends { name: string; e
 }
 
 /** Creates, replaces or revives the person with this external id. */
-export function replacePerson<F extends PersonFields, I extends { name: string; external_id: string }>(
+export function replacePerson<F extends PersonFields, I extends { name: string; external_id: string } & UniqueFields>(
   kind: PersonCommandKind<F>,
   fieldsOf: (input: I) => F,
 ): Command<I> {
   return command<I>({
     permission: 'edit_people',
     needs: (input) => uniqueRefs(kind, input),
+    needsMore: (rows, input) =>
+      suggestedRefs(rows, kind, input, rows.get(kind.byExternalId(input.external_id))?.id ?? null),
     decide(rows, input, { nextId }) {
       const known = rows.get(kind.byExternalId(input.external_id))
       const closed = known && closedBy(kind, known)
       if (closed) return closed
-      const duplicate = findDuplicate(rows, kind, { name: input.name }, known?.id ?? null)
+      const duplicate = findDuplicate(rows, kind, { ...input, external_id: null }, known?.id ?? null)
       if (duplicate) return duplicate
       const fields = fieldsOf(input)
       if (!known) {
@@ -73,13 +77,16 @@ export function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>)
   return command<Update<F>>({
     permission: 'edit_people',
     needs: ({ id, changes }) => [kind.byId(id), ...uniqueRefs(kind, changes)],
+    needsMore: (rows, { id, changes: { name, document } }) =>
+      suggestedRefs(rows, kind, { name, document: document ?? rows.get(kind.byId(id))?.doc.document }, id),
     decide(rows, { id, changes: patch }) {
       const known = rows.get(kind.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
       const closed = closedBy(kind, known)
       if (closed) return closed
       const after = patchOf(known.doc, patch)
-      const refusal = documentTypeMismatch(known.doc, after) ?? findDuplicate(rows, kind, after, id)
+      const named = { document: known.doc.document, ...after }
+      const refusal = documentTypeMismatch(known.doc, after) ?? findDuplicate(rows, kind, named, id)
       if (refusal) return refusal
       const changes = changedRecordFields(known.doc, after)
       const subject = `${kind.name}/${id}`
@@ -122,6 +129,8 @@ interface Lookups<R> {
 interface UniqueFields {
   readonly name?: string | null | undefined
   readonly external_id?: string | null
+  /** Not unique; a part of it tells persons of one name apart. */
+  readonly document?: string | null | undefined
 }
 
 function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
@@ -132,10 +141,24 @@ function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id
 function findDuplicate<R extends { id: number; deleted_at: string | null }>(
   rows: Rows,
   { byName, byExternalId }: Lookups<R>,
-  { name, external_id }: UniqueFields,
+  { name, external_id, document }: UniqueFields,
   ownId: number | null,
 ): Refusal | null {
   const sameName = typeof name === 'string' ? duplicateOf('name', rows.get(byName(name)), ownId) : null
-  if (sameName || !external_id) return sameName
-  return duplicateOf('external_id', rows.get(byExternalId(external_id)), ownId)
+  if (sameName) {
+    const suggested_name = namesLike(name as string, document).find((one) => rows.get(byName(one)) === null)
+    return suggested_name === undefined ? sameName : refuse(sameName.refused, { ...sameName.details, suggested_name })
+  }
+  return external_id ? duplicateOf('external_id', rows.get(byExternalId(external_id)), ownId) : null
+}
+
+/** Rows that tell which of the suggested names are free; none unless the name is taken. */
+function suggestedRefs<R extends { id: number }>(
+  rows: Rows,
+  { byName }: Lookups<R>,
+  { name, document }: UniqueFields,
+  ownId: number | null,
+): Ref<R>[] {
+  const holder = typeof name === 'string' ? rows.get(byName(name)) : null
+  return holder && holder.id !== ownId ? namesLike(name as string, document).map(byName) : []
 }

@@ -1,13 +1,12 @@
 import { z } from 'zod'
+import { STATES } from '#domain/brazilian-address.ts'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj, isCpf, TAX_NUMBER_PATTERN } from '#domain/tax-number.ts'
 import { boundedText, Email, nameText, Phone } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import type { PersonFields } from '#projections/people.ts'
-
-/** The 26 states of Brazil and the federal district. */
-const STATES = 'AC AL AP AM BA CE DF ES GO MA MT MS MG PA PB PR PE PI RJ RN RS RO RR SC SP SE TO'.split(' ')
+import { MAX_NAME } from './free-name.ts'
 
 const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
 
@@ -48,13 +47,13 @@ const optionalShape = {
 
 /** Fields of a whole person except the external id: POST, PUT and batch items. */
 export const personShape = {
-  name: nameText(120),
+  name: nameText(MAX_NAME),
   ...optionalShape,
 }
 
 /** Fields of PATCH. Absent ones stay unchanged; null clears optional ones. */
 export const personChangesShape = {
-  name: nameText(120).optional(),
+  name: nameText(MAX_NAME).optional(),
   ...optionalShape,
 }
 

@@ -1,3 +1,4 @@
+import { addYears, dateInZone, startOfDay } from '#domain/instant.ts'
 import type { PersonKind } from '#domain/personal-data.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import { IS_DOCUMENTED } from '#projections/sales.ts'
@@ -20,6 +21,29 @@ export interface Holding {
   /** Orders of the person that are neither erased nor pending. */
   readonly finished_orders: readonly number[]
 }
+
+/** What the needs of a person say about time. */
+export interface HoldingPeriod {
+  readonly needed_by: readonly { kind: Need['kind']; id: number; until: string | null }[]
+  /** First day on which no document needs the person; null without dated needs. */
+  readonly until: string | null
+  /** Whether an account or an order of the person is open. */
+  readonly hasOpen: boolean
+}
+
+export function holdingPeriod(needs: readonly Need[], retentionYears: number, zone: string): HoldingPeriod {
+  const needed_by = needs.map(({ kind, id, since }) => ({
+    kind,
+    id,
+    until: since && addYears(dateInZone(new Date(since).toISOString(), zone), retentionYears, 1),
+  }))
+  const days = needed_by.flatMap(({ until }) => until ?? [])
+  return { needed_by, until: days.sort().at(-1) ?? null, hasOpen: days.length < needed_by.length }
+}
+
+/** Authorization from which a document still needs its person (UTC). `today` is the company's day. */
+export const documentsSince = (retentionYears: number, today: string, zone: string): string =>
+  startOfDay(addYears(today, -retentionYears), zone)
 
 /** Listed records per kind. The first determines the date; the count covers the rest. */
 const TOLD = 10

@@ -169,3 +169,49 @@ export async function openBalanceOfParty(
   const [{ rows }, accounts] = [await pool.query<OpenBalance>(sums), await pool.query<OpenAccount>(list)]
   return { ...(rows[0] as OpenBalance), accounts: accounts.rows }
 }
+
+/** Amounts of open accounts by party; parties without any are absent. */
+export async function openAmountsOf(
+  pool: Pool,
+  side: BalanceSide,
+  companyId: number,
+  partyIds: readonly number[],
+  today: string,
+): Promise<ReadonlyMap<number, string>> {
+  const { rows } = await pool.query<{ id: number; amount: string }>(
+    withReadSet({
+      name: `open_amounts_${side}`,
+      text: `select id, ${OWED} from (
+          select t.party_id as id, ${SUMS} from ${side} t
+          where t.company_id = $1 and t.party_id = any($3::bigint[]) and t.party_id is not null
+            and t.status = 'pending' and t.deleted_at is null group by t.party_id) s`,
+      values: [companyId, today, partyIds],
+      readSet: { [side]: 'columns' },
+    }),
+  )
+  return new Map(rows.map(({ id, amount }) => [id, amount]))
+}
+
+/** Parameter of the statement that selects the parties of `openAmountOf`. */
+export const FIRST_OF_PARTIES = 3
+
+/** Open amount of the parties that a statement selects; its parameters follow company and day. */
+export async function openAmountAmong(
+  pool: Pool,
+  side: BalanceSide,
+  companyId: number,
+  today: string,
+  parties: { readonly text: string; readonly values: readonly unknown[] },
+): Promise<string> {
+  const { rows } = await pool.query<OpenBalance>(
+    withReadSet({
+      text: `with among as materialized (${parties.text})
+        select ${OWED} from (select ${SUMS} from ${side} t
+          where t.company_id = $1 and t.party_id is not null and t.status = 'pending' and t.deleted_at is null
+            and t.party_id in (select id from among)) s`,
+      values: [companyId, today, ...parties.values],
+      readSet: { [side]: 'columns', [PARTIES[side]]: 'columns' },
+    }),
+  )
+  return rows[0]?.amount ?? '0.00'
+}

@@ -91,5 +91,7 @@ export const privacyEvents = {
     ...forgetting,
     /** Day in the company's time zone. */
     due_on: date,
+    /** Contacts stay while accounts or orders of the person are open, and are erased once none is. */
+    keeps_contact: z.boolean().optional(),
   }),
 } as const

@@ -115,6 +115,24 @@ export async function loadStoredFile(
   return { ...(await unpacked(vault.open(row.file, sealOf(owner)), pause)), uploadedAt: row.uploaded_at }
 }
 
+/** Keeps only some lines of an imported file, for as long as the file, unless another upload has replaced it. */
+export async function keepLines(
+  { pool, vault, pause }: Keeping,
+  owner: Owner,
+  { uploadedAt, digest, sheet: { heads } }: KeptFile,
+  lines: readonly SheetLine[],
+): Promise<void> {
+  await pool.query(
+    'update ops.imports set file = $4 where company_id = $1 and user_id = $2 and uploaded_at = $3::timestamptz',
+    [
+      owner.companyId,
+      owner.userId,
+      uploadedAt,
+      vault.seal(await packed({ digest, sheet: { heads, lines } }, pause), sealOf(owner)),
+    ],
+  )
+}
+
 /** Deletes an imported file, unless another upload has replaced it. */
 export async function deleteStoredFile(
   pool: Pool,

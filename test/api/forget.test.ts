@@ -163,6 +163,30 @@ describe('erasure', () => {
     expect(errors).to.deep.equal([])
   })
 
+  it('keeps contacts until accounts are settled, and then erases them before the day of the rest [PRIV-100]', async () => {
+    const { customer, sale, settle, forget } = await known(company)
+    await accepted(company.call('PUT', `/sales/${sale.id}/fiscal-document`, fiscalDocument))
+    const { phone, email, notes } = customer
+    const queued = await forget({ ...why, queue: true })
+    expect(queued.status).to.equal(202)
+    expect(queued.body.data).to.deep.include({ phone, email, notes, forgetting_due_on: '2031-03-11' })
+    const { pool, writer } = api.core
+    const onError = (error: unknown) => {
+      throw error
+    }
+    const swept = async () => {
+      await eraseDuePersons({ pool, writer, retentionYears: 5, onError })
+      return (await company.get(`/customers/${customer.id}`)).body.data
+    }
+    expect(await swept()).to.deep.include({ phone, email, notes })
+    await settle()
+    const { name, document } = customer
+    const rest = { name, document, phone: null, email: null, notes: null, forgetting_due_on: '2031-03-11' }
+    for (let times = 0; times < 2; times++) expect(await swept()).to.deep.include(rest)
+    expect(await forgettings()).to.have.length(1)
+    await expectParity()
+  })
+
   it('runs once for concurrent requests, and no concurrent sale keeps the name [PRIV-2, PRIV-6]', async () => {
     const { settle, sell, forget } = await known(company)
     await settle()

@@ -68,7 +68,11 @@ describe('suppliers', () => {
     await company.post('/customers', { name: 'Horta', external_id: 'a' })
     const { id } = await create({ name: 'Horta', external_id: 'a' })
     const named = await company.post('/suppliers', { name: ' horta' })
-    expect(expectProblem(named, 409, 'duplicate_resource')).to.deep.equal({ field: 'name', conflicting_id: id })
+    expect(expectProblem(named, 409, 'duplicate_resource')).to.deep.equal({
+      field: 'name',
+      conflicting_id: id,
+      suggested_name: 'horta (2)',
+    })
     const known = await company.post('/suppliers', { name: 'Outra', external_id: 'a' })
     expect(expectProblem(known, 409, 'duplicate_resource')).to.deep.equal({ field: 'external_id', conflicting_id: id })
   })

@@ -150,9 +150,11 @@ export function outcomeOf(call: Call, { status, body }: Reply): Outcome {
   }
 }
 
-/** Messages of fields are not compared. */
-function errorOf({ code, details = null }: Json): object {
-  return { code, details: details?.fields ? { fields: Object.keys(details.fields) } : details }
+/** Messages of fields and suggested names are not compared. */
+function errorOf({ code, details }: Json): object {
+  if (details?.fields) return { code, details: { fields: Object.keys(details.fields) } }
+  const { suggested_name: _, ...rest } = details ?? {}
+  return { code, details: details ? rest : null }
 }
 
 const FIELDS = {

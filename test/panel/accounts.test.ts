@@ -40,7 +40,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       return (await company.post(api1, whole)).body.data
     }
     const inApi = async (id: number) => (await company.get(`${api1}/${id}`)).body.data
-    const create = (fields: Record<string, string>) =>
+    const create = (fields: Record<string, string | string[]>) =>
       user.submit(`${PATH}/novo`, { description: 'Aluguel', amount: '10', due_date: today, ...fields }, PATH)
     const list = async (query = '') => textIn((await user.get(`${PATH}${query}`)).html.split('id="lista"')[1] ?? '')
     const settle = (id: number, fields: Record<string, string>) => user.submit(`${PATH}/${id}/liquidar`, fields)
@@ -179,18 +179,42 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       expect(html).to.include(`href="/painel/${parties}/${id}"`)
     })
 
-    it('suggests party names, and lists similar ones if none matches', async () => {
-      await partyId('Maria da Silva')
-      await partyId('Maria Souza')
+    it('finds parties by name, document and phone, with what tells them apart [PANEL-450]', async () => {
+      const owing = await partyId('Maria da Silva')
+      await company.post(`/${party}s`, { name: 'Mária Souza', document: '52998224725', phone: '11987654321' })
       await partyId('João')
-      const { html } = await user.get(`${PATH}/novo`)
-      expect(html.match(/<datalist.*<\/datalist>/)?.[0].match(/value="[^"]*"/g)).to.have.length(3)
-      const wrong = await create({ [`${party}_id`]: 'maria' })
-      expect(wrong.status).to.equal(422)
-      expect(problemsIn(wrong.html)[1]).to.match(/com este nome; parecidos: Maria da Silva, Maria Souza$/)
-      expect(wrong.html.match(/<datalist.*<\/datalist>/)?.[0]).not.to.include('João')
+      await account({ [`${party}_id`]: owing, amount: '7.50' })
+      const choices = async (text: string) => {
+        const { html } = await user.get(`${PATH}/novo?${party}_id=${encodeURIComponent(text)}`)
+        return [...html.matchAll(/<label class="choice">.*?<\/label>/g)].map(([label]) => textIn(label).trim())
+      }
+      const souza = 'Mária Souza 529.982.247-25 · (11) 98765-4321'
+      expect(await choices('MARIA')).to.deep.equal([
+        `Maria da Silva ${party === 'customer' ? 'deve' : 'a pagar'} R$ 7,50`,
+        souza,
+      ])
+      expect(await choices('529.982.247')).to.deep.equal([souza])
+      expect(await choices('98765-4321')).to.deep.equal([souza])
+      expect(await choices('')).to.deep.equal([])
+    })
+
+    it('takes the chosen party while the text finds it, and asks otherwise [PANEL-450]', async () => {
+      const silva = await partyId('Maria da Silva')
+      const souza = await partyId('Maria Souza')
+      const joao = await partyId('João')
+      const asked = await create({ [`${party}_id`]: 'maria' })
+      expect(asked.status).to.equal(422)
+      expect(problemsIn(asked.html)[1]).to.include('escolha um dos encontrados')
+      for (const id of [silva, souza]) expect(asked.html).to.include(`type="radio" name="${party}_id" value="${id}"`)
+      expect((await create({ [`${party}_id`]: ['maria', String(joao)] })).status).to.equal(422)
       expect(problemsIn((await create({ [`${party}_id`]: 'Xavier\u0001' })).html)[1]).to.include('cadastre antes')
       expect((await company.get(api1)).body.data).to.deep.equal([])
+      expect((await create({ [`${party}_id`]: ['maria', String(souza)] })).status).to.equal(303)
+      const [created] = (await company.get(api1)).body.data
+      expect(created).to.include({ [`${party}_id`]: souza })
+      const edit = { description: 'Aluguel', amount: '10,00', due_date: addDays(today, 5) }
+      await user.submit(`${PATH}/${created.id}/editar`, { ...edit, [`${party}_id`]: ['Maria', String(silva)] })
+      expect(await inApi(created.id)).to.include({ [`${party}_id`]: silva })
     })
 
     it('names invalid or taken fields, and changes nothing', async () => {
@@ -474,7 +498,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
         `/${id}/editar`,
         `/${id}/liquidar`,
         `/${id}/excluir`,
-        '/novo',
+        `/novo?${party}_id=${asked}`,
         `?party_name=${asked}`,
       ]
       for (const page of pages) {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { SIDES, settle } from '../support/accounts.ts'
 import { openCounter } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
@@ -41,11 +42,66 @@ describe('panel: customers', () => {
     expect((await company.get('/customers')).body.data).to.deep.equal([])
   })
 
-  it('names the field if a name is taken', async () => {
-    await create({ name: 'Maria' })
-    const { status, html } = await create({ name: ' maria ' })
-    expect(status).to.equal(409)
-    expect(problemsIn(html)).to.include('Nome: já é usado por outro registro')
+  it('names who has a taken name, and saves with the suggested one if it is ticked [PANEL-451]', async () => {
+    const { id } = (await company.post('/customers', { name: 'Maria', phone: '11987654321' })).body.data
+    const taken = await create({ name: ' maria ', notes: 'fica' })
+    expect(taken.status).to.equal(409)
+    expect(problemsIn(taken.html)).to.include('Nome: já é usado por outro registro')
+    expect(taken.html).to.include(`href="/painel/clientes/${id}"`).and.to.include('value="maria (2)"')
+    expect(textIn(taken.html)).to.include('Este nome já é de Maria ((11) 98765-4321).')
+    const { to } = await create({ name: ' maria ', notes: 'fica', _nome: 'maria (2)' })
+    expect(textIn((await user.get(to ?? '')).html))
+      .to.include('maria (2)')
+      .and.to.include('fica')
+    const renamed = await user.submit(`${pathOf(to)}/editar`, { name: 'Maria', person_type: 'PF' })
+    expect(renamed.status).to.equal(409)
+    expect(renamed.html).to.include(`href="/painel/clientes/${id}"`)
+  })
+
+  it('warns of others with the same document or phone, with links [PANEL-452]', async () => {
+    const one = (await company.post('/customers', { name: 'Ana', document: '52998224725' })).body.data.id
+    const two = (await company.post('/customers', { name: 'Bia', phone: '5511987654321' })).body.data.id
+    const { to } = await create({ name: 'Eva', document: '529.982.247-25', phone: '(11) 98765-4321' })
+    const { html } = await user.get(to ?? '')
+    expect(textIn(html)).to.include('Mesmo CPF ou CNPJ de Ana').and.to.include('Mesmo telefone de Bia')
+    for (const id of [one, two]) expect(html).to.include(`href="/painel/clientes/${id}"`)
+    expect(textIn((await user.get(`/painel/clientes/${one}`)).html)).to.include('Mesmo CPF ou CNPJ de Eva')
+    await company.call('DELETE', `/customers/${one}`)
+    expect(textIn((await user.get(pathOf(to))).html)).not.to.include('Mesmo CPF')
+  })
+
+  it('shows what each customer owes, and the sum of the found ones [PANEL-453]', async () => {
+    const owe = async (name: string, ...amounts: string[]) => {
+      const customer_id = (await company.post('/customers', { name })).body.data.id
+      for (const [at, amount] of amounts.entries()) {
+        const account = { customer_id, description: 'Fiado', amount, due_date: '2026-01-31' }
+        const { id } = (await company.post('/finance/receivables', account)).body.data
+        if (at === 0) await settle(company, SIDES[0], id, { payment_method: 'cash' })
+      }
+    }
+    await owe('Ana', '5.00', '10.00', '2.50')
+    await owe('Bia', '1.00', '1000.00')
+    await owe('Eva')
+    const all = textIn((await user.get('/painel/clientes')).html)
+    expect(all).to.include('3 cadastros · Deve: R$ 1.012,50')
+    expect(all).to.match(/Ana R\$ 12,50 Bia R\$ 1\.000,00 Eva R\$ 0,00/)
+    expect(textIn((await user.get('/painel/clientes?q=ana')).html)).to.include('1 cadastro · Deve: R$ 12,50')
+  })
+
+  it('takes the state from a list, and a CEP of that state [PANEL-454]', async () => {
+    const { html } = await user.get('/painel/clientes/novo')
+    expect(html).to.include('<option value="SP">SP – São Paulo</option>')
+    const address = (zip: string, state: string) => create({ name: 'Ana', 'address.zip': zip, 'address.state': state })
+    expect(problemsIn((await address('00000-000', '')).html)).to.include('CEP: não existe: confira os números')
+    expect(problemsIn((await address('01310-100', 'RJ')).html)).to.include('CEP: é de SP, e não de RJ')
+    const { to } = await address('01310-100', 'SP')
+    const edited = await user.submit(`${pathOf(to)}/editar`, {
+      name: 'Ana',
+      person_type: 'PF',
+      'address.zip': '01310-100',
+      'address.state': 'RJ',
+    })
+    expect(problemsIn(edited.html)).to.include('UF: o CEP é de SP')
   })
 
   it('changes only edited fields, and keeps concurrent changes of others [PANEL-11]', async () => {

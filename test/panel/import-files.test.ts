@@ -444,7 +444,7 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
     it('of one GTIN and one name are warned of as duplicates, and imported [PANEL-357]', async () => {
       await company.post('/catalog/items', { name: 'Importado', price: '1.00', barcode: '036000291452' })
       const { check, done } = await importOf(ITEMS, 'EAN;Nome;Preço\n0036000291452;Café;1,00\n36000291452;Chá;2,00')
-      expect(check).to.match(/Possíveis duplicidades .*2 parece repetir o cadastro Importado \(\d+\)/)
+      expect(check).to.match(/Confira antes de importar .*2 parece repetir o cadastro Importado \(\d+\)/)
       expect(done).to.match(/Criados 2/)
       await company.post('/customers', { name: "Bar D'Água" })
       const named = await importOf(CUSTOMERS, 'Nome\nBar D’Água\nJoana d´Arc\nJoana d`Arc\nAna')

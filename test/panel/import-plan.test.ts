@@ -56,6 +56,27 @@ describe('panel: import plan', () => {
     })
   })
 
+  it('creates a record without codes if its name is new, and finds it by that name later [IMPORT-100]', () => {
+    const name = items.reading.keyFields.at(-1)?.normalized('Café') as string
+    expect(planOf([], NEW)).to.include({ id: null })
+    expect(planOf([known(1, { name })], NEW)).to.include({ id: 1 })
+    expect(planOf([known(1, { name }), known(2, { sku: 'S', name })], NEW)).to.include({ id: 1 })
+    expect(planOf([], { price: '1.00' })).to.deep.equal({ number: 2, errors: ['falta name'] })
+  })
+
+  it('refuses a line without codes that has the name of a record or line with one [IMPORT-100]', () => {
+    const name = items.reading.keyFields.at(-1)?.normalized('Café') as string
+    expect(planOf([known(2, { sku: 'S', name })], NEW)).to.deep.equal({
+      number: 2,
+      errors: ['name: já é de um cadastro com código; informe external_id ou barcode ou sku'],
+    })
+    const plan = createPlanner(reading, createRecordIndex(keyFields), 'America/Sao_Paulo')
+    const columns = columnsOf(new Map([...['sku', 'name', 'price'].entries()]))
+    plan(readLine({ number: 2, cells: ['S', 'Café', '1.00'] }, columns, reading))
+    const repeated = plan(readLine({ number: 3, cells: ['', 'Café', '1.00'] }, columns, reading))
+    expect(repeated).to.deep.equal({ number: 3, errors: ['name: repete a linha 2, que tem código'] })
+  })
+
   it('skips records with another value of a stronger key [PANEL-181]', () => {
     const records = [known(1, { external_id: 'x', sku: 'S' }), known(2, { external_id: 'y', sku: 'S' })]
     expect(planOf(records, { external_id: 'z', sku: 'S', ...NEW })).to.include({ id: null })

@@ -44,14 +44,14 @@ describe('panel: import of files', () => {
 
   it('previews the import, changes nothing before confirmation, and then applies the preview [PANEL-180]', async () => {
     const { check, done } = await imported('/catalogo/importar', PRODUCTS)
-    expect(check).to.match(/Novos 3 .*Já cadastrados 0 .*Com erro 3 .*Categorias novas 2/)
+    expect(check).to.match(/Novos 4 .*Já cadastrados 0 .*Com erro 2 .*Categorias novas 2/)
     for (const text of [
       '5 Código externo: repete a linha 4',
-      'falta Código externo ou Código de barras ou SKU',
-      'deve ser um valor como 1.234,50',
+      'Preço de venda (R$): "dez" deve ser um valor como 1.234,50',
+      'Colunas que não serão importadas: Cor.',
     ])
       expect(check).to.include(text)
-    expect(done).to.match(/Criados 3 .*Alterados 0 .*Iguais 0 .*Com erro 3/)
+    expect(done).to.match(/Criados 4 .*Alterados 0 .*Iguais 0 .*Com erro 2/)
     const items = (await company.get('/catalog/items')).body.data
     expect(
       items.map(({ name, price, cost, category_name, stock }: Record<string, unknown>) => [
@@ -65,6 +65,7 @@ describe('panel: import of files', () => {
       ['Café torrado 500 g', '18.90', '11.40', 'Mercearia', '24.000'],
       ['Pão; francês', '1234.50', null, 'Padaria', null],
       ['Entrega', '10.00', null, null, null],
+      ['Sem código', '5.00', null, null, null],
     ])
     const [event] = (await company.get(`/catalog/items/${items[0].id}/history`)).body.data
     expect(event).to.deep.include({ origin: 'panel', actor: `user/${user.id}` })

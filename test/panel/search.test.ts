@@ -14,12 +14,12 @@ describe('panel: search', () => {
     return [...html.matchAll(/<li><a href="\/painel\/(\w+\/\d+)[^>]*>/g)].map(([, path]) => path)
   }
 
-  it('finds sales by number, code and amount, items by name and code, persons by name and document [PANEL-147]', async () => {
+  it('finds sales by number, code and amount, items by name and code, persons by name, document and phone [PANEL-147]', async () => {
     counter = await openCounter(company)
     const sale = await counter.sell({ external_id: 'Pedido-9' })
     await company.call('PUT', `/sales/${sale.id}/fiscal-document`, fiscalDocument)
     const item = (await company.post('/catalog/items', { name: 'Açúcar mascavo', barcode: '7890', price: '5.00' })).body
-    const person = { name: 'João Ávila', document: '529.982.247-25', external_id: 'cli' }
+    const person = { name: 'João Ávila', document: '529.982.247-25', phone: '11987654321', external_id: 'cli' }
     const customer = (await company.post('/customers', person)).body.data.id
     const supplier = (await company.post('/suppliers', { name: 'Ávila Atacado' })).body.data.id
     const [ofSale, ofItem] = [`vendas/${sale.id}`, `catalogo/${item.data.id}`]
@@ -36,12 +36,17 @@ describe('panel: search', () => {
       '7890': [ofItem],
       avila: [ofCustomer, ofSupplier],
       '529.982.247-25': [ofCustomer],
+      '(11) 98765-4321': [ofCustomer],
+      '+55 11 98765-4321': [ofCustomer],
+      '98765-4321': [ofCustomer],
+      '765-4321': [],
       '%': [],
       '': [],
     }
     for (const [q, paths] of Object.entries(expected)) expect(await found(q), q).to.deep.equal(paths)
     expect(await found('avila', user, '&em=0')).to.deep.equal([])
-    expect(await found('avila', await panelUser(api, company, 'auditor'))).to.deep.equal([])
+    const auditor = await panelUser(api, company, 'auditor')
+    for (const q of ['avila', '98765-4321']) expect(await found(q, auditor), q).to.deep.equal([])
     expect(await found('7890', await panelUser(api, await api.company()))).to.deep.equal([])
     expect(textIn((await user.get('/painel/busca?q=nada')).html)).to.include('Nada encontrado com “nada”.')
   })

@@ -21,6 +21,7 @@ describe('customers projection', () => {
       sort_key: 'jose silva\njosé silva',
       search: 'jose silva\na',
       document: '52998224725',
+      phone_key: null,
       deleted_at: null,
       ...lineageOf(1),
       doc: {

@@ -91,6 +91,20 @@ describe('queries on customers', () => {
     expect(record).to.include({ id: 3, external_id: 'c' })
     expect(record?.deleted_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-03:00$/)
   })
+
+  it('finds a phone with or without country code, and both with a document [PERSON-101]', async () => {
+    await shop.record([
+      customerCreated({ id: 5, name: 'Com telefone', phone: '5511987654321' }),
+      customerCreated({ id: 6, name: 'E documento', phone: '11987654321', document: '52998224725' }),
+    ])
+    expect(await list({ phone: '11987654321' })).to.deep.equal([5, 6])
+    expect(await list({ phone: '5511987654321', document: '52998224725' })).to.deep.equal([6])
+    expect(await list({ phone: '87654321' })).to.deep.equal([])
+    expect(await list({ find: '98765-4321' })).to.deep.equal([5, 6])
+    expect(await list({ find: 'telefone com' })).to.deep.equal([5])
+    await shop.record([event('CustomerDeleted', { id: 5 }), event('CustomerDeleted', { id: 6 })])
+    expect(await list({ phone: '11987654321' })).to.deep.equal([])
+  })
 })
 
 async function openAnswer(shop: Shop): Promise<{ id: number; json: string }> {

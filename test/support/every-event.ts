@@ -283,6 +283,7 @@ export const EVERY_EVENT = ledgerOf(
     event('CustomerDeleted', { id: 3 }),
     customerCreated({ id: 9, external_id: 'eva', name: 'Eva', phone: '11999990000' }),
     orderPlaced({ id: 3, customer: { id: 9, external_id: 'eva', name: 'Eva', email: null, document: null } }),
+    event('PersonForgettingQueued', { ...EVA, due_on: '2031-03-11', keeps_contact: true }),
     event('PersonForgotten', { ...EVA, parts: ['contact'], subjects: ['customer/9'] }),
     event('PersonForgettingQueued', { ...EVA, due_on: '2031-03-11' }),
     event('PersonForgotten', { ...EVA, parts: ['identity', 'contact'], subjects: ['customer/9', 'order/3'] }),

@@ -30,6 +30,8 @@ export const DETAILS = {
     conflicting_id: ContractRecordId,
     /** Only present if the other record was deleted. */
     deleted: z.literal(true).optional(),
+    /** Only present if the name of a customer or supplier is taken: a similar one that is free. */
+    suggested_name: z.string().optional(),
   }),
   managed_by_order: z.strictObject({ order_id: ContractRecordId }),
   person_forgotten: z.strictObject({ subject: z.string() }),

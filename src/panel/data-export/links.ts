@@ -4,12 +4,16 @@ import { canExportPerson, dataExportPath } from './download.ts'
 
 /**
  * Links to a person's data export, for owners and for auditors with access to personal data: one to read, one for other
- * systems.
+ * systems. An erased person has nothing to export.
  */
-export const dataExportActions = (person: ExportedPerson, { session, readModel }: PageContext): PageAction[] =>
-  canExportPerson(session) && !readModel.moment
+export const dataExportActions = (
+  kind: ExportedPerson['kind'],
+  { id, forgotten_at }: { readonly id: number; readonly forgotten_at: string | null },
+  { session, readModel }: PageContext,
+): PageAction[] =>
+  canExportPerson(session) && !readModel.moment && forgotten_at === null
     ? [
-        { label: 'Baixar dados (página)', to: dataExportPath(person, 'html') },
-        { label: 'Baixar dados (JSON)', to: dataExportPath(person, 'json') },
+        { label: 'Baixar dados (página)', to: dataExportPath({ kind, id }, 'html') },
+        { label: 'Baixar dados (JSON)', to: dataExportPath({ kind, id }, 'json') },
       ]
     : []

@@ -18,7 +18,8 @@ export function formText(body: FormBody, name: string): string {
   return (typeof value === 'string' ? value : value?.[0]) ?? ''
 }
 
-function textsOf(body: FormBody, name: string): readonly string[] {
+/** All values of a name. */
+export function textsOf(body: FormBody, name: string): readonly string[] {
   const value = Object.hasOwn(body, name) ? body[name] : undefined
   return typeof value === 'string' ? [value] : (value ?? [])
 }

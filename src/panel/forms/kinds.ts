@@ -16,8 +16,6 @@ export interface Kind {
         readonly inputMode?: 'decimal' | 'numeric' | 'tel' | 'email' | 'url'
         readonly placeholder?: string
         readonly autocomplete?: string
-        /** Other values may be typed too. */
-        readonly suggestions?: readonly string[]
       }
     | { readonly as: 'textarea'; readonly rows: number }
     | {
@@ -25,6 +23,15 @@ export interface Kind {
         readonly options: readonly Option[]
         /** Label of the empty option. */
         readonly none?: string
+      }
+    /** A search with found records to choose from; the choice is the second value of the field. */
+    | {
+        readonly as: 'search'
+        /** Page of the form, below the panel: with the typed text in its address it shows what was found. */
+        readonly path: string
+        readonly found: readonly FoundChoice[]
+        /** Shown below what was found. */
+        readonly note: string | null
       }
     | { readonly as: 'checkbox' }
     | { readonly as: 'checkboxes'; readonly options: readonly Option[] }
@@ -40,6 +47,13 @@ export interface Option {
   readonly label: string
   /** Options that include this one, separated by blanks: while one of them is ticked, this one is hidden. */
   readonly within?: string
+}
+
+/** A found record, with what tells it from others of its name. */
+export interface FoundChoice {
+  readonly value: string
+  readonly label: string
+  readonly details: readonly string[]
 }
 
 /** Options for values, labelled by a function. */
@@ -168,12 +182,6 @@ export const choiceInput = (options: readonly Option[], none?: string): Kind => 
 export const recordChoiceInput = (options: readonly Option[], none?: string): Kind => ({
   ...choiceInput(options, none),
   read: integerInput.read,
-})
-
-/** A text with suggestions. */
-export const suggestedInput = (suggestions: readonly string[]): Kind => ({
-  control: { as: 'input', type: 'text', autocomplete: 'off', suggestions },
-  ...plain,
 })
 
 export const yesOrNoInput: Kind = {

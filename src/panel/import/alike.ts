@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { gtinKey, sameBarcodes } from '#domain/barcode.ts'
+import { barcodeProblem, gtinKey, sameBarcodes } from '#domain/barcode.ts'
 import { plainApostrophes, searchKey } from '#domain/text.ts'
 import { type AlikeRecord, itemsWithBarcodes, personsNamedLike } from '#queries/import-matches.ts'
 import { isWrong, type PlannedRow } from './plan.ts'
@@ -64,3 +64,12 @@ export function warningsOf(lines: readonly PlannedRow[], { keyOf, records }: Ali
     return before === undefined ? [] : [{ number: line.number, text: `parece repetir a linha ${before}` }]
   })
 }
+
+/** Warnings about barcodes of the length of a GTIN with a wrong check digit. They are imported all the same. */
+export const checkDigitWarnings = (lines: readonly PlannedRow[]): LineWarning[] =>
+  lines.flatMap((line) => {
+    const barcode = isWrong(line) ? null : line.input.barcode
+    return typeof barcode === 'string' && barcodeProblem(barcode) === 'wrong_check_digit'
+      ? [{ number: line.number, text: `o código de barras ${barcode} tem o dígito verificador errado` }]
+      : []
+  })

@@ -9,7 +9,7 @@ import { runList } from '#ledger/write/run.ts'
 import { categoriesNamed } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import type { FormSubmission, PageContext } from '../route.ts'
-import { type LineWarning, warningsOf } from './alike.ts'
+import { checkDigitWarnings, type LineWarning, warningsOf } from './alike.ts'
 import { type ChosenMarks, findNumberColumns, type NumberColumn } from './cells.ts'
 import type { ImportMapping } from './heads.ts'
 import type { ImportableKind } from './kinds.ts'
@@ -36,7 +36,7 @@ export interface Plan {
   readonly newCategories: readonly string[]
   /** Columns with numbers that can be read in two ways, by field. */
   readonly numbers: ReadonlyMap<string, NumberColumn>
-  /** New records that may exist already. */
+  /** New records that may exist already, and barcodes with a wrong check digit. */
   readonly warnings: readonly LineWarning[]
 }
 
@@ -85,7 +85,8 @@ export async function planImport(
   const categories = await categoriesNamed(pool, companyId, [...named.keys()])
   const newCategories = [...named].flatMap(([key, name]) => (categories.has(key) ? [] : [name]))
   const alike = await imported.alike(pool, companyId, lines)
-  return { fields, lines, categories, newCategories, numbers, warnings: warningsOf(lines, alike) }
+  const warnings = [...warningsOf(lines, alike), ...checkDigitWarnings(lines)].sort((a, b) => a.number - b.number)
+  return { fields, lines, categories, newCategories, numbers, warnings }
 }
 
 export interface ImportResult {

@@ -2,6 +2,7 @@ import { ItemChanges } from '#commands/catalog/item-input.ts'
 import { CreateItemInput, createItem, updateItem } from '#commands/catalog/items.ts'
 import { CreateCustomerInput, CustomerChanges, createCustomer, updateCustomer } from '#commands/people/customers.ts'
 import { CreateSupplierInput, createSupplier, SupplierChanges, updateSupplier } from '#commands/people/suppliers.ts'
+import { STATES, stateName } from '#domain/brazilian-address.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
 import { nameKey, searchKey, sortKey } from '#domain/text.ts'
 import type { ImportedKind } from '#imports/stored-file.ts'
@@ -11,7 +12,7 @@ import type { Fields } from '../forms/form.ts'
 import { type Kind, lineInput } from '../forms/kinds.ts'
 import { ITEM_TAX_INPUTS } from '../pages/catalog/item-taxes.ts'
 import { itemFields } from '../pages/catalog/items.tsx'
-import { CUSTOMER_TAX_INPUTS, personFields } from '../pages/people.tsx'
+import { CUSTOMER_TAX_INPUTS, personFields } from '../pages/person-form.tsx'
 import type { PageContext, Section } from '../route.ts'
 import { alikeItems, alikePersons, type FindAlike } from './alike.ts'
 import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './heads.ts'
@@ -39,35 +40,9 @@ export interface ImportableKind {
 const trimmed = (typed: string): string => typed.trim()
 
 /** Names of the states as other programs write them, by search key. */
-const STATES: Readonly<Record<string, string>> = {
-  acre: 'AC',
-  alagoas: 'AL',
-  amapa: 'AP',
-  amazonas: 'AM',
-  bahia: 'BA',
-  ceara: 'CE',
-  'distrito federal': 'DF',
-  'espirito santo': 'ES',
-  goias: 'GO',
-  maranhao: 'MA',
-  'mato grosso': 'MT',
-  'mato grosso do sul': 'MS',
-  'minas gerais': 'MG',
-  para: 'PA',
-  paraiba: 'PB',
-  parana: 'PR',
-  pernambuco: 'PE',
-  piaui: 'PI',
-  'rio de janeiro': 'RJ',
-  'rio grande do norte': 'RN',
-  'rio grande do sul': 'RS',
-  rondonia: 'RO',
-  roraima: 'RR',
-  'santa catarina': 'SC',
-  'sao paulo': 'SP',
-  sergipe: 'SE',
-  tocantins: 'TO',
-}
+const STATES_BY_NAME: Readonly<Record<string, string>> = Object.fromEntries(
+  STATES.map((state) => [searchKey(stateName(state)), state]),
+)
 
 const EXTERNAL: KeyField = { name: 'external_id', isUnique: true, normalized: trimmed }
 
@@ -116,7 +91,7 @@ const stateWord: Kind = {
   ...lineInput,
   read(typed) {
     const key = searchKey(typed.slice(0, MAX_WORD_LENGTH)).replace(/^br[:-]/, '')
-    return ownValue(STATES, key) ?? key.toUpperCase()
+    return ownValue(STATES_BY_NAME, key) ?? key.toUpperCase()
   },
 }
 

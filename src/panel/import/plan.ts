@@ -45,7 +45,7 @@ export interface KeyField {
   readonly name: string
   /** Unique among live records. */
   readonly isUnique: boolean
-  /** Finds only records without any of the keys before it, and creates none: names of items are not unique. */
+  /** Finds only records without any of the keys before it: names of items are not unique. */
   readonly isLast?: true
   /** Normalizes as the read model does. */
   normalized(typed: string): string
@@ -221,6 +221,8 @@ export function createPlanner(
   const labelOf = (field: string) => fields[field]?.label ?? field
   const unique = new Set(keyFields.filter(({ isUnique }) => isUnique).map(({ name }) => name))
   const seen = new Map<string, number>()
+  /** Lines with codes, by name. */
+  const codedNames = new Map<string, number>()
   const nameField = keyFields.at(-1)?.name
   const codes = keyFields.flatMap(({ name, isLast }) => (isLast ? [] : [name]))
   const isLast = ([field]: Keys[number]) => keyFields.some((one) => one.name === field && one.isLast)
@@ -261,8 +263,19 @@ export function createPlanner(
     if (wrongKeys.length > 0) return { number, errors: wrongKeys }
     const found = find(keys, line.keys.find(([field]) => field === nameField)?.[1])
     const [first] = keys
-    if (!first || (isLast(first) && found.length === 0))
-      return { number, errors: [`falta ${codes.map(labelOf).join(' ou ')}`] }
+    if (!first) return { number, errors: [`falta ${nameField === undefined ? 'o nome' : labelOf(nameField)}`] }
+    if (isLast(first) && found.length === 0) {
+      const before = codedNames.get(first[1])
+      if (before !== undefined)
+        return { number, errors: [`${labelOf(first[0])}: repete a linha ${before}, que tem código`] }
+      if (holders.of(first).length > 0)
+        return {
+          number,
+          errors: [`${labelOf(first[0])}: já é de um cadastro com código; informe ${codes.map(labelOf).join(' ou ')}`],
+        }
+    }
+    const ownName = line.keys.find(isLast)?.[1]
+    if (ownName !== undefined && own.length > 0 && !codedNames.has(ownName)) codedNames.set(ownName, number)
     const same = found.length === 1 ? join('id', `${found[0]?.id}`) : join(...first)
     const before = seen.get(same)
     if (before !== undefined) return { number, errors: [`${labelOf(first[0])}: repete a linha ${before}`] }
@@ -297,16 +310,20 @@ function read(reading: ColumnMapping, line: ReadLine, id: number | null, timezon
   const typed = checkForm<Record<string, unknown>>(schema, fields, values, timezone, 'file')
   const category = values[CATEGORY] ?? null
   const misnamed = category !== null && !CreateCategoryInput.safeParse({ name: category }).success
-  if (isRefusal(typed)) return { number, errors: rowMessages(typed, reading.fields) }
+  if (isRefusal(typed)) return { number, errors: rowMessages(typed, reading.fields, values) }
   if (misnamed) return { number, errors: [`${reading.fields[CATEGORY]?.label}: é longa demais`] }
   return { number, id, input: typed.input, category }
 }
 
-/** Messages of a refusal, with the column names that users see. */
-export function rowMessages(refusal: Refusal, fields: Fields): string[] {
+/** Messages of a refusal, with the column names that users see, and the values of the line. */
+export function rowMessages(refusal: Refusal, fields: Fields, values: ReadLine['values'] = {}): string[] {
   const wrong = Object.entries((refusal.details?.fields ?? {}) as Record<string, string[]>)
   if (wrong.length > 0)
-    return wrong.map(([name, messages]) => `${ownValue(fields, name)?.label ?? name}: ${messages.join(', ')}`)
+    return wrong.map(([name, messages]) => {
+      const value = ownValue(values, name)
+      const said = value === undefined ? '' : `${quoted(value)} `
+      return `${ownValue(fields, name)?.label ?? name}: ${said}${messages.join(', ')}`
+    })
   const taken = refusal.details?.field
   const label = typeof taken === 'string' ? ownValue(fields, taken)?.label : undefined
   return [label ? `${label}: já é de outro cadastro` : refusalMessage(refusal)]

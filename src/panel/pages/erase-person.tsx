@@ -1,7 +1,9 @@
+import { z } from 'zod'
 import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
-import { formatDay } from '#domain/brazilian-format.ts'
+import { formatDay, formatTaxNumber } from '#domain/brazilian-format.ts'
 import type { PersonKind } from '#domain/personal-data.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { searchKey } from '#domain/text.ts'
 import type { ForgettingGround } from '#events/persons.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { dataExportPath } from '../data-export/download.ts'
@@ -11,6 +13,7 @@ import { link } from '../link.ts'
 import type { PageAction, PageContext, PanelRoute, Section } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { subjectName } from '../words/events.ts'
+import { loadPersonNeeds, type PersonNeeds, PersonNeedsCards } from './person-needs.tsx'
 
 const GROUNDS: Readonly<Record<Exclude<ForgettingGround, 'restored_backup'>, string>> = {
   holder_request: 'A pessoa pediu',
@@ -25,7 +28,7 @@ interface PersonRecord {
   readonly forgotten_at: string | null
 }
 
-interface ForgetPages {
+interface ForgetPages<R extends PersonRecord> {
   /** Path of the record's page: `/clientes/:id`. */
   readonly path: string
   readonly section: Section
@@ -35,7 +38,18 @@ interface ForgetPages {
   readonly stays: string
   /** Whether data with a legal retention can be queued for erasure. */
   readonly canWait: boolean
-  recordOf(visit: PageContext): Promise<PersonRecord | null>
+  recordOf(visit: PageContext): Promise<R | null>
+  /** What tells the person from others. */
+  personOf(record: R): { readonly name: string | null; readonly document?: string | null }
+}
+
+/** A record with what still needs its person. */
+interface ErasablePerson {
+  readonly id: number
+  readonly isForgotten: boolean
+  readonly name: string | null
+  readonly document: string | null
+  readonly needs: PersonNeeds
 }
 
 const LABEL = 'Esquecer dados pessoais'
@@ -44,7 +58,19 @@ const LABEL = 'Esquecer dados pessoais'
 export const forgetAction = (visit: PageContext, record: PersonRecord, to: string): PageAction | null =>
   record.forgotten_at === null && !visit.readModel.moment ? { label: LABEL, to: `${to}/esquecer` } : null
 
-const fieldsOf = ({ canWait }: ForgetPages): Fields => ({
+async function erasableOf<R extends PersonRecord>(
+  pages: ForgetPages<R>,
+  visit: PageContext,
+): Promise<ErasablePerson | null> {
+  const record = await pages.recordOf(visit)
+  if (record === null) return null
+  const { id, forgotten_at } = record
+  const { name, document = null } = pages.personOf(record)
+  const needs = await loadPersonNeeds(visit, pages.kind, id)
+  return { id, isForgotten: forgotten_at !== null, name, document, needs }
+}
+
+const fieldsOf = (canWait: boolean, { name }: ErasablePerson): Fields => ({
   ground: { label: 'Por quê', kind: choiceInput(namedOptions(GROUNDS)), isRequired: true },
   reason: {
     label: 'Referência',
@@ -58,7 +84,21 @@ const fieldsOf = ({ canWait }: ForgetPages): Fields => ({
       columns: 12,
     },
   }),
+  ...(name && {
+    confirm: {
+      label: 'Nome da pessoa, para confirmar',
+      hint: `Digite ${name}`,
+      isRequired: true,
+      kind: {
+        ...lineInput,
+        problem: (typed) => (searchKey(typed) === searchKey(name) ? null : 'não é o nome desta pessoa'),
+      },
+    },
+  }),
 })
+
+/** The typed name is compared by its field. */
+const ConfirmedForgetInput = ForgetInput.extend({ confirm: z.string().optional() })
 
 interface RetentionDetails {
   readonly until: string | null
@@ -77,16 +117,19 @@ function neededText({ refused, details }: Refusal): string | undefined {
   return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${formatDay(until)}`}. Nada foi esquecido.`
 }
 
-/** Confirmation page of an erasure: what is erased and what remains. */
-export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
-  const back = ({ id }: PersonRecord) => pages.path.replace(':id', String(id))
+/** Confirmation page of an erasure: whom it concerns, what is erased, what remains and what still needs it. */
+export const forgetPages = <R extends PersonRecord>(pages: ForgetPages<R>): PanelRoute[] => {
+  const { kind, canWait } = pages
+  const back = ({ id }: ErasablePerson) => pages.path.replace(':id', String(id))
   return formPages({
     path: `${pages.path}/esquecer`,
     section: pages.section,
     access: 'erase_people',
-    subject: pages.recordOf,
-    obstacle: ({ forgotten_at }) => (forgotten_at === null ? null : 'Os dados pessoais já foram esquecidos.'),
-    title: ({ id }) => `${LABEL}: ${subjectName(`${pages.kind}/${id}`)}`,
+    subject: (visit) => erasableOf(pages, visit),
+    obstacle: ({ isForgotten }) => (isForgotten ? 'Os dados pessoais já foram esquecidos.' : null),
+    title: ({ id, name, document }) =>
+      `${LABEL}: ${name ?? subjectName(`${kind}/${id}`)}${document ? ` (${formatTaxNumber(document)})` : ''}`,
+    before: ({ id, needs }, visit) => PersonNeedsCards({ visit, kind, id, needs }),
     intro: ({ id }) => (
       <>
         <p>
@@ -96,22 +139,22 @@ export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
         <p>{pages.stays}</p>
         <p>
           Se a pessoa também pediu os seus dados, baixe-os antes:{' '}
-          <a href={link(dataExportPath({ kind: pages.kind, id }, 'html'))}>como página</a> ou{' '}
-          <a href={link(dataExportPath({ kind: pages.kind, id }, 'json'))}>como JSON</a>.
+          <a href={link(dataExportPath({ kind, id }, 'html'))}>como página</a> ou{' '}
+          <a href={link(dataExportPath({ kind, id }, 'json'))}>como JSON</a>.
         </p>
       </>
     ),
     label: LABEL,
     isDangerous: true,
     back,
-    fields: () => fieldsOf(pages),
-    schema: ForgetInput,
+    fields: (person) => fieldsOf(canWait, person),
+    schema: ConfirmedForgetInput,
     problem: neededText,
-    async act(submission, record, input) {
+    async act(submission, person, { confirm: _, ...input }) {
       const { retentionYears: retention_years } = submission.context
-      const answer = await submission.run(forgetPerson, { kind: pages.kind, id: record.id, ...input, retention_years })
+      const answer = await submission.run(forgetPerson, { kind, id: person.id, ...input, retention_years })
       if (isRefusal(answer)) return answer
-      return { to: back(record), flash: answer.outcome === 'queued' ? 'esquecimento-marcado' : 'esquecida' }
+      return { to: back(person), flash: answer.outcome === 'queued' ? 'esquecimento-marcado' : 'esquecida' }
     },
   })
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { formatCount } from '#domain/brazilian-format.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { httpStatusOf, Problem } from '#http/problems.ts'
 import { MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
-import { deleteStoredFile, type KeptFile, loadStoredFile, storeFile } from '#imports/stored-file.ts'
+import { deleteStoredFile, type KeptFile, keepLines, loadStoredFile, storeFile } from '#imports/stored-file.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { ownValue } from '#lib/own-value.ts'
@@ -11,18 +11,26 @@ import { csvRow } from '#lib/spreadsheet-text.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { type Fields, formText } from '../forms/form.ts'
 import { bothReadings, type ChosenMarks, type DecimalMark, type NumberColumn } from '../import/cells.ts'
-import { unmappedDocuments } from '../import/document-columns.ts'
 import { candidatesOf, createHeadWords, guessMapping, type ImportMapping } from '../import/heads.ts'
 import { type ImportResult, type Plan, planImport, runImport } from '../import/import.ts'
 import { IMPORTED, type ImportableKind } from '../import/kinds.ts'
 import { isWrong, rowMessages } from '../import/plan.ts'
+import { REASON_HEAD } from '../import/unmapped-columns.ts'
 import { link } from '../link.ts'
-import type { FormRoute, FormSubmission, PageContext, PageRoute, PanelPage, PanelRoute } from '../route.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute, TableOf } from '../route.ts'
 import { ListTable } from '../ui/list.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
+import {
+  type CheckedFile,
+  Doubts,
+  Errors,
+  type ImportCheck,
+  ImportWarnings,
+  wrongLinesPath,
+} from './import-findings.tsx'
 
-/** Displayed lines and errors. */
-const [SHOWN_LINES, SHOWN_ERRORS] = [5, 50]
+/** Displayed lines. */
+const SHOWN_LINES = 5
 
 /** Files that are read or looked through at a time: each takes some MB meanwhile. */
 const semaphore = createKeyedSemaphore({ running: 3, runningOfKey: 1, waiting: 32 })
@@ -63,7 +71,8 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
       <Card title="Como funciona">
         <p>
           Nada é gravado antes de você conferir. O que já está cadastrado é alterado, e não repetido: reconhecemos cada
-          linha por {keys.slice(0, -1).join(', ')} ou {keys.at(-1)}, nesta ordem. Células vazias não apagam nada.
+          linha por {keys.slice(0, -1).join(', ')} ou {keys.at(-1)}, nesta ordem, e a que não tem código, pelo nome.
+          Células vazias não apagam nada.
         </p>
         {imported.reading.onlyNew.includes('stock') && (
           <p>O estoque do arquivo vale só para produtos novos: o dos outros já mudou com as vendas.</p>
@@ -128,16 +137,6 @@ function twice({ reading }: ImportableKind, mapping: ImportMapping, fields: Fiel
   return name === undefined ? null : `Há duas colunas para "${fields[name]?.label}".`
 }
 
-/** An uploaded file, and what would be done with it. */
-interface CheckedFile {
-  readonly file: KeptFile
-  readonly mapping: ImportMapping
-  readonly fields: Fields
-  /** What is wrong with the columns; then nothing is planned. */
-  readonly problem: string | null
-  readonly plan: Plan
-}
-
 /** Null where no file waits. One of a company is looked through at a time, in slices. */
 const check = (
   imported: ImportableKind,
@@ -189,36 +188,6 @@ async function showCheck(imported: ImportableKind, visit: PageContext): Promise<
   return checked ? checkPage(imported, visit, checked) : noFilePage(imported)
 }
 
-/** What the columns as a whole leave open. */
-function Doubts({ imported, checked: { file, mapping, fields, plan } }: ColumnsProps) {
-  const asked = [...plan.numbers].filter(([, { mark }]) => mark === null)
-  const documents = Object.hasOwn(fields, 'document') ? unmappedDocuments(file.sheet, mapping) : []
-  const shared = imported.reading.shared.filter(
-    (field) => field === 'phone' && [...mapping.values()].filter((one) => one === field).length > 1,
-  )
-  return (
-    <>
-      {mapping.size === 0 && (
-        <Alert>
-          Não encontramos os títulos das colunas. Confira se eles estão na primeira linha do arquivo ou escolha abaixo o
-          que cada coluna contém.
-        </Alert>
-      )}
-      {asked.map(([field, { example }]) => (
-        <Alert key={field}>
-          {`${fields[field]?.label}: ${example} pode ser ${bothReadings(example).comma} ou ${bothReadings(example).dot}. Escolha em Colunas do arquivo como os números estão escritos.`}
-        </Alert>
-      ))}
-      {documents.map((head) => (
-        <Alert key={head}>{`A coluna "${head}" parece conter CPF ou CNPJ e não será importada.`}</Alert>
-      ))}
-      {shared.map((field) => (
-        <p key={field} class="hint">{`${fields[field]?.label}: vale a primeira coluna preenchida de cada linha.`}</p>
-      ))}
-    </>
-  )
-}
-
 interface ImportPreviewProps {
   readonly imported: ImportableKind
   readonly visit: PageContext
@@ -242,14 +211,9 @@ const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: Im
           <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
           <input type="hidden" name="_key" value={visit.context.newId()} />
           <input type="hidden" name={DIGEST} value={file.digest} />
-          {[...mapping].map(([column, field]) => (
-            <input key={column} type="hidden" name={`coluna-${column}`} value={field} />
+          {Object.entries(readingOf(mapping, plan)).map(([name, value]) => (
+            <input key={name} type="hidden" name={name} value={value} />
           ))}
-          {[...plan.numbers.values()].map(
-            ({ column, mark, isAsked }) =>
-              isAsked &&
-              mark !== null && <input key={column} type="hidden" name={`numeros-${column}`} value={wordOf(mark)} />,
-          )}
           <div class="actions">
             <button type="submit" class="main">
               {right.length === 1 ? 'Importar 1 linha' : `Importar ${formatCount(right.length)} linhas`}
@@ -257,51 +221,22 @@ const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: Im
           </div>
         </form>
       )}
-      <Errors errors={errors} />
-      <Warnings warnings={plan.warnings} />
+      <Errors imported={imported} errors={errors} reading={readingOf(mapping, plan)} />
+      <ImportWarnings warnings={plan.warnings} />
     </>
   )
 }
 
+/** How columns and numbers of a checked file are read, as fields of a form. */
+const readingOf = (mapping: ImportMapping, plan: Plan): Record<string, string> =>
+  Object.fromEntries([
+    ...[...mapping].map(([column, field]) => [`coluna-${column}`, field]),
+    ...[...plan.numbers.values()].flatMap(({ column, mark, isAsked }) =>
+      isAsked && mark !== null ? [[`numeros-${column}`, wordOf(mark)]] : [],
+    ),
+  ])
+
 const wordOf = (mark: DecimalMark): string => (mark === 'comma' ? 'virgula' : 'ponto')
-
-const Warnings = ({ warnings }: { readonly warnings: Plan['warnings'] }) =>
-  warnings.length === 0 ? null : (
-    <Card title="Possíveis duplicidades">
-      <p>Estas linhas serão importadas. Confira antes se não são cadastros que você já tem.</p>
-      <ListTable
-        caption="Possíveis duplicidades"
-        rows={warnings.slice(0, SHOWN_ERRORS)}
-        empty=""
-        columns={[
-          { head: 'Linha', cell: ({ number }) => number },
-          { head: 'O que conferir', cell: ({ text }) => text },
-        ]}
-      />
-      {warnings.length > SHOWN_ERRORS && <p class="hint">{`E mais ${warnings.length - SHOWN_ERRORS}.`}</p>}
-    </Card>
-  )
-
-const Errors = ({ errors }: { readonly errors: ImportResult['errors'] }) =>
-  errors.length === 0 ? null : (
-    <Card title="Linhas com erro">
-      <ListTable
-        caption="Linhas com erro"
-        rows={errors.slice(0, SHOWN_ERRORS)}
-        empty=""
-        columns={[
-          { head: 'Linha', cell: ({ number }) => number },
-          { head: 'O que corrigir', cell: ({ errors }) => errors.join('; ') },
-        ]}
-      />
-      {errors.length > SHOWN_ERRORS && <p class="hint">{`E mais ${errors.length - SHOWN_ERRORS}.`}</p>}
-    </Card>
-  )
-
-interface ColumnsProps {
-  readonly imported: ImportableKind
-  readonly checked: CheckedFile
-}
 
 interface MarkChoiceProps {
   readonly number: NumberColumn
@@ -321,7 +256,7 @@ const MarkChoice = ({ number: { column, example, mark }, head }: MarkChoiceProps
 )
 
 /** What each column holds, to be put right. */
-const Columns = ({ imported, checked: { file, mapping, fields, plan } }: ColumnsProps) => (
+const Columns = ({ imported, checked: { file, mapping, fields, plan } }: ImportCheck) => (
   <Card title="Colunas do arquivo">
     <form method="get" action={link(checkPathOf(imported))} class="form">
       <ListTable
@@ -387,15 +322,46 @@ async function upload(imported: ImportableKind, submission: FormSubmission) {
 
 /** Imports the file that the form was made for, and no other that was uploaded since (PANEL-323). */
 async function importFile(imported: ImportableKind, submission: FormSubmission): Promise<PanelPage> {
-  const { context, session, form } = submission
+  const { form } = submission
   const checked = await check(imported, submission, form)
   if (!checked) return noFilePage(imported)
   if (checked.file.digest !== formText(form, DIGEST)) return otherFilePage(imported)
   if (checked.problem !== null) return checkPage(imported, submission, checked)
   const done = await runImport(imported, submission, checked.plan)
   if (isRefusal(done)) return uploadPage(imported, submission, done)
-  await deleteStoredFile(context.poolOf(session.companyId), session, checked.file)
+  await putAway(submission, checked.file, done)
   return donePage(imported, done)
+}
+
+/** Of an imported file only the wrong lines stay, with their reasons. */
+async function putAway(submission: FormSubmission, file: KeptFile, { errors }: ImportResult): Promise<void> {
+  const { session } = submission
+  const keeping = fileStoreOf(submission)
+  if (errors.length === 0) return deleteStoredFile(keeping.pool, session, file)
+  const reasons = new Map(errors.map(({ number, errors }) => [number, errors.join('; ')]))
+  const wrong = file.sheet.lines.flatMap((line) => {
+    const problem = reasons.get(line.number)
+    return problem === undefined ? [] : [{ ...line, problem }]
+  })
+  await keepLines(keeping, session, file, wrong)
+}
+
+/** The lines that are not imported, with the reason in a last column, to be mended and imported (IMPORT-103). */
+async function wrongLines(imported: ImportableKind, visit: PageContext): Promise<TableOf> {
+  const checked = await check(imported, visit, visit.query)
+  if (checked === null) throw new Problem('not_found')
+  const { heads, lines } = checked.file.sheet
+  const width = Math.max(heads.length, ...lines.map(({ cells }) => cells.length))
+  const kept = heads.flatMap((head, column) => (head === REASON_HEAD ? [] : [column]))
+  const columns = [...kept, ...Array.from({ length: width - heads.length }, (_, at) => heads.length + at)]
+  const reasons = new Map(checked.plan.lines.filter(isWrong).map(({ number, errors }) => [number, errors.join('; ')]))
+  async function* rows() {
+    for (const { number, cells } of lines) {
+      const reason = reasons.get(number)
+      if (reason !== undefined) yield [...columns.map((column) => cells[column]), reason]
+    }
+  }
+  return { heads: [...columns.map((column) => heads[column] ?? ''), REASON_HEAD], rows: rows() }
 }
 
 const otherFilePage = (imported: ImportableKind): PanelPage => ({
@@ -422,14 +388,14 @@ const donePage = (imported: ImportableKind, { created, updated, unchanged, error
         <Stat label="Iguais" value={unchanged} />
         <Stat label="Com erro" value={errors.length} />
       </Stats>
-      <Errors errors={errors} />
+      <Errors imported={imported} errors={errors} />
       {errors.length > 0 && <p>Corrija estas linhas e importe o arquivo de novo: o que já entrou não se repete.</p>}
     </>
   ),
 })
 
 /** Import of a file: chosen, looked through, imported. */
-const importPages = (imported: ImportableKind): (PageRoute | FormRoute)[] => {
+const importPages = (imported: ImportableKind): PanelRoute[] => {
   const { section } = imported
   const [path, checkPath] = [pathOf(imported), checkPathOf(imported)]
   return [
@@ -437,6 +403,13 @@ const importPages = (imported: ImportableKind): (PageRoute | FormRoute)[] => {
     { path, section, access: 'import', takesFile: true, submit: (submission) => upload(imported, submission) },
     { path: checkPath, section, access: 'import', changes: true, show: (visit) => showCheck(imported, visit) },
     { path: checkPath, section, access: 'import', submit: (submission) => importFile(imported, submission) },
+    {
+      path: wrongLinesPath(imported),
+      section,
+      access: 'import',
+      changes: true,
+      table: (visit) => wrongLines(imported, visit),
+    },
   ]
 }
 

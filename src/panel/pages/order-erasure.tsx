@@ -9,4 +9,5 @@ export const orderForgetting = forgetPages({
   stays: 'Ficam os itens, os pagamentos e os valores.',
   canWait: false,
   recordOf: orderOf,
+  personOf: ({ customer: { name, document } }) => ({ name, document }),
 })

@@ -123,7 +123,7 @@ function actionsOf(order: OrderObject, visit: PageContext): Pick<PanelPage, 'mai
         to: `${here}/pedir-devolucao`,
         values: { [REFUND]: refund_id },
       })),
-      ...dataExportActions({ kind: 'order', id: order.id }, visit),
+      ...dataExportActions('order', order, visit),
     ],
     dangers: [
       obstacleToRefund(order) === null && { label: 'Devolver pagamento', to: `${here}/devolver` },

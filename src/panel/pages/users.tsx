@@ -139,7 +139,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
       !hasJoined && !isForgotten && { label: 'Enviar convite de novo', to: `${here}/convidar`, values: {} },
       recovery.link,
       isOthers && !isActive && { label: 'Reativar', to: `${here}/reativar`, values: {} },
-      ...dataExportActions({ kind: 'user', id: user.id }, visit),
+      ...dataExportActions('user', user, visit),
     ],
     dangers: [
       user.status === 'invited' && { label: 'Cancelar convite', to: `${here}/desativar`, values: {} },
@@ -271,6 +271,7 @@ export const userForgetting = forgetPages({
   stays: 'Fica registrado o que fez, com o número do usuário.',
   canWait: false,
   recordOf: userOf,
+  personOf: ({ name }) => ({ name }),
 })
 
 export async function UserTable({

@@ -42,6 +42,8 @@ interface PathSubject<S> {
   subject(visit: PageContext): Promise<S | null> | S | null
 }
 
+type FormProblem = ComponentChildren | undefined
+
 interface FormPage<S> extends PathSubject<S> {
   /** Path of the form's submission, below the panel; the page's own by default. */
   readonly to?: string
@@ -50,7 +52,7 @@ interface FormPage<S> extends PathSubject<S> {
   obstacle?(subject: S): string | null
   /** Alternatives, shown below an obstacle. */
   instead?(subject: S, visit: PageContext): ComponentChildren
-  before?(subject: S, visit: PageContext): ComponentChildren
+  before?(subject: S, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Inside the form: explanations and hidden fields. */
   intro?(subject: S): ComponentChildren
   readonly label: string | ((subject: S) => string)
@@ -67,7 +69,7 @@ interface FormPage<S> extends PathSubject<S> {
    */
   readonly isOfChanges?: boolean
   /** Message for the whole form; undefined: the message of the refusal. */
-  problem?(refusal: Refusal): string | undefined
+  readonly problem?: ((refusal: Refusal, submission: FormSubmission) => FormProblem | Promise<FormProblem>) | undefined
 }
 
 /** Fields of the page, with those of an approval if it needs one. */
@@ -97,9 +99,9 @@ async function refusedForm<S>(
 ): Promise<PanelPage> {
   const fields = await fieldsWithApproval(page, submission, subject)
   const filled = filledWith(fields, submission.form, refusal)
-  const problem = page.problem?.(refusal) ?? filled.problem
+  const problem = (await page.problem?.(refusal, submission)) ?? filled.problem
   const before = formText(submission.form, BEFORE)
-  const shown = toFormPage(page, submission, subject, { fields, filled: { ...filled, problem }, before })
+  const shown = await toFormPage(page, submission, subject, { fields, filled, problem, before })
   return { ...shown, status: httpStatusOf(refusal.refused) }
 }
 
@@ -131,26 +133,29 @@ async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): P
 interface FormContent {
   readonly fields: Fields
   readonly filled: FilledForm
+  /** Message for the whole form; that of `filled` by default. */
+  readonly problem?: ComponentChildren
   /** Initial values of the controls as JSON. */
   readonly before: string
 }
 
-function toFormPage<S>(
+async function toFormPage<S>(
   page: FormPage<S>,
   visit: PageContext,
   subject: S,
-  { fields, filled, before }: FormContent,
-): PanelPage {
+  { fields, filled, problem, before }: FormContent,
+): Promise<PanelPage> {
   const { label, isDangerous } = page
   const body = (
     <>
-      {page.before?.(subject, visit)}
+      {await page.before?.(subject, visit)}
       <Form
         visit={visit}
         to={page.to ?? visit.path}
         label={typeof label === 'string' ? label : label(subject)}
         fields={fields}
         filled={filled}
+        problem={problem}
         isDangerous={isDangerous}
         back={page.back(subject)}
       >

@@ -14,6 +14,8 @@ interface FormProps {
   readonly children?: ComponentChildren
   readonly fields?: Fields
   readonly filled?: FilledForm
+  /** Message for the whole form; that of `filled` by default. */
+  readonly problem?: ComponentChildren
   readonly isDangerous?: boolean
   /** Path of the cancel link, below the panel. */
   readonly back?: string
@@ -25,7 +27,18 @@ const NOTHING: FilledForm = { values: {}, errors: {}, problem: null }
  * A form that takes effect once: it has a CSRF token (`_csrf`) and an idempotency key (`_key`), so that a double click
  * or a resent page is the same request. Hidden if the user may not submit it.
  */
-export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) => {
+export const Form = (props: FormProps) => {
+  const {
+    visit,
+    to,
+    label,
+    children,
+    fields = {},
+    filled = NOTHING,
+    problem = filled.problem,
+    isDangerous,
+    back,
+  } = props
   const secrets = Object.keys(fields).filter((name) => isSecret(fields[name]))
   return visit.reaches('POST', to) ? (
     <form method="post" action={link(to)} class="form" novalidate>
@@ -33,7 +46,7 @@ export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING
       <input type="hidden" name="_key" value={visit.context.newId()} />
       <input type="hidden" name={INPUT_OWNER} value={inputOwnerOf(visit.session)} />
       {secrets.length > 0 && <input type="hidden" name={SECRETS} value={secrets.join(' ')} />}
-      {filled.problem && <Alert>{filled.problem}</Alert>}
+      {problem && <Alert>{problem}</Alert>}
       {children}
       <FieldList fields={fields} filled={filled} />
       <div class="actions">
@@ -276,6 +289,8 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
         </select>
       )
     }
+    case 'search':
+      return <SearchControl control={control} attributes={attributes} values={values} legend={legend} />
     case 'checkbox':
       return <input {...attributes} type="checkbox" checked={value === 'on'} />
     case 'checkboxes':
@@ -299,22 +314,52 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
         </fieldset>
       )
     default: {
-      const { as: _, suggestions, ...rest } = control
+      const { as: _, ...rest } = control
       // Inputs are discriminated by `type`: a type known only at run time matches none of them.
       const input = rest as typeof rest & { type: 'text' }
-      const list = suggestions && `${attributes.id}-sugestoes`
-      return (
-        <>
-          <input {...attributes} {...input} list={list} value={value} required={isRequired} />
-          {list && (
-            <datalist id={list}>
-              {suggestions.map((suggestion) => (
-                <option key={suggestion} value={suggestion} />
-              ))}
-            </datalist>
-          )}
-        </>
-      )
+      return <input {...attributes} {...input} value={value} required={isRequired} />
     }
   }
+}
+
+interface SearchControlProps extends Pick<ControlProps, 'attributes' | 'values' | 'legend'> {
+  readonly control: Extract<Field['kind']['control'], { as: 'search' }>
+}
+
+/** htmx replaces what was found while the user types; without scripts the form shows it when it is sent. */
+const SearchControl = ({ control: { path, found, note }, attributes, values, legend }: SearchControlProps) => {
+  const [typed = '', chosen] = values
+  const target = `${attributes.id}-achados`
+  return (
+    <>
+      <input
+        {...attributes}
+        type="search"
+        maxlength={120}
+        autocomplete="off"
+        value={typed}
+        hx-get={link(path)}
+        hx-trigger="input changed delay:300ms"
+        hx-select={`#${target}`}
+        hx-target={`#${target}`}
+        hx-swap="outerHTML"
+      />
+      <div id={target} aria-live="polite">
+        {found.length > 0 && (
+          <fieldset class="found-choices">
+            <legend class="hidden">{legend}: encontrados</legend>
+            {found.map((one) => (
+              <label key={one.value} class="choice">
+                <input type="radio" name={attributes.name} value={one.value} checked={one.value === chosen} />
+                <span>
+                  <strong>{one.label}</strong> {one.details.join(' · ')}
+                </span>
+              </label>
+            ))}
+          </fieldset>
+        )}
+        {note !== null && <p class="hint">{note}</p>}
+      </div>
+    </>
+  )
 }

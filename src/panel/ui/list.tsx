@@ -208,13 +208,14 @@ export function List<R>(props: ListProps<R>) {
 interface FileLinkProps {
   readonly to: string
   readonly parameters: PageContext['query']
+  readonly children?: ComponentChildren
 }
 
-/** Link to the file of the filtered records. */
-export const FileLink = ({ to, parameters }: FileLinkProps) => (
+/** Link to a file; by default to that of the filtered records. */
+export const FileLink = ({ to, parameters, children = 'Planilha (CSV)' }: FileLinkProps) => (
   <a class="file" href={link(to, parameters)} download>
     <Icon name="download" />
-    Planilha (CSV)
+    {children}
   </a>
 )
 

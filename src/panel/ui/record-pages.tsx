@@ -6,7 +6,7 @@ import { pathId } from '#http/paths.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { FoundRecords, Page as ListPage } from '#queries/records.ts'
 import type { Fields } from '../forms/form.ts'
-import type { PageContext, PanelPage, PanelRoute, Section } from '../route.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute, Section } from '../route.ts'
 import type { FlashCode } from '../words/flashes.ts'
 import { type FileColumn, listFile } from './csv-file.ts'
 import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
@@ -33,7 +33,10 @@ export interface RecordPages<R extends { id: number }> {
   }
   readonly list: {
     readonly filters: Fields | ((visit: PageContext) => Promise<Fields>)
-    readonly columns: readonly Column<R>[] | ((visit: PageContext) => readonly Column<R>[])
+    /** `rows` are the records of the page. */
+    readonly columns:
+      | readonly Column<R>[]
+      | ((visit: PageContext, rows: readonly R[]) => readonly Column<R>[] | Promise<readonly Column<R>[]>)
     /** Reads the requested page of the list. */
     page(
       visit: PageContext,
@@ -53,6 +56,8 @@ export interface RecordPages<R extends { id: number }> {
   get(visit: PageContext, id: number): Promise<FoundRecords>
   nameOf(record: R): string
   facts(record: R, visit: PageContext): readonly Fact[]
+  /** Content above the facts: what is to be checked. */
+  notice?(record: R, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Content below the facts. */
   more?(record: R, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Actions besides updating and deleting. */
@@ -60,6 +65,8 @@ export interface RecordPages<R extends { id: number }> {
   /** Whether the record can be updated and deleted; true by default. */
   isOpen?(record: R): boolean
   fields(visit: PageContext, record?: R): Fields | Promise<Fields>
+  /** Message above a form that was refused; undefined: the one of the refusal. */
+  problem?(refusal: Refusal, submission: FormSubmission): Promise<ComponentChildren> | ComponentChildren
   // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that the pages need not know
   readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any> }
   /** Absent if records cannot be updated. */
@@ -111,7 +118,7 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
     const page = await list.page(visit, asked, wanted)
     return isRefusal(page) ? page : { ...page, summary: await list.summary?.(visit, asked) }
   })
-  const columns = typeof list.columns === 'function' ? list.columns(visit) : list.columns
+  const columns = typeof list.columns === 'function' ? await list.columns(visit, found.rows) : list.columns
   const isNow = !visit.readModel.moment
   const create = isNow && { label: words.create, to: `${path}/novo` }
   const body = (
@@ -147,6 +154,7 @@ async function showRecord<R extends { id: number }>(
   const canChange = !visit.readModel.moment && (pages.isOpen?.(record) ?? true)
   const body = (
     <>
+      {await pages.notice?.(record, visit)}
       <Card title="Dados">
         <Facts facts={pages.facts(record, visit)} />
       </Card>
@@ -174,6 +182,7 @@ const createPages = <R extends { id: number }>({
   editing: access,
   words,
   fields,
+  problem,
   create,
 }: RecordPages<R>): PanelRoute[] =>
   formPages({
@@ -186,6 +195,7 @@ const createPages = <R extends { id: number }>({
     label: 'Salvar',
     back: () => path,
     fields: (_, visit) => fields(visit),
+    problem,
     schema: create.schema,
     async act(submission, _, input) {
       const answer = await submission.run(create.command, input)
@@ -209,6 +219,7 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
     initial: (record) => record,
     isOfChanges: true,
     ...(update.needsApproval && { needsApproval: update.needsApproval }),
+    problem: pages.problem,
     schema: update.schema,
     act: (submission, { id }, changes) =>
       runAndRedirect(submission, update.command, { id, changes }, { to: `${path}/${id}`, flash: 'alterado' }),

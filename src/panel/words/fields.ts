@@ -227,6 +227,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   parts: 'Partes',
   subjects: 'Registros',
   due_on: 'No dia',
+  keeps_contact: 'Mantém os contatos',
   provider_reference: 'Referência no provedor',
   refunds: 'Devoluções',
   alarms: 'Alarmes',

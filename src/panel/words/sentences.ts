@@ -133,7 +133,8 @@ const SENTENCES: Sentences = {
   CommissionSplit: ({ percentage, amount, store_amount }) =>
     `Comissão de ${formatPercentage(percentage)}: ${formatMoney(amount)}; a loja fica com ${formatMoney(store_amount)}`,
   TestClockMoved: ({ by_ms }) => `Relógio da empresa de teste adiantado em ${formatFraction(by_ms / 3_600_000, 2)} h`,
-  PersonForgettingQueued: ({ due_on }) => `Dados pessoais a esquecer em ${formatDay(due_on)}`,
+  PersonForgettingQueued: ({ due_on, keeps_contact }) =>
+    `Dados pessoais a esquecer em ${formatDay(due_on)}${keeps_contact ? '; contatos, quando não houver conta em aberto' : ''}`,
 }
 
 /** An event in one sentence; fields that it changed are not in it. */

@@ -46,9 +46,10 @@ describe('customers', () => {
     it('refuses name or external_id of another customer, but accepts its own in another notation', async () => {
       const [a, b] = [await create({ name: 'Ana', external_id: 'a' }), await create({ name: 'Bia', external_id: 'b' })]
       const conflict = (field: string) => ({ field, conflicting_id: a.id })
-      expect(expectProblem(await patch(b.id, { name: 'ana' }), 409, 'duplicate_resource')).to.deep.equal(
-        conflict('name'),
-      )
+      expect(expectProblem(await patch(b.id, { name: 'ana' }), 409, 'duplicate_resource')).to.deep.equal({
+        ...conflict('name'),
+        suggested_name: 'ana (2)',
+      })
       expect(expectProblem(await patch(b.id, { external_id: 'a' }), 409, 'duplicate_resource')).to.deep.equal(
         conflict('external_id'),
       )

@@ -67,6 +67,29 @@ describe('customers', () => {
       expectInvalid(await company.post('/customers', { name: null }), ['name'])
     })
 
+    it('suggests a free name for a taken one, also to items of a batch [PERSON-100]', async () => {
+      const { id } = await create({ name: 'José da Silva' })
+      const details = { field: 'name', conflicting_id: id, suggested_name: 'José da Silva (2)' }
+      const refused = await company.post('/customers', { name: 'José da Silva' })
+      expect(refused.body.error).to.deep.include({ code: 'duplicate_resource', details })
+      const items = [
+        { external_id: 'a', name: details.suggested_name },
+        { external_id: 'b', name: 'José da Silva' },
+      ]
+      const { errors } = (await company.post('/customers/batch', { items })).body.meta
+      expect(errors[0].details).to.deep.equal({ ...details, suggested_name: 'José da Silva (3)' })
+    })
+
+    it('finds by phone in any punctuation, alone and with a document [PERSON-101]', async () => {
+      const { id } = await create({ name: 'Ana', phone: '(11) 98765-4321', document: CPF })
+      await create({ name: 'Bia', phone: '11987654321' })
+      const find = async (query: string) => idsIn(await company.get(`/customers?${query}`))
+      expect(await find('phone=%2B55+11+98765-4321')).to.have.length(2)
+      expect(await find(`phone=11987654321&document=${CPF}`)).to.deep.equal([id])
+      expect(await find('phone=11900000000')).to.deep.equal([])
+      expectInvalid(await company.get('/customers?phone=ana'), ['phone'])
+    })
+
     it('treats null as absent in every optional field', async () => {
       const nulls = { external_id: null, document: null, phone: null, email: null, address: null, notes: null }
       expect(await create({ name: 'Ana', ...nulls })).to.include(nulls)
@@ -105,7 +128,7 @@ describe('customers', () => {
       const { id } = await create({ name: 'João  da Silva' })
       for (const name of ['João  da Silva', 'joão da silva', '  JOÃO DA SILVA ', 'Joa\u0303o da Silva']) {
         const reply = await company.post('/customers', { name })
-        expect(expectProblem(reply, 409, 'duplicate_resource')).to.deep.equal({ field: 'name', conflicting_id: id })
+        expect(expectProblem(reply, 409, 'duplicate_resource')).to.include({ field: 'name', conflicting_id: id })
       }
       await create({ name: 'Joao da Silva' })
       const other = await api.company()

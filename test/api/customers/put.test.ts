@@ -74,9 +74,9 @@ describe('customers: PUT by-external', () => {
   it('refuses the name of another customer with 409, on creation and on replacement', async () => {
     const { id } = await create({ name: 'Ana' })
     const conflict = { field: 'name', conflicting_id: id }
-    expect(expectProblem(await put('b', { name: 'ANA' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
+    expect(expectProblem(await put('b', { name: 'ANA' }), 409, 'duplicate_resource')).to.include(conflict)
     expect((await put('b', { name: 'Bia' })).status).to.equal(201)
-    expect(expectProblem(await put('b', { name: 'Ana' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
+    expect(expectProblem(await put('b', { name: 'Ana' }), 409, 'duplicate_resource')).to.include(conflict)
   })
 
   it('revives a deleted record with 200: same id, sent fields, removed from the list of deleted records [REC-4]', async () => {
@@ -104,6 +104,7 @@ describe('customers: PUT by-external', () => {
     expect(expectProblem(await put('a', { name: 'Ana' }), 409, 'duplicate_resource')).to.deep.equal({
       field: 'name',
       conflicting_id: taker.id,
+      suggested_name: 'Ana (2)',
     })
     expect((await company.get(`/customers/${id}`)).body.data.deleted_at).to.be.a('string')
     expect(idsIn(await company.get('/customers/deleted'))).to.deep.equal([id])

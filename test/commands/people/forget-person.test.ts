@@ -127,17 +127,45 @@ describe('forget person', () => {
     parts: ['contact'],
     subjects: ['customer/3', 'order/1'],
   })
-  const queued = (due_on: string) => event('PersonForgettingQueued', { kind: 'customer', id: 3, ...why, due_on })
+  const queued = (due_on: string, more: { keeps_contact?: true } = {}) =>
+    event('PersonForgettingQueued', { kind: 'customer', id: 3, ...why, due_on, ...more })
 
   it('can be queued: erases contacts at once, and the identity on the due day [PRIV-4]', async () => {
     const needed = { needs: [sale], count: 1, finished_orders: [1] }
     const { decided, scenario } = await decide(shop(1), queue, needed)
     decided.accepts('queued', contact, queued('2031-01-10'))
     ;(await scenario.when(forgetPerson, queue, 'pdv', 'user/9', null, [{ ...nothing, ...needed }])).accepts('queued')
-    // Without a date it is due from today on.
-    const open = await decide(shop(1), queue, { ...needed, needs: [receivable] })
-    open.decided.accepts('queued', contact, queued('2026-03-10'))
     ;(await decide(shop(1), queue)).decided.accepts('updated', forgotten('customer', 3))
+  })
+
+  it('keeps contacts while accounts or orders are open, due from today on without a date [PRIV-100]', async () => {
+    const keeps_contact = true
+    for (const open of [receivable, { ...receivable, kind: 'order' } as const]) {
+      const { decided } = await decide(shop(1), queue, { needs: [open], count: 1, finished_orders: [1] })
+      decided.accepts('queued', queued('2026-03-10', { keeps_contact }))
+      const both = await decide(shop(1), queue, { needs: [sale, open], count: 2 })
+      both.decided.accepts('queued', queued('2031-01-10', { keeps_contact }))
+    }
+  })
+
+  it('erases kept contacts once nothing is open, before the due day [PRIV-100]', async () => {
+    const when = async (due_on: string, found: Partial<Holding>) => {
+      const before = queued(due_on, { keeps_contact: true })
+      const scenario = await given(companyRegistered(), ...shop(1), before)
+      const due = { kind: 'customer', id: 3, retention_years: 5 } as const
+      return scenario.when(forgetDue, due, 'system', 'user/9', null, [{ ...nothing, ...found }])
+    }
+    const needed = { needs: [sale], count: 1, finished_orders: [1] }
+    ;(await when('2031-01-10', { needs: [sale, receivable], count: 2 })).accepts('unchanged')
+    ;(await when('2031-01-10', needed)).accepts('updated', contact, queued('2031-01-10'))
+    ;(await when('2026-03-10', needed)).accepts('updated', contact, queued('2031-01-10'))
+    ;(await when('2026-03-10', { needs: [receivable], count: 1 })).accepts('unchanged')
+    const postponed = await when('2026-03-10', { needs: [sale, receivable], count: 2 })
+    postponed.accepts('updated', queued('2031-01-10', { keeps_contact: true }))
+    ;(await when('2031-01-10', {})).accepts('updated', forgotten('customer', 3))
+    const freed = await given(companyRegistered(), ...shop(1), queued('2031-01-10', { keeps_contact: true }), contact)
+    const due = { kind: 'customer', id: 3, retention_years: 5 } as const
+    ;(await freed.when(forgetDue, due, 'system', 'user/9', null, [{ ...nothing, ...needed }])).accepts('unchanged')
   })
 
   it('checks again on the due day what needs the person [PRIV-5]', async () => {

@@ -35,7 +35,7 @@ describe('create supplier', () => {
   it('refuses the name and the external id of another supplier', async () => {
     const scenario = await given(companyRegistered(), moinho)
     const name = await scenario.when(createSupplier, input({ name: 'MOINHO' }))
-    name.refuses('duplicate_resource', { field: 'name', conflicting_id: 3 })
+    name.refuses('duplicate_resource', { field: 'name', conflicting_id: 3, suggested_name: 'MOINHO (2)' })
     const externalId = await scenario.when(createSupplier, input({ name: 'Horta', external_id: 'a' }))
     externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3 })
   })
@@ -81,7 +81,7 @@ describe('replace supplier', () => {
     decided.accepts('updated', event('SupplierRevived', revived))
     const taken = await given(companyRegistered(), moinho, deleted, supplierCreated({ id: 5 }))
     const refused = await taken.when(replaceSupplier, input({ name: 'Moinho' }))
-    refused.refuses('duplicate_resource', { field: 'name', conflicting_id: 5 })
+    refused.refuses('duplicate_resource', { field: 'name', conflicting_id: 5, suggested_name: 'Moinho (2)' })
   })
 })
 
@@ -105,7 +105,7 @@ describe('update supplier', () => {
   it('refuses name and external id of another supplier', async () => {
     const scenario = await given(companyRegistered(), moinho, granja)
     const name = await scenario.when(updateSupplier, patch({ name: 'granja' }))
-    name.refuses('duplicate_resource', { field: 'name', conflicting_id: 4 })
+    name.refuses('duplicate_resource', { field: 'name', conflicting_id: 4, suggested_name: 'granja (2)' })
     const externalId = await scenario.when(updateSupplier, patch({ external_id: 'b' }))
     externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 4 })
   })

@@ -2,38 +2,20 @@ import type { ReversalInput } from '#commands/finance/account-input.ts'
 import type { AccountsPayment } from '#commands/finance/pay-accounts.ts'
 import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
 import type { Permission } from '#domain/permissions.ts'
-import { boundedText } from '#domain/text.ts'
 import type { ACCOUNT_ORIGINS } from '#events/accounts.ts'
 import type { Command } from '#ledger/command.ts'
 import type { AccountObject } from '#projections/finance.ts'
 import type { AccountListing } from '#queries/finance/accounts.ts'
 import { type AccountTotals, MAX_SUMMED_ACCOUNTS } from '#queries/finance/accounts.ts'
-import type { customerListing } from '#queries/people.ts'
-import { findPersonByName, listPersonsByName } from '#queries/people.ts'
-import { type Field, formText } from '../../forms/form.ts'
-import { suggestedInput } from '../../forms/kinds.ts'
-import type { FormSubmission, PageContext, Section } from '../../route.ts'
-import { recordsOnPage } from '../../ui/list.tsx'
+import type { Section } from '../../route.ts'
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS, ORIGINS } from '../../words/events.ts'
 import type { PaymentWords } from './payment-form.tsx'
+import type { SearchedParty } from '../party-field.ts'
 
 /** An account in the API's form; `P` are the fields of its party. */
 export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }
-
-/** Texts about customers or suppliers of accounts. */
-interface Party {
-  readonly label: string
-  /** Message for an unknown name. */
-  readonly unknown: string
-  /** Path of their pages. */
-  readonly path: string
-  readonly table: 'customers' | 'suppliers'
-  readonly listing: typeof customerListing
-  /** Field of the commands that names one. */
-  readonly field: string
-}
 
 /** Differences between the pages of receivables and payables. */
 export interface AccountPages<P> {
@@ -48,7 +30,7 @@ export interface AccountPages<P> {
   /** Further pages about the accounts. */
   readonly more?: readonly { readonly label: string; readonly to: string }[]
   readonly listing: AccountListing
-  readonly party: Party & { of(account: P): { readonly id: number | null; readonly name: string | null } }
+  readonly party: SearchedParty & { of(account: P): { readonly id: number | null; readonly name: string | null } }
   readonly create: RecordPages<Account<P>>['create']
   readonly update: Pick<NonNullable<RecordPages<Account<P>>['update']>, 'schema' | 'command'>
   readonly remove: Command<{ id: number }>
@@ -92,52 +74,4 @@ export const AccountSumsCard = ({ sums: { found, overdue } }: { readonly sums: A
       )}
     </p>
   )
-}
-
-/** Suggested names while typing. */
-const SUGGESTIONS = 200
-
-/**
- * Field for the party by name: names are unique, and a list of choices would be unbounded. An unknown name suggests
- * similar ones. `current` is the party's name in the account.
- */
-export async function partyField(visit: PageContext, party: Party, current?: string | null): Promise<Field> {
-  const typed = 'form' in visit ? formText((visit as FormSubmission).form, party.field).trim() : ''
-  const found = typed === '' ? null : await findParty(visit, party, typed)
-  const names = await suggestions(visit, party, found === null ? typed : '')
-  return {
-    label: party.label,
-    columns: 6,
-    hint: 'O nome como está no cadastro. Pode ficar em branco.',
-    kind: {
-      ...suggestedInput(names),
-      read: () => found,
-      problem: () => (found === null ? notFound(party.unknown, typed === '' ? [] : names) : null),
-      show: () => current ?? '',
-    },
-  }
-}
-
-const Name = boundedText(120)
-
-async function findParty({ readModel }: PageContext, { table }: Party, typed: string): Promise<number | null> {
-  const name = Name.safeParse(typed)
-  return name.success ? findPersonByName(readModel.pool, table, readModel.companyId, name.data) : null
-}
-
-async function suggestions({ readModel }: PageContext, { listing }: Party, part: string): Promise<string[]> {
-  const name = part === '' ? undefined : Name.safeParse(part).data
-  if (part !== '' && name === undefined) return []
-  const page = await listPersonsByName(readModel.pool, listing, readModel.companyId, { limit: SUGGESTIONS, name })
-  const persons = recordsOnPage<{ name: string }>(page)
-  return persons.map((person) => person.name)
-}
-
-/** Suggestions in the message, for browsers without a data list. */
-const SUGGESTED = 5
-
-function notFound(unknown: string, names: readonly string[]): string {
-  if (names.length === 0) return `${unknown}; cadastre antes ou deixe em branco`
-  const more = names.length > SUGGESTED ? ' …' : ''
-  return `${unknown} com este nome; parecidos: ${names.slice(0, SUGGESTED).join(', ')}${more}`
 }

@@ -53,6 +53,7 @@ import type { PageContext, PanelRoute } from '../../route.ts'
 import { amountCell, type FileColumn } from '../../ui/csv-file.ts'
 import { type Column, type ListRequest, type QuickFilter, searched } from '../../ui/list.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
+import { partyField } from '../party-field.ts'
 import {
   ACCOUNT_ORIGIN_NAMES,
   type Account,
@@ -60,7 +61,6 @@ import {
   type AccountPages,
   AccountSumsCard,
   accountStateOf,
-  partyField,
 } from './account.tsx'
 import { ACQUIRERS_PATH, acquirersPage } from './acquirers.tsx'
 import { debtorPages } from './debtors.tsx'
@@ -143,9 +143,16 @@ const fileOf =
     ['Código externo', ({ external_id }) => external_id],
   ]
 
-const fieldsOf = async <P,>({ party }: AccountPages<P>, visit: PageContext, account?: Account<P>): Promise<Fields> => ({
+const fieldsOf = async <P,>(
+  { path, party }: AccountPages<P>,
+  visit: PageContext,
+  account?: Account<P>,
+): Promise<Fields> => ({
   description: { label: 'Descrição', kind: lineInput, isRequired: true, columns: 6 },
-  [party.field]: await partyField(visit, party, account && party.of(account).name),
+  [party.field]: await partyField(visit, party, {
+    path: account ? `${path}/${account.id}/editar` : `${path}/novo`,
+    current: account && party.of(account).name,
+  }),
   amount: { label: 'Valor (R$)', kind: amountInput, isRequired: true, columns: 4 },
   due_date: { label: 'Vencimento', kind: dateInput, isRequired: true, columns: 4 },
   external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema a identifica.' },
@@ -279,10 +286,11 @@ const receivablePages = accountPages<CustomerOfReceivable>({
   listing: receivableListing,
   party: {
     label: 'Cliente',
-    unknown: 'não há cliente',
+    unknown: 'há cliente',
     path: '/clientes',
     table: 'customers',
     listing: customerListing,
+    owed: { side: RECEIVABLE.side, path: RECEIVABLE.accounts, verb: 'deve' },
     field: 'customer_id',
     of: ({ customer_id, customer_name }) => ({ id: customer_id, name: customer_name }),
   },
@@ -304,10 +312,11 @@ const payablePages = accountPages<SupplierOfPayable>({
   listing: payableListing,
   party: {
     label: 'Fornecedor',
-    unknown: 'não há fornecedor',
+    unknown: 'há fornecedor',
     path: '/fornecedores',
     table: 'suppliers',
     listing: supplierListing,
+    owed: { side: PAYABLE.side, path: PAYABLE.accounts, verb: 'a pagar' },
     field: 'supplier_id',
     of: ({ supplier_id, supplier_name }) => ({ id: supplier_id, name: supplier_name }),
   },

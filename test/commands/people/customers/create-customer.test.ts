@@ -55,7 +55,38 @@ describe('create customer', () => {
   it('refuses the name of a live customer, in any notation', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, name: 'José da Silva' }))
     const decided = await scenario.when(createCustomer, input({ name: ' JOSÉ  DA silva' }))
-    decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 3 })
+    decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 3, suggested_name: 'JOSÉ DA silva (2)' })
+  })
+
+  it('suggests the first free number instead of a taken name [PERSON-100]', async () => {
+    const scenario = await given(
+      companyRegistered(),
+      customerCreated({ id: 3, name: 'José' }),
+      customerCreated({ id: 4, name: 'José (2)' }),
+    )
+    for (const name of ['José', 'José (2)']) {
+      const decided = await scenario.when(createCustomer, input({ name }))
+      const conflicting_id = name === 'José' ? 3 : 4
+      decided.refuses('duplicate_resource', { field: 'name', conflicting_id, suggested_name: 'José (3)' })
+    }
+  })
+
+  it('suggests the end of the document if all numbers are taken, within the length of a name [PERSON-100]', async () => {
+    const [name, begin] = ['x'.repeat(120), 'x'.repeat(115)]
+    const numbers = Array.from({ length: 19 }, (_, at) => `(${at + 2})`)
+    const scenario = await given(
+      companyRegistered(),
+      customerCreated({ id: 3, name }),
+      ...numbers.map((number, at) =>
+        customerCreated({ id: 10 + at, name: `${begin.padEnd(119 - number.length, 'x')} ${number}` }),
+      ),
+    )
+    const decided = await scenario.when(createCustomer, input({ name, document: '52998224725' }))
+    decided.refuses('duplicate_resource', {
+      field: 'name',
+      conflicting_id: 3,
+      suggested_name: `${'x'.repeat(113)} (4725)`,
+    })
   })
 
   it('accepts the name of a deleted customer', async () => {

@@ -46,7 +46,7 @@ describe('replace customer', () => {
 
   it('refuses the name of another customer, for new and existing records', async () => {
     const taken = customerCreated({ id: 2, external_id: 'b', name: 'Bia' })
-    const refusal = { field: 'name', conflicting_id: 2 }
+    const refusal = { field: 'name', conflicting_id: 2, suggested_name: 'BIA (2)' }
     const fresh = await given(companyRegistered(), taken)
     const created = await fresh.when(replaceCustomer, input({ name: 'BIA' }))
     created.refuses('duplicate_resource', refusal)
@@ -67,6 +67,6 @@ describe('replace customer', () => {
     const namesake = customerCreated({ id: 4 })
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, external_id: 'a' }), deleted, namesake)
     const decided = await scenario.when(replaceCustomer, input({ name: 'Ana' }))
-    decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 4 })
+    decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 4, suggested_name: 'Ana (2)' })
   })
 })

@@ -87,7 +87,7 @@ describe('update customer', () => {
   it('refuses name and external id of another customer', async () => {
     const scenario = await given(companyRegistered(), ana, bia)
     const name = await scenario.when(updateCustomer, patch({ name: 'bia' }))
-    name.refuses('duplicate_resource', { field: 'name', conflicting_id: 4 })
+    name.refuses('duplicate_resource', { field: 'name', conflicting_id: 4, suggested_name: 'bia (2)' })
     const externalId = await scenario.when(updateCustomer, patch({ external_id: 'b' }))
     externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 4 })
   })
