@@ -25,6 +25,7 @@ import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
 import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
+import { saleCustomerPages } from './pages/sales/sale-customer.tsx'
 import { salesPages } from './pages/sales/sales.tsx'
 import { tillsPages } from './pages/sales/tills.tsx'
 import { tillsClosingPage } from './pages/sales/tills-closing.tsx'
@@ -52,6 +53,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   salePage,
   saleReceiptPage,
   ...saleActions,
+  ...saleCustomerPages,
   ...tillsPages,
   tillsClosingPage,
   ...refusedSalePages,

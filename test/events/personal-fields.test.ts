@@ -21,7 +21,7 @@ interface Schema {
 const IMPERSONAL = [
   'external_id store_alias alias prefix scopes[] idempotency_key payment_method_id provider_payment_id provider_refund_id offline_id fingerprint',
   'customer_external_id supplier_external_id customer.external_id items[].external_id',
-  'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name',
+  'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name refunds[].name',
   'reference number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
   // Account of a shop at the provider; former code of an item; way of paying, by name.

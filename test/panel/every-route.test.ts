@@ -29,7 +29,7 @@ const FORMS_OF_AUDITORS = ['/conta/senha', '/conta/encerrar-sessoes', '/empresas
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|importar|importar\/conferir|conectar)$/
+  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|liquidar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|importar|importar\/conferir|conectar)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'

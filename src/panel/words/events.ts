@@ -54,6 +54,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OfflineSaleCompleted: 'Venda do caixa recebida',
   OfflineSaleCancelled: 'Venda cancelada no caixa recebida',
   SaleCancelled: 'Venda cancelada',
+  SaleCustomerAssigned: 'Cliente da venda informado',
   FiscalDocumentRecorded: 'Documento fiscal registrado',
   ReceivableCreated: 'Conta a receber lançada',
   ReceivableUpdated: 'Conta a receber alterada',

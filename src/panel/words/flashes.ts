@@ -11,6 +11,7 @@ export const FLASHES = {
   liquidada: 'Conta liquidada.',
   liquidadas: 'Contas liquidadas.',
   cancelada: 'Venda cancelada.',
+  'cliente-da-venda': 'Cliente da venda informado.',
   'pedido-cancelado': 'Pedido cancelado.',
   'pedido-entregue': 'Pedido marcado como entregue.',
   'alarme-visto': 'Alarme marcado como visto.',

@@ -4,6 +4,7 @@ import {
   formatFraction,
   formatMoney,
   formatPercentage,
+  formatPersonName,
   formatQuantity,
 } from '#domain/brazilian-format.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
@@ -25,6 +26,10 @@ function goods(restock: readonly unknown[], [one, more]: readonly [string, strin
   if (restock.length === 0) return ''
   return `; ${restock.length === 1 ? `um produto ${one}` : `${restock.length} produtos ${more}`} ao estoque`
 }
+
+/** Money that went back with a cancellation, by way of paying. */
+const moneyBack = (refunds: readonly { readonly name: string; readonly amount: string }[]): string =>
+  refunds.map(({ name, amount }) => `; ${formatMoney(amount)} devolvidos em ${name}`).join('')
 
 function stockMoved({ reason, before, after, order_id }: DataOf<'StockAdjusted'>): string {
   if (after === null) return 'Estoque deixou de ser controlado'
@@ -53,7 +58,9 @@ const SENTENCES: Sentences = {
       : `Devolução de ${formatMoney(amount)}; devolvido até agora: ${formatMoney(refunded)}`,
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
-  SaleCancelled: ({ reason, restock }) => because(`Venda cancelada${goods(restock, ['voltou', 'voltaram'])}`, reason),
+  SaleCancelled: ({ reason, restock, refunds = [] }) =>
+    because(`Venda cancelada${goods(restock, ['voltou', 'voltaram'])}${moneyBack(refunds)}`, reason),
+  SaleCustomerAssigned: ({ customer }) => `Cliente da venda informado: ${formatPersonName(customer.name)}`,
   FiscalDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
   ReceivableCreated: ({ amount, due_date }) =>
