@@ -6,10 +6,10 @@ import { BEFORE } from '#panel/forms/form.ts'
 import { changesRecords, mayOpen } from '#panel/permissions.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
-import { addressOf } from '../browser/samples/all.ts'
+import { addressOf as newAddressOf } from '../browser/samples/all.ts'
 import { SAMPLE_COST } from '../browser/samples/catalog.ts'
 import { FOREIGN_IDS } from '../support/api.ts'
-import { usePanel } from '../support/browser.ts'
+import { type TestPanel, usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser, textIn } from '../support/panel.ts'
 
 /** Owners only: keys, webhooks, users, settings, payment setup, refunds, the ledger, erasure of persons. */
@@ -49,6 +49,15 @@ const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => 'submit' in rou
 const FILES = PANEL_ROUTES.filter((route) => 'table' in route)
 const aboutRecords = (route: PanelRoute) => route.path.includes(':') && route.path !== NUMBERED_BY_COMPANY
 
+/** Addresses of the run: a test that changes nothing uses the records of an earlier one. */
+const addresses = new Map<string, Promise<string>>()
+
+function addressOf(panel: TestPanel, route: string): Promise<string> {
+  const known = addresses.get(route) ?? newAddressOf(panel, route)
+  addresses.set(route, known)
+  return known
+}
+
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
 /** The same address with ids that do not exist. */
@@ -69,7 +78,7 @@ const PERSONAL_TEXTS = `select distinct v as text from (
 ) texts where v is not null`
 
 describe('panel: every route', function () {
-  // Each route creates its own records.
+  // Each route has records of its own.
   this.timeout(60_000)
   const panel = usePanel()
   let owner: PanelUser
@@ -174,7 +183,7 @@ describe('panel: every route', function () {
   })
 
   it('keeps the cost of an item when a clerk edits it, even if the form contains one [PANEL-201]', async () => {
-    const item = await addressOf(panel, '/catalogo/:id')
+    const item = await newAddressOf(panel, '/catalogo/:id')
     const form = hiddenFields((await clerk.get(`${item}/editar`)).html, `${item}/editar`)
     const typed = { ...JSON.parse(form[BEFORE] ?? ''), name: 'Outro nome', cost: '1,00' }
     expect((await clerk.post(`${item}/editar`, { ...form, ...typed })).status).to.equal(303)
