@@ -31,6 +31,8 @@ export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
   issued_at: string
 }
 
+export type SaleMoneyBack = NonNullable<DataOf<'SaleCancelled'>['refunds']>[number]
+
 /** Sale as the API returns it (SALE-14). Names are as of the sale. */
 export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test' | 'order_id' | 'warnings'> & {
   /** Paid order that it records; null for other sales. */
@@ -61,6 +63,8 @@ export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test
   fiscal_document: FiscalDocument | null
   cancelled_at: string | null
   cancel_reason: string | null
+  /** How the money went back with the cancellation; null if it was not stated. */
+  cancel_refunds: readonly SaleMoneyBack[] | null
   created_at: string
   updated_at: string
 }
@@ -250,6 +254,7 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
     fiscal_document: null,
     cancelled_at: null,
     cancel_reason: null,
+    cancel_refunds: null,
     created_at: at,
     updated_at: at,
   }
@@ -343,7 +348,7 @@ function changeSale(
   rows: Changes,
   event: { data: { id: number }; revision: number; recorded_at: string },
   changes: Partial<SaleObject>,
-  columns: Partial<Pick<SaleRow, 'documented_at' | 'access_key' | 'cancel_session_id' | 'returned'>> = {},
+  columns: Partial<Pick<SaleRow, 'documented_at' | 'access_key' | 'cancel_session_id' | 'returned' | 'customer_id'>> = {},
 ): void {
   const before = existing(rows, saleById(event.data.id))
   const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
@@ -384,8 +389,16 @@ export const salesProjection = projection('sales', [sales], {
     refs: (event) => [saleById(event.data.id)],
     apply(rows, event) {
       const cancelled_at = inZone(event.recorded_at, timezoneOf(rows))
-      const { reason, cash_session_id: cancel_session_id = null } = event.data
-      changeSale(rows, event, { status: 'cancelled', cancelled_at, cancel_reason: reason }, { cancel_session_id })
+      const { reason: cancel_reason, refunds: cancel_refunds = null, cash_session_id = null } = event.data
+      const changes = { status: 'cancelled', cancelled_at, cancel_reason, cancel_refunds } as const
+      changeSale(rows, event, changes, { cancel_session_id: cash_session_id })
+    },
+  },
+  SaleCustomerAssigned: {
+    refs: (event) => [saleById(event.data.id)],
+    apply(rows, event) {
+      const { customer } = event.data
+      changeSale(rows, event, { customer }, { customer_id: customer.id })
     },
   },
   SaleRefunded: {

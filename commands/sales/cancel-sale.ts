@@ -8,11 +8,12 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { cashDrawerOf, cashSessionByName, openSessionOf } from '#projections/cash-sessions.ts'
 import { receivableById, standingPayments } from '#projections/finance.ts'
-import { type SaleRow, saleById } from '#projections/sales.ts'
+import { type SaleMoneyBack, type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
+import { refundsOf, refundTypes, SaleRefunds } from './sale-refunds.ts'
 
-/** POST /sales/{id}/cancel; the reason is optional. */
-export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500) })
+/** POST /sales/{id}/cancel; the reason is optional, and so is how the money went back. */
+export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500), refunds: SaleRefunds.optional() })
 export type CancelSaleInput = z.infer<typeof CancelSaleInput>
 
 /**
@@ -20,11 +21,11 @@ export type CancelSaleInput = z.infer<typeof CancelSaleInput>
  */
 export const cancelSale = command<CancelSaleInput>({
   needs: ({ id }) => [saleById(id)],
-  needsMore(rows, { id }) {
+  needsMore(rows, { id, refunds }) {
     const sale = rows.get(saleById(id))
-    return sale ? [...touchedBy(sale), ...sessionRefs(rows, sale, null)] : []
+    return sale ? [...touchedBy(sale), ...sessionRefs(rows, sale, null), ...refundTypes(sale, refunds)] : []
   },
-  decide(rows, { id, reason }, { origin, actor, permit }) {
+  decide(rows, { id, reason, refunds }, { origin, actor, permit }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
     // The money decides: a refund of the order cancels its sale.
@@ -34,7 +35,9 @@ export const cancelSale = command<CancelSaleInput>({
     const granted = permit(isSellerOf(sale, actor) ? 'cancel_own' : 'cancel_all')
     if (isRefusal(granted)) return granted
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
-    const cancelling = { reason: reason ?? null, sessionId: null, userId: null }
+    const back = refunds && refundsOf(rows, sale, refunds)
+    if (back && isRefusal(back)) return back
+    const cancelling = { reason: reason ?? null, sessionId: null, userId: null, ...(back && { refunds: back }) }
     const events = cancellation(rows, sale, cancelling, granted)
     return isRefusal(events) ? events : accept('updated', `sale/${id}`, events)
   },
@@ -63,6 +66,8 @@ interface Cancelling {
   readonly sessionId: string | null
   /** User of the till. */
   readonly userId: number | null
+  /** How the money goes back; absent if it is not stated. */
+  readonly refunds?: SaleMoneyBack[]
 }
 
 /**
@@ -97,6 +102,7 @@ export function cancellation(
     event('SaleCancelled', {
       ...{ id: sale.id, reason: cancelling.reason, restock, ...creditBack(sale), ...granted },
       ...(cash_session_id !== null && { cash_session_id }),
+      ...(cancelling.refunds && { refunds: cancelling.refunds }),
     }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),
   ]

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
-import { waysOf } from '#projections/sale-payments.ts'
+import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
 import { moneySum, type Sum } from '../sums.ts'
 import {
@@ -47,13 +47,15 @@ export const MAX_TILLS_OF_DAY = 20_000
 /** Reads only the payments of most sales: parsing JSON dominates the time. */
 const NEEDED = `t.id, t.status, t.total_cents, t.doc->'payments' as payments,
       case when t.${IS_CANCELLED} then (t.doc->>'cancelled_at')::timestamptz end as cancelled_at,
+      case when t.${IS_CANCELLED} and t.doc->>'cancel_refunds' is not null then t.doc->'cancel_refunds' end as refunds,
       t.${IS_CANCELLED} and t.doc->>'cancelled_at' = t.doc->>'created_at' as is_nothing`
 
 const RETURNS = returnsIn('$2::timestamptz', '$3::timestamptz', ', r.till')
 
 /**
  * $1 company, $2 and $3 start and end of the day, $4 the bound, $5 the day. Sales of the day come from their index,
- * those cancelled on the day from the few cancelled ones. A sale uploaded as cancelled never took money.
+ * those cancelled on the day from the few cancelled ones. A sale uploaded as cancelled never took money; a cancellation
+ * gives cash back as it says, else as the sale was paid.
  */
 const DAY = `
   with sold as materialized (
@@ -74,7 +76,15 @@ const DAY = `
     select k.*, w.way, w.cents, coalesce(y.doc ->> 'is_cash' = 'true', false) as is_cash
     from known k cross join lateral ${waysOf('k', 'k.payments')} w
     left join payment_types y on y.company_id = $1 and y.id = nullif(w.way, '')::bigint
-    where k.is_of_day or k.is_undone),
+    where k.is_of_day),
+  given_back as materialized (
+    select k.actor, b.cents
+    from known k cross join lateral (
+      select nullif(w.way, '')::bigint as way, w.cents from ${waysOf('k', 'k.payments')} w where k.refunds is null
+      union all
+      select (refund ->> 'payment_type_id')::bigint, ${centsOf("refund ->> 'amount'")} from json_array_elements(k.refunds) refund) b
+    join payment_types y on y.company_id = $1 and y.id = b.way and y.doc ->> 'is_cash' = 'true'
+    where k.is_undone and k.is_till),
   returned as materialized (
     select r.*, r.till as actor, r.till is not null as is_till, coalesce(y.doc ->> 'is_cash' = 'true', false) as is_cash
     from (${RETURNS}) r left join payment_types y on y.company_id = $1 and y.id = nullif(r.way, '')::bigint),
@@ -82,18 +92,19 @@ const DAY = `
     select is_till, actor, status as kind, null::text as way, count(*) as count, sum(total_cents)::text as cents
     from known where is_of_day group by is_till, actor, status
     union all
-    select is_till, actor, status, way, count(*), sum(cents)::text from taken where is_of_day group by is_till, actor, status, way
+    select is_till, actor, status, way, count(*), sum(cents)::text from taken group by is_till, actor, status, way
     union all
     select is_till, actor, 'returned', way, sum(count), sum(cents)::text from returned group by is_till, actor, way),
+  moved as (
+    select actor, cents as cents_in, 0 as cents_back from taken where is_cash and is_till and not is_nothing
+    union all
+    select actor, 0, cents from given_back
+    union all
+    select actor, 0, cents from returned where is_cash and is_till),
   cash as (
-    select actor, ${moneySum('sum(taken)')} as cash_in, ${moneySum('sum(given)')} as cash_back, ${moneySum('sum(taken - given)')} as cash
-    from (
-      select actor, case when is_of_day and not is_nothing then cents else 0 end as taken,
-        case when is_undone then cents else 0 end as given
-      from taken where is_cash and is_till
-      union all
-      select actor, 0, cents from returned where is_cash and is_till) moved
-    group by actor)
+    select actor, ${moneySum('sum(cents_in)')} as cash_in, ${moneySum('sum(cents_back)')} as cash_back,
+      ${moneySum('sum(cents_in) - sum(cents_back)')} as cash
+    from moved group by actor)
   select (select count(*) from sold) > $4::bigint or (select count(*) from others) > $4::bigint as "isPartial",
     (select coalesce(json_agg(f), '[]') from figures f) as figures,
     (select coalesce(json_agg(c), '[]') from cash c) as cash,

@@ -70,6 +70,9 @@ const seller = z
   })
   .optional()
 
+/** A part of the money that went back, and the payment type by which it did, named as of the event. */
+const moneyBack = z.strictObject({ payment_type_id: id, name: text, amount: money })
+
 /** Status of an uploaded sale and of each of its payments (UP-2). */
 export const OFFLINE_SALE_STATUSES = ['completed', 'cancelled'] as const
 export const OFFLINE_PAYMENT_STATUSES = ['completed', 'pending'] as const
@@ -299,7 +302,12 @@ export const saleEvents = {
     credit,
     /** Cash session that gives the money back; absent if none is known. */
     cash_session_id: text.optional(),
+    /** How the money went back; absent if it was not stated. */
+    refunds: z.array(moneyBack).optional(),
   }),
+  /** A sale on credit that was made without a customer has one from now on, and its receivables too. */
+  SaleCustomerAssigned: eventType('sale', { customer: party }),
+  /** All known fields of the document from now on. */
   FiscalDocumentRecorded: eventType('sale', fiscalDocument),
   /** Document of the goods' entry, or of the credit, issued for a return. */
   ReturnDocumentRecorded: eventType('return', fiscalDocument),

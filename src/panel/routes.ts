@@ -33,6 +33,7 @@ import { returnPages } from './pages/sales/return-pages.tsx'
 import { returnListPages } from './pages/sales/returns.tsx'
 import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
+import { saleCustomerPages } from './pages/sales/sale-customer.tsx'
 import { salesPages } from './pages/sales/sales.tsx'
 import { tillsPages } from './pages/sales/tills.tsx'
 import { tillsClosingPage } from './pages/sales/tills-closing.tsx'
@@ -67,6 +68,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   salePage,
   saleReceiptPage,
   ...saleActions,
+  ...saleCustomerPages,
   ...tillsPages,
   tillsClosingPage,
   ...cashSessionPages,

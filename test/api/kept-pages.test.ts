@@ -9,7 +9,7 @@ import { useDatabase } from '../support/database.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, type Step, step } from '../support/random-history.ts'
 
-const RUNS = 5
+const RUNS = 2
 const DAY_MS = 86_400_000
 const LISTS = [
   '/customers?limit=200',

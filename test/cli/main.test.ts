@@ -3,18 +3,17 @@ import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import pg from 'pg'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { useDatabase } from '../support/database.ts'
 import { findEmbedded, serverPid } from '../support/find-embedded.ts'
-import { programOf, TEST_SETTINGS } from '../support/program.ts'
+import { programOf, TEST_SETTINGS, testProgramOf } from '../support/program.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 import { tillbook } from './tillbook.ts'
 
-const HOLDER = fileURLToPath(new URL('../support/embedded-holder.ts', import.meta.url))
+const HOLDER = 'test/support/embedded-holder.ts'
 const FAST = { fsync: 'off', full_page_writes: 'off' }
 
 const CREATE = ['company', 'create', '--name', 'Loja Azul', '--cnpj', '11222333000181', '--json']
@@ -140,7 +139,7 @@ describe('tillbook', () => {
     })
 
     it('stops its own server on Ctrl-C [OPS-152]', async () => {
-      const killed = spawn(process.execPath, ['--import', 'tsx', HOLDER, dataDir], { stdio: 'ignore' })
+      const killed = spawn(process.execPath, [...testProgramOf(HOLDER), dataDir], { stdio: 'ignore' })
       const url = await until(() => findEmbedded(dataDir), { timeout_ms: 60_000, what: 'the server' })
       killed.kill('SIGKILL')
       await once(killed, 'exit')

@@ -165,7 +165,7 @@ describe('crash windows of a store outside the transaction', () => {
           }
         },
       ),
-      25,
+      8,
     )
   }).timeout(120_000)
 })

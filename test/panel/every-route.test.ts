@@ -8,10 +8,10 @@ import { BEFORE } from '#panel/forms/form.ts'
 import { changesRecords, mayOpen, permissionsFor } from '#panel/permissions.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
-import { addressOf } from '../browser/samples/all.ts'
+import { addressOf as newAddressOf } from '../browser/samples/all.ts'
 import { SAMPLE_COST } from '../browser/samples/catalog.ts'
 import { FOREIGN_IDS } from '../support/api.ts'
-import { usePanel } from '../support/browser.ts'
+import { type TestPanel, usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser, textIn } from '../support/panel.ts'
 
 /** Owners, to see also auditors: keys, webhooks, users, settings, payment setup, the ledger, erasure of persons. */
@@ -43,7 +43,7 @@ const FORMS_OF_AUDITORS = [
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|estornar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar)$/
+  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|liquidar|estornar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'
@@ -63,6 +63,15 @@ const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => 'submit' in rou
 const FILES = PANEL_ROUTES.filter((route) => 'table' in route)
 const OF_ROLES = '/configuracoes/perfis/:role'
 const aboutRecords = ({ path }: PanelRoute) => path.includes(':') && path !== NUMBERED_BY_COMPANY && path !== OF_ROLES
+
+/** Addresses of the run: a test that changes nothing uses the records of an earlier one. */
+const addresses = new Map<string, Promise<string>>()
+
+function addressOf(panel: TestPanel, route: string): Promise<string> {
+  const known = addresses.get(route) ?? newAddressOf(panel, route)
+  addresses.set(route, known)
+  return known
+}
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
@@ -84,7 +93,7 @@ const PERSONAL_TEXTS = `select distinct v as text from (
 ) texts where v is not null`
 
 describe('panel: every route', function () {
-  // Each route creates its own records.
+  // Each route has records of its own.
   this.timeout(60_000)
   const panel = usePanel()
   let owner: PanelUser
@@ -224,7 +233,7 @@ describe('panel: every route', function () {
   })
 
   it('keeps the cost of an item when a clerk edits it, even if the form contains one [PANEL-201]', async () => {
-    const item = await addressOf(panel, '/catalogo/:id')
+    const item = await newAddressOf(panel, '/catalogo/:id')
     const form = hiddenFields((await clerk.get(`${item}/editar`)).html, `${item}/editar`)
     const typed = { ...JSON.parse(form[BEFORE] ?? ''), name: 'Outro nome', cost: '1,00' }
     expect((await clerk.post(`${item}/editar`, { ...form, ...typed })).status).to.equal(303)

@@ -172,6 +172,28 @@ describe('panel: a sale', () => {
       expect(await page(`/${sale.id}?feito=cancelada`)).to.match(/Venda cancelada\..*Cancelada.*Cliente desistiu/)
     })
 
+    it('asks how the money goes back, by default as it was paid, and shows it with the sale [PANEL-562]', async () => {
+      const card = await company.paymentType('card', '2.50')
+      const payments = [
+        { payment_type_id: card, amount: '12.00' },
+        { payment_type_id: counter.cash, amount: '10.00' },
+      ]
+      const [first, second] = [await counter.sell({ payments }), await counter.sell({ payments })]
+      const { html } = await user.get(`/painel/vendas/${first.id}/cancelar`)
+      expect(textIn(html))
+        .to.include('Devolver R$ 12,00 em card, como foi pago')
+        .and.include('Devolver R$ 8,00 em cash, como foi pago')
+        .and.include('o estorno de cartão ou Pix é feito na maquininha ou no banco')
+      await cancel(first.id)
+      expect(await page(`/${first.id}`))
+        .to.include('Dinheiro devolvido R$ 12,00 em card, R$ 8,00 em cash')
+        .and.include('R$ 12,00 devolvidos em card; R$ 8,00 devolvidos em cash: Engano')
+      const inCash = { reason: 'Engano', [`refunds.${card}`]: String(counter.cash) }
+      await user.submit(`/painel/vendas/${second.id}/cancelar`, inCash)
+      const refunds = [{ payment_type_id: counter.cash, name: 'cash', amount: '20.00' }]
+      expect(await saleNow(second.id)).to.deep.include({ cancel_refunds: refunds })
+    })
+
     it('is refused at once for a cancelled sale and one with a fiscal document [PANEL-22]', async () => {
       const cancelled = await counter.sell()
       await cancel(cancelled.id)
@@ -218,6 +240,30 @@ describe('panel: a sale', () => {
       ])
       expect(html).to.include('x'.repeat(501))
       expect((await saleNow(id)).status).to.equal('completed')
+    })
+  })
+
+  describe('customer', () => {
+    it('is given to a sale on credit without one, and to its account, once [PANEL-564]', async () => {
+      const bia = (await company.post('/customers', { name: 'Bia' })).body.data
+      const sale = await counter.record(counter.onAccount('a'))
+      const path = `/painel/vendas/${sale.id}/cliente`
+      expect((await user.get(`/painel/vendas/${sale.id}`)).html).to.include(`href="${path}"`)
+      const unknown = await user.submit(path, { customer_id: 'Beatriz' })
+      expect(problemsIn(unknown.html).join()).to.include('não há cliente')
+      expect((await user.submit(path, { customer_id: 'Bia' })).to).to.equal(
+        `/painel/vendas/${sale.id}?feito=cliente-da-venda`,
+      )
+      expect((await saleNow(sale.id)).customer).to.include({ id: bia.id, name: 'Bia' })
+      const [receivable] = (await company.get('/finance/receivables')).body.data
+      expect(receivable).to.include({ customer_id: bia.id, customer_name: 'Bia' })
+      expect(await page(`/${sale.id}`)).to.include('Cliente da venda informado: Bia')
+      expect(problemsIn((await user.get(path)).html)).to.deep.equal(['Esta venda já tem cliente.'])
+      const paid = await counter.sell()
+      expect((await user.get(`/painel/vendas/${paid.id}`)).html).not.to.include('/cliente"')
+      expect(problemsIn((await user.get(`/painel/vendas/${paid.id}/cliente`)).html)).to.deep.equal([
+        'Só uma venda a prazo recebe o cliente depois.',
+      ])
     })
   })
 

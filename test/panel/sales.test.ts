@@ -111,6 +111,65 @@ describe('panel: sales', () => {
     expect((await user.get('/painel/vendas?actor=x&item=x')).html).to.include('não é ninguém')
   })
 
+  it('filters by the name or code of a product, with its sums, and offers those that a text may mean [PANEL-560]', async () => {
+    const tea = (await company.post('/catalog/items', { name: 'Chá 100', price: '5.00', sku: 'CHA-1' })).body.data
+    const both = await counter.sell({
+      items: [
+        { catalog_item_id: counter.product, quantity: '1' },
+        { catalog_item_id: tea.id, quantity: '2' },
+      ],
+    })
+    const coffee = await counter.sell()
+    await company.call('DELETE', `/catalog/items/${tea.id}`)
+    expect(await numbers('?product=cafe')).to.deep.equal([coffee.id, both.id])
+    expect(await numbers('?product=ch%C3%A1')).to.deep.equal([both.id])
+    const shown = async (search: string) => (await user.get(`/painel/vendas${search}`)).html
+    expect(textIn(await shown('?product=cafe'))).to.include('2 vendas, R$ 40,00 Café 100: 3, R$ 30,00')
+    await company.post('/catalog/items', { name: 'Café forte', price: '5.00', barcode: '7891234567895' })
+    const several = await shown('?product=cafe&status=completed')
+    expect(problemsIn(several).join()).to.include('Produto ou serviço: há mais de um')
+    expect(several).to.include(`href="/painel/vendas?status=completed&amp;item=${counter.product}"`)
+    expect(textIn(several)).to.include(`Café 100 · nº ${counter.product} Café forte · 7891234567895`)
+    expect(await numbers('?product=7891234567895')).to.deep.equal([])
+    expect(problemsIn(await shown('?product=bolo')).join()).to.include('não há produto ou serviço')
+    expect((await user.get('/painel/vendas.csv?product=cafe')).status).to.equal(422)
+  })
+
+  it('leads from a day to the days beside it, and shows who sold [PANEL-561] [PANEL-567]', async () => {
+    await counter.sell({ seller: { name: 'Ana Vendedora' }, sold_at: '2026-03-11T12:00:00Z' })
+    const html = (await user.get('/painel/vendas?sold_from=2026-03-11&sold_to=2026-03-11&origin=api')).html
+    const day = (text: string, of: string) =>
+      `href="/painel/vendas?origin=api&amp;sold_from=${of}&amp;sold_to=${of}"${text}`
+    expect(html)
+      .to.include(day('>‹ 10/03/2026', '2026-03-10'))
+      .and.include(day(' aria-current="true">11/03/2026', '2026-03-11'))
+      .and.include(day('>12/03/2026 ›', '2026-03-12'))
+    expect(textIn(html)).to.include('Ana Vendedora')
+    const today = textIn((await user.get('/painel/vendas')).html)
+    expect(today).to.match(/‹ \d\d\/\d\d\/\d{4} \d\d\/\d\d\/\d{4} (?!.*›)/)
+    expect(textIn((await user.get('/painel/vendas?sold_from=2026-03-10&sold_to=2026-03-11')).html)).not.to.include('‹')
+  })
+
+  it('downloads a line for each item of the filtered sales, of a filtered product its own [PANEL-565]', async () => {
+    await counter.sell({
+      items: [
+        { catalog_item_id: counter.product, quantity: '1.5', discount: '1.00' },
+        { description: '=Bala', quantity: '2', unit_price: '3.00' },
+      ],
+      discount: '2.00',
+      payments: [{ payment_type_id: counter.cash, amount: '18.00' }],
+    })
+    const lines = async (search: string) => (await user.get(`/painel/vendas/itens.csv${search}`)).html.split('\r\n')
+    const [heads, coffee, sweet, end] = await lines('')
+    expect(heads).to.match(/^\uFEFF?Venda;Código externo da venda;Quando;/)
+    expect(coffee).to.include(`;${counter.product};;Café 100;1,500;10,00;1,00;1,40;14,00;12,60;`)
+    expect(sweet).to.include(";;;'=Bala;2,000;3,00;0,00;0,60;6,00;5,40;")
+    expect(end).to.equal('')
+    expect(await lines(`?item=${counter.product}`)).to.deep.equal([heads, coffee, ''])
+    expect(await lines('?product=cafe')).to.deep.equal([heads, coffee, ''])
+    expect((await user.get('/painel/vendas')).html).to.include('href="/painel/vendas/itens.csv"')
+  })
+
   it('downloads the filtered sales as CSV for Brazilian spreadsheets, also as of a revision [PANEL-143] [PANEL-144]', async () => {
     await company.post('/customers', { name: '=HYPERLINK("http://x")', external_id: 'm' })
     await counter.sell({ customer_external_id: 'm', sold_at: '2026-03-11T12:00:00Z', external_id: 'a;"b' })

@@ -164,6 +164,21 @@ describe('panel: tills', () => {
       expect(await closing()).not.to.include('card 1')
     })
 
+    it('takes cash that a cancellation gave back out of the drawer, also of a sale by card [PANEL-563]', async () => {
+      const card = await company.paymentType('card')
+      const payments = [{ payment_type_id: card, amount: 10, status: 'completed' }]
+      const sales = [counter.sale('a', { created_at: at(0) }), counter.sale('b', { created_at: at(0), payments })]
+      const { results } = await upload(till, [...sales, counter.sale('c', { created_at: at(0) })])
+      const cancel = (at: number, refunds: Record<string, string>) =>
+        user.submit(`/painel/vendas/${results[at].sale_id}/cancelar`, { reason: 'engano', ...refunds })
+      await cancel(1, { [`refunds.${card}`]: String(counter.cash) })
+      expect(await closing()).to.include('Esperado na gaveta R$ 10,00')
+      await cancel(2, { [`refunds.${counter.cash}`]: String(card) })
+      expect(await closing()).to.include('Esperado na gaveta R$ 10,00')
+      await cancel(0, {})
+      expect(await closing()).to.include('Esperado na gaveta R$ 0,00')
+    })
+
     it('takes change off once, whether a till states its payments with or without it [PANEL-420]', async () => {
       const change = { total: 28.76, amount_received: 40, change: 11.24, created_at: at(0) }
       const items = [{ product_id: counter.product, quantity: 1, price: 28.76, total: 28.76 }]
@@ -366,11 +381,11 @@ describe('panel: tills', () => {
         const form = `/painel/caixas${path}/corrigir`
         const { html } = await user.get(form)
         const typed = { ...hiddenFields(html, form), ...fieldsOf(html), ...REASON }
-        const refused = await user.post(form, { ...typed, 'items.0.product_id': String(counter.product) })
+        const refused = await user.post(form, { ...typed, 'items.0.product_id': 'café' })
         expect(refused.status).to.equal(422)
         expect(problemsIn(refused.html).join()).to.include('Item 1: total: deve ser quantidade × preço, ou menos')
         expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
-        const fields = { 'items.0.product_id': String(counter.product), 'items.0.total': '10,00', total: '10' }
+        const fields = { 'items.0.product_id': 'Café 100', 'items.0.total': '10,00', total: '10' }
         const answer = await user.post(form, {
           ...typed,
           ...fields,
@@ -382,6 +397,32 @@ describe('panel: tills', () => {
         const [result] = (await upload(till, [sent])).results
         expect(result).to.include({ offline_id: 'a', status: 'duplicate', sale_id: sale.id })
         expect(await counter.stock()).to.equal('98.500')
+      })
+
+      it('name products by name or code, and offer those that a text may mean [PANEL-566]', async () => {
+        const other = await company.post('/catalog/items', {
+          name: 'Café forte',
+          price: '10.00',
+          barcode: '7891234567895',
+        })
+        const form = `/painel/caixas${await refuse(wrong('a'))}/corrigir`
+        const { html } = await user.get(form)
+        expect(html).to.include('name="items.0.product_id" aria-describedby="campo-items-0-product_id-dica"')
+        expect(textIn(html)).to.include('Item 1: produto Nome, código de barras ou SKU.')
+        const typed = { ...hiddenFields(html, form), ...fieldsOf(html), ...REASON, total: '10,00' }
+        const several = await user.post(form, { ...typed, 'items.0.product_id': 'CAFE' })
+        const labels = [`Café 100 · nº ${counter.product}`, 'Café forte · 7891234567895']
+        expect(problemsIn(several.html)).to.include(`Item 1: produto: há mais de um: ${labels.join('; ')}`)
+        for (const label of labels) expect(several.html).to.include(`<option value="${label}">`)
+        const none = await user.post(form, { ...typed, 'items.0.product_id': 'chá' })
+        expect(problemsIn(none.html).join()).to.include('não há produto ou serviço com este nome ou código')
+        const coded = {
+          ...typed,
+          'items.0.product_id': labels[1] ?? '',
+          _key: hiddenFields((await user.get(form)).html, form)._key ?? '',
+        }
+        const sale = await shownSale(saleIn((await user.post(form, coded)).to))
+        expect(sale.items[0]).to.include({ catalog_item_id: other.body.data.id })
       })
 
       it('get an offline id of their own if theirs is taken by another sale [UP-17]', async () => {
@@ -423,7 +464,7 @@ describe('panel: tills', () => {
           created_at: '2026-03-10T11:00',
           status: 'completed',
           total: '10,00',
-          'items.0.product_id': String(counter.product),
+          'items.0.product_id': 'Café 100',
           'items.0.quantity': '1',
           'items.0.price': '10,00',
           'items.0.total': '10,00',

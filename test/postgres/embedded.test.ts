@@ -5,15 +5,15 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { SERVICE_ROLE } from '#postgres/service-role.ts'
 import { findEmbedded, serverPid, stopLeftOver } from '../support/find-embedded.ts'
+import { testProgramOf } from '../support/program.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 
-const HOLDER = fileURLToPath(new URL('../support/embedded-holder.ts', import.meta.url))
+const HOLDER = 'test/support/embedded-holder.ts'
 const settings = { fsync: 'off' }
 
 describe('embedded Postgres', function () {
@@ -35,7 +35,7 @@ describe('embedded Postgres', function () {
 
   /** Another process that uses the server of a data directory, or is refused. */
   async function hold(directory = dataDir, kind: 'service' | 'command' = 'service') {
-    const args = ['--import', 'tsx', HOLDER, directory, kind]
+    const args = [...testProgramOf(HOLDER), directory, kind]
     const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
     holders.push(child)
     const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
@@ -324,7 +324,7 @@ describe('embedded Postgres', function () {
   it('repeats an interrupted initdb', async () => {
     const interrupted = join(base, 'interrupted')
     await mkdir(interrupted)
-    const killed = spawn(process.execPath, ['--import', 'tsx', HOLDER, interrupted], { stdio: 'ignore' })
+    const killed = spawn(process.execPath, [...testProgramOf(HOLDER), interrupted], { stdio: 'ignore' })
     await until(async () => (await readdir(interrupted)).some((name) => name.startsWith('postgres.init-')), {
       interval_ms: 1,
     })
@@ -352,7 +352,7 @@ describe('embedded Postgres', function () {
       return this.skip()
     }
     const nobody = { uid: 65_534, gid: 65_534, encoding: 'utf8' } as const
-    const { stderr } = spawnSync(process.execPath, ['--import', 'tsx', HOLDER, dataDir], nobody)
+    const { stderr } = spawnSync(process.execPath, [...testProgramOf(HOLDER), dataDir], nobody)
     expect(stderr)
       .to.include(`${join(dataDir, 'postgres')} belongs to another user`)
       .and.to.include('DATA_DIR')

@@ -22,6 +22,7 @@ import {
   payableCreated,
   paymentStarted,
   receivableCreated,
+  saleCompleted,
   storeCreated,
   supplierCreated,
   userCreated,
@@ -100,11 +101,12 @@ function earlierEvents({ type, n, subject, fields }: Marked): NewEvent[] {
     user: [userCreated({ id: n, name, email: `${n}@loja.example` })],
     receivable: [receivableCreated({ id: n, external_id })],
     payable: [payableCreated({ id: n, external_id })],
+    sale: [saleCompleted({ id: n, external_id })],
     // A card may be shown beside the details of a payment by Pix and boleto.
     order: [orderPlaced({ id: n, store_id: n }), paymentStarted(1, { id: n, payment_method_id: 'visa' })],
   }
   const named = fields.flatMap(({ person }) => (person === 'subject' ? [] : [person.kind]))
-  const isFirst = !/(Updated|Revived|Recorded)$/.test(type)
+  const isFirst = !/(Updated|Revived|Recorded|Assigned)$/.test(type)
   return [
     ...(parseSubject(subject).type === 'order' || type === 'SaleCompleted'
       ? [storeCreated({ id: n, alias: `loja-${n}` })]

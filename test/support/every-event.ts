@@ -193,6 +193,11 @@ export const EVERY_EVENT = ledgerOf(
     event('WebhookDeleted', { id: 2 }),
     from('pdv', offlineSaleCompleted({ id: 10, items: [{ ...line, discount: '0.00' }], receivable_ids: [6] })),
     from('pdv', receivableCreated({ id: 6, origin: 'sale', sale_id: 10 })),
+    event('SaleCustomerAssigned', { id: 10, customer: { id: 1, external_id: 'a', name: 'Bia' } }),
+    event('ReceivableUpdated', {
+      id: 6,
+      changes: { customer_id: 1, customer_external_id: 'a', customer_name: 'Bia' },
+    }),
     from('pdv', offlineSaleCancelled({ id: 11, offline_id: 'pdv-2' })),
     event('FiscalDocumentRecorded', { id: 9, ...fiscalDocument }),
     saleReturned({
@@ -273,7 +278,12 @@ export const EVERY_EVENT = ledgerOf(
     ...changes((n) => event('CustomerUpdated', { id: 3, changes: { name: `Nova ${n}` } })),
     saleCompleted({ id: 12, items: [line, { ...line, catalog_item_id: 4 }] }),
     event('CompanyUpdated', { id: COMPANY_ID, changes: { timezone: 'America/Manaus', plan: 'api' } }),
-    event('SaleCancelled', { id: 12, reason: null, restock: [{ catalog_item_id: 4, quantity: '2.000' }] }),
+    event('SaleCancelled', {
+      id: 12,
+      reason: null,
+      restock: [{ catalog_item_id: 4, quantity: '2.000' }],
+      refunds: [{ payment_type_id: 1, name: 'Dinheiro', amount: '10.00' }],
+    }),
     ...changes((n) => stockCounted(4, '5.000', `${n}.000`)),
     // The closing arrives before what happened earlier.
     cashMoved({ kind: 'out', offline_id: 'g-0' }),

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MASTER_KEY } from './master-key.ts'
 
-const { build, SOURCES } = createRequire(import.meta.url)('../../tools/compiled.cjs') as {
+const { build, compile, SOURCES } = createRequire(import.meta.url)('../../tools/compiled.cjs') as {
   build(): void
+  compile(programs: readonly string[]): void
   readonly SOURCES: readonly string[]
 }
 
@@ -20,6 +21,18 @@ export const compiledAt = (path: string): string => join(DIST, path)
 /** Compiled file of a source file. */
 export const compiledOf = (source: string, folder: string = DIST): string =>
   join(folder, source.replace(/\.tsx?$/, '.js'))
+
+const ownPrograms = new Map<string, readonly string[]>()
+
+/** Arguments of node for a program of the tests such as `test/support/embedded-holder.ts`, compiled once per process. */
+export function testProgramOf(source: string): readonly string[] {
+  const known = ownPrograms.get(source)
+  if (known) return known
+  compile([source])
+  const args = programOf(source)
+  ownPrograms.set(source, args)
+  return args
+}
 
 /** Arguments of node for a program such as `src/main.ts`: its compiled form, which starts much faster. */
 export const programOf = (source: string, ...words: readonly string[]): string[] => programIn(DIST, source, ...words)

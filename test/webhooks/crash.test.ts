@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import { useDatabase } from '../support/database.ts'
 import { MASTER_KEY } from '../support/master-key.ts'
+import { testProgramOf } from '../support/program.ts'
 import { until } from '../support/wait.ts'
 import { useDispatchers } from './harness.ts'
 import { addEndpoint, queue } from './outbox.ts'
@@ -13,7 +14,7 @@ describe('a killed dispatcher', () => {
 
   const startProcess = (): ChildProcess => {
     const { PATH = '' } = process.env
-    return spawn(process.execPath, ['--import', 'tsx', 'test/webhooks/dispatch-until-killed.ts'], {
+    return spawn(process.execPath, testProgramOf('test/webhooks/dispatch-until-killed.ts'), {
       env: { PATH, MASTER_KEY, DATABASE_URL: database.url },
       stdio: ['pipe', 'ignore', 'inherit'],
     })

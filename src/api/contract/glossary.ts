@@ -351,6 +351,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   issued_at: 'Quando foi autorizado; em contingência, quando foi registrado.',
   cancelled_at: 'Quando foi cancelada.',
   cancel_reason: 'Por que foi cancelada.',
+  cancel_refunds: 'Como o dinheiro voltou com o cancelamento; nulo se não foi informado.',
   kind: 'Espécie da forma de pagamento.',
   is_cash: 'Se é dinheiro e, portanto, dá troco.',
   fee_percentage: 'Acréscimo embutido no valor pago, em percentual.',
@@ -377,6 +378,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Order.customer':
     'Quem comprou, como foi informado; `id` e `external_id` são `null` de quem não é cliente da empresa.',
   'Order.cancelled_at': 'Quando a loja cancelou o pedido; `null` se não cancelou.',
+  'SaleCancellationInput.refunds': 'Como o dinheiro voltou, por forma de pagamento.',
   'Order.cancel_reason': 'Por que a loja o cancelou.',
   'OrderInput.customer':
     'Quem compra; dispensável com `customer_id` ou `customer_external_id`, cujos dados completa só neste pedido.',

@@ -5,9 +5,11 @@ import {
   PaymentTypeChanges,
   updatePaymentType,
 } from '#commands/payment-types.ts'
+import { assignSaleCustomer, SaleCustomerBody } from '#commands/sales/assign-sale-customer.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { FiscalDocumentBody, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
+import { SaleRefunds } from '#commands/sales/sale-refunds.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { FISCAL_CODES, type FiscalCodes } from '#domain/item-taxes.ts'
 import { CARD_BRANDS } from '#domain/sale-payment.ts'
@@ -107,6 +109,7 @@ const shownSaleExample = {
   fiscal_document: null,
   cancelled_at: null,
   cancel_reason: null,
+  cancel_refunds: null,
   created_at: '2026-11-21T08:17:15.123-03:00',
   updated_at: '2026-11-21T08:17:15.123-03:00',
 }
@@ -208,6 +211,10 @@ const SaleWarning = z
   })
   .meta({ id: 'SaleWarning' })
 
+const SaleMoneyBack = z
+  .strictObject({ payment_type_id: ContractRecordId, name: z.string(), amount: Amount })
+  .meta({ id: 'SaleMoneyBack' })
+
 const Sale = z
   .strictObject({
     id: ContractRecordId,
@@ -233,6 +240,7 @@ const Sale = z
     fiscal_document: FiscalDocument.nullable(),
     cancelled_at: Timestamp.nullable(),
     cancel_reason: NullableText,
+    cancel_refunds: z.array(SaleMoneyBack).nullable(),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -370,13 +378,32 @@ export const saleRoutes: readonly Route[] = [
     operation: 'cancelSale',
     summary: 'Cancela uma venda registrada pela API e devolve o estoque',
     description:
-      'Cancelar de novo responde 200 com a venda como está. A venda de um pedido pago é cancelada com a devolução do pagamento: aqui a resposta é 409 `managed_by_order`, com `order_id`. Uma venda com devoluções não é cancelada: 409 `sale_returned`.',
-    body: z.strictObject({ reason: optionalText(500) }),
-    example: { reason: 'Desistência do cliente' },
+      '`refunds` diz como o dinheiro voltou, e soma o que foi pago, menos o vendido a prazo; sem ele, nada é anotado. Cancelar de novo responde 200 com a venda como está. A venda de um pedido pago é cancelada com a devolução do pagamento: aqui a resposta é 409 `managed_by_order`, com `order_id`. Uma venda com devoluções não é cancelada: 409 `sale_returned`.',
+    body: z
+      .strictObject({ reason: optionalText(500), refunds: SaleRefunds.optional() })
+      .meta({ id: 'SaleCancellationInput' }),
+    example: { reason: 'Desistência do cliente', refunds: [{ payment_type_id: 1, amount: '41.50' }] },
     status: 200,
     reply: singleOf(Sale),
-    refusals: ['managed_by_pdv', 'managed_by_order', 'fiscal_document_issued', 'sale_returned'],
+    refusals: ['managed_by_pdv', 'managed_by_order', 'fiscal_document_issued', 'payment_mismatch', 'sale_returned'],
     command: cancelSale,
+    input: (params, body) => withId(params, body),
+  }),
+  commandRoute({
+    method: 'put',
+    path: '/sales/:id/customer',
+    scope: 'sales:write',
+    operation: 'putSaleCustomer',
+    summary: 'Informa o cliente de uma venda a prazo feita sem cliente',
+    description:
+      'As contas a receber da venda sem cliente também o recebem. Repetível; uma venda que já tem outro cliente, que não é a prazo ou que está cancelada responde 422.',
+    body: SaleCustomerBody.meta({ id: 'SaleCustomerInput' }),
+    example: { customer_external_id: 'CLI-001' },
+    status: 200,
+    reply: singleOf(Sale),
+    refusals: ['person_forgotten'],
+    command: assignSaleCustomer,
+    target: { kind: 'sale' },
     input: (params, body) => withId(params, body),
   }),
   commandRoute({

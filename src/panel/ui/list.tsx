@@ -160,11 +160,26 @@ interface ListProps<R> {
   readonly first?: PageAction | false
   /** Path of the file with the filtered records, below the panel. */
   readonly file?: string
+  /** Further files of the same records. */
+  readonly moreFiles?: readonly { readonly label: string; readonly to: string }[]
 }
 
 /** A list with filters and pager. htmx replaces the list while the user types. */
 export function List<R>(props: ListProps<R>) {
-  const { visit, id = 'lista', filters, list, caption, columns, empty, quick = [], order, first, file } = props
+  const {
+    visit,
+    id = 'lista',
+    filters,
+    list,
+    caption,
+    columns,
+    empty,
+    quick = [],
+    order,
+    first,
+    file,
+    moreFiles = [],
+  } = props
   const { path, query, readModel } = visit
   const { filled, rows, next, summary } = list
   const { cursor: _, ...here } = query
@@ -181,6 +196,9 @@ export function List<R>(props: ListProps<R>) {
               <Chips label="Filtros rápidos" chips={quick.map((one) => chipOf(one, path, here, filters))} />
             )}
             {file && <FileLink to={file} parameters={here} />}
+            {moreFiles.map(({ label, to }) => (
+              <FileLink key={to} to={to} parameters={here}>{label}</FileLink>
+            ))}
           </Toolbar>
         )}
         {summary}

@@ -67,6 +67,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   SaleReturned: 'Mercadoria devolvida',
   ReturnAwaited: 'Devolução do caixa à espera da venda',
   ReturnDocumentRecorded: 'Documento fiscal da devolução registrado',
+  SaleCustomerAssigned: 'Cliente da venda informado',
   FiscalDocumentRecorded: 'Documento fiscal registrado',
   CashSessionOpened: 'Caixa aberto',
   CashMoved: 'Dinheiro movimentado no caixa',

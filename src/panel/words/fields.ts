@@ -80,6 +80,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   sold_at: 'Data da venda',
   cancelled_at: 'Data do cancelamento',
   cancel_reason: 'Motivo do cancelamento',
+  cancel_refunds: 'Dinheiro devolvido no cancelamento',
   reason: 'Motivo',
   fiscal_document: 'Documento fiscal',
   sale_id: 'Número da venda',

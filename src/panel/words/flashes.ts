@@ -23,6 +23,7 @@ export const FLASHES = {
   parcelada: 'Parcelas criadas.',
   cancelada: 'Venda cancelada.',
   devolvida: 'Devolução registrada.',
+  'cliente-da-venda': 'Cliente da venda informado.',
   'pedido-cancelado': 'Pedido cancelado.',
   'pedido-entregue': 'Pedido marcado como entregue.',
   'entrega-desfeita': 'A marca de entregue foi desfeita.',

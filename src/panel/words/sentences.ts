@@ -5,6 +5,7 @@ import {
   formatFraction,
   formatMoney,
   formatPercentage,
+  formatPersonName,
   formatQuantity,
 } from '#domain/brazilian-format.ts'
 import { fromCents } from '#domain/money.ts'
@@ -31,6 +32,10 @@ function goods(restock: readonly unknown[], [one, more]: readonly [string, strin
   if (restock.length === 0) return ''
   return `; ${restock.length === 1 ? `um produto ${one}` : `${restock.length} produtos ${more}`} ao estoque`
 }
+
+/** Money that went back with a cancellation, by way of paying. */
+const moneyBack = (refunds: readonly { readonly name: string; readonly amount: string }[]): string =>
+  refunds.map(({ name, amount }) => `; ${formatMoney(amount)} devolvidos em ${name}`).join('')
 
 function stockMoved({ reason, before, after, order_id }: DataOf<'StockAdjusted'>): string {
   if (after === null) return 'Estoque deixou de ser controlado'
@@ -91,8 +96,12 @@ const SENTENCES: Sentences = {
       : `Devolução de ${formatMoney(amount)}; devolvido até agora: ${formatMoney(refunded)}`,
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
-  SaleCancelled: ({ reason, restock, approved_by }) =>
-    because(`Venda cancelada${approved(approved_by)}${goods(restock, ['voltou', 'voltaram'])}`, reason),
+  SaleCancelled: ({ reason, restock, approved_by, refunds = [] }) =>
+    because(
+      `Venda cancelada${approved(approved_by)}${goods(restock, ['voltou', 'voltaram'])}${moneyBack(refunds)}`,
+      reason,
+    ),
+  SaleCustomerAssigned: ({ customer }) => `Cliente da venda informado: ${formatPersonName(customer.name)}`,
   SaleReturned: ({ sale_id, total, stock, reason, approved_by }) =>
     because(
       `Devolução de ${formatMoney(total)} da venda ${sale_id}${approved(approved_by)}${goods(stock, ['voltou', 'voltaram'])}`,

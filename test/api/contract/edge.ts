@@ -1,5 +1,5 @@
 import { MAX_BODY_BYTES } from '#api/route.ts'
-import { SCOPES } from '#domain/scopes.ts'
+import type { Scope } from '#domain/scopes.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import { type Reply, send } from '../../support/api.ts'
 import type { Operation } from '../../support/contract.ts'
@@ -44,8 +44,7 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
   async insufficient_scope(world, target) {
     const [scope] = target.operation.node.security?.[0]?.apiKey ?? []
     if (!scope) return sendCall(world, target, { headers: { 'x-forwarded-proto': 'http' } })
-    const { key } = await world.api.company({ scopes: SCOPES.filter((each) => each !== scope) })
-    return sendCall(world, target, { key })
+    return sendCall(world, target, { key: await world.keyWithout(scope as Scope) })
   },
   not_test_company: (world, target) => sendCall(world, target, { key: world.company.key }),
   test_data_erased(world, target) {

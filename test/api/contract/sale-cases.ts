@@ -2,6 +2,7 @@ import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import { accessKeyOf } from '../../support/access-key.ts'
 import { fiscalDocument } from '../../support/facts.ts'
+import { openCounter } from '../../support/offline-sales.ts'
 import type { Case, Cases } from './case.ts'
 import { paidOrder } from './order-cases.ts'
 import type { World } from './world.ts'
@@ -13,6 +14,12 @@ const adHoc = (world: World, paid = '10.00') => ({
 })
 
 const sold = (world: World) => world.create('/sales', { ...adHoc(world), external_id: world.unique('pedido') })
+
+/** Id of an uploaded sale on credit without a customer. */
+async function soldOnCredit({ company, unique }: World): Promise<number> {
+  const counter = await openCounter(company)
+  return (await counter.record(counter.onAccount(unique('pdv')))).id
+}
 
 const paymentType = (world: World) =>
   world.create('/sales/payment-types', { name: world.unique('Vale'), kind: 'other' })
@@ -139,6 +146,7 @@ export const saleCases: Cases = {
       return { params: { id }, body: {} }
     },
     sale_returned: async (world) => ({ params: { id: (await returned(world)).sale }, body: {} }),
+    payment_mismatch: async (world) => ({ params: { id: (await sold(world)).id }, body: { refunds: [] } }),
   },
   createReturn: {
     201: async (world) => {
@@ -193,6 +201,16 @@ export const saleCases: Cases = {
       await world.company.post(`/sales/${id}/returns`, credit, { 'idempotency-key': world.unique('chave') })
       return { params: { id: customer.id } }
     },
+  },
+  putSaleCustomer: {
+    200: async (world) => ({
+      params: { id: await soldOnCredit(world) },
+      body: { customer_id: (await world.create('/customers', { name: world.unique('Bia') })).id },
+    }),
+    person_forgotten: async (world) => ({
+      params: { id: await soldOnCredit(world) },
+      body: { customer_id: (await world.forgotten('/customers')).id },
+    }),
   },
   putFiscalDocument: {
     200: async (world) => ({ params: { id: (await sold(world)).id }, body: newDocument() }),

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { ProviderMisconfigured } from '#payments/provider-port.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { type FaultyApi, startFaultyApi } from '../../support/faulty-api.ts'
@@ -26,6 +27,8 @@ export interface World {
   unique(prefix: string): string
   /** Creates a record with a POST that must succeed. */
   create(path: string, body: object): Promise<Json>
+  /** Key of another company with all scopes but this one. */
+  keyWithout(scope: Scope): Promise<string>
   /** Erased customer or supplier. */
   forgotten(path: '/customers' | '/suppliers'): Promise<Json>
   close(): Promise<void>
@@ -48,6 +51,7 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
   const hurried = await startApi(databaseUrl, { server: { headers_ms: 20, check_ms: 10 } })
   const faulty = await startFaultyApi(api.core, databaseUrl)
   let count = 0
+  const keys = new Map<Scope, string>()
   const world: World = {
     api,
     company,
@@ -65,6 +69,11 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
       const reply = await company.post(path, body)
       expect(reply.status, reply.text).to.equal(201)
       return reply.body.data
+    },
+    async keyWithout(scope) {
+      const key = keys.get(scope) ?? (await api.company({ scopes: SCOPES.filter((each) => each !== scope) })).key
+      keys.set(scope, key)
+      return key
     },
     async forgotten(path) {
       const person = await world.create(path, { name: world.unique('Eva'), external_id: world.unique('eva') })

@@ -32,7 +32,7 @@ describe('errors of API v1: random values', () => {
       fc.asyncProperty(fc.array(value, { minLength: WRITES.length, maxLength: WRITES.length }), (values) =>
         answersAll(WRITES.map(([method, path], n) => company.call(method, path, JSON.stringify(values[n])))),
       ),
-      15,
+      5,
     )
   }).timeout(30_000)
 
@@ -87,7 +87,7 @@ describe('errors of API v1: random values', () => {
           }),
         ),
       ),
-      25,
+      8,
     )
   }).timeout(30_000)
 })

@@ -89,6 +89,7 @@ export const saleSamples: Samples = {
   '/vendas/:id': async (panel) => `/vendas/${await uploadedSaleOf(panel)}`,
   '/vendas/:id/recibo': async (panel) => `/vendas/${await saleOf(panel)}/recibo`,
   '/vendas/:id/cancelar': async (panel) => `/vendas/${await saleOf(panel)}/cancelar`,
+  '/vendas/:id/cliente': async (panel) => `/vendas/${await uploadedSaleOf(panel)}/cliente`,
   '/vendas/:id/documento-fiscal': async (panel) => `/vendas/${await saleOf(panel)}/documento-fiscal`,
   '/caixas': async (panel) => {
     await refusedSaleOf(panel)

@@ -95,7 +95,7 @@ describe('payments of an order, reported in any order,', () => {
         }
         expect(status).to.equal(together(ended.map(String)))
       }),
-      200,
+      50,
     )
   })
 })

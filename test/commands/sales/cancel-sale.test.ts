@@ -96,6 +96,68 @@ describe('cancel sale', () => {
   })
 })
 
+describe('money of a cancelled sale', () => {
+  const paid = (payment_type_id: number, net: string, surcharge = '0.00') => ({
+    payment_type_id,
+    name: `tipo ${payment_type_id}`,
+    amount: net,
+    surcharge,
+    net,
+  })
+  const types = [
+    paymentTypeCreated({ id: 2, name: 'Cartão', kind: 'card' }),
+    paymentTypeCreated({ id: 3, name: 'Crediário', kind: 'credit_account' }),
+  ]
+  const mixed = saleCompleted({ id: 8, payments: [paid(1, '12.00'), paid(2, '4.75', '0.25'), paid(3, '3.00')] })
+  const back = (...refunds: [number, string][]) =>
+    CancelSaleInput.parse({ id: 8, refunds: refunds.map(([payment_type_id, amount]) => ({ payment_type_id, amount })) })
+
+  it('is noted with the names of the ways by which it went back [SALE-100]', async () => {
+    const scenario = await given(...shop, ...types, mixed)
+    const refunds = [
+      { payment_type_id: 1, name: 'Dinheiro', amount: '14.00' },
+      { payment_type_id: 2, name: 'Cartão', amount: '3.00' },
+    ]
+    const decided = await scenario.when(cancelSale, back([1, '14.00'], [2, '3.00']))
+    decided.accepts('updated', cancelled({ restock: [], refunds }))
+    expect(await scenario.show('sale/8')).to.deep.include({ cancel_refunds: refunds })
+  })
+
+  it('is null unless it is stated, and nothing for a sale on credit [SALE-100]', async () => {
+    const untold = await given(...shop, ...types, mixed)
+    await untold.when(cancelSale, cancel)
+    expect(await untold.show('sale/8')).to.deep.include({ cancel_refunds: null })
+    const onCredit = await given(...shop, ...types, saleCompleted({ id: 8, payments: [paid(3, '20.00')] }))
+    await onCredit.when(cancelSale, back())
+    expect(await onCredit.show('sale/8')).to.deep.include({ cancel_refunds: [] })
+  })
+
+  it('must be what the sale took, to the cent, by ways that give money back [SALE-101]', async () => {
+    const scenario = await given(...shop, ...types, mixed)
+    for (const [input, paidBack] of [
+      [back([1, '16.99']), '16.99'],
+      [back([1, '17.01']), '17.01'],
+      [back(), '0.00'],
+    ] as const) {
+      const decided = await scenario.when(cancelSale, input)
+      decided.refuses('payment_mismatch', { total: '17.00', paid: paidBack })
+    }
+    for (const [input, message] of [
+      [back([99, '17.00']), 'forma de pagamento não encontrada'],
+      [back([3, '17.00']), 'não devolve dinheiro: a conta a receber é excluída'],
+    ] as const) {
+      const decided = await scenario.when(cancelSale, input)
+      decided.refuses('validation_failed', {
+        fields: { 'refunds[0].payment_type_id': [message] },
+        unknown_fields: [],
+      })
+    }
+    expect(CancelSaleInput.safeParse({ id: 8, refunds: [{ payment_type_id: 1, amount: '0.00' }] }).success).to.equal(
+      false,
+    )
+  })
+})
+
 describe('refused cancellations', () => {
   it('refuses counter sales to the integration API only [SALE-18]', async () => {
     const scenario = await given(...shop, from('pdv', sold))

@@ -12,7 +12,6 @@ import { type Field, type Fields, filledFrom, formText } from '../../forms/form.
 import {
   amountInput,
   choiceInput,
-  integerInput,
   lineInput,
   momentInput,
   namedOptions,
@@ -22,6 +21,7 @@ import {
 } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelRoute, Redirect } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
+import { itemField } from '../catalog/item-choice.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { asIsObstacle, REFUSED_SALES_PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
 import { idsIn, isPlainNumber, type Members, membersOf } from './uploaded-sale.tsx'
@@ -139,7 +139,9 @@ function positionsOf({ payload, errors }: RefusedSaleDetails, list: 'items' | 'p
   return count === 0 ? [0] : all.slice(0, list === 'items' ? LINES : 50).sort((a, b) => a - b)
 }
 
-async function fieldsOf(refused: RefusedSaleDetails, { readModel }: PageContext): Promise<Fields> {
+async function fieldsOf(refused: RefusedSaleDetails, visit: PageContext): Promise<Fields> {
+  const { readModel } = visit
+  const form = 'form' in visit ? (visit as FormSubmission).form : {}
   const { products } = await findNamesForTill(readModel.pool, readModel.companyId, idsIn(refused.payload))
   const types = (await paymentTypesOf({ readModel })).map(({ id, name }) => ({ value: String(id), label: name }))
   const fields: Record<string, Field> = {
@@ -155,17 +157,18 @@ async function fieldsOf(refused: RefusedSaleDetails, { readModel }: PageContext)
     change: { label: 'Troco', kind: amountInput, columns: 4 },
   }
   for (const at of positionsOf(refused, 'items')) {
-    const name =
-      products.get(Number(membersOf(lineOf(refused.payload, 'items', at)).product_id)) ?? 'produto não encontrado'
-    fields[`items.${at}.product_id`] = {
-      label: `Item ${at + 1}: código do produto`,
-      kind: integerInput,
-      columns: 3,
-      hint: name,
-    }
-    fields[`items.${at}.quantity`] = { label: `Item ${at + 1}: quantidade`, kind: quantityInput, columns: 3 }
-    fields[`items.${at}.price`] = { label: `Item ${at + 1}: preço`, kind: amountInput, columns: 3 }
-    fields[`items.${at}.total`] = { label: `Item ${at + 1}: total`, kind: amountInput, columns: 3 }
+    const { product_id: id } = membersOf(lineOf(refused.payload, 'items', at))
+    const name = products.get(Number(id))
+    fields[`items.${at}.product_id`] = await itemField(visit, {
+      label: `Item ${at + 1}: produto`,
+      columns: 12,
+      hint: name === undefined ? unknownProduct(id) : 'Nome, código de barras ou SKU.',
+      current: name === undefined ? null : { id, name },
+      typed: formText(form, `items.${at}.product_id`).trim(),
+    })
+    fields[`items.${at}.quantity`] = { label: `Item ${at + 1}: quantidade`, kind: quantityInput, columns: 4 }
+    fields[`items.${at}.price`] = { label: `Item ${at + 1}: preço`, kind: amountInput, columns: 4 }
+    fields[`items.${at}.total`] = { label: `Item ${at + 1}: total`, kind: amountInput, columns: 4 }
   }
   for (const at of positionsOf(refused, 'payments')) {
     fields[`payments.${at}.payment_type_id`] = {
@@ -179,6 +182,12 @@ async function fieldsOf(refused: RefusedSaleDetails, { readModel }: PageContext)
   }
   return { ...fields, ...REASON }
 }
+
+/** Hint beside an empty field; the sent number is kept as long as the field is empty. */
+const unknownProduct = (id: unknown): string =>
+  `O caixa enviou o produto ${textOfSent(id)}, que não existe no catálogo. Procure pelo nome, código de barras ou SKU.`
+
+const textOfSent = (id: unknown): string => (typeof id === 'number' || typeof id === 'string' ? String(id) : '')
 
 const lineOf = (payload: unknown, list: 'items' | 'payments', at: number): unknown => {
   const lines = membersOf(payload)[list]

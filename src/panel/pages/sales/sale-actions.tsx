@@ -1,43 +1,48 @@
 import type { ComponentChildren } from 'preact'
-import type { z } from 'zod'
-import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
+import { z } from 'zod'
+import { type CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import {
   FiscalDocumentFields,
   type FiscalDocumentInput,
   recordFiscalDocument,
 } from '#commands/sales/record-fiscal-document.ts'
-import { formatDateTime } from '#domain/brazilian-format.ts'
+import { isNoMoney, moneyTaken } from '#commands/sales/sale-refunds.ts'
+import { formatCents, formatDateTime } from '#domain/brazilian-format.ts'
+import { fromCents } from '#domain/money.ts'
 import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { boundedText } from '#domain/text.ts'
+import { boundedText, Id } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { offersApproval } from '../../approval.ts'
-import type { Fields } from '../../forms/form.ts'
-import { paragraphInput } from '../../forms/kinds.ts'
+import type { Field, Fields } from '../../forms/form.ts'
+import { paragraphInput, recordChoiceInput } from '../../forms/kinds.ts'
 import type { PageAccess, PageContext, PanelRoute } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import type { FlashCode } from '../../words/flashes.ts'
+import { paymentTypesOf } from '../payment-types.tsx'
 import { FISCAL_DOCUMENT_FIELDS, isInForce } from './fiscal-document.tsx'
 import { saleOf } from './sale.tsx'
 
 /** An action on a sale with a confirmation page. */
-interface SaleAction<I> {
+interface SaleAction<I, C = I> {
   /** Last segment of its path. */
   readonly path: string
   readonly label: string
   readonly explanation: string
   readonly isDangerous?: true
-  readonly fields: Fields
+  fields(sale: SaleObject, visit: PageContext): Fields | Promise<Fields>
   /** Content of the confirmation page. */
   about?(sale: SaleObject, visit: PageContext): ComponentChildren
   /** Initial field values. */
   initial?(sale: SaleObject): object
   readonly access: PageAccess
   readonly schema: z.ZodType<I>
-  readonly command: Command<I & { id: number }>
+  readonly command: Command<C & { id: number }>
+  /** Input of the command from that of the form. */
+  inputOf(typed: I, sale: SaleObject, visit: PageContext): C | Promise<C>
   readonly flash: FlashCode
   /** Permission for this sale, which another user may approve. */
   needs?(sale: SaleObject, userId: number): Permission
@@ -63,27 +68,65 @@ const CancelledSale = (sale: SaleObject, { readModel }: PageContext) => (
   <Cancelled when={['Data da venda', formatDateTime(sale.sold_at, readModel.timezone)]} of={sale} />
 )
 
-const Cancelling = CancelSaleInput.omit({ id: true }).extend({ reason: boundedText(500) })
+/** `refunds`: chosen payment types by those of the sale. */
+const Cancelling = z.object({ reason: boundedText(500), refunds: z.record(z.string(), Id.nullable()).nullish() })
 
-const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
+/** Money of the sale that goes back, in cents by payment type, and the types that it may go back by. */
+async function moneyBackOf(sale: SaleObject, visit: PageContext) {
+  const types = await paymentTypesOf(visit)
+  const taken = moneyTaken(sale, (id) => types.find((type) => type.id === id))
+  return { taken, types: types.filter((type) => !isNoMoney(type)) }
+}
+
+/** A choice for each way in which the sale was paid, by default the same way, and the reason. */
+async function cancellingFields(sale: SaleObject, visit: PageContext): Promise<Fields> {
+  const { taken, types } = await moneyBackOf(sale, visit)
+  const refunds = [...taken].map(([id, cents]): [string, Field] => {
+    const paidBy = types.find((type) => type.id === id)
+    const others = types.filter((type) => type !== paidBy).map(({ id, name }) => ({ value: String(id), label: name }))
+    const kind = recordChoiceInput(others, paidBy ? `${paidBy.name}, como foi pago` : 'Escolha')
+    // A till may have named a payment type that does not exist.
+    return [`refunds.${id}`, { label: `Devolver ${formatCents(cents)} em`, kind, isRequired: paidBy === undefined }]
+  })
+  return { ...Object.fromEntries(refunds), ...REASON }
+}
+
+/** The refunds by the chosen payment types, those by the same type in one sum. */
+async function refundsOfForm({ refunds }: z.infer<typeof Cancelling>, sale: SaleObject, visit: PageContext) {
+  const { taken } = await moneyBackOf(sale, visit)
+  const sums = new Map<number, number>()
+  for (const [id, cents] of taken) {
+    const by = refunds?.[id] ?? id
+    sums.set(by, (sums.get(by) ?? 0) + cents)
+  }
+  return [...sums].map(([payment_type_id, cents]) => ({ payment_type_id, amount: fromCents(cents) }))
+}
+
+const REASON: Fields = {
+  reason: {
+    label: 'Motivo',
+    kind: paragraphInput,
+    isRequired: true,
+    columns: 12,
+    hint: 'Fica no histórico da venda.',
+  },
+}
+
+const cancelling: SaleAction<z.infer<typeof Cancelling>, Omit<CancelSaleInput, 'id'>> = {
   path: 'cancelar',
   access: 'sell',
   label: 'Cancelar venda',
   explanation:
-    'Os itens voltam ao estoque, e as contas a receber que a venda gerou são excluídas. Um cancelamento não pode ser desfeito.',
+    'Os itens voltam ao estoque, e as contas a receber da venda são excluídas. O Tillbook anota como o dinheiro volta ao cliente; o estorno de cartão ou Pix é feito na maquininha ou no banco. Esta ação não pode ser desfeita.',
   isDangerous: true,
   about: CancelledSale,
-  fields: {
-    reason: {
-      label: 'Motivo',
-      kind: paragraphInput,
-      isRequired: true,
-      columns: 12,
-      hint: 'Fica no histórico da venda.',
-    },
-  },
+  fields: cancellingFields,
   schema: Cancelling,
   command: cancelSale,
+  inputOf: async (typed, sale, visit) => ({
+    reason: typed.reason,
+    refunds: await refundsOfForm(typed, sale, visit),
+  }),
   flash: 'cancelada',
   needs: ({ seller }, userId) => (seller?.user_id === userId ? 'cancel_own' : 'cancel_all'),
   obstacle({ status, fiscal_document, order_id, returned_total }) {
@@ -107,10 +150,11 @@ const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
   label: 'Registrar documento fiscal',
   explanation:
     'Registre aqui o documento que o seu sistema fiscal emitiu para esta venda. Enquanto ele estiver autorizado ou em contingência, a venda não pode ser cancelada.',
-  fields: FISCAL_DOCUMENT_FIELDS,
+  fields: () => FISCAL_DOCUMENT_FIELDS,
   initial: ({ fiscal_document }) => (isInForce(fiscal_document) ? fiscal_document : { status: 'authorized' }) ?? {},
   schema: FiscalDocumentFields,
   command: recordFiscalDocument,
+  inputOf: (typed) => typed,
   flash: 'documento-fiscal',
   obstacle: ({ status }) => (status === 'cancelled' ? CANCELLED : null),
   meaningOf({ refused, details }) {
@@ -121,21 +165,9 @@ const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
 
 export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(recordingDocument)]
 
-function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
-  const {
-    label,
-    explanation,
-    fields,
-    initial,
-    schema,
-    command,
-    flash,
-    isDangerous,
-    obstacle,
-    meaningOf,
-    about,
-    needs,
-  } = action
+function routesOf<I, C>(action: SaleAction<I, C>): PanelRoute[] {
+  const { label, explanation, fields, initial, schema, command, inputOf } = action
+  const { flash, isDangerous, obstacle, meaningOf, about, needs } = action
   const title = ({ id }: SaleObject) => `${label}: ${id}`
   const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
   return formPages({
@@ -150,14 +182,14 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
     label,
     ...(isDangerous && { isDangerous }),
     back,
-    fields: () => fields,
+    fields,
     ...(needs && {
       needsApproval: (sale: SaleObject, visit: PageContext) => offersApproval(visit, needs(sale, visit.session.userId)),
     }),
     ...(initial && { initial }),
     schema,
     async act(submission, sale, input) {
-      const answer = await submission.run(command, { ...input, id: sale.id })
+      const answer = await submission.run(command, { ...(await inputOf(input, sale, submission)), id: sale.id })
       if (!isRefusal(answer)) return { to: back(sale), flash }
       const meaning = meaningOf(answer)
       if (meaning === undefined) return answer

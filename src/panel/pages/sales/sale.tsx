@@ -1,6 +1,6 @@
 import * as format from '#domain/brazilian-format.ts'
 import { formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
-import type { OfflineSaleWarning, SaleObject } from '#projections/sales.ts'
+import type { OfflineSaleWarning, SaleMoneyBack, SaleObject } from '#projections/sales.ts'
 import { findLiveItems } from '#queries/catalog/items.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'
@@ -65,7 +65,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   return {
     title: `Venda ${sale.id}`,
     parent: { label: 'Vendas', to: '/vendas' },
-    ...(!readModel.moment && actionsOf(sale)),
+    ...(!readModel.moment && actionsOf(sale, traces)),
     body,
   }
 }
@@ -76,18 +76,17 @@ const senderOf = async (readModel: PageReadModel, upload: SaleUpload): Promise<s
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
 /** Actions on a sale; as-of pages have none. The sale of an order ends with a refund of the order. */
-function actionsOf({
-  id,
-  status,
-  fiscal_document,
-  order_id,
-  returned_total,
-}: SaleObject): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
+function actionsOf(
+  { id, status, fiscal_document, order_id, returned_total, customer }: SaleObject,
+  { receivables }: SaleTraces,
+): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
   const [isCompleted, isDocumented] = [status === 'completed', isInForce(fiscal_document)]
+  const lacksCustomer = isCompleted && customer === null && receivables.length > 0
   return {
     main: { label: 'Recibo', to: `/vendas/${id}/recibo` },
     more: [
       isCompleted && order_id === null && { label: 'Devolver mercadoria', to: `/vendas/${id}/devolver` },
+      lacksCustomer && { label: 'Informar cliente', to: `/vendas/${id}/cliente` },
       isCompleted && { label: 'Registrar documento fiscal', to: `/vendas/${id}/documento-fiscal` },
     ],
     dangers: [
@@ -126,10 +125,17 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
       ? ([
           ['Cancelada em', sale.cancelled_at && formatDateTime(sale.cancelled_at, timezone)],
           ['Motivo do cancelamento', sale.cancel_reason],
+          ['Dinheiro devolvido', sale.cancel_refunds && moneyBackText(sale.cancel_refunds)],
         ] as const)
       : []),
   ]
 }
+
+/** How the money of a cancelled sale went back. */
+const moneyBackText = (refunds: readonly SaleMoneyBack[]): string =>
+  refunds.length === 0
+    ? 'Nada a devolver'
+    : refunds.map(({ name, amount }) => `${formatMoney(amount)} em ${name}`).join(', ')
 
 /** Facts of the sale of an order. */
 const orderFacts = ({ status, refunded_total, warnings, items }: SaleObject, order_id: number): Fact[] => [

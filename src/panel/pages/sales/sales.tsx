@@ -3,6 +3,7 @@ import {
   formatCount,
   formatDateTime,
   formatDateTimeSeconds,
+  formatDay,
   formatMoney,
   formatPersonName,
   formatUnits,
@@ -10,7 +11,8 @@ import {
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { countUnits, toThousandths } from '#domain/quantity.ts'
-import { ExternalId } from '#domain/text.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { boundedText, ExternalId } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -41,10 +43,19 @@ import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
-import { type Column, List, type ListRequest, listed, type QuickFilter, searched } from '../../ui/list.tsx'
-import { StateBadge, type StateMark } from '../../ui/parts.tsx'
+import {
+  type Column,
+  List,
+  type ListRequest,
+  listed,
+  listRequestOf,
+  type QuickFilter,
+  searched,
+} from '../../ui/list.tsx'
+import { Chips, StateBadge, type StateMark } from '../../ui/parts.tsx'
 import { ReconciliationLine } from '../../ui/reconciliation.tsx'
 import { CHANNELS } from '../../words/events.ts'
+import { findItemsByText, itemLabel, itemProblem } from '../catalog/item-choice.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { PAYMENT_DETAIL_COLUMNS } from './payment-details.ts'
 
@@ -79,8 +90,14 @@ const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], ite
   },
   status: { label: 'Situação', kind: choiceInput(statuses, 'Todas'), columns: 3 },
   actor: { label: 'Quem registrou', kind: choiceInput(actors, 'Todos'), columns: 3 },
-  // The filter is set by a link on the product's page.
-  ...(items.length > 0 && { item: { label: 'Produto ou serviço', kind: choiceInput(items, 'Todos'), columns: 3 } }),
+  product: {
+    label: 'Produto ou serviço',
+    kind: lineInput,
+    columns: 3,
+    hint: 'Nome, código de barras, SKU ou código externo.',
+  },
+  // Set by links: on the product's page, and to the products that a text may mean.
+  ...(items.length > 0 && { item: { label: 'Produto escolhido', kind: choiceInput(items, 'Todos'), columns: 3 } }),
   id: { label: 'Número', kind: integerInput, columns: 3 },
   external_id: { label: 'Código externo', kind: lineInput, columns: 3 },
   origin: { label: 'Origem', kind: choiceInput(namedOptions(CHANNELS), 'Todas'), columns: 3 },
@@ -108,8 +125,16 @@ async function itemOption(readModel: PageReadModel, asked = ''): Promise<Option[
   return [{ value: asked, label: item?.name ?? `Produto ${asked}` }]
 }
 
-const unitOf = async ({ readModel, query }: PageContext): Promise<string | null> =>
-  (await itemOf(readModel, query.item))?.unit ?? null
+/** The filtered item: a chosen one, or the one that a text names; a refusal if the text names none or several. */
+async function filteredItem(
+  readModel: PageReadModel,
+  { item, product }: Pick<z.infer<typeof Search>, 'item' | 'product'>,
+): Promise<number | undefined | Refusal> {
+  if (item !== undefined || product === undefined) return item
+  const found = await findItemsByText(readModel, product)
+  const problem = itemProblem(found)
+  return problem === null ? found[0]?.id : invalid('product', problem)
+}
 
 /** The most frequent periods. */
 const periodsOf = (today: string): QuickFilter[] => {
@@ -133,6 +158,7 @@ const Search = z.object({
   payment_type_id: QueryId.optional(),
   actor: ActorName.optional(),
   item: QueryId.optional(),
+  product: boundedText(120).optional(),
   sold_from: CalendarDate.optional(),
   sold_to: CalendarDate.optional(),
   cursor: z.string().max(2_000).optional(),
@@ -152,7 +178,8 @@ const paidWith = ({ payments }: SaleObject): string => [...new Set(payments.map(
 const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a>, order: 'numero' },
   { head: 'Quando', cell: ({ sold_at }) => formatDateTime(sold_at, timezone), order: 'quando' },
-  { head: 'Cliente', cell: ({ customer }) => customer && formatPersonName(customer.name) },
+  { head: 'Cliente', cell: ({ customer }) => customer && formatPersonName(customer.name), isExtra: true },
+  { head: 'Vendedor(a)', cell: ({ seller }) => seller && formatPersonName(seller.name), isExtra: true },
   { head: 'Pagamento', cell: paidWith },
   { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
   { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
@@ -162,25 +189,35 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
 type QueryValues = Readonly<Record<string, string>>
 
 const page = ({ readModel }: PageContext, asked: QueryValues, { limit, order = '', isWhole }: ListRequest) =>
-  searched(Search, asked, (search) => {
+  searched(Search, asked, async ({ product, ...search }) => {
     const { pool, companyId, timezone } = readModel
-    return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ownValue(ORDERS, order), isWhole })
+    const item = await filteredItem(readModel, { ...search, product })
+    if (typeof item === 'object') return item
+    const wanted = { ...search, item, timezone, limit, order: ownValue(ORDERS, order), isWhole }
+    return listLatestSales(pool, companyId, wanted)
   })
 
-async function sumsOf({ readModel }: PageContext, asked: QueryValues): Promise<SaleSums> {
+/** Sums of a list that `page` has accepted. */
+async function SumsOf({ visit: { readModel }, asked }: { readonly visit: PageContext; readonly asked: QueryValues }) {
   const { pool, companyId, timezone } = readModel
-  const { cursor: _, ...search } = Search.parse(asked)
-  return sumLatestSales(pool, companyId, { ...search, timezone })
+  const { cursor: _, product, ...search } = Search.parse(asked)
+  const id = await filteredItem(readModel, { ...search, product })
+  const item = typeof id === 'number' ? id : undefined
+  const sums = await sumLatestSales(pool, companyId, { ...search, item, timezone })
+  const known = item === undefined ? null : await itemOf(readModel, String(item))
+  return <Sums sums={sums} name={product === undefined ? null : (known?.name ?? null)} unit={known?.unit ?? null} />
 }
 
 interface SumsProps {
   readonly sums: SaleSums
+  /** Of the item that a text named; null without one. */
+  readonly name: string | null
   /** Of the filtered item; null without one. */
   readonly unit: string | null
 }
 
 /** Number and totals of the listed sales; what of them is of a filtered payment type or item. */
-const Sums = ({ sums, unit }: SumsProps) => {
+const Sums = ({ sums, name, unit }: SumsProps) => {
   const { way, item, scanned } = sums
   return (
     <>
@@ -195,7 +232,7 @@ const Sums = ({ sums, unit }: SumsProps) => {
       )}
       {item && (
         <p class="sums">
-          Deste item: {formatUnits(item.net.quantity, unit)}, <strong>{formatMoney(item.net.amount)}</strong>
+          {name ?? 'Deste item'}: {formatUnits(item.net.quantity, unit)}, <strong>{formatMoney(item.net.amount)}</strong>
           {toThousandths(item.cancelled.quantity) > 0 &&
             `, sem as canceladas (${formatUnits(item.cancelled.quantity, unit)}, ${formatMoney(item.cancelled.amount)})`}
           {toThousandths(item.returned.quantity) > 0 &&
@@ -206,15 +243,50 @@ const Sums = ({ sums, unit }: SumsProps) => {
   )
 }
 
+/** The day of the list with those beside it: the filtered day, or today if no days are filtered (PANEL-561). */
+const DayArrows = ({ visit: { path, query, readModel } }: { readonly visit: PageContext }) => {
+  const { sold_from, sold_to, cursor: _, feito: __, ...others } = query
+  const isOfOneDay = (sold_from ?? '') === (sold_to ?? '')
+  const day = isOfOneDay ? CalendarDate.safeParse(sold_from || readModel.today).data : undefined
+  if (day === undefined) return null
+  const [before, after] = [addDays(day, -1), addDays(day, 1)]
+  const chip = (label: string, of: string) => ({
+    label,
+    to: path,
+    parameters: { ...others, sold_from: of, sold_to: of },
+    isCurrent: of === sold_from,
+  })
+  const chips = [
+    chip(`‹ ${formatDay(before)}`, before),
+    chip(formatDay(day), day),
+    chip(`${formatDay(after)} ›`, after),
+  ]
+  return <Chips label="Dia" chips={after > readModel.today ? chips.slice(0, 2) : chips} />
+}
+
+/** Products that the text of the filter may mean, as links. */
+async function Meant({ visit }: { readonly visit: PageContext }) {
+  const { path, query, readModel } = visit
+  const { product = '', cursor: _, ...others } = query
+  const found = await findItemsByText(readModel, product.trim())
+  const chips = found.map((item) => ({ label: itemLabel(item), to: path, parameters: { ...others, item: item.id } }))
+  return found.length < 2 ? null : <Chips label="Produtos com este nome" chips={chips} />
+}
+
 async function show(visit: PageContext): Promise<PanelPage> {
   const { timezone, today } = visit.readModel
   const fields = await filters(visit)
-  const list = await listed<SaleObject>(visit, fields, async (asked, wanted) => {
-    const found = await page(visit, asked, wanted)
-    return isRefusal(found)
-      ? found
-      : { ...found, summary: <Sums sums={await sumsOf(visit, asked)} unit={await unitOf(visit)} /> }
+  const found = await listed<SaleObject>(visit, fields, async (asked, wanted) => {
+    const sales = await page(visit, asked, wanted)
+    return isRefusal(sales) ? sales : { ...sales, summary: await SumsOf({ visit, asked }) }
   })
+  const summary = (
+    <>
+      <DayArrows visit={visit} />
+      {found.filled.errors.product ? await Meant({ visit }) : found.summary}
+    </>
+  )
+  const list = { ...found, summary }
   const body = (
     <List
       visit={visit}
@@ -226,6 +298,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       quick={periodsOf(today)}
       order={USUAL_ORDER}
       file="/vendas.csv"
+      moreFiles={[{ label: 'Itens (CSV)', to: `${ITEMS_PATH}.csv` }]}
     />
   )
   return { title: 'Vendas', body }
@@ -260,7 +333,47 @@ const file = listFile<SaleObject>({
     ['Pedido', ({ order_id }) => order_id],
     ['Cancelada em', ({ cancelled_at }) => cancelled_at && formatDateTimeSeconds(cancelled_at, timezone)],
     ['Motivo do cancelamento', ({ cancel_reason }) => cancel_reason],
+    ['Dinheiro devolvido em', ({ cancel_refunds }) => cancel_refunds?.map(({ name }) => name).join(', ')],
     ['Chave do documento fiscal', ({ fiscal_document }) => fiscal_document?.access_key],
+  ],
+})
+
+const ITEMS_PATH = '/vendas/itens'
+
+type SaleLine = SaleObject & { readonly line: SaleObject['items'][number] }
+
+/** A line for each item of the filtered sales, of a filtered product its own lines (PANEL-565). */
+const itemsFile = listFile<SaleLine>({
+  path: ITEMS_PATH,
+  section: 'sales',
+  asOf: true,
+  filters,
+  page,
+  async complete(visit, sales) {
+    const { item, product } = Search.parse(listRequestOf(visit, await filters(visit)))
+    const id = await filteredItem(visit.readModel, { item, product })
+    const isFiltered = (line: SaleLine['line']) => typeof id !== 'number' || line.catalog_item_id === id
+    return sales.flatMap((sale) => sale.items.filter(isFiltered).map((line) => ({ ...sale, line })))
+  },
+  columns: ({ readModel: { timezone } }) => [
+    ['Venda', ({ id }) => id],
+    ['Código externo da venda', ({ external_id }) => external_id],
+    ['Quando', ({ sold_at }) => formatDateTimeSeconds(sold_at, timezone)],
+    ['Situação', ({ status }) => SALE_STATES[status][1]],
+    ['Cliente', ({ customer }) => customer && formatPersonName(customer.name)],
+    ['Vendedor(a)', ({ seller }) => seller && formatPersonName(seller.name)],
+    ['Número do item', ({ line }) => line.catalog_item_id],
+    ['Código externo do item', ({ line }) => line.external_id],
+    ['Descrição', ({ line }) => line.description],
+    ['Quantidade', ({ line }) => amountCell(line.quantity)],
+    ['Preço unitário', ({ line }) => amountCell(line.unit_price)],
+    ['Desconto', ({ line }) => amountCell(line.discount)],
+    ['Rateio do desconto', ({ line }) => amountCell(line.discount_share)],
+    ['Total', ({ line }) => amountCell(line.total)],
+    ['Líquido', ({ line }) => amountCell(fromCents(toCents(line.total) - toCents(line.discount_share)))],
+    ['NCM', ({ line }) => line.ncm],
+    ['CFOP', ({ line }) => line.cfop],
+    ['Origem', ({ origin }) => CHANNELS[origin]],
   ],
 })
 
@@ -271,4 +384,8 @@ const netOf = ({ status, total, refunded_total }: SaleObject): string =>
 const sumOf = (amounts: readonly string[]): string =>
   fromCents(amounts.reduce((sum, amount) => sum + toCents(amount), 0))
 
-export const salesPages: readonly PanelRoute[] = [{ path: '/vendas', section: 'sales', asOf: true, show }, file]
+export const salesPages: readonly PanelRoute[] = [
+  { path: '/vendas', section: 'sales', asOf: true, show },
+  file,
+  itemsFile,
+]
