@@ -16,6 +16,8 @@ export interface Kind {
         readonly inputMode?: 'decimal' | 'numeric' | 'tel' | 'email' | 'url'
         readonly placeholder?: string
         readonly autocomplete?: string
+        /** Other values may be typed too. */
+        readonly suggestions?: readonly string[]
       }
     | { readonly as: 'textarea'; readonly rows: number }
     | {
@@ -182,6 +184,12 @@ export const choiceInput = (options: readonly Option[], none?: string): Kind => 
 export const recordChoiceInput = (options: readonly Option[], none?: string): Kind => ({
   ...choiceInput(options, none),
   read: integerInput.read,
+})
+
+/** A text with suggestions. */
+export const suggestedInput = (suggestions: readonly string[]): Kind => ({
+  control: { as: 'input', type: 'text', autocomplete: 'off', suggestions },
+  ...plain,
 })
 
 export const yesOrNoInput: Kind = {

@@ -13,7 +13,7 @@ import { link } from '../link.ts'
 import type { PageAction, PageContext, PanelRoute, Section } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { subjectName } from '../words/events.ts'
-import { loadPersonNeeds, type PersonNeeds, PersonNeedsCards } from './person-needs.tsx'
+import { loadPersonNeeds, needName, type PersonNeeds, PersonNeedsCards } from './person-needs.tsx'
 
 const GROUNDS: Readonly<Record<Exclude<ForgettingGround, 'restored_backup'>, string>> = {
   holder_request: 'A pessoa pediu',
@@ -110,9 +110,7 @@ interface RetentionDetails {
 function neededText({ refused, details }: Refusal): string | undefined {
   if (refused !== 'retention_required') return undefined
   const { until, count, needed_by } = details as unknown as RetentionDetails
-  const named = needed_by
-    .map(({ kind, id }) => (kind === 'store_credit' ? 'crédito de troca' : subjectName(`${kind}/${id}`)))
-    .join(', ')
+  const named = needed_by.map(needName).join(', ')
   const more = count > needed_by.length ? ` e mais ${count - needed_by.length}` : ''
   return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${formatDay(until)}`}. Nada foi esquecido.`
 }

@@ -32,11 +32,16 @@ export async function loadPersonNeeds(
   return { ...holdingPeriod(needs, context.retentionYears, timezone), count }
 }
 
+export const needName = ({ kind, id }: { readonly kind: string; readonly id: number }): string =>
+  kind === 'store_credit' ? 'Crédito de troca' : subjectName(`${kind}/${id}`)
+
 const PATHS = {
   sale: '/vendas',
   receivable: RECEIVABLE.accounts,
   payable: PAYABLE.accounts,
   order: ORDERS_PATH,
+  // Its id is the customer's.
+  store_credit: '/clientes',
 } as const
 
 const SIDES: { readonly [K in PersonKind]?: typeof RECEIVABLE } = { customer: RECEIVABLE, supplier: PAYABLE }
@@ -65,7 +70,7 @@ export async function PersonNeedsCards({
         <ul>
           {needed_by.map((need) => (
             <li key={`${need.kind}/${need.id}`}>
-              <a href={link(`${PATHS[need.kind]}/${need.id}`)}>{subjectName(`${need.kind}/${need.id}`)}</a>
+              <a href={link(`${PATHS[need.kind]}/${need.id}`)}>{needName(need)}</a>
               {need.until === null ? ', em aberto' : `, documento fiscal até ${formatDay(need.until)}`}
             </li>
           ))}

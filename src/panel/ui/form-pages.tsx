@@ -109,7 +109,12 @@ async function refusedForm<S>(
  * The form again with the typed values, if a field that the user edited has another value by now than the form had
  * shown, and not the typed one (PANEL-502). Sent again it replaces the new value.
  */
-function staleForm<S>(page: FormPage<S>, submission: FormSubmission, subject: S, fields: Fields): PanelPage | null {
+async function staleForm<S>(
+  page: FormPage<S>,
+  submission: FormSubmission,
+  subject: S,
+  fields: Fields,
+): Promise<PanelPage | null> {
   const { form, readModel } = submission
   const present = filledFrom(fields, page.initial?.(subject, submission) ?? {}, readModel.timezone)
   const errors = staleFields(fields, form, present)
@@ -117,7 +122,8 @@ function staleForm<S>(page: FormPage<S>, submission: FormSubmission, subject: S,
   const problem =
     'Este cadastro mudou enquanto o formulário estava aberto. Confira os campos indicados e envie de novo.'
   const filled = { ...filledWith(fields, form), errors, problem }
-  return { ...toFormPage(page, submission, subject, { fields, filled, before: beforeOf(present) }), status: 409 }
+  const shown = await toFormPage(page, submission, subject, { fields, filled, before: beforeOf(present) })
+  return { ...shown, status: 409 }
 }
 
 /** The page with the submitted values, before anything is executed. */

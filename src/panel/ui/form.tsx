@@ -314,10 +314,22 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
         </fieldset>
       )
     default: {
-      const { as: _, ...rest } = control
+      const { as: _, suggestions, ...rest } = control
       // Inputs are discriminated by `type`: a type known only at run time matches none of them.
       const input = rest as typeof rest & { type: 'text' }
-      return <input {...attributes} {...input} value={value} required={isRequired} />
+      const list = suggestions && `${attributes.id}-sugestoes`
+      return (
+        <>
+          <input {...attributes} {...input} list={list} value={value} required={isRequired} />
+          {list && (
+            <datalist id={list}>
+              {suggestions.map((suggestion) => (
+                <option key={suggestion} value={suggestion} />
+              ))}
+            </datalist>
+          )}
+        </>
+      )
     }
   }
 }

@@ -36,7 +36,7 @@ import {
   searchAccounts,
   sumAccounts,
 } from '#queries/finance/accounts.ts'
-import { customerListing, supplierListing } from '#queries/people.ts'
+import { supplierListing } from '#queries/people.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
   amountInput,
@@ -54,6 +54,7 @@ import { amountCell, type FileColumn } from '../../ui/csv-file.ts'
 import { type Column, type ListRequest, type QuickFilter, searched } from '../../ui/list.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import { partyField } from '../party-field.ts'
+import { SEARCHED_CUSTOMER } from './searched-customer.ts'
 import {
   ACCOUNT_ORIGIN_NAMES,
   type Account,
@@ -285,13 +286,7 @@ const receivablePages = accountPages<CustomerOfReceivable>({
   more: [{ label: 'A receber das operadoras', to: ACQUIRERS_PATH }],
   listing: receivableListing,
   party: {
-    label: 'Cliente',
-    unknown: 'há cliente',
-    path: '/clientes',
-    table: 'customers',
-    listing: customerListing,
-    owed: { side: RECEIVABLE.side, path: RECEIVABLE.accounts, verb: 'deve' },
-    field: 'customer_id',
+    ...SEARCHED_CUSTOMER,
     of: ({ customer_id, customer_name }) => ({ id: customer_id, name: customer_name }),
   },
   create: { schema: withInstallments(CreateReceivableInput), command: createReceivable },

@@ -3,21 +3,12 @@ import { assignSaleCustomer } from '#commands/sales/assign-sale-customer.ts'
 import { formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
 import { Id } from '#domain/text.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { customerListing } from '#queries/people.ts'
 import { getSaleTraces } from '#queries/sales/sales.ts'
 import type { PageContext, PanelRoute } from '../../route.ts'
 import { formPages, runAndRedirect } from '../../ui/form-pages.tsx'
-import { partyField } from '../finance/account.tsx'
+import { SEARCHED_CUSTOMER } from '../finance/searched-customer.ts'
+import { partyField } from '../party-field.ts'
 import { saleOf } from './sale.tsx'
-
-const CUSTOMER = {
-  label: 'Cliente',
-  unknown: 'não há cliente',
-  path: '/clientes',
-  table: 'customers',
-  listing: customerListing,
-  field: 'customer_id',
-} as const
 
 interface CreditSale {
   readonly sale: SaleObject
@@ -37,6 +28,7 @@ const back = ({ sale }: CreditSale): string => `/vendas/${sale.id}`
 export const saleCustomerPages: readonly PanelRoute[] = formPages<CreditSale, { customer_id: number }>({
   path: '/vendas/:id/cliente',
   section: 'sales',
+  access: 'edit_receivables',
   subject: creditSaleOf,
   obstacle({ sale: { customer, status }, isOnCredit }) {
     if (customer !== null) return 'Esta venda já tem cliente.'
@@ -50,9 +42,9 @@ export const saleCustomerPages: readonly PanelRoute[] = formPages<CreditSale, { 
     <p>{`Venda de ${formatMoney(total)}, em ${formatDateTime(sold_at, readModel.timezone)}.`}</p>
   ),
   intro: () => <p>As contas a receber desta venda passam a ser do cliente. O resto da venda não muda.</p>,
-  fields: async (_, visit) => {
-    const field = await partyField(visit, CUSTOMER)
-    return { customer_id: { ...field, isRequired: true, hint: 'O nome como está no cadastro.' } }
+  fields: async ({ sale: { id } }, visit) => {
+    const field = await partyField(visit, SEARCHED_CUSTOMER, { path: `/vendas/${id}/cliente` })
+    return { customer_id: { ...field, isRequired: true, hint: 'Procure pelo nome, CPF ou CNPJ, ou telefone.' } }
   },
   schema: z.object({ customer_id: Id }),
   act: (submission, subject, { customer_id }) =>
