@@ -348,7 +348,9 @@ function changeSale(
   rows: Changes,
   event: { data: { id: number }; revision: number; recorded_at: string },
   changes: Partial<SaleObject>,
-  columns: Partial<Pick<SaleRow, 'documented_at' | 'access_key' | 'cancel_session_id' | 'returned' | 'customer_id'>> = {},
+  columns: Partial<
+    Pick<SaleRow, 'documented_at' | 'access_key' | 'cancel_session_id' | 'returned' | 'customer_id'>
+  > = {},
 ): void {
   const before = existing(rows, saleById(event.data.id))
   const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { inZone } from '#domain/instant.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore, Search, SearchPage } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { type EventReader, search, searchNewest, searchOpened } from '#ledger/reading.ts'
@@ -125,43 +125,6 @@ async function isThere(pool: Pool, companyId: number, { table, by, values }: Any
   return rows.length > 0
 }
 
-/** An event in brief; `recorded_at` on the company's clock. */
-type RecentEvent = Pick<Envelope, 'revision' | 'type' | 'subject' | 'recorded_at' | 'origin' | 'actor'>
-
-export interface RecentEvents {
-  /** Newest first. */
-  readonly events: readonly RecentEvent[]
-  /** Revision of the read model. */
-  readonly revision: number
-}
-
-export async function recentEvents(
-  { pool, store }: { readonly pool: Pool; readonly store: EventStore },
-  companyId: number,
-  limit: number,
-): Promise<RecentEvents> {
-  const { revision, timezone } = await ledgerHead(pool, companyId)
-  const wanted = {
-    fromRevision: Math.max(0, revision - limit + 1),
-    toRevision: revision,
-    types: null,
-    subject: null,
-    limit,
-  }
-  const found = await search(store, streamOf(companyId), wanted)
-  const events = found.events.map(({ json }) => recent(JSON.parse(json) as Envelope, timezone))
-  return { events: events.reverse(), revision }
-}
-
-const recent = ({ revision, type, subject, recorded_at, origin, actor }: Envelope, timezone: string): RecentEvent => ({
-  revision,
-  type,
-  subject,
-  recorded_at: inZone(recorded_at, timezone),
-  origin,
-  actor,
-})
-
 /** The read-model row of a record, deleted or not; null if the company never had it. */
 export async function getRow(
   pool: Pool,
@@ -254,13 +217,13 @@ const idsOf = (prefix: string, actors: readonly string[]): number[] =>
   actors.filter((actor) => actor.startsWith(prefix)).map((actor) => Number(actor.slice(prefix.length)))
 
 /** Revision and time (UTC) of a company's read model. */
-interface LedgerHead {
+export interface LedgerHead {
   readonly revision: number
   readonly last_recorded_at: string
   readonly timezone: string
 }
 
-async function ledgerHead(pool: Pool, companyId: number): Promise<LedgerHead> {
+export async function ledgerHead(pool: Pool, companyId: number): Promise<LedgerHead> {
   const { rows } = await pool.query<LedgerHead>({
     name: 'ledger_head',
     text: `select l.revision, l.last_recorded_at, c.timezone

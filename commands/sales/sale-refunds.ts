@@ -55,7 +55,8 @@ export function refundsOf(rows: Rows, { doc }: Pick<SaleRow, 'doc'>, refunds: Sa
     const type = typeOf(payment_type_id)
     const field = `refunds[${position}].payment_type_id`
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
-    if (isNoMoney(type)) return invalid(field, 'não devolve dinheiro: fiado e crédito de troca são desfeitos pelo cancelamento')
+    if (isNoMoney(type))
+      return invalid(field, 'não devolve dinheiro: fiado e crédito de troca são desfeitos pelo cancelamento')
     named.push({ payment_type_id, name: type.name, amount })
   }
   const total = [...moneyTaken(doc, typeOf).values()].reduce((sum, cents) => sum + cents, 0)

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { unitsOf } from '#projections/sale-payments.ts'
 import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
 import {
   reconcileSales,
@@ -36,7 +37,10 @@ export interface NamedFigure extends SalesFigure {
 export interface SalesSums extends SalesReconciliation {
   /** By bar, starting with the first. */
   readonly bars: readonly SalesBar[]
-  readonly before: SalesFigure
+  /** The comparison period, up to its end. */
+  readonly before: SalesBar
+  /** Cents of each bar of the whole comparison period. */
+  readonly bars_before: readonly number[]
   /** Best-selling items with quantities in thousandths, less what came back in the period. */
   readonly items: readonly (NamedFigure & { readonly quantity: number; readonly unit: string | null })[]
   /** The 50 largest by amount. */
@@ -51,8 +55,8 @@ export interface SalesSums extends SalesReconciliation {
 export interface SalesPeriod {
   /** Start of each bar and end of the last; they coincide with spans. */
   readonly bounds: readonly string[]
-  /** The period to compare with: from the start of a span to any moment. */
-  readonly before: { readonly from: string; readonly to: string }
+  /** The period to compare with: from the start of a span to any moment; `bounds` of its bars as above. */
+  readonly before: { readonly from: string; readonly to: string; readonly bounds: readonly string[] }
 }
 
 const TOP_ITEMS = 8
@@ -133,6 +137,14 @@ const RECONCILED = `
 const WIDTH = '(60 * (select span_minutes from a))'
 const LAST_SPAN = `to_timestamp(floor(extract(epoch from $4::timestamptz) / ${WIDTH}) * ${WIDTH})`
 
+const BAR_FIGURES = [
+  'count',
+  'cents',
+  'units',
+  'known_cents',
+  'cost_cents',
+] as const satisfies readonly (keyof SalesBar)[]
+
 const SALES_SUMS = {
   name: 'panel_sales_sums',
   text: `with a as (select * from summed_sales where company_id = $1), w as materialized (${WIDE_BOUNDS})
@@ -143,13 +155,18 @@ const SALES_SUMS = {
         from ${ofKind('sale')} group by 1) b), '[]') as bars,
       (select json_agg(f) from (${RECONCILED}) f) as figures,
       ${WAY_NAMES} as types,
-      (select json_build_object('count', coalesce(sum(count), 0), 'cents', coalesce(sum(cents), 0)) from (
-        select sum(sales) as count, sum(cents) as cents from sales_sums
-        where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
+      (select json_build_object(${BAR_FIGURES.map((name) => `'${name}', coalesce(sum(${name}), 0)`).join(', ')}) from (
+        select sum(sales) as count, sum(cents) as cents, sum(quantity) as units, sum(known_cents) as known_cents, sum(cost_cents) as cost_cents
+        from sales_sums where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
         union all
-        select count(*), sum(total_cents) from sales
+        select count(*), sum(total_cents), sum(${unitsOf('s')}), sum(total_cents) filter (where cost_cents is not null), sum(cost_cents)
+        from sales s
         where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
       ) as both_parts) as before,
+      coalesce((select json_agg(b) from (
+        select width_bucket(span, $5::timestamptz[]) as n, sum(cents) as cents from sales_sums
+        where company_id = $1 and kind = 'sale' and span >= ($5::timestamptz[])[1] and span < ($5::timestamptz[])[cardinality($5::timestamptz[])]
+        group by 1) b), '[]') as bars_before,
       coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'unit', i.doc -> 'unit', 'count', g.count, 'cents', g.cents, 'quantity', g.quantity)
           order by g.cents desc, g.key)
         from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
@@ -162,6 +179,7 @@ const SALES_SUMS = {
 }
 
 interface Row extends Pick<SalesSums, 'before' | 'items' | 'origins' | 'actors' | 'is_complete'> {
+  readonly bars_before: readonly { readonly n: number; readonly cents: number }[]
   readonly bars: readonly (SalesBar & { readonly n: number })[]
   readonly figures: readonly SumsOfKind[]
   readonly types: readonly WayName[]
@@ -171,11 +189,17 @@ const NOTHING: SalesBar = { count: 0, cents: 0, units: 0, known_cents: 0, cost_c
 
 /** Reads the rollup as far as it has been refreshed (projections). */
 export async function salesSums(pool: Pool, companyId: number, { bounds, before }: SalesPeriod): Promise<SalesSums> {
-  const { rows } = await pool.query<Row>({ ...SALES_SUMS, values: [companyId, bounds, before.from, before.to] })
+  const values = [companyId, bounds, before.from, before.to, before.bounds]
+  const { rows } = await pool.query<Row>({ ...SALES_SUMS, values })
   const [row] = rows
   if (!row) throw new Error('sales rollup: statement returned no row')
-  const { figures, types, bars, ...sums } = row
+  const { figures, types, bars, bars_before, ...sums } = row
   const byBar = new Map(bars.map(({ n, ...bar }) => [n, bar]))
-  const drawn = bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NOTHING)
-  return { ...sums, ...reconcileSales(figures, types), bars: drawn }
+  const centsBefore = new Map(bars_before.map(({ n, cents }) => [n, cents]))
+  return {
+    ...sums,
+    ...reconcileSales(figures, types),
+    bars: bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NOTHING),
+    bars_before: before.bounds.slice(1).map((_, place) => centsBefore.get(place + 1) ?? 0),
+  }
 }

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import express, { type Router } from 'express'
+import express, { type Response, type Router } from 'express'
 import { projectRoot } from '#lib/project-root.ts'
+import { type Coding, codingOf, compressFully } from './compression.ts'
 
 /** A static file of the pages. */
 interface AssetFile {
@@ -17,20 +19,31 @@ interface Assets<N extends string> {
   serve(): Router
 }
 
+interface Asset {
+  readonly type: string
+  readonly bytes: Buffer
+  /** Below the base. */
+  readonly path: string
+  /** Made at the first request of each coding. */
+  readonly coded: Map<Coding, Promise<Buffer>>
+}
+
 const DIGEST_CHARACTERS = 12
 
 /** Absolute path of a static project file, from its path below the project root. */
 export const projectFile = (path: string): string => join(projectRoot(), path)
 
-/** The static files of an interface's pages, served below `base` and read once. */
+/**
+ * The static files of an interface's pages, served below `base` and read once. A style sheet may name files that come
+ * before it: `url("inter.woff2")`.
+ */
 export function assetsBelow<N extends string>(base: string, files: Readonly<Record<N, AssetFile>>): Assets<N> {
-  const assets = new Map(
-    Object.entries<AssetFile>(files).map(([name, { file, type }]) => {
-      const bytes = readFileSync(file)
-      const digest = createHash('sha256').update(bytes).digest('hex').slice(0, DIGEST_CHARACTERS)
-      return [name, { type, bytes, path: `/${digest}/${name}` }]
-    }),
-  )
+  const assets = new Map<string, Asset>()
+  for (const [name, { file, type }] of Object.entries<AssetFile>(files)) {
+    const bytes = type.startsWith('text/css') ? served(readFileSync(file, 'utf8'), assets) : readFileSync(file)
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, DIGEST_CHARACTERS)
+    assets.set(name, { type, bytes, path: `/${digest}/${name}`, coded: new Map() })
+  }
   return {
     address(name) {
       const found = assets.get(name)
@@ -39,17 +52,49 @@ export function assetsBelow<N extends string>(base: string, files: Readonly<Reco
     },
     serve() {
       const router = express.Router({ caseSensitive: true, strict: true })
-      for (const { path, type, bytes } of assets.values()) {
-        router.get(path, (_request, response) => {
-          response.setHeader('Cache-Control', 'public, max-age=31536000, immutable')
-          response.setHeader('Content-Type', type)
-          response.send(bytes)
-        })
-      }
+      for (const asset of assets.values()) router.get(asset.path, (_request, response) => send(response, asset))
       return router
     },
   }
 }
+
+/** A style sheet without comments and indentation, and with the addresses of other files relative to its own. */
+const served = (style: string, assets: ReadonlyMap<string, Asset>): Buffer =>
+  Buffer.from(
+    style
+      .replace(/\/\*.*?\*\//gs, '')
+      .replace(/\s*\n\s*/g, '\n')
+      .replace(/url\("([\w.-]+)"\)/g, (_, name) => {
+        const asset = assets.get(name)
+        if (!asset) throw new Error(`style sheet: asset ${name} does not exist`)
+        return `url("..${asset.path}")`
+      }),
+  )
+
+/** Fonts are compressed already. */
+const isText = ({ type }: Asset): boolean => !type.startsWith('font/')
+
+async function send(response: Response, asset: Asset): Promise<void> {
+  const { type, bytes, coded } = asset
+  response.setHeader('Cache-Control', 'public, max-age=31536000, immutable')
+  response.setHeader('Content-Type', type)
+  response.vary('Accept-Encoding')
+  const coding = isText(asset) ? codingOf(response.req.headers['accept-encoding']) : null
+  if (!coding) return void response.send(bytes)
+  const making = coded.get(coding) ?? compressFully(bytes, coding)
+  coded.set(coding, making)
+  response.setHeader('Content-Encoding', coding)
+  response.send(await making)
+}
+
+const require = createRequire(import.meta.url)
+
+/** Inter with all weights; its Latin part has every character of the pages but arrows and marks. */
+export const FONT: AssetFile = {
+  file: require.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
+  type: 'font/woff2',
+}
+export const FONT_STYLE: AssetFile = { file: projectFile('src/http/static/font.css'), type: 'text/css; charset=utf-8' }
 
 /** Shared by the pages of all interfaces: colours, fonts and favicon. */
 export const ICON: AssetFile = { file: projectFile('src/http/static/icon.svg'), type: 'image/svg+xml' }

@@ -37,17 +37,23 @@ const BROTLI_QUALITY = 4
 
 const withGzip = promisify<Buffer, Buffer>(gzip)
 
+const withBrotli = (bytes: Buffer, quality: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const params = {
+      [constants.BROTLI_PARAM_QUALITY]: quality,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    }
+    brotliCompress(bytes, { params }, (error, compressed) => (error ? reject(error) : resolve(compressed)))
+  })
+
 const COMPRESS: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
-  br: (bytes) =>
-    new Promise((resolve, reject) => {
-      const params = {
-        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
-      }
-      brotliCompress(bytes, { params }, (error, compressed) => (error ? reject(error) : resolve(compressed)))
-    }),
+  br: (bytes) => withBrotli(bytes, BROTLI_QUALITY),
   gzip: withGzip,
 }
+
+/** As small as possible: for bytes that are compressed once and sent often. */
+export const compressFully = (bytes: Buffer, coding: Coding): Promise<Buffer> =>
+  coding === 'br' ? withBrotli(bytes, constants.BROTLI_MAX_QUALITY) : withGzip(bytes)
 
 export function createCompress(): Compress {
   const semaphore = createKeyedSemaphore(LIMITS)

@@ -1,11 +1,13 @@
 import { createRequire } from 'node:module'
-import { assetsBelow, BASE_STYLE, ICON, projectFile } from '#http/assets.ts'
+import { assetsBelow, BASE_STYLE, FONT, FONT_STYLE, ICON, projectFile } from '#http/assets.ts'
 import { PANEL } from './link.ts'
 
 const require = createRequire(import.meta.url)
 
 /** Static files of the panel, and scripts of packages. */
 const assets = assetsBelow(`${PANEL}/assets`, {
+  'inter.woff2': FONT,
+  'font.css': FONT_STYLE,
   'base.css': BASE_STYLE,
   'panel.css': { file: projectFile('src/panel/static/panel.css'), type: 'text/css; charset=utf-8' },
   'panel.js': { file: projectFile('src/panel/static/panel.js'), type: 'text/javascript; charset=utf-8' },

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
+import { formatDateTimeSeconds, formatDay } from '#domain/brazilian-format.ts'
 import { MASKED } from '#domain/personal-data.ts'
 import { asset } from './assets.ts'
 import { link } from './link.ts'
@@ -40,6 +40,8 @@ const Document = ({ title, children }: DocumentProps) => (
       <meta name="htmx-config" content={HTMX} />
       <title>{`${title} · Tillbook`}</title>
       <link rel="icon" href={asset('icon.svg')} type="image/svg+xml" />
+      <link rel="preload" href={asset('inter.woff2')} as="font" type="font/woff2" crossorigin="anonymous" />
+      <link rel="stylesheet" href={asset('font.css')} />
       <link rel="stylesheet" href={asset('base.css')} />
       <link rel="stylesheet" href={asset('panel.css')} />
       <script src={asset('htmx.js')} defer />
@@ -77,6 +79,7 @@ export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): s
       <a class="skip" href="#conteudo">
         Ir para o conteúdo
       </a>
+      <TestBar visit={visit} />
       <header class="top">
         <a class="brand" href={link('/')}>
           <Icon name="brand" />
@@ -94,7 +97,6 @@ export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): s
           </p>
         )}
         <InstallationNotice visit={visit} />
-        <TestBar visit={visit} />
         <PastNotice visit={visit} />
         <MaskingNotice visit={visit} />
         <PermissionContext.Provider value={visit.reaches}>
@@ -141,9 +143,8 @@ const InstallationNotice = ({ visit: { context } }: { readonly visit: PageContex
 /** Shown on each page of a test company, so that it is not mistaken for the real one (KIT-41). */
 const TestBar = ({ visit: { session } }: { readonly visit: PageContext }) =>
   session.isTest ? (
-    <p class="past test-company" role="note">
-      <strong>Empresa de teste.</strong> Nada aqui é de verdade. Hoje, para ela, é{' '}
-      {session.today.split('-').reverse().join('/')}.
+    <p class="strip" role="note">
+      <strong>Ambiente de testes.</strong> Data simulada: {formatDay(session.today)}.
     </p>
   ) : null
 

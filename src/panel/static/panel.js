@@ -90,10 +90,7 @@ document.addEventListener('input', ({ target }) => {
   if (!(target instanceof Element) || !/^campo-(price|cost)$/.test(target.id)) return
   const hint = document.getElementById('campo-cost-dica')
   if (!hint?.textContent?.startsWith('Margem')) return
-  const [price, cost] = [
-    centsOf('campo-price'),
-    centsOf('campo-cost'),
-  ]
+  const [price, cost] = [centsOf('campo-price'), centsOf('campo-cost')]
   if (price === null || cost === null || price === 0) {
     hint.textContent = price === 0 ? 'Margem: — (preço zerado)' : 'Margem: —'
     return

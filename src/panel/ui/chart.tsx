@@ -6,8 +6,12 @@ export interface ChartBar {
   readonly label: string
   /** In whole units, such as cents; negative values are drawn as zero. */
   readonly value: number
+  /** The same of the period before, drawn as a line. */
+  readonly before: number
   /** Tooltip: name and value of the bar. */
   readonly title: string
+  /** Address of what the bar is about. */
+  readonly to?: string
 }
 
 interface BarsProps {
@@ -25,13 +29,14 @@ const [WIDTH, HEIGHT] = [100, 100]
 const GAP = 0.2
 
 /**
- * Bar chart. The drawing has no fixed aspect ratio and fills its box; labels are HTML beside it, so that they keep the
- * size of other text at any width.
+ * Bar chart with the period before as a line. The drawing has no fixed aspect ratio and fills its box; labels are HTML
+ * beside it, so that they keep the size of other text at any width.
  */
 export const Bars = ({ bars, summary, axis }: BarsProps) => {
-  const top = niceTop(bars.reduce((highest, { value }) => Math.max(highest, value), 0))
+  const top = niceTop(bars.reduce((highest, { value, before }) => Math.max(highest, value, before), 0))
   const step = WIDTH / Math.max(1, bars.length)
   const every = Math.ceil(bars.length / LABELS)
+  const points = bars.map(({ before }, at) => `${round((at + 0.5) * step)},${HEIGHT - heightOf(before, top)}`)
   return (
     <div class="bars">
       <div class="scale" aria-hidden="true">
@@ -39,24 +44,15 @@ export const Bars = ({ bars, summary, axis }: BarsProps) => {
         <span>{axis(top / 2)}</span>
         <span>{axis(0)}</span>
       </div>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={summary}>
+      {/* biome-ignore lint/a11y/useSemanticElements: a drawing has no fieldset */}
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="group" aria-label={summary}>
         {[0, HEIGHT / 2, HEIGHT].map((y) => (
           <line key={y} x1="0" x2={WIDTH} y1={y} y2={y} />
         ))}
-        {bars.map(({ value, title }, at) => {
-          const height = heightOf(value, top)
-          return (
-            <rect
-              key={at}
-              x={round((at + GAP / 2) * step)}
-              y={HEIGHT - height}
-              width={round(step * (1 - GAP))}
-              height={height}
-            >
-              <title>{title}</title>
-            </rect>
-          )
-        })}
+        {bars.map((bar, at) => (
+          <Bar key={at} bar={bar} x={round(at * step)} step={round(step)} height={heightOf(bar.value, top)} />
+        ))}
+        {bars.some(({ before }) => before > 0) && <polyline points={points.join(' ')} />}
       </svg>
       <div class="labels" aria-hidden="true">
         {bars.map(({ label }, at) => (
@@ -64,6 +60,31 @@ export const Bars = ({ bars, summary, axis }: BarsProps) => {
         ))}
       </div>
     </div>
+  )
+}
+
+interface BarProps {
+  readonly bar: ChartBar
+  readonly x: number
+  readonly step: number
+  readonly height: number
+}
+
+/** All of its column can be touched. */
+const Bar = ({ bar: { title, to }, x, step, height }: BarProps) => {
+  const drawn = (
+    <>
+      <title>{title}</title>
+      <rect class="column" x={x} y="0" width={step} height={HEIGHT} />
+      <rect x={round(x + (GAP / 2) * step)} y={HEIGHT - height} width={round(step * (1 - GAP))} height={height} />
+    </>
+  )
+  return to === undefined ? (
+    <g>{drawn}</g>
+  ) : (
+    <a href={to} aria-label={title}>
+      {drawn}
+    </a>
   )
 }
 

@@ -8,7 +8,7 @@ import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type FilledForm, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { PageAction, PageContext } from '../route.ts'
-import { FilterProblems, Filters } from './form.tsx'
+import { FilterChips, FilterProblems, Filters } from './form.tsx'
 import { Icon } from './icon.tsx'
 import { Chips, Nothing, Toolbar } from './parts.tsx'
 
@@ -190,14 +190,17 @@ export function List<R>(props: ListProps<R>) {
       <Filters path={path} fields={filters} filled={filled} target={id} kept={kept} />
       <div id={id}>
         <FilterProblems fields={filters} filled={filled} />
-        {(quick.length > 0 || file) && (
+        {(quick.length > 0 || file || isFiltered) && (
           <Toolbar>
             {quick.length > 0 && (
               <Chips label="Filtros rápidos" chips={quick.map((one) => chipOf(one, path, here, filters))} />
             )}
+            <FilterChips path={path} fields={filters} filled={filled} query={here} shown={namesInQuick(quick, here)} />
             {file && <FileLink to={file} parameters={here} />}
             {moreFiles.map(({ label, to }) => (
-              <FileLink key={to} to={to} parameters={here}>{label}</FileLink>
+              <FileLink key={to} to={to} parameters={here}>
+                {label}
+              </FileLink>
             ))}
           </Toolbar>
         )}
@@ -233,7 +236,7 @@ interface FileLinkProps {
 export const FileLink = ({ to, parameters, children = 'Planilha (CSV)' }: FileLinkProps) => (
   <a class="file" href={link(to, parameters)} download>
     <Icon name="download" />
-    {children}
+    <span>{children}</span>
   </a>
 )
 
@@ -245,6 +248,14 @@ function chipOf({ label, filters: set }: QuickFilter, to: string, query: PageCon
   const { em, ordem, linhas } = query
   return { label, to, parameters: { ...others, em, ordem, linhas, ...(!isCurrent && set) }, isCurrent }
 }
+
+/** Filters that a quick filter's chip shows as set. */
+const namesInQuick = (quick: readonly QuickFilter[], query: PageContext['query']): ReadonlySet<string> =>
+  new Set(
+    quick
+      .filter(({ filters }) => Object.entries(filters).every(([name, value]) => query[name] === value))
+      .flatMap(({ filters }) => Object.keys(filters)),
+  )
 
 function directionOf<R>({ order }: Column<R>, current: string | undefined): 'ascending' | 'descending' | undefined {
   if (order === undefined || current?.replace(/^-/, '') !== order) return undefined

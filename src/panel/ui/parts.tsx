@@ -15,9 +15,9 @@ export const StateBadge = ({ state: [tone, text] }: { readonly state: StateMark 
   <PanelBadge tone={tone}>{text}</PanelBadge>
 )
 
-export const PanelBadge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) => (
-  <span class={`badge ${tone}`}>{children}</span>
-)
+/** What goes as it should is text; only exceptions are coloured. */
+export const PanelBadge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) =>
+  tone === 'bad' || tone === 'warn' ? <span class={`badge ${tone}`}>{children}</span> : <span>{children}</span>
 
 export const Alert = ({ children }: { readonly children: ComponentChildren }) => (
   <p class="problem" role="alert">
@@ -37,15 +37,17 @@ export const WithheldContent = () => <p class="empty">Conteúdo retido: pode cit
 
 export type Fact = readonly [name: string, value: ComponentChildren]
 
-/** Names with values; an empty value is a dash. */
+/** Names with values; empty values are left out. */
 export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
   <dl class="facts">
-    {facts.map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>{value === null || value === undefined || value === '' ? '—' : value}</dd>
-      </div>
-    ))}
+    {facts
+      .filter(([, value]) => value !== null && value !== undefined && value !== '')
+      .map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
   </dl>
 )
 
@@ -73,14 +75,24 @@ export const Card = ({ title, children, id, aside }: CardProps) => (
 
 type Parameters = globalThis.Parameters<typeof link>[1]
 
+/** Change of a figure: `▲ 12,9% a mais`. */
+export type StatChange = readonly [tone: 'good' | 'bad', arrow: '▲' | '▼', words: string]
+
+export const Change = ({ change: [tone, arrow, words] }: { readonly change: StatChange }) => (
+  <span class={`change ${tone}`}>
+    <span aria-hidden="true">{arrow} </span>
+    {words}
+  </span>
+)
+
 interface StatProps {
   readonly label: string
   readonly value: ComponentChildren
   /** List behind the figure, below the panel. */
   readonly to?: string
   readonly parameters?: Parameters
-  /** Comparison with the previous period: `+12 % que ontem`. */
-  readonly comparison?: readonly [tone: 'good' | 'bad' | 'plain', text: string] | null
+  /** Change against the period before. */
+  readonly comparison?: StatChange | null
   /** Line below the figure. */
   readonly hint?: ComponentChildren
 }
@@ -96,7 +108,11 @@ export const Stat = ({ label, value, to, parameters, comparison, hint }: StatPro
     <div class="stat">
       <dt>{label}</dt>
       <dd class="figure">{isLink ? <a href={link(to, parameters)}>{value}</a> : value}</dd>
-      {comparison && <dd class={`compared ${comparison[0]}`}>{comparison[1]}</dd>}
+      {comparison && (
+        <dd class="compared">
+          <Change change={comparison} />
+        </dd>
+      )}
       {hint && <dd class="hint">{hint}</dd>}
     </div>
   )

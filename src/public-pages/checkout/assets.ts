@@ -1,9 +1,11 @@
 import { CHECKOUT } from '#domain/payment-link.ts'
-import { assetsBelow, BASE_STYLE, ICON, projectFile } from '#http/assets.ts'
+import { assetsBelow, BASE_STYLE, FONT, FONT_STYLE, ICON, projectFile } from '#http/assets.ts'
 
 /** Static files of the pages. */
 export const assets = assetsBelow(`${CHECKOUT}/assets`, {
   'icon.svg': ICON,
+  'inter.woff2': FONT,
+  'font.css': FONT_STYLE,
   'base.css': BASE_STYLE,
   'checkout.css': {
     file: projectFile('src/public-pages/checkout/static/checkout.css'),

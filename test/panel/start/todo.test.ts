@@ -34,19 +34,16 @@ describe('panel: to-do list of the start page', () => {
         stock: { ...NOTHING.stock, out: 4 },
       }),
     )
-    const tasks = [...html.matchAll(/<a href="([^"]+)">([^<]+)</g)].map(([, to, text]) => [
-      to,
-      text?.replace(/\u00A0/g, ' '),
-    ])
+    const tasks = [...html.matchAll(/<a href="([^"]+)">(.*?)<\/a>/g)].map(([, to, words = '']) => [to, textIn(words)])
     expect(tasks).to.deep.equal([
-      ['/painel/auditoria', 'Registros que não conferem com o livro: 2'],
-      ['/painel/caixas', 'Vendas dos caixas recusadas, à espera de alguém: 1'],
-      ['/painel/caixas/sessoes/4', 'Caixa caixa1-9 fechado com diferença de −R$ 12,50'],
-      ['/painel/loja?alarm=open', 'Pedidos da loja online com alarme: 1'],
-      ['/painel/integracoes/webhooks/7', 'Webhook que falha desde 10/03/2026 09:00: https://loja.example/gancho'],
-      ['/painel/contas-a-pagar?view=overdue', 'A pagar, vencido: 2 contas, R$ 7,00'],
-      ['/painel/contas-a-receber?view=overdue', 'A receber, vencido: 1 conta, R$ 5,00'],
-      ['/painel/catalogo?out_of_stock=on', 'Produtos sem estoque: 4'],
+      ['/painel/auditoria', '2 registros não conferem na auditoria'],
+      ['/painel/caixas', '1 venda recusada para resolver'],
+      ['/painel/caixas/sessoes/4', '1 caixa caixa1-9 fechado com diferença de −R$ 12,50'],
+      ['/painel/loja?alarm=open', '1 pedido com alerta não lido'],
+      ['/painel/integracoes/webhooks/7', '1 webhook com falhas desde 10/03/2026 09:00: https://loja.example/gancho'],
+      ['/painel/contas-a-pagar?view=overdue', '2 contas vencidas a pagar · R$ 7,00'],
+      ['/painel/contas-a-receber?view=overdue', '1 conta vencida a receber · R$ 5,00'],
+      ['/painel/catalogo?out_of_stock=on', '4 produtos sem estoque'],
     ])
   })
 

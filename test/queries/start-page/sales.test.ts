@@ -68,7 +68,7 @@ describe('sums of sales on the start page', () => {
 
   async function byDay(last: string, days: number, timezone = SAO_PAULO) {
     const bounds = Array.from({ length: days + 1 }, (_, n) => startOfDay(addDays(last, n + 1 - days), timezone))
-    const before = { from: '2000-01-01T00:00:00.000Z', to: bounds[0]! }
+    const before = { from: '2000-01-01T00:00:00.000Z', to: bounds[0]!, bounds: [] }
     return salesSums(shop.core.pool, COMPANY_ID, { bounds, before })
   }
   const centsOf = async (...asked: Parameters<typeof byDay>) => (await byDay(...asked)).bars.map(({ cents }) => cents)
@@ -123,7 +123,8 @@ describe('sums of sales on the start page', () => {
           net: '7.00',
         },
       ],
-      before: { count: 0, cents: 0 },
+      before: { count: 0, cents: 0, units: 0, known_cents: 0, cost_cents: 0 },
+      bars_before: [],
       items: [
         { key: '10', name: 'Café', unit: null, count: 2, cents: 2400, quantity: 2500 },
         { key: '11', name: 'Chá', unit: null, count: 1, cents: 300, quantity: 1000 },
@@ -190,11 +191,17 @@ describe('sums of sales on the start page', () => {
     const ask = (to: string) =>
       salesSums(shop.core.pool, COMPANY_ID, {
         bounds: ['2026-03-11T03:00:00.000Z', '2026-03-12T03:00:00.000Z'],
-        before: { from: '2026-03-10T03:00:00.000Z', to },
+        before: {
+          from: '2026-03-10T03:00:00.000Z',
+          to,
+          bounds: ['2026-03-10T03:00:00.000Z', '2026-03-10T15:00:00.000Z', '2026-03-11T03:00:00.000Z'],
+        },
       })
-    expect((await ask('2026-03-10T14:30:00.000Z')).before).to.deep.equal({ count: 0, cents: 0 })
-    expect((await ask('2026-03-10T14:30:00.001Z')).before).to.deep.equal({ count: 1, cents: 400 })
-    expect((await ask('2026-03-10T15:00:00.001Z')).before).to.deep.equal({ count: 2, cents: 600 })
+    expect((await ask('2026-03-10T14:30:00.000Z')).before).to.include({ count: 0, cents: 0, units: 0 })
+    expect((await ask('2026-03-10T14:30:00.001Z')).before).to.include({ count: 1, cents: 400, units: 1 })
+    const { before, bars_before } = await ask('2026-03-10T15:00:00.001Z')
+    expect(before).to.include({ count: 2, cents: 600, units: 2 })
+    expect(bars_before).to.deep.equal([400, 200])
     expect(await centsOf('2026-03-10', 1)).to.deep.equal([600])
     expect((await byDay('2026-03-10', 1)).cancelled).to.deep.equal({ count: 1, amount: '1.00' })
   })
@@ -280,7 +287,7 @@ describe('sums of sales on the start page', () => {
     await grow()
     const end = startOfDay('2012-01-01', 'Pacific/Apia')
     const bounds = [startOfDay('2011-12-29', 'Pacific/Apia'), startOfDay('2011-12-31', 'Pacific/Apia'), end]
-    const { bars } = await salesSums(shop.core.pool, COMPANY_ID, { bounds, before: { from: end, to: end } })
+    const { bars } = await salesSums(shop.core.pool, COMPANY_ID, { bounds, before: { from: end, to: end, bounds: [] } })
     expect(bars.map(({ cents }) => cents)).to.deep.equal([800, 1600])
   })
 

@@ -2,10 +2,9 @@ import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { lowStock } from '#queries/catalog/items.ts'
-import { recentEvents } from '#queries/events.ts'
 import { openAccounts } from '#queries/finance/summary.ts'
 import { useDatabase } from '../../support/database.ts'
-import { customerCreated, itemCreated, payableCreated, receivableCreated, receivablePaid } from '../../support/facts.ts'
+import { itemCreated, payableCreated, receivableCreated, receivablePaid } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
 import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
 
@@ -85,33 +84,6 @@ describe('other parts of the start page', () => {
       const { out, low, items } = await short(2)
       expect([out, low]).to.deep.equal([3, 2])
       expect(items.map(({ id }) => id)).to.deep.equal([4, 8])
-    })
-  })
-
-  describe('recent events', () => {
-    const recent = (limit: number, companyId = COMPANY_ID) => recentEvents(shop.core, companyId, limit)
-
-    it('are the latest ones of the company, newest first, in its time zone', async () => {
-      await shop.record([customerCreated({ id: 70, name: 'Um' })])
-      await shop.record([customerCreated({ id: 71, name: 'Dois' }), event('CustomerDeleted', { id: 71 })])
-      const { events, revision } = await recent(3)
-      expect(events.map(({ type, subject }) => [type, subject])).to.deep.equal([
-        ['CustomerDeleted', 'customer/71'],
-        ['CustomerCreated', 'customer/71'],
-        ['CustomerCreated', 'customer/70'],
-      ])
-      expect(events.map((each) => each.revision)).to.deep.equal([revision, revision - 1, revision - 2])
-      for (const each of events) {
-        expect(each).to.have.all.keys('revision', 'type', 'subject', 'recorded_at', 'origin', 'actor')
-        expect(each).to.include({ origin: 'api', actor: null })
-        expect(each.recorded_at).to.match(/-03:00$/)
-      }
-    })
-
-    it('are all events if there are fewer', async () => {
-      const { events, revision } = await recent(1_000)
-      expect(events).to.have.length(revision + 1)
-      expect(events.at(-1)).to.include({ revision: 0, type: 'CompanyRegistered' })
     })
   })
 })

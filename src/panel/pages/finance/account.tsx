@@ -11,8 +11,8 @@ import type { Section } from '../../route.ts'
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS, ORIGINS } from '../../words/events.ts'
-import type { PaymentWords } from './payment-form.tsx'
 import type { SearchedParty } from '../party-field.ts'
+import type { PaymentWords } from './payment-form.tsx'
 
 /** An account in the API's form; `P` are the fields of its party. */
 export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }

@@ -54,7 +54,6 @@ import { amountCell, type FileColumn } from '../../ui/csv-file.ts'
 import { type Column, type ListRequest, type QuickFilter, searched } from '../../ui/list.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import { partyField } from '../party-field.ts'
-import { SEARCHED_CUSTOMER } from './searched-customer.ts'
 import {
   ACCOUNT_ORIGIN_NAMES,
   type Account,
@@ -68,6 +67,7 @@ import { debtorPages } from './debtors.tsx'
 import { PAYABLE, RECEIVABLE } from './open-balances.tsx'
 import { InstallmentsCard, installmentText, PaymentsCard, reversalPages } from './payments.tsx'
 import { receiptPages } from './receipts.tsx'
+import { SEARCHED_CUSTOMER } from './searched-customer.ts'
 import { settleSeveralPages } from './settle-several.tsx'
 import { settlementPages } from './settlement.tsx'
 

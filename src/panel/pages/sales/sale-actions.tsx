@@ -138,7 +138,12 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>, Omit<CancelSaleInput, '
   meaningOf: ({ refused, details }) =>
     refused === 'managed_by_order'
       ? managedBy(details?.order_id)
-      : { fiscal_document_issued: HAS_DOCUMENT, already_settled: RECEIVED, has_payments: PARTLY_RECEIVED, sale_returned: RETURNED }[refused as string],
+      : {
+          fiscal_document_issued: HAS_DOCUMENT,
+          already_settled: RECEIVED,
+          has_payments: PARTLY_RECEIVED,
+          sale_returned: RETURNED,
+        }[refused as string],
 }
 
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'

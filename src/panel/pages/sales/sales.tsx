@@ -232,7 +232,8 @@ const Sums = ({ sums, name, unit }: SumsProps) => {
       )}
       {item && (
         <p class="sums">
-          {name ?? 'Deste item'}: {formatUnits(item.net.quantity, unit)}, <strong>{formatMoney(item.net.amount)}</strong>
+          {name ?? 'Deste item'}: {formatUnits(item.net.quantity, unit)},{' '}
+          <strong>{formatMoney(item.net.amount)}</strong>
           {toThousandths(item.cancelled.quantity) > 0 &&
             `, sem as canceladas (${formatUnits(item.cancelled.quantity, unit)}, ${formatMoney(item.cancelled.amount)})`}
           {toThousandths(item.returned.quantity) > 0 &&

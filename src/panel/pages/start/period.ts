@@ -29,7 +29,7 @@ export interface StartPeriod extends SalesPeriod {
   readonly bar: 'hora' | 'dia' | 'mês'
   /** Label and days of each bar, both inclusive. */
   readonly bars: readonly { readonly label: string; readonly from: string; readonly to: string }[]
-  /** Words of the comparison. */
+  /** When the comparison was: `na segunda passada (16/11)`. */
   readonly than: string
 }
 
@@ -48,14 +48,14 @@ export function periodOf(asked: QueryValues, calendar: Calendar, now: string): S
   switch (asked.periodo) {
     case 'ontem': {
       const yesterday = addDays(today, -1)
-      const than = `que em ${formatDay(addDays(yesterday, -7))}, mesmo dia da semana`
+      const than = weekdayBefore(yesterday)
       return toPeriod({ name: 'ontem', words: 'de ontem', from: yesterday, to: yesterday, than }, -7, calendar, now)
     }
     case '7':
     case '30': {
       const days = Number(asked.periodo)
       const from = addDays(today, 1 - days)
-      const than = `que nos ${days} dias de antes, até a mesma hora`
+      const than = `nos ${days} dias anteriores, até a mesma hora`
       return toPeriod(
         { name: asked.periodo, words: `dos últimos ${days} dias`, from, to: today, than },
         -days,
@@ -65,16 +65,32 @@ export function periodOf(asked: QueryValues, calendar: Calendar, now: string): S
     }
     case 'mes': {
       const before = `${addDays(month, -1).slice(0, 8)}01`
-      const than = 'que nos mesmos dias do mês passado, até a mesma hora'
+      const than = 'nos mesmos dias do mês passado, até a mesma hora'
       return toPeriod({ name: 'mes', words: 'deste mês', from: month, to: today, than }, before, calendar, now)
     }
     case 'intervalo':
       return rangeOf(asked, calendar, now)
     default: {
-      const than = `que até a mesma hora de ${formatDay(addDays(today, -7))}, mesmo dia da semana`
+      const than = `${weekdayBefore(today)}, até a mesma hora`
       return toPeriod({ name: 'hoje', words: 'de hoje', from: today, to: today, than }, -7, calendar, now)
     }
   }
+}
+
+const WEEKDAYS = [
+  'no domingo passado',
+  'na segunda passada',
+  'na terça passada',
+  'na quarta passada',
+  'na quinta passada',
+  'na sexta passada',
+  'no sábado passado',
+]
+
+/** The same weekday of the week before. */
+function weekdayBefore(day: string): string {
+  const before = addDays(day, -7)
+  return `${WEEKDAYS[new Date(`${before}T00:00:00Z`).getUTCDay()]} (${formatDay(before).slice(0, 5)})`
 }
 
 function rangeOf({ de = '', ate = '' }: QueryValues, calendar: Calendar, now: string): StartPeriod | WrongRange {
@@ -91,7 +107,7 @@ function rangeOf({ de = '', ate = '' }: QueryValues, calendar: Calendar, now: st
   const days = (Date.parse(ate) - Date.parse(de)) / (24 * HOUR_MS) + 1
   if (days > MAX_DAYS) return { field: 'ate', message: `o período pode ter até ${MAX_DAYS} dias` }
   const words = de === ate ? `de ${formatDay(de)}` : `de ${formatDay(de)} a ${formatDay(ate)}`
-  const than = days === 1 ? `que em ${formatDay(addDays(de, -1))}` : `que nos ${days} dias de antes`
+  const than = days === 1 ? `em ${formatDay(addDays(de, -1))}` : `nos ${days} dias anteriores`
   return toPeriod({ name: 'intervalo', words, from: de, to: ate, than }, -days, calendar, now)
 }
 
@@ -111,12 +127,21 @@ function toPeriod(
   const last = shifted < from ? shifted : addDays(from, -1)
   const time = inZone(now, timezone).slice(11, 23)
   const end = to === today && last === shifted ? localInstant(`${last}T${time}`, timezone) : null
-  const before = { from: startOfDay(first, timezone), to: end ?? startOfDay(addDays(last, 1), timezone) }
-  const dates = daysFrom(from, days + 1)
-  const parts = days === 0 ? hoursOf(from, timezone) : days < MAX_DAY_BARS ? daysOf(dates) : monthsOf(dates)
-  const starts = parts.bars.map((bar) => ('at' in bar ? (bar.at as string) : startOfDay(bar.from, timezone)))
+  const partsOf = (day: string, count: number) => {
+    const dates = daysFrom(day, count)
+    const parts = days === 0 ? hoursOf(day, timezone) : days < MAX_DAY_BARS ? daysOf(dates) : monthsOf(dates)
+    const starts = parts.bars.map((bar) => ('at' in bar ? (bar.at as string) : startOfDay(bar.from, timezone)))
+    return { parts, bounds: [...starts, startOfDay(addDays(day, count), timezone)] }
+  }
+  const { parts, bounds } = partsOf(from, days + 1)
+  const daysBefore = (Date.parse(last) - Date.parse(first)) / (24 * HOUR_MS) + 1
+  const before = {
+    from: startOfDay(first, timezone),
+    to: end ?? startOfDay(addDays(last, 1), timezone),
+    bounds: partsOf(first, daysBefore).bounds,
+  }
   const bars = parts.bars.map(({ label, from, to }) => ({ label, from, to }))
-  return { ...wanted, ...parts, bars, bounds: [...starts, startOfDay(addDays(to, 1), timezone)], before }
+  return { ...wanted, ...parts, bars, bounds, before }
 }
 
 function hoursOf(date: string, timezone: string) {

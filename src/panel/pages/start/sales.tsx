@@ -6,7 +6,7 @@ import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sal
 import { link } from '../../link.ts'
 import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
 import { ListTable } from '../../ui/list.tsx'
-import { Card, Stat, Stats } from '../../ui/parts.tsx'
+import { Card, Change, Stat, type StatChange, Stats } from '../../ui/parts.tsx'
 import { counted, ReconciliationTable } from '../../ui/reconciliation.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import type { StartPeriod } from './period.ts'
@@ -41,38 +41,55 @@ const countOf = (count: number): string => (count === 1 ? '1 venda' : `${formatC
 const percent = (part: number, whole: number): string => `${formatFraction((part / whole) * 100, 1)}%`
 const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
 
+const NOTHING_BEFORE: SalesBar = { count: 0, cents: 0, units: 0, known_cents: 0, cost_cents: 0 }
+
 interface SalesFiguresProps extends SalesProps {
   readonly seesCosts: boolean
   /** Whether the sales of the earlier period are known to the user. */
   readonly isCompared: boolean
 }
 
-/** Figures and chart of a period; both come from the same rows, so that they agree (PANEL-123). */
+/** Takings, chart and figures of a period; all come from the same rows, so that they agree (PANEL-123). */
 export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFiguresProps) => {
   const all = added(sums.bars)
-  const { cancelled, returned, before } = sums
+  const { cancelled, returned } = sums
+  const before = isCompared ? sums.before : NOTHING_BEFORE
   return (
     <>
+      <section class="card takings" aria-label={`Vendas ${period.words}, por ${period.bar}`}>
+        <dl>
+          <div class="stat">
+            <dt>{`Vendas ${period.words}`}</dt>
+            <dd class="figure">
+              <a href={link('/vendas', listOf(period))}>{formatCents(all.cents)}</a>
+            </dd>
+            {isCompared && <Comparison now={all.cents} before={before.cents} than={period.than} />}
+          </div>
+        </dl>
+        <Chart period={period} sums={isCompared ? sums : { ...sums, bars_before: [] }} />
+      </section>
       <Stats>
         <Stat
-          label={`Vendas ${period.words}`}
-          value={formatCents(all.cents)}
+          label="Número de vendas"
+          value={formatCount(all.count)}
           to="/vendas"
           parameters={listOf(period)}
-          {...(isCompared && { comparison: compared(all.cents, before.cents, period.than) })}
-          hint={countOf(all.count)}
+          comparison={changeOf(all.count, before.count)}
         />
         <Stat
           label="Ticket médio"
           value={all.count === 0 ? '—' : formatCents(averageOf(all))}
           to="/vendas"
           parameters={listOf(period)}
-          comparison={
-            all.count > 0 && before.count > 0 ? compared(averageOf(all), averageOf(before), period.than) : null
-          }
+          comparison={all.count > 0 && before.count > 0 ? changeOf(averageOf(all), averageOf(before)) : null}
         />
-        <Stat label="Itens" value={formatCount(all.units)} hint={perSale(all)} />
-        {seesCosts && <Margin all={all} />}
+        <Stat
+          label="Itens"
+          value={formatCount(all.units)}
+          hint={perSale(all)}
+          comparison={changeOf(all.units, before.units)}
+        />
+        {seesCosts && <Margin all={all} before={before} />}
         {cancelled.count > 0 && (
           <Stat
             label="Canceladas"
@@ -90,9 +107,6 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
           />
         )}
       </Stats>
-      <Card title={`Vendas ${period.words}, por ${period.bar}`}>
-        <Chart period={period} bars={sums.bars} />
-      </Card>
     </>
   )
 }
@@ -100,8 +114,10 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
 const perSale = ({ units, count }: SalesBar): string | undefined =>
   count === 0 ? undefined : `${formatFraction(units / count, 1)} por venda`
 
+const marginOf = ({ known_cents, cost_cents }: SalesBar): number => known_cents - cost_cents
+
 /** Margin over the sales with known costs, and the covered amount. */
-const Margin = ({ all }: { readonly all: SalesBar }) =>
+const Margin = ({ all, before }: { readonly all: SalesBar; readonly before: SalesBar }) =>
   all.known_cents === 0 ? (
     <Stat
       label="Margem"
@@ -111,49 +127,94 @@ const Margin = ({ all }: { readonly all: SalesBar }) =>
   ) : (
     <Stat
       label="Margem"
-      value={formatCents(all.known_cents - all.cost_cents)}
-      hint={`${percent(all.known_cents - all.cost_cents, all.known_cents)}, sobre ${
+      value={formatCents(marginOf(all))}
+      comparison={marginOf(before) > 0 ? changeOf(marginOf(all), marginOf(before)) : null}
+      hint={
         all.known_cents === all.cents
-          ? 'todas as vendas'
-          : `${percent(all.known_cents, all.cents)} das vendas, de custos conhecidos`
-      }`}
+          ? `${percent(marginOf(all), all.known_cents)} das vendas`
+          : `${percent(marginOf(all), all.known_cents)} de ${percent(all.known_cents, all.cents)} das vendas, as de custos conhecidos`
+      }
     />
   )
 
-function compared(now: number, before: number, than: string): ['good' | 'bad' | 'plain', string] | null {
-  if (before === 0) return now === 0 ? null : ['plain', `nada vendido ${than.replace(/^que /, '')}`]
-  const change = Math.round(((now - before) / before) * 1000) / 10
-  if (change === 0) return ['plain', `o mesmo ${than}`]
-  return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${formatFraction(Math.abs(change), 1)}% ${than}`]
+/** Change against the period before, in tenths of a percent; null if nothing was before. */
+const tenthsOf = (now: number, before: number): number | null =>
+  before === 0 ? null : Math.round(((now - before) / before) * 1000)
+
+/** Change of a figure: `▲ 12,9%`. The takings say against what. */
+function changeOf(now: number, before: number): StatChange | null {
+  const tenths = tenthsOf(now, before)
+  if (tenths === null || tenths === 0) return null
+  const size = `${formatFraction(Math.abs(tenths) / 10, 1)}%`
+  return tenths > 0 ? ['good', '▲', `${size} a mais`] : ['bad', '▼', `${size} a menos`]
 }
 
-const Chart = ({ period, bars }: { readonly period: StartPeriod; readonly bars: readonly SalesBar[] }) => {
-  const shown = bars.map((bar, at) => ({ ...bar, ...(period.bars[at] as StartPeriod['bars'][number]) }))
-  const best = shown.reduce<(typeof shown)[number] | null>(
-    (top, one) => (top && top.cents >= one.cents ? top : one),
-    null,
+interface ComparisonProps {
+  readonly now: number
+  readonly before: number
+  readonly than: string
+}
+
+/** The same of the takings, with the period that they are compared with. */
+const Comparison = ({ now, before, than }: ComparisonProps) => {
+  const change = changeOf(now, before)
+  if (before === 0) return now === 0 ? null : <dd class="compared">{`Sem vendas ${than} para comparar`}</dd>
+  return change === null ? (
+    <dd class="compared">{`O mesmo que ${than}`}</dd>
+  ) : (
+    <dd class="compared">
+      <Change change={change} />
+      {` que ${than}`}
+    </dd>
   )
-  if (!best || best.cents === 0) return <p class="empty">Nada foi vendido neste período.</p>
-  const drawn = shown.map<ChartBar>(({ label, cents, count }) => ({
-    label,
-    value: cents,
-    title: `${label}: ${formatCents(cents)}, ${countOf(count)}`,
+}
+
+const BAR_HEADS = { hora: 'Hora', dia: 'Dia', mês: 'Mês' } as const
+
+type DrawnBar = SalesBar & StartPeriod['bars'][number] & { readonly before: number }
+
+/** Hours without sales before the first and after the last are left out. */
+function inOpenHours(bars: readonly DrawnBar[], { bar }: StartPeriod): readonly DrawnBar[] {
+  if (bar !== 'hora') return bars
+  const isOpen = ({ cents, count, before }: DrawnBar) => cents > 0 || count > 0 || before > 0
+  return bars.slice(bars.findIndex(isOpen), bars.findLastIndex(isOpen) + 1)
+}
+
+const Chart = ({ period, sums: { bars, bars_before } }: SalesProps) => {
+  const all = bars.map<DrawnBar>((bar, at) => ({
+    ...bar,
+    ...(period.bars[at] as StartPeriod['bars'][number]),
+    before: bars_before[at] ?? 0,
+  }))
+  const shown = inOpenHours(all, period)
+  const best = shown.reduce<DrawnBar | null>((top, one) => (top && top.cents >= one.cents ? top : one), null)
+  if (!best || best.cents === 0) return <p class="empty">Nenhuma venda no período.</p>
+  const drawn = shown.map<ChartBar>((bar) => ({
+    label: bar.label,
+    value: bar.cents,
+    before: bar.before,
+    title: `${bar.label}: ${formatCents(bar.cents)}, ${countOf(bar.count)}; antes ${formatCents(bar.before)}`,
+    ...(bar.count > 0 && { to: link('/vendas', listOf(bar)) }),
   }))
   const summary = `Vendas ${period.words} por ${period.bar}. A maior barra é ${best.label}, com ${formatCents(best.cents)}.`
-  const sold = shown.filter(({ count }) => count > 0).reverse()
+  const sold = shown.filter(({ count, before }) => count > 0 || before > 0).reverse()
   return (
     <ChartFigure
       caption={`Vendas por ${period.bar}`}
-      heads={[period.bar === 'hora' ? 'Hora' : period.bar === 'dia' ? 'Dia' : 'Mês', 'Vendas', 'Total']}
+      heads={[BAR_HEADS[period.bar], 'Vendas', 'Total', 'Antes']}
       rows={sold.map((one) => [
         <a key={one.label} href={link('/vendas', listOf(one))}>
           {one.label}
         </a>,
         one.count,
         formatCents(one.cents),
+        formatCents(one.before),
       ])}
     >
       <Bars bars={drawn} summary={summary} axis={shortReais} />
+      {drawn.some(({ before }) => before > 0) && (
+        <p class="hint legend">{`Linha: ${period.than.replace(/^(no|na|nos|nas|em) /, '')}`}</p>
+      )}
     </ChartFigure>
   )
 }
@@ -172,7 +233,7 @@ interface PartsProps extends SalesProps {
 
 /** Items sold, ways of paying, and channels. */
 export const SalesParts = ({ period, sums, actors }: PartsProps) => (
-  <div class="cards">
+  <>
     <Figures
       title="Produtos que mais venderam"
       caption="Produtos que mais venderam"
@@ -186,7 +247,7 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       <ReconciliationTable
         caption="Formas de pagamento"
         sales={sums}
-        empty="Nada foi vendido neste período."
+        empty="Nenhuma venda no período."
         linked={({ key }, name) => (key === '' ? name : <a href={link('/vendas', wayList(period, key))}>{name}</a>)}
       />
     </Card>
@@ -208,7 +269,7 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       list={({ key }) => listOf(period, { actor: key || 'system' })}
       count={['Vendas', ({ count }) => count]}
     />
-  </div>
+  </>
 )
 
 interface FiguresProps<F extends NamedFigure> {
@@ -230,7 +291,7 @@ function Figures<F extends NamedFigure>({ title, caption, head, rows, name, list
   ] as const
   return (
     <Card title={title}>
-      <ListTable caption={caption} rows={rows} empty="Nada foi vendido neste período." columns={columns} />
+      <ListTable caption={caption} rows={rows} empty="Nenhuma venda no período." columns={columns} />
     </Card>
   )
 }

@@ -1,4 +1,4 @@
-import { formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
+import { formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import { may } from '#domain/permissions.ts'
 import { findTableCheck } from '#integrity/audit/table-checks.ts'
@@ -8,7 +8,7 @@ import { refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
 import { findCashDifferences } from '#queries/cash/differences.ts'
 import { lowStock } from '#queries/catalog/items.ts'
 import { firstSteps } from '#queries/companies.ts'
-import { type RecentEvents, recentEvents } from '#queries/events.ts'
+import { ledgerHead } from '#queries/events.ts'
 import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
 import { countAlarms } from '#queries/orders.ts'
 import { acquirerCalendar, sumAcquirerFees } from '#queries/sales/acquirers.ts'
@@ -18,18 +18,15 @@ import { unpayableStores } from '#queries/stores.ts'
 import { failingEndpoints } from '#queries/webhook-health.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
-import { namesOfActors, namesOfSubjects } from '../../ui/history.tsx'
-import { ListTable } from '../../ui/list.tsx'
+import { namesOfActors } from '../../ui/history.tsx'
 import { Live } from '../../ui/live.tsx'
 import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
-import { eventName, ORIGINS, subjectPath } from '../../words/events.ts'
 import { comingDays } from '../finance/acquirers.tsx'
 import { AfterAcquirers } from './acquirers.tsx'
 import { PERIODS, periodOf, type StartPeriod, type WrongRange } from './period.ts'
 import { SalesFigures, SalesParts } from './sales.tsx'
 import { FirstStepsOf, StockTodo, Todo } from './todo.tsx'
 
-const EVENTS = 10
 /** For roles that see their own sales only. */
 const OWN_SALES_ONLY = 'Suas vendas de hoje.'
 const SHORT_ITEMS = 10
@@ -38,12 +35,12 @@ const CASH_DAYS = 7
 /** Longest wait of the page for a refresh of the rollup, in ms; the projector continues it. */
 const PATIENCE_MS = 1_000
 
-/** Ids of the live parts; the first one is in the URL of its refresh. */
-const [FIGURES, LAST] = ['agora', 'acontecimentos']
+/** Id of the live part, which is in the URL of its refresh. */
+const FIGURES = 'agora'
 
 /**
- * Start page. With JavaScript both parts are refreshed when the ledger moves: figures, chart and tables together, so
- * that they agree.
+ * Start page. With JavaScript it is refreshed when the ledger moves: figures, chart and tables together, so that they
+ * agree.
  */
 async function showStart(visit: PageContext): Promise<PanelPage> {
   const { readModel, context, session, query } = visit
@@ -59,9 +56,9 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
-  const [recent, sums, accounts, fees, coming, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
+  const [head, sums, accounts, fees, coming, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
-      recentEvents(context, companyId, EVENTS),
+      ledgerHead(pool, companyId),
       sumsOf(visit, period),
       openAccounts(pool, companyId, readModel),
       // Costs are hidden in the read model of some roles; of them only a sum is shown.
@@ -78,11 +75,10 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
       seesAll ? firstSteps(pool, companyId) : null,
     ])
   const sellers = sums.actors.map(({ key }) => ({ actor: key === '' ? null : key }))
-  const actors = await namesOfActors(readModel, [...recent.events, ...sellers])
-  const names = await namesOfSubjects(readModel, recent.events)
+  const actors = await namesOfActors(readModel, sellers)
   const differing = check?.differences.length ?? 0
   const body = (
-    <Live visit={visit} since={recent.revision}>
+    <Live visit={visit} since={head.revision}>
       {seesAllSales ? <Periods period={period} wrong={wrong} asked={asked} /> : <p class="hint">{OWN_SALES_ONLY}</p>}
       {em && <OnlyNow moment={em} />}
       <div
@@ -90,11 +86,9 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         hx-get={link('/', { ...asked, parte: FIGURES })}
         hx-trigger="mudou from:body throttle:1s"
         hx-select={`#${FIGURES}`}
-        hx-select-oob={`#${LAST}`}
         hx-target={`#${FIGURES}`}
         hx-swap="outerHTML"
       >
-        <p class="hint">Atualizado em {formatDateTimeSeconds(session.now, readModel.timezone)}.</p>
         {!sums.is_complete && (
           <p class="problem" role="note">
             As vendas ainda estão sendo somadas: os valores abaixo podem não ter todas.
@@ -114,15 +108,19 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           payables={seesPayables ? accounts.payables : null}
           stock={stock}
         />
-        <AfterAcquirers period={period} sums={sums} fees={fees} coming={coming} seesCosts={seesCosts} />
-        <SalesParts period={period} sums={sums} actors={actors} />
-        <Stats>
-          <Open label="A receber" path="/contas-a-receber" side={accounts.receivables} />
-          {seesPayables && <Open label="A pagar" path="/contas-a-pagar" side={accounts.payables} />}
-        </Stats>
-        <StockTodo stock={stock} />
+        <div class="columns">
+          <SalesParts period={period} sums={sums} actors={actors} />
+          <Card title="Contas em aberto">
+            <Stats>
+              <Open label="A receber" path="/contas-a-receber" side={accounts.receivables} />
+              {seesPayables && <Open label="A pagar" path="/contas-a-pagar" side={accounts.payables} />}
+            </Stats>
+          </Card>
+          <AfterAcquirers period={period} sums={sums} fees={fees} coming={coming} seesCosts={seesCosts} />
+          <StockTodo stock={stock} />
+        </div>
+        <p class="hint">Atualizado em {formatDateTimeSeconds(session.now, readModel.timezone)}.</p>
       </div>
-      <div id={LAST}>{seesAllSales && <LastEvents recent={recent} visit={visit} actors={actors} names={names} />}</div>
     </Live>
   )
   return { title: 'Início', body, ...(wrong && { status: 422 }) }
@@ -224,45 +222,5 @@ const Open = ({ label, path, side: { pending, overdue } }: OpenProps) => (
     }`}
   />
 )
-
-interface LastEventsProps {
-  readonly recent: RecentEvents
-  readonly visit: PageContext
-  readonly actors: (actor: string | null) => string
-  readonly names: (subject: string) => string
-}
-
-const LastEvents = ({ recent, visit, actors, names }: LastEventsProps) => (
-  <Card title="Últimos acontecimentos">
-    <ListTable
-      caption="Últimos acontecimentos"
-      rows={recent.events}
-      empty="Nada aconteceu ainda."
-      columns={[
-        { head: 'Quando', cell: ({ recorded_at }) => formatDateTime(recorded_at, visit.readModel.timezone) },
-        { head: 'O quê', cell: ({ type }) => eventName(type) },
-        {
-          head: 'Registro',
-          cell: ({ subject }) => <RecordLink subject={subject} name={names(subject)} visit={visit} />,
-        },
-        { head: 'Por onde', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
-        { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
-      ]}
-    />
-  </Card>
-)
-
-interface RecordLinkProps {
-  readonly subject: string
-  readonly name: string
-  readonly visit: PageContext
-}
-
-/** Without a link for roles that may not open the audit pages. */
-const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
-  const path = subjectPath(subject)
-  const isOpen = visit.reaches('GET', path)
-  return isOpen ? <a href={link(path)}>{name}</a> : <span>{name}</span>
-}
 
 export const startPage: PanelRoute = { path: '/', section: 'start', fromReplica: true, show: showStart }

@@ -1,4 +1,4 @@
-import { formatDateTime, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
 import type { CashDifference } from '#queries/cash/differences.ts'
 import type { LowStock } from '#queries/catalog/items.ts'
 import type { FirstSteps } from '#queries/companies.ts'
@@ -28,50 +28,77 @@ interface TodoProps {
 }
 
 const UNPAYABLE: Readonly<Record<UnpayableStore['problem'], string>> = {
-  no_token: 'não recebe pagamentos, falta o token de acesso do Mercado Pago',
-  connection_refused: 'o Mercado Pago recusou renovar o acesso; conecte de novo',
-  misconfigured: 'não recebe pagamentos, o Mercado Pago recusa as credenciais ou a comissão',
+  no_token: 'não recebe pagamentos: falta o token de acesso do Mercado Pago',
+  connection_refused: 'precisa conectar de novo: o Mercado Pago recusou renovar o acesso',
+  misconfigured: 'não recebe pagamentos: o Mercado Pago recusa as credenciais ou a comissão',
 }
 
-const accounts = (count: number) => (count === 1 ? '1 conta' : `${count} contas`)
+interface Task {
+  readonly to: string
+  readonly tone: 'bad' | 'warn'
+  readonly count: number
+  readonly words: string
+}
 
-/** Pending work, most urgent first, each with its link (PANEL-124). */
+const task = (count: number, [one, many]: readonly [one: string, many: string], rest: Omit<Task, 'count' | 'words'>) =>
+  count > 0 ? [{ ...rest, count, words: count === 1 ? one : many }] : []
+
+const overdue = ({ overdue: { count, amount } }: OpenSide, verb: 'pagar' | 'receber', to: string) => {
+  const more = `a ${verb} · ${formatMoney(amount)}`
+  return task(count, [`conta vencida ${more}`, `contas vencidas ${more}`], { to, tone: 'warn' })
+}
+
+/** Pending work, most urgent first, each with its count and link (PANEL-124). */
 export const Todo = (props: TodoProps) => {
   const { refused, cash, alarmed, differing, failing, unpayable, timezone, receivables, payables, stock } = props
-  const tasks = [
-    differing > 0 && { to: '/auditoria', text: `Registros que não conferem com o livro: ${differing}` },
-    refused > 0 && { to: '/caixas', text: `Vendas dos caixas recusadas, à espera de alguém: ${refused}` },
-    ...cash.map(({ id, session_id, difference }) => ({
+  const tasks: Task[] = [
+    ...task(differing, ['registro não confere na auditoria', 'registros não conferem na auditoria'], {
+      to: '/auditoria',
+      tone: 'bad',
+    }),
+    ...task(refused, ['venda recusada para resolver', 'vendas recusadas para resolver'], {
+      to: '/caixas',
+      tone: 'bad',
+    }),
+    ...cash.map<Task>(({ id, session_id, difference }) => ({
       to: `/caixas/sessoes/${id}`,
-      text: `Caixa ${session_id} fechado com diferença de ${formatMoney(difference)}`,
+      tone: 'bad',
+      count: 1,
+      words: `caixa ${session_id} fechado com diferença de ${formatMoney(difference)}`,
     })),
-    alarmed > 0 && { to: '/loja?alarm=open', text: `Pedidos da loja online com alarme: ${alarmed}` },
-    ...unpayable.map(({ id, alias, problem }) => ({
+    ...task(alarmed, ['pedido com alerta não lido', 'pedidos com alertas não lidos'], {
+      to: '/loja?alarm=open',
+      tone: 'bad',
+    }),
+    ...unpayable.map<Task>(({ id, alias, problem }) => ({
       to: `/loja/lojas/${id}`,
-      text: `Loja ${alias}: ${UNPAYABLE[problem]}`,
+      tone: 'bad',
+      count: 1,
+      words: `loja ${alias} ${UNPAYABLE[problem]}`,
     })),
-    ...failing.map(({ webhook_id, url, outage_since }) => ({
+    ...failing.map<Task>(({ webhook_id, url, outage_since }) => ({
       to: `/integracoes/webhooks/${webhook_id}`,
-      text: `Webhook que falha desde ${formatDateTime(outage_since, timezone)}: ${url}`,
+      tone: 'bad',
+      count: 1,
+      words: `webhook com falhas desde ${formatDateTime(outage_since, timezone)}: ${url}`,
     })),
-    payables !== null &&
-      payables.overdue.count > 0 && {
-        to: '/contas-a-pagar?view=overdue',
-        text: `A pagar, vencido: ${accounts(payables.overdue.count)}, ${formatMoney(payables.overdue.amount)}`,
-      },
-    receivables.overdue.count > 0 && {
-      to: '/contas-a-receber?view=overdue',
-      text: `A receber, vencido: ${accounts(receivables.overdue.count)}, ${formatMoney(receivables.overdue.amount)}`,
-    },
-    stock.low > 0 && { to: '/catalogo/reposicao', text: `Produtos acabando: ${stock.low}` },
-    stock.out > 0 && { to: '/catalogo?out_of_stock=on', text: `Produtos sem estoque: ${stock.out}` },
-  ].filter((task) => task !== false)
+    ...(payables === null ? [] : overdue(payables, 'pagar', '/contas-a-pagar?view=overdue')),
+    ...overdue(receivables, 'receber', '/contas-a-receber?view=overdue'),
+    ...task(stock.low, ['produto acabando', 'produtos acabando'], { to: '/catalogo/reposicao', tone: 'warn' }),
+    ...task(stock.out, ['produto sem estoque', 'produtos sem estoque'], {
+      to: '/catalogo?out_of_stock=on',
+      tone: 'warn',
+    }),
+  ]
   return tasks.length === 0 ? null : (
-    <Card title="A fazer">
+    <Card title="Precisa de você">
       <ul class="todo">
-        {tasks.map(({ to, text }) => (
-          <li key={text}>
-            <a href={link(to)}>{text}</a>
+        {tasks.map(({ to, tone, count, words }) => (
+          <li key={words}>
+            <a href={link(to)}>
+              <span class={`count ${tone}`}>{formatCount(count)}</span>
+              <span>{words}</span>
+            </a>
           </li>
         ))}
       </ul>
