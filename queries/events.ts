@@ -59,7 +59,7 @@ async function findEvents(
   const scope = { resource: 'events', filters: { after, types: types?.join(), subject } }
   const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
   if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
-  const head = await ledgerHead(pool, companyId)
+  const head = await readModelHead(pool, companyId)
   const { revision: toRevision } = head
   const { events, seenTo } = await find({
     fromRevision: (key[0] ?? -1) + 1,
@@ -217,14 +217,14 @@ const idsOf = (prefix: string, actors: readonly string[]): number[] =>
   actors.filter((actor) => actor.startsWith(prefix)).map((actor) => Number(actor.slice(prefix.length)))
 
 /** Revision and time (UTC) of a company's read model. */
-export interface LedgerHead {
+export interface ReadModelHead {
   readonly revision: number
   readonly last_recorded_at: string
   readonly timezone: string
 }
 
-export async function ledgerHead(pool: Pool, companyId: number): Promise<LedgerHead> {
-  const { rows } = await pool.query<LedgerHead>({
+export async function readModelHead(pool: Pool, companyId: number): Promise<ReadModelHead> {
+  const { rows } = await pool.query<ReadModelHead>({
     name: 'ledger_head',
     text: `select l.revision, l.last_recorded_at, c.timezone
            from ledgers l join companies c on c.company_id = l.company_id

@@ -25,7 +25,7 @@ interface ReturnFacts {
   readonly owed: number
 }
 
-export const sumOf = (amounts: readonly { readonly amount: string }[]): number =>
+export const sumOfParts = (amounts: readonly { readonly amount: string }[]): number =>
   amounts.reduce((sum, { amount }) => sum + toCents(amount), 0)
 
 /**
@@ -36,13 +36,13 @@ export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned
   const { id, sent, fingerprint, goods, sale } = facts
   const lines = sent.items.map(({ quantity, ...item }) => ({ ...item, thousandths: toThousandths(quantity) }))
   const due = amountsOf(goods, lines)
-  const total = sumOf(sent.refunds)
+  const total = sumOfParts(sent.refunds)
   const weights = due.map(({ amount }) => toCents(amount))
   const shares =
-    total === sumOf(due) ? weights : shareDiscount(sumOf(due) === 0 ? weights.map(() => 1) : weights, total)
+    total === sumOfParts(due) ? weights : shareDiscount(sumOfParts(due) === 0 ? weights.map(() => 1) : weights, total)
   const items = due.map((item, place) => ({ ...item, amount: fromCents(shares[place] ?? 0) }))
   const customer_id = sent.customer_id ?? sale.customer_id
-  const warnings = warningsOf(facts, sumOf(due), total)
+  const warnings = warningsOf(facts, sumOfParts(due), total)
   return {
     id,
     sale_id: sale.id,

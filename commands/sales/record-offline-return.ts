@@ -10,7 +10,7 @@ import { companyRef, ownCompany } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { awaitedReturnsOf, offlineReturnById } from '#projections/returns.ts'
 import { offlineSaleById, type SaleRow, saleById } from '#projections/sales.ts'
-import { returnFact, sumOf } from './offline-return-fact.ts'
+import { returnFact, sumOfParts } from './offline-return-fact.ts'
 import { type OfflineReturn, returnFingerprintOf } from './offline-return-input.ts'
 import { lowerReceivables, openOf, receivableRefs } from './return-receivables.ts'
 import { returnableOf, stockRefs } from './returned-goods.ts'
@@ -97,7 +97,7 @@ function namedRefunds(rows: Rows, { refunds }: OfflineReturn): Returned['refunds
 function creditsOf(rows: Rows, refunds: Returned['refunds']) {
   const of = (kind: PaymentKind) =>
     fromCents(
-      sumOf(refunds.filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind)),
+      sumOfParts(refunds.filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind)),
     )
   return { on_credit: of('credit_account'), store_credit: of('exchange_credit') }
 }

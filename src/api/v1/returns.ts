@@ -17,7 +17,7 @@ import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, Balance, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../route.ts'
 import { answerPage, getRoute, listQuery, listRoute } from './record-routes.ts'
-import { FiscalDocument, FiscalDocumentInput, fiscalDocumentExample } from './sales.ts'
+import { FiscalDocumentReport, fiscalDocumentExample, RecordedDocument } from './sales.ts'
 
 /** Request example: one of two packs of coffee comes back. */
 const returnExample = {
@@ -101,7 +101,7 @@ const Return = z
     ),
     cash_session_id: NullableText,
     warnings: z.array(ReturnWarning),
-    fiscal_document: FiscalDocument.nullable(),
+    fiscal_document: RecordedDocument.nullable(),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -231,7 +231,7 @@ export const returnRoutes: readonly Route[] = [
     operation: 'putReturnFiscalDocument',
     summary: 'Registra o documento fiscal de uma devolução, emitido por outro sistema',
     description: 'Repetível. Um documento autorizado não dá lugar a outro antes de cancelado.',
-    body: FiscalDocumentInput,
+    body: FiscalDocumentReport,
     example: fiscalDocumentExample,
     status: 200,
     reply: singleOf(Return),

@@ -185,9 +185,9 @@ export const SaleSeller = z
   .strictObject({ user_id: ContractRecordId.nullable(), name: NullableText })
   .meta({ id: 'Seller' })
 
-export const FiscalDocumentInput = FiscalDocumentBody.meta({ id: 'FiscalDocumentInput' })
+export const FiscalDocumentReport = FiscalDocumentBody.meta({ id: 'FiscalDocumentInput' })
 
-export const FiscalDocument = z
+export const RecordedDocument = z
   .strictObject({
     model: NullableText,
     series: NullableText,
@@ -237,7 +237,7 @@ const Sale = z
     refunded_total: Amount,
     returned_total: Amount,
     warnings: z.array(SaleWarning),
-    fiscal_document: FiscalDocument.nullable(),
+    fiscal_document: RecordedDocument.nullable(),
     cancelled_at: Timestamp.nullable(),
     cancel_reason: NullableText,
     cancel_refunds: z.array(SaleMoneyBack).nullable(),
@@ -414,7 +414,7 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Registra o documento fiscal de uma venda, emitido por outro sistema',
     description:
       'Repetível. Enquanto o documento está autorizado ou em contingência, a venda não pode ser cancelada; um documento autorizado não dá lugar a outro antes de cancelado.',
-    body: FiscalDocumentInput,
+    body: FiscalDocumentReport,
     example: fiscalDocumentExample,
     status: 200,
     reply: singleOf(Sale),

@@ -78,7 +78,7 @@ type Parameters = globalThis.Parameters<typeof link>[1]
 /** Change of a figure: `▲ 12,9% a mais`. */
 export type StatChange = readonly [tone: 'good' | 'bad', arrow: '▲' | '▼', words: string]
 
-export const Change = ({ change: [tone, arrow, words] }: { readonly change: StatChange }) => (
+export const FigureChange = ({ change: [tone, arrow, words] }: { readonly change: StatChange }) => (
   <span class={`change ${tone}`}>
     <span aria-hidden="true">{arrow} </span>
     {words}
@@ -110,7 +110,7 @@ export const Stat = ({ label, value, to, parameters, comparison, hint }: StatPro
       <dd class="figure">{isLink ? <a href={link(to, parameters)}>{value}</a> : value}</dd>
       {comparison && (
         <dd class="compared">
-          <Change change={comparison} />
+          <FigureChange change={comparison} />
         </dd>
       )}
       {hint && <dd class="hint">{hint}</dd>}

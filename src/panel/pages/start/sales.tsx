@@ -6,7 +6,7 @@ import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sal
 import { link } from '../../link.ts'
 import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
 import { ListTable } from '../../ui/list.tsx'
-import { Card, Change, Stat, type StatChange, Stats } from '../../ui/parts.tsx'
+import { Card, FigureChange, Stat, type StatChange, Stats } from '../../ui/parts.tsx'
 import { counted, ReconciliationTable } from '../../ui/reconciliation.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import type { StartPeriod } from './period.ts'
@@ -163,7 +163,7 @@ const Comparison = ({ now, before, than }: ComparisonProps) => {
     <dd class="compared">{`O mesmo que ${than}`}</dd>
   ) : (
     <dd class="compared">
-      <Change change={change} />
+      <FigureChange change={change} />
       {` que ${than}`}
     </dd>
   )

@@ -8,7 +8,7 @@ import { refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
 import { findCashDifferences } from '#queries/cash/differences.ts'
 import { lowStock } from '#queries/catalog/items.ts'
 import { firstSteps } from '#queries/companies.ts'
-import { ledgerHead } from '#queries/events.ts'
+import { readModelHead } from '#queries/events.ts'
 import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
 import { countAlarms } from '#queries/orders.ts'
 import { acquirerCalendar, sumAcquirerFees } from '#queries/sales/acquirers.ts'
@@ -58,7 +58,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const seesPayables = may(session.permissions, 'see_payables')
   const [head, sums, accounts, fees, coming, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
-      ledgerHead(pool, companyId),
+      readModelHead(pool, companyId),
       sumsOf(visit, period),
       openAccounts(pool, companyId, readModel),
       // Costs are hidden in the read model of some roles; of them only a sum is shown.
