@@ -97,7 +97,9 @@ function namedRefunds(rows: Rows, { refunds }: OfflineReturn): Returned['refunds
 function creditsOf(rows: Rows, refunds: Returned['refunds']) {
   const of = (kind: PaymentKind) =>
     fromCents(
-      sumOfParts(refunds.filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind)),
+      sumOfParts(
+        refunds.filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind),
+      ),
     )
   return { on_credit: of('credit_account'), store_credit: of('exchange_credit') }
 }
