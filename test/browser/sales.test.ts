@@ -59,17 +59,17 @@ describeInBrowser('sales in a browser', () => {
     await page.reload()
     expect(await rowsOf(page)).to.have.length(2)
     expect(await page.getByLabel('Cliente').inputValue()).to.equal('maria')
-    await page.getByText('Mais filtros').click()
+    await page.locator('.filters summary').click()
     await page.getByLabel('Situação').selectOption('Cancelada')
     await page.getByText('Nenhuma venda encontrada.').waitFor()
-    await page.getByRole('link', { name: 'Limpar' }).click()
+    await page.getByRole('link', { name: 'Limpar 2 filtros' }).click()
     await page.locator('#lista tbody tr').nth(5).waitFor()
   })
 
   it('are filtered without JavaScript, on a phone [PANEL-15]', async () => {
     const options = { javaScriptEnabled: false, viewport: NARROW }
     const page = await panel.openAs(panel.owner, '/painel/vendas', options)
-    await page.getByText('Mais filtros').click()
+    await page.locator('.filters summary').click()
     await page.getByLabel('Código externo').fill('pedido-2')
     await page.getByRole('button', { name: 'Filtrar' }).click()
     await page.waitForURL(/external_id=pedido-2/)

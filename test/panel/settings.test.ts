@@ -258,7 +258,7 @@ describe('panel: settings', () => {
       expect((await core.pool.query('select from companies where is_test')).rowCount).to.equal(1)
 
       expect((await owner.submit('/painel/empresas', { company_id: String(twin) })).to).to.equal('/painel')
-      expect(await shown('/painel')).to.include('Empresa de teste.')
+      expect(await shown('/painel')).to.include('Ambiente de testes.')
       const { html } = await owner.submit(
         '/painel/integracoes/chaves/nova',
         { name: 'a', scopes: 'sales:read' },
@@ -271,7 +271,7 @@ describe('panel: settings', () => {
       expect((await owner.submit(`${HOME}/teste/esvaziar`, {})).to).to.equal(`${HOME}/teste?feito=esvaziada`)
       expect(await shown('/painel')).not.to.include(day)
       await owner.submit('/painel/empresas', { company_id: String(id) })
-      expect(await shown('/painel')).not.to.include('Empresa de teste.')
+      expect(await shown('/painel')).not.to.include('Ambiente de testes.')
     })
 
     it('refuses to empty a real company [KIT-33]', async () => {

@@ -25,7 +25,7 @@ describe('panel: start page', () => {
   it('shows an empty state for a new company', async () => {
     expect(await shown())
       .to.include('Vendas de hoje R$ 0,00 0 vendas')
-      .and.to.include('Nada foi vendido neste período.')
+      .and.to.include('Nenhuma venda no período.')
       .and.to.include('Nenhum produto em falta.')
   })
 
