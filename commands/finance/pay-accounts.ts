@@ -9,7 +9,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountRow } from '#projections/finance.ts'
 import { type AccountSide, findAccountLock } from './account-commands.ts'
-import { PLAIN_PAYMENT, paymentEvents } from './account-payments.ts'
+import { PLAIN_PAYMENT, paymentEvents, permitDiscount } from './account-payments.ts'
 
 /** Accounts of one payment. */
 export const MAX_ACCOUNTS = 50
@@ -38,7 +38,7 @@ export type AccountsPayment = z.infer<typeof AccountsPayment>
 export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Command<AccountsPayment> {
   return command<AccountsPayment>({
     needs: ({ accounts }) => [...accounts.map(({ id }) => side.byId(id)), ownCompany],
-    decide(rows, input, { now, origin, revision }) {
+    decide(rows, input, { now, origin, revision, permit }) {
       const known = loadAccounts(rows, side, input)
       if (isRefusal(known)) return known
       const lock = known.map((account) => findAccountLock(account, origin)).find((each) => each !== null)
@@ -51,8 +51,10 @@ export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Comma
       if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
       const parts = partsOf(known, input)
       if (isRefusal(parts)) return parts
+      const granted = permitDiscount(side, permit, toCents(input.discount ?? '0.00'))
+      if (isRefusal(granted)) return granted
       const events = parts.flatMap(({ account, ...amounts }, n) => {
-        const payment = { ...PLAIN_PAYMENT, ...amounts, paid_at, payment_method: input.payment_method }
+        const payment = { ...PLAIN_PAYMENT, ...amounts, paid_at, payment_method: input.payment_method, ...granted }
         return paymentEvents(side, account, n === 0 ? payment : { ...payment, receipt: revision }, timezoneOf(rows))
       })
       return accept('updated', `${side.name}/${(parts[0] as Part<P>).account.id}`, events)

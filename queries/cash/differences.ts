@@ -7,8 +7,10 @@ import { IS_LATE } from './sessions.ts'
 /** Differences up to this are not shown on the start page, in cents. */
 export const CASH_TOLERANCE_CENTS = 500
 
-/** Considered sessions, latest first. */
-const MAX_SESSIONS = 20
+/** Considered sessions, latest first: more than a company's tills close in the days of the start page. */
+const MAX_SESSIONS = 500
+
+const MAX_SHOWN = 20
 
 /** A closed session with a difference beyond the tolerance. */
 export interface CashDifference {
@@ -42,10 +44,11 @@ export async function findCashDifferences(pool: Pool, companyId: number, since: 
     text: CANDIDATES,
     values: [companyId, since, CASH_TOLERANCE_CENTS],
   })
-  return rows.flatMap(({ state, takings }) => {
+  const differing = rows.flatMap(({ state, takings }) => {
     const differences = cashByWay(state, takings).flatMap(({ difference }) => difference ?? [])
     const [difference] = differences.sort((a, b) => (size(a) < size(b) ? 1 : -1))
     if (difference === undefined || size(difference) <= BigInt(CASH_TOLERANCE_CENTS)) return []
     return { id: state.id, session_id: state.session_id, difference }
   })
+  return differing.slice(0, MAX_SHOWN)
 }

@@ -1,11 +1,12 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import { centsOf } from '#projections/sale-payments.ts'
 import { withReadSet } from '../read-set.ts'
 import { listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts'
 import { moneySum } from '../sums.ts'
 import { saleListing } from './sales.ts'
 
-/** Purchases of a customer without cancelled sales. */
+/** Purchases of a customer without cancelled sales, less what was given back. */
 export interface Purchases {
   readonly count: number
   readonly amount: string
@@ -17,9 +18,10 @@ export interface Purchases {
 export const MAX_PURCHASES = 50_000
 
 const PURCHASES = `
-  select count(*) as count, ${moneySum('sum(total_cents)')} as amount, max(sold_at) as last_sold_at
+  select count(*) as count, ${moneySum('sum(cents)')} as amount, max(sold_at) as last_sold_at
   from (
-    select t.total_cents, t.sold_at from sales t
+    select t.total_cents - ${centsOf("t.doc ->> 'returned_total'")} - ${centsOf("t.doc ->> 'refunded_total'")} as cents, t.sold_at
+    from sales t
     where t.company_id = $1 and t.customer_id = $2 and t.customer_id is not null and t.status = 'completed'
     limit $3::bigint + 1) bought`
 

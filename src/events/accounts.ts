@@ -44,6 +44,8 @@ const payment = {
   payment_method: text.nullable(),
   /** First payment of several accounts that were paid together; its id is the number of their receipt. */
   receipt: id.optional(),
+  /** User who approved the discount on the spot. */
+  approved_by: id.optional(),
 }
 
 /** The account owes again what the payment covered. */

@@ -113,19 +113,19 @@ describe('panel: tills', () => {
       await cancel(b)
       const report = async (query = '') => textIn(await page(`/fechamento${query}`))
       expect(await report()).to.include(
-        'Entrou em dinheiro R$ 20,00 Saiu por cancelamentos R$ 10,00 Esperado na gaveta R$ 10,00',
+        'Entrou em dinheiro R$ 20,00 Saiu por cancelamentos e devoluções R$ 10,00 Esperado na gaveta R$ 10,00',
       )
       await cancel(c)
       const shown = await report()
       for (const text of [
         'cash 3 R$ 30,00 R$ 20,00 R$ 10,00 credit_account 1 R$ 10,00 R$ 0,00 R$ 10,00 Total 4 R$ 40,00 R$ 20,00 R$ 20,00',
         'Vendas 4 vendas, R$ 40,00 − 2 canceladas, R$ 20,00 = R$ 20,00',
-        'Entrou em dinheiro R$ 20,00 Saiu por cancelamentos R$ 20,00 Esperado na gaveta R$ 0,00',
+        'Entrou em dinheiro R$ 20,00 Saiu por cancelamentos e devoluções R$ 20,00 Esperado na gaveta R$ 0,00',
       ])
         expect(shown).to.include(text)
       const yesterday = await report(`?dia=${addDays(today, -1)}`)
       expect(yesterday).to.include(
-        'Entrou em dinheiro R$ 10,00 Saiu por cancelamentos R$ 0,00 Esperado na gaveta R$ 10,00',
+        'Entrou em dinheiro R$ 10,00 Saiu por cancelamentos e devoluções R$ 0,00 Esperado na gaveta R$ 10,00',
       )
       expect(await report('?dia=2099-01-01')).to.include('Esperado na gaveta R$ 0,00')
       expect(await report('?dia=ontem')).to.include('Esperado na gaveta R$ 0,00')

@@ -9,6 +9,7 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import { type OpenAccount, openBalanceOfParty, type PartyBalance } from '#queries/finance/open-balances.ts'
 import { getCustomer, getSupplier } from '#queries/people.ts'
 import type { FoundRecords } from '#queries/records.ts'
+import { offersApproval } from '../../approval.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choicesInput } from '../../forms/kinds.ts'
 import type { PageContext, PanelRoute, Section } from '../../route.ts'
@@ -91,6 +92,7 @@ function payPages(side: PayingSide): PanelRoute[] {
     back: ({ id }) => `${parties}/${id}`,
     fields: (debt, visit) => fieldsOf(side, debt, visit),
     initial: (_, { session, readModel }) => ({ paid_at: inZone(session.companysTime, readModel.timezone) }),
+    needsApproval: (_, visit) => section === 'receivables' && offersApproval(visit, 'give_discount'),
     schema: Several,
     async act(submission, _, { accounts: ticked, ...input }) {
       if (ticked.length === 0 && typeof input.received !== 'string') return invalid('received', NOTHING_CHOSEN)

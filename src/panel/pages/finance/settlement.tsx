@@ -2,6 +2,7 @@ import type { AccountsPayment } from '#commands/finance/pay-accounts.ts'
 import { inZone } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
+import { offersApproval } from '../../approval.ts'
 import type { PanelRoute } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
 import { Card, Facts } from '../../ui/parts.tsx'
@@ -35,6 +36,7 @@ export const settlementPages = <P,>(
     fields: (_, visit) => paymentFields(visit, words, 'Deixe em branco para tudo o que está em aberto.'),
     initial: (_, { session, readModel }) => ({ paid_at: inZone(session.companysTime, readModel.timezone) }),
     schema: PaymentForm,
+    needsApproval: (_, visit) => section === 'receivables' && offersApproval(visit, 'give_discount'),
     problem: changed,
     async act(submission, { id }, input) {
       const accounts = shownAccounts(submission.form)

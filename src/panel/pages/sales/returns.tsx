@@ -1,20 +1,33 @@
 import { formatDateTime, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { ReturnObject } from '#projections/returns.ts'
+import type { OfflineReturnWarning, ReturnObject } from '#projections/returns.ts'
 import { getReturn, listLatestReturns } from '#queries/sales/returns.ts'
 import { getCustomerCredit } from '#queries/sales/store-credit.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { AsOfForm, History } from '../../ui/history.tsx'
 import { type Column, ListTable, recordsOnPage } from '../../ui/list.tsx'
-import { Card, Facts, Stat, Stats } from '../../ui/parts.tsx'
+import { Card, Facts, PanelBadge, Stat, Stats } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { subjectName, subjectPath } from '../../words/events.ts'
 
 const ROWS = 50
 
-const columnsOf = (timezone: string): Column<ReturnObject>[] => [
-  { head: 'Devolução', cell: ({ id }: ReturnObject) => <a href={link(`/devolucoes/${id}`)}>{id}</a> },
+const RETURN_WARNINGS: Readonly<Record<OfflineReturnWarning['code'], string>> = {
+  returned_more: 'Foi devolvido mais do que foi vendido',
+  refund_differs: 'O valor devolvido não é o que a venda pagou por isto',
+  sale_cancelled: 'A venda já estava cancelada',
+  receivable_open: 'Ainda há conta a receber desta venda em aberto',
+  credit_without_customer: 'Crédito de troca sem cliente: ninguém recebeu o saldo',
+  returned_at_in_future: 'O relógio do caixa estava adiantado',
+}
+
+const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObject>[] => [
+  {
+    head: 'Devolução',
+    cell: ({ id }: ReturnObject) =>
+      reaches('GET', `/devolucoes/${id}`) ? <a href={link(`/devolucoes/${id}`)}>{id}</a> : id,
+  },
   { head: 'Quando', cell: ({ returned_at }: ReturnObject) => formatDateTime(returned_at, timezone) },
   { head: 'Venda', cell: ({ sale_id }: ReturnObject) => <a href={link(`/vendas/${sale_id}`)}>{sale_id}</a> },
   { head: 'Motivo', cell: ({ reason }: ReturnObject) => reason, isExtra: true },
@@ -23,10 +36,15 @@ const columnsOf = (timezone: string): Column<ReturnObject>[] => [
     cell: ({ refunds }: ReturnObject) => refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', '),
     isExtra: true,
   },
+  {
+    head: 'Avisos',
+    cell: ({ warnings }: ReturnObject) => warnings.length > 0 && <PanelBadge tone="warn">Confira</PanelBadge>,
+  },
   { head: 'Valor', cell: ({ total }: ReturnObject) => formatMoney(total), isNumber: true },
 ]
 
-async function list({ readModel, query }: PageContext): Promise<PanelPage> {
+async function list(visit: PageContext): Promise<PanelPage> {
+  const { readModel, query } = visit
   const { pool, companyId, timezone } = readModel
   const { cursor } = query
   const asked = { limit: ROWS, timezone }
@@ -40,7 +58,7 @@ async function list({ readModel, query }: PageContext): Promise<PanelPage> {
         caption="Devoluções"
         rows={recordsOnPage<ReturnObject>(page)}
         empty="Nenhuma devolução."
-        columns={columnsOf(timezone)}
+        columns={columnsOf(timezone, visit)}
       />
       {next !== null && (
         <nav class="pager" aria-label="Páginas">
@@ -74,6 +92,25 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
             ['Código externo', found.external_id],
             ['Identificação no caixa', found.offline_id],
             ['Sessão do caixa', found.cash_session_id],
+            [
+              'Crédito de troca para',
+              found.credit_customer_id !== null && (
+                <a key="credit" href={link(`/clientes/${found.credit_customer_id}`)}>
+                  {`Cliente ${found.credit_customer_id}`}
+                </a>
+              ),
+            ],
+            ['Documento fiscal', found.fiscal_document?.access_key ?? found.fiscal_document?.number],
+            [
+              'Avisos',
+              found.warnings.length > 0 && (
+                <ul key="warnings" class="warnings">
+                  {found.warnings.map(({ code }) => (
+                    <li key={code}>{RETURN_WARNINGS[code]}</li>
+                  ))}
+                </ul>
+              ),
+            ],
           ]}
         />
       </Card>
@@ -120,7 +157,7 @@ export async function ReturnsOfSale({ visit, saleId }: { readonly visit: PageCon
   const rows = recordsOnPage<ReturnObject>(page)
   return rows.length === 0 ? null : (
     <Card title="Devoluções">
-      <ListTable caption="Devoluções" rows={rows} empty="" columns={columnsOf(timezone)} />
+      <ListTable caption="Devoluções" rows={rows} empty="" columns={columnsOf(timezone, visit)} />
     </Card>
   )
 }

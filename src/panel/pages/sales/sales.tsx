@@ -326,7 +326,7 @@ const file = listFile<SaleObject>({
     ['Desconto', ({ discount }) => amountCell(discount)],
     ['Entrega', ({ delivery_fee }) => amountCell(delivery_fee)],
     ['Total', ({ total }) => amountCell(total)],
-    ['Devolvido', ({ status, refunded_total }) => amountCell(status === 'completed' ? refunded_total : '0.00')],
+    ['Devolvido', (sale) => amountCell(givenBackOf(sale))],
     ['Líquido', (sale) => amountCell(netOf(sale))],
     ['Acréscimo embutido', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
     ['Troco', ({ change }) => amountCell(change)],
@@ -367,20 +367,25 @@ const itemsFile = listFile<SaleLine>({
     ['Código externo do item', ({ line }) => line.external_id],
     ['Descrição', ({ line }) => line.description],
     ['Quantidade', ({ line }) => amountCell(line.quantity)],
+    ['Quantidade devolvida', ({ line }) => amountCell(line.returned)],
     ['Preço unitário', ({ line }) => amountCell(line.unit_price)],
     ['Desconto', ({ line }) => amountCell(line.discount)],
     ['Rateio do desconto', ({ line }) => amountCell(line.discount_share)],
     ['Total', ({ line }) => amountCell(line.total)],
-    ['Líquido', ({ line }) => amountCell(fromCents(toCents(line.total) - toCents(line.discount_share)))],
+    ['Total com rateio', ({ line }) => amountCell(fromCents(toCents(line.total) - toCents(line.discount_share)))],
     ['NCM', ({ line }) => line.ncm],
     ['CFOP', ({ line }) => line.cfop],
     ['Origem', ({ origin }) => CHANNELS[origin]],
   ],
 })
 
+/** Refunds of the sale's order and returned goods; nothing of a cancelled sale. */
+const givenBackOf = ({ status, refunded_total, returned_total }: SaleObject): string =>
+  status === 'completed' ? sumOf([refunded_total, returned_total]) : '0.00'
+
 /** What stays of a sale; nothing of a cancelled one. */
-const netOf = ({ status, total, refunded_total }: SaleObject): string =>
-  status === 'completed' ? fromCents(toCents(total) - toCents(refunded_total)) : '0.00'
+const netOf = (sale: SaleObject): string =>
+  sale.status === 'completed' ? fromCents(toCents(sale.total) - toCents(givenBackOf(sale))) : '0.00'
 
 const sumOf = (amounts: readonly string[]): string =>
   fromCents(amounts.reduce((sum, amount) => sum + toCents(amount), 0))

@@ -190,7 +190,7 @@ const Till = ({ till, day, name, refused }: TillProps) => (
           </a>,
         ],
         ['Entrou em dinheiro', formatMoney(till.cash_in)],
-        ['Saiu por cancelamentos', formatMoney(till.cash_back)],
+        ['Saiu por cancelamentos e devoluções', formatMoney(till.cash_back)],
         ['Esperado na gaveta', <strong key="cash">{formatMoney(till.cash)}</strong>],
         ['Contado', <span key="counted" class="blank" />],
         ['Diferença', <span key="difference" class="blank" />],
