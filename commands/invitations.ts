@@ -15,7 +15,7 @@ import {
   userById,
 } from '#projections/users.ts'
 import type { RecordId } from './records.ts'
-import { CreateUserInput, takenEmail, termsFor } from './users.ts'
+import { CreateUserInput, permitOwner, takenEmail, termsFor } from './users.ts'
 
 /** Validity of a link. */
 export const INVITATION_DAYS = 7
@@ -38,6 +38,8 @@ export const inviteUser = command<InviteInput>({
   permission: 'manage_users',
   needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
   decide(rows, { token_hash, name, email, role, ...given }, context) {
+    const owner = permitOwner(context.permit, role)
+    if (isRefusal(owner)) return owner
     const terms = termsFor(rows, role, given, context.recordedAt)
     if (isRefusal(terms)) return terms
     const refusal = takenEmail(rows, email) ?? tooMany(rows, context)
@@ -56,6 +58,8 @@ export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'
     const user = rows.get(userById(id))?.doc
     if (user?.status !== 'invited' && user?.status !== 'cancelled') return refuse('not_found')
     if (user.forgotten_at !== null) return forgotten(`user/${id}`)
+    const owner = permitOwner(context.permit, user.role)
+    if (isRefusal(owner)) return owner
     const refusal = tooMany(rows, context)
     if (refusal) return refusal
     const renewed = event('UserInvitationRenewed', { id })

@@ -4,7 +4,7 @@ import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { ROLE_TRAITS, ROLES, type Role } from '#domain/roles.ts'
 import { boundedText, Email, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { accept, command, isRefusal } from '#ledger/command.ts'
+import { accept, command, type Grant, isRefusal, type Permit } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
 import {
@@ -60,6 +60,10 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
   return { access_until, personal_data }
 }
 
+/** Users with the permission to manage users do not decide about owners, nor who becomes one (ROLE-124). */
+export const permitOwner = (permit: Permit, ...roles: readonly Role[]): Grant | Refusal =>
+  roles.includes('owner') ? permit('manage_owners') : {}
+
 /**
  * Adds a user without an invitation: for operators. The password applies only if no company knows the person; an
  * existing one stays unchanged.
@@ -67,7 +71,9 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
 export const createUser = command<CreateUserInput>({
   permission: 'manage_users',
   needs: ({ email }) => [ownCompany, userByEmail(email), personByEmail(email)],
-  decide(rows, { password_hash, name, email, role, ...given }, { nextId, recordedAt: now }) {
+  decide(rows, { password_hash, name, email, role, ...given }, { nextId, recordedAt: now, permit }) {
+    const owner = permitOwner(permit, role)
+    if (isRefusal(owner)) return owner
     const granted = termsFor(rows, role, given, now)
     const refusal = takenEmail(rows, email) ?? (isRefusal(granted) ? granted : null)
     if (refusal) return refusal
@@ -90,10 +96,12 @@ export type UpdateUserInput = z.infer<typeof UpdateUserInput>
 export const updateUser = command<UpdateUserInput>({
   permission: 'manage_users',
   needs: ({ id }) => [ownCompany, userById(id)],
-  decide(rows, { id, ...fields }, { recordedAt: now }) {
+  decide(rows, { id, ...fields }, { recordedAt: now, permit }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
     if (known.doc.forgotten_at !== null) return forgotten(`user/${id}`)
+    const owner = permitOwner(permit, known.doc.role, fields.role ?? known.doc.role)
+    if (isRefusal(owner)) return owner
     const changes = userChanges(rows, known.doc, fields, now)
     if (isRefusal(changes)) return changes
     if (isEmpty(changes)) return accept('unchanged', `user/${id}`)
@@ -180,10 +188,12 @@ export const changePin = command<ChangePinInput>({
 export const deactivateUser = command<RecordId>({
   permission: 'manage_users',
   needs: ({ id }) => [ownCompany, userById(id)],
-  decide(rows, { id }, { actor }) {
+  decide(rows, { id }, { actor, permit }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
-    const { status } = known.doc
+    const { status, role } = known.doc
+    const owner = permitOwner(permit, role)
+    if (isRefusal(owner)) return owner
     if (status === 'inactive' || status === 'cancelled') return accept('unchanged', `user/${id}`)
     if (status === 'invited') return accept('updated', `user/${id}`, [event('UserInvitationCancelled', { id })])
     if (actor === `user/${id}`) return invalid('id', 'não pode ser o próprio usuário')
@@ -196,9 +206,11 @@ export const deactivateUser = command<RecordId>({
 export const reactivateUser = command<RecordId>({
   permission: 'manage_users',
   needs: ({ id }) => [userById(id)],
-  decide(rows, { id }) {
+  decide(rows, { id }, { permit }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
+    const owner = permitOwner(permit, known.doc.role)
+    if (isRefusal(owner)) return owner
     if (known.doc.forgotten_at !== null) return forgotten(`user/${id}`)
     if (known.doc.status === 'active') return accept('unchanged', `user/${id}`)
     if (known.doc.status !== 'inactive') return invalid('id', 'só entra na empresa quem aceita o convite')

@@ -29,6 +29,7 @@ const MEANINGS: Readonly<Record<Permission, string>> = {
   refund_orders: 'refunds orders, acknowledges alarms of orders',
   erase_people: 'erases personal data',
   manage_users: 'invites and changes users, ends their sessions',
+  manage_owners: 'invites, changes and deactivates owners, and makes others owners; owners only',
   manage_integrations: 'manages API keys and webhooks',
   manage_company: 'changes settings, stores, ways of paying, roles and the test company',
 }

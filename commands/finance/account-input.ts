@@ -21,7 +21,7 @@ export type AccountInput = z.infer<typeof account>
 /** Of POST. */
 export type NewAccountInput = Omit<AccountInput, 'due_date'> & {
   readonly due_date?: string | undefined
-  readonly installments?: Installments | undefined
+  readonly installments?: Installments | null | undefined
 }
 
 /** Counterparty in an input: one of its ids. Null: none; absent in a PATCH: unchanged. */
@@ -58,7 +58,7 @@ export type Installments = z.infer<typeof Installments>
 export const newAccountShape = {
   ...accountShape,
   due_date: CalendarDate.optional(),
-  installments: Installments.optional(),
+  installments: Installments.nullish(),
 }
 
 const REQUIRED = 'é obrigatório'

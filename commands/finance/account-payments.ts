@@ -27,6 +27,12 @@ export const PLAIN_PAYMENT = {
 /** Payments of an account, reversed ones included, before further parts are refused. What is open can always be paid. */
 const MAX_PAYMENTS = 200
 
+/** Whether an account takes no further part. */
+export const isFullOfPayments = (
+  { open_cents, doc }: Pick<AccountRow<unknown>, 'open_cents' | 'doc'>,
+  cents: number,
+): boolean => cents < open_cents && doc.payments.length >= MAX_PAYMENTS
+
 /** Events of a payment of at most the open amount: the payment, and the settlement if nothing stays open. */
 export function paymentEvents<P extends object, N>(
   side: AccountSide<P, N>,
@@ -85,7 +91,7 @@ function checkPayment(
   }
   const cents = toCents(input.amount)
   if (cents > open_cents) return invalid('amount', `é mais que o valor em aberto, ${doc.open_amount}`)
-  if (cents < open_cents && doc.payments.length >= MAX_PAYMENTS)
+  if (isFullOfPayments({ open_cents, doc }, cents))
     return invalid('amount', `a conta já tem ${MAX_PAYMENTS} pagamentos: pague tudo o que está em aberto`)
   const received = receivedCents(amounts)
   if (received < 0)

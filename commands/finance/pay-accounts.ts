@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { shareInOrder } from '#domain/account-payments.ts'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
-import { fromCents, Money, toCents } from '#domain/money.ts'
+import { fromCents, MAX_CENTS, Money, toCents } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
@@ -9,7 +9,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountRow } from '#projections/finance.ts'
 import { type AccountSide, findAccountLock } from './account-commands.ts'
-import { PLAIN_PAYMENT, paymentEvents, permitDiscount } from './account-payments.ts'
+import { isFullOfPayments, PLAIN_PAYMENT, paymentEvents, permitDiscount } from './account-payments.ts'
 
 /** Accounts of one payment. */
 export const MAX_ACCOUNTS = 50
@@ -51,6 +51,12 @@ export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Comma
       if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
       const parts = partsOf(known, input)
       if (isRefusal(parts)) return parts
+      const full = parts.find(({ account, amount }) => isFullOfPayments(account, toCents(amount)))
+      if (full)
+        return invalid(
+          'received',
+          `a conta ${full.account.id} já tem pagamentos demais: pague tudo o que está em aberto`,
+        )
       const granted = permitDiscount(side, permit, toCents(input.discount ?? '0.00'))
       if (isRefusal(granted)) return granted
       const events = parts.flatMap(({ account, ...amounts }, n) => {
@@ -93,6 +99,7 @@ function partsOf<P>(accounts: readonly Readonly<AccountRow<P>>[], input: Account
   const extras = interest + fine - discount
   const covered = typeof input.received === 'string' ? toCents(input.received) - extras : open
   if (covered > open) return invalid('received', `é mais que o valor em aberto, ${fromCents(open + extras)}`)
+  if (covered + extras > MAX_CENTS) return invalid('received', `deve ser no máximo ${fromCents(MAX_CENTS)}`)
   if (covered <= 0) return invalid('received', 'não chega para os juros e a multa')
   if (covered + extras < 0)
     return invalid('discount', `é mais que o valor em aberto, ${fromCents(covered + interest + fine)}`)

@@ -47,6 +47,8 @@ export const ACTING_PERMISSIONS = [
   /** Erases personal data. */
   'erase_people',
   'manage_users',
+  /** Users who are owners, and who becomes one; owners only. */
+  'manage_owners',
   /** API keys and webhooks. */
   'manage_integrations',
   /** Settings, ways of paying, stores, roles, the test company. */
@@ -91,7 +93,7 @@ export const ROLE_PRESETS: Readonly<Record<Role, RolePermissions>> = {
   owner: preset('owner', PERMISSIONS),
   manager: preset(
     'manager',
-    without('see_company', 'erase_people', 'manage_users', 'manage_integrations', 'manage_company'),
+    without('see_company', 'erase_people', 'manage_users', 'manage_owners', 'manage_integrations', 'manage_company'),
   ),
   clerk: preset(
     'clerk',
@@ -158,6 +160,6 @@ export function withRequired(permissions: readonly Permission[]): readonly Permi
   return PERMISSIONS.filter((permission) => all.includes(permission))
 }
 
-/** Permissions that a company may give a role: read-only roles act in no way. */
+/** Permissions that a company may give a role: read-only roles act in no way, and only owners decide about owners. */
 export const grantableTo = (role: Role): readonly Permission[] =>
-  ROLE_TRAITS[role].readsOnly ? SEEING_PERMISSIONS : PERMISSIONS
+  ROLE_TRAITS[role].readsOnly ? SEEING_PERMISSIONS : PERMISSIONS.filter((permission) => permission !== 'manage_owners')

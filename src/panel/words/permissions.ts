@@ -37,6 +37,7 @@ export const PERMISSION_NAMES: Readonly<Record<Permission, string>> = {
   refund_orders: 'Estornar pagamentos de pedidos',
   erase_people: 'Excluir dados pessoais (LGPD)',
   manage_users: 'Gerenciar usuários',
+  manage_owners: 'Gerenciar proprietários',
   manage_integrations: 'Gerenciar chaves de API e webhooks',
   manage_company: 'Alterar configurações, lojas, formas de pagamento e perfis de acesso',
 }
