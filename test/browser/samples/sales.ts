@@ -60,11 +60,13 @@ async function refusedSaleOf(panel: TestPanel): Promise<number> {
 /** Return of a part of a sale to a customer. */
 async function returnOf(panel: TestPanel): Promise<number> {
   const cash = await panel.company.paymentType('cash')
-  const reply = await panel.company.post(`/sales/${await saleOf(panel)}/returns`, {
+  const body = {
     reason: 'Cesta incompleta',
     items: [{ line: 1, quantity: '0.5' }],
     refunds: [{ payment_type_id: cash, amount: '617.25' }],
-  })
+  }
+  const key = { 'idempotency-key': `devolucao-${++made}` }
+  const reply = await panel.company.post(`/sales/${await saleOf(panel)}/returns`, body, key)
   if (reply.status !== 201) throw new Error(JSON.stringify(reply.body))
   return reply.body.data.id
 }
