@@ -1,19 +1,21 @@
 import { refuse } from '#domain/refusal.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
-import { accept, type Command, command } from '#ledger/command.ts'
+import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { userById } from '#projections/users.ts'
 
 /**
- * Records an event about the login of an active user. Links, secrets and codes are stored by `src/access`, never in the
+ * Records an event about the login of an active user; users need no permission for their own. Links, secrets and codes are stored by `src/access`, never in the
  * event.
  */
 const recordOf = <I extends { readonly id: number }>(make: (input: I) => NewEvent): Command<I> =>
   command<I>({
     needs: ({ id }) => [userById(id)],
-    decide(rows, input) {
+    decide(rows, input, { actor, permit }) {
       const user = rows.get(userById(input.id))
       if (user?.doc.status !== 'active') return refuse('not_found')
+      const granted = actor === `user/${input.id}` ? {} : permit('manage_users')
+      if (isRefusal(granted)) return granted
       const recorded = make(input)
       return accept('updated', recorded.subject, [recorded])
     },

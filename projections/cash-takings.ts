@@ -1,11 +1,18 @@
 import type { Lookup } from '#ledger/command.ts'
-import { centsOf, waysOf } from './sale-payments.ts'
+import { centsOf, givenBackBy, statedRefunds, waysOf } from './sale-payments.ts'
 
 const amount = (cents: string): string => `(coalesce(${cents}, 0) * 0.01)::text`
 
+const GIVEN_BACK = givenBackBy('s', {
+  company: 's.company_id',
+  payments: `s.doc -> 'payments'`,
+  refunds: `(${statedRefunds('s')})`,
+})
+
 /**
- * SQL of what sales and returns of a session `t` (company_id, session_id) brought, as JSON of `CashTakings`. A sale that its own
- * session gave back counts as none; one that another session gave back counts in both.
+ * SQL of what sales and returns of a session `t` (company_id, session_id) brought, as JSON of `CashTakings`. A sale that
+ * its own session gave back counts as none, but for money that went back in another way than it came; one that another
+ * session gave back counts in both.
  */
 export const TAKINGS = `json_build_object(
   'drawer', (select min(y.id) from payment_types y where y.company_id = t.company_id and y.doc ->> 'is_cash' = 'true'),
@@ -25,9 +32,21 @@ export const TAKINGS = `json_build_object(
         where s.company_id = t.company_id and s.cash_session_id = t.session_id
           and s.cancel_session_id is distinct from t.session_id
         union all
-        select 'cancelled', p.way, p.cents from sales s cross join lateral ${waysOf('s')} p
+        select 'cancelled', p.way, p.cents from sales s cross join lateral ${GIVEN_BACK} p
         where s.company_id = t.company_id and s.cancel_session_id = t.session_id
           and s.cash_session_id is distinct from t.session_id
+        union all
+        select case when p.cents > 0 then 'sold' else 'cancelled' end, p.way, abs(p.cents)
+        from sales s cross join lateral (
+          select g.way, sum(g.cents) as cents
+          from (
+            select b.way, b.cents from ${waysOf('s')} b
+            union all
+            select b.way, -b.cents from ${GIVEN_BACK} b) g
+          group by g.way
+          having sum(g.cents) <> 0) p
+        where s.company_id = t.company_id and s.cash_session_id = t.session_id and s.cancel_session_id = t.session_id
+          and s.doc ->> 'cancel_refunds' is not null
         union all
         select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
         from returns r cross join lateral json_to_recordset(r.doc -> 'refunds') p (payment_type_id bigint, amount text)

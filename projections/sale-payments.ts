@@ -15,6 +15,25 @@ export const waysOf = (sale: string, payments = `${sale}.doc -> 'payments'`): st
   group by grouping sets ((p.way), ())
   having grouping(p.way) = 0 or coalesce(sum(p.cents), 0) <> ${sale}.total_cents)`
 
+/** SQL of how the money of a cancelled sale `sale` went back, as JSON; null if the cancellation does not state it. */
+export const statedRefunds = (sale: string): string =>
+  `case when ${sale}.doc ->> 'cancel_refunds' is not null then ${sale}.doc -> 'cancel_refunds' end`
+
+/**
+ * SQL of a lateral subquery `(way, cents)`: what a cancellation gave back by each payment type. As it states; sales on
+ * credit and store credit are undone without money. Else as the sale was paid.
+ */
+export const givenBackBy = (
+  sale: string,
+  { company, payments, refunds }: Readonly<Record<'company' | 'payments' | 'refunds', string>>,
+): string => `(
+  select p.way, p.cents from ${waysOf(sale, payments)} p
+  where ${refunds} is null or exists (
+    select from payment_types k where k.company_id = ${company} and k.id = nullif(p.way, '')::bigint
+      and k.doc ->> 'kind' in ('credit_account', 'exchange_credit'))
+  union all
+  select refund ->> 'payment_type_id', ${centsOf("refund ->> 'amount'")} from json_array_elements(${refunds}) refund)`
+
 /**
  * SQL of the units of a sale: each line counts its quantity, a weighed or measured one (a fraction) as one unit, because
  * kilograms and pieces have no sum. `countUnits` (domain) counts the same.

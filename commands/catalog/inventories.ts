@@ -24,6 +24,7 @@ export type OpenInventoryInput = z.infer<typeof OpenInventoryInput>
 
 /** Opens an inventory without counts; several may be open. */
 export const openInventory = command<OpenInventoryInput>({
+  permission: 'adjust_stock',
   needs: () => [],
   decide(_rows, { name }, { nextId }) {
     const opened = event('InventoryOpened', { id: nextId('inventory'), name })
@@ -64,6 +65,7 @@ export type CountInventoryInput = z.infer<typeof CountInventoryInput>
 
 /** Records what was counted, each count with its moment. One that cannot be recorded refuses the whole list. */
 export const countInventory = command<CountInventoryInput>({
+  permission: 'adjust_stock',
   needs: ({ id, items }) => [inventoryById(id), ...items.flatMap(itemRefs)],
   needsMore: (rows, { id, items }) =>
     items.flatMap((count) => {
@@ -159,6 +161,7 @@ export type CloseInventoryInput = z.infer<typeof CloseInventoryInput>
  * counting: what was sold after it still counts, also in an upload that came later. A later count of an item wins.
  */
 export const closeInventory = command<CloseInventoryInput>({
+  permission: 'adjust_stock',
   isAlone: true,
   needs: ({ id }) => [inventoryById(id)],
   lookup: (_rows, { id }) => ({ ...STOCK_AT_COUNT, values: [id] }),

@@ -32,6 +32,7 @@ export const pictureUrl = (companyId: number, itemId: number, digest: string): s
 
 /** Sets or replaces the picture of an item. */
 export const setItemPicture = command<SetPictureInput>({
+  permission: 'edit_catalog',
   needs: ({ id }) => [itemById(id)],
   decide(rows, { id, content }, { companyId: company_id, recordedAt: stored_at }) {
     const item = rows.get(itemById(id))
@@ -49,6 +50,7 @@ export const setItemPicture = command<SetPictureInput>({
 
 /** Deletes the picture of an item. */
 export const deleteItemPicture = command<RecordId>({
+  permission: 'edit_catalog',
   needs: ({ id }) => [itemById(id)],
   decide(rows, { id }, { companyId: company_id, recordedAt: stored_at }) {
     const item = rows.get(itemById(id))

@@ -1,5 +1,6 @@
 import { instalmentAmounts, instalmentDates } from '#domain/account-payments.ts'
 import { toCents } from '#domain/money.ts'
+import type { Permission } from '#domain/permissions.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
@@ -45,6 +46,10 @@ export interface AccountSide<P extends object, N> {
   paymentReversed(id: number, reversal: Omit<DataOf<'ReceivablePaymentReversed'>, 'id'>): NewEvent
   settled(id: number, settlement: Omit<DataOf<'ReceivableSettled'>, 'id'>): NewEvent
 }
+
+/** Permission to pay accounts, and to reverse their payments. */
+export const payPermission = ({ name }: Pick<AccountSide<object, unknown>, 'name'>): Permission =>
+  name === 'payable' ? 'settle' : 'receive'
 
 /**
  * Refusal if the account cannot be changed. The point of sale owns accounts made by sales: only the integration API is

@@ -9,7 +9,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountRow } from '#projections/finance.ts'
-import { type AccountSide, findAccountLock } from './account-commands.ts'
+import { type AccountSide, findAccountLock, payPermission } from './account-commands.ts'
 import type { AccountPaymentInput, ReversalInput } from './account-input.ts'
 
 /** Recorded payment; the day follows from `paid_at`. */
@@ -59,6 +59,7 @@ export const permitDiscount = (
 /** Pays a part of an account, or all that is open (ACCT-100). */
 export function payAccount<P extends object, N>(side: AccountSide<P, N>): Command<AccountPaymentInput> {
   return command<AccountPaymentInput>({
+    permission: payPermission(side),
     needs: ({ id }) => [side.byId(id), ownCompany],
     decide(rows, { id, ...input }, { now, origin, permit }) {
       const known = rows.get(side.byId(id))
@@ -104,6 +105,7 @@ function checkPayment(
 /** Reverses a payment: the account owes its part again (ACCT-104). */
 export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, N>): Command<ReversalInput> {
   return command<ReversalInput>({
+    permission: payPermission(side),
     needs: ({ id }) => [side.byId(id)],
     decide(rows, { id, payment_id, reason }, { origin }) {
       const known = rows.get(side.byId(id))

@@ -8,7 +8,7 @@ import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountRow } from '#projections/finance.ts'
-import { type AccountSide, findAccountLock } from './account-commands.ts'
+import { type AccountSide, findAccountLock, payPermission } from './account-commands.ts'
 import { isFullOfPayments, PLAIN_PAYMENT, paymentEvents, permitDiscount } from './account-payments.ts'
 
 /** Accounts of one payment. */
@@ -37,6 +37,7 @@ export type AccountsPayment = z.infer<typeof AccountsPayment>
  */
 export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Command<AccountsPayment> {
   return command<AccountsPayment>({
+    permission: payPermission(side),
     needs: ({ accounts }) => [...accounts.map(({ id }) => side.byId(id)), ownCompany],
     decide(rows, input, { now, origin, revision, permit }) {
       const known = loadAccounts(rows, side, input)

@@ -3,14 +3,14 @@ import { toCents } from '#domain/money.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { accept, type Command, command } from '#ledger/command.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
-import { type AccountSide, findAccountLock } from './account-commands.ts'
+import { type AccountSide, findAccountLock, payPermission } from './account-commands.ts'
 import type { SettleInput } from './account-input.ts'
 import { PLAIN_PAYMENT, paymentEvents } from './account-payments.ts'
 
 /** Pays all that is open. A different amount is an error (ACCT-5). */
 export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
   return command<SettleInput>({
-    permission: side.name === 'payable' ? 'settle' : 'receive',
+    permission: payPermission(side),
     needs: ({ id }) => [side.byId(id), ownCompany],
     decide(rows, { id, payment_method, ...input }, { now, origin }) {
       const known = rows.get(side.byId(id))

@@ -30,6 +30,7 @@ export const deliverOrder = command<DeliverOrderInput>({
  * stock do not depend on the mark.
  */
 export const undoDelivery = command<DeliverOrderInput>({
+  permission: 'sell',
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id }) {
     const order = rows.get(orderById(id))

@@ -17,6 +17,7 @@ const AssignSaleCustomer = z.strictObject({ id: Id, ...customerShape })
  * otherwise, and a customer that it has stays (SALE-102).
  */
 export const assignSaleCustomer = command<z.infer<typeof AssignSaleCustomer>>({
+  permission: 'edit_receivables',
   needs: (input) => [saleById(input.id), ...customerRefs(input)],
   needsMore: (rows, { id }) => (rows.get(saleById(id))?.receivable_ids ?? []).map(receivableById),
   decide(rows, { id, ...name }) {

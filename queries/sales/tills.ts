@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
-import { centsOf, waysOf } from '#projections/sale-payments.ts'
+import { givenBackBy, statedRefunds, waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
 import { moneySum, type Sum } from '../sums.ts'
 import {
@@ -47,8 +47,10 @@ export const MAX_TILLS_OF_DAY = 20_000
 /** Reads only the payments of most sales: parsing JSON dominates the time. */
 const NEEDED = `t.id, t.status, t.total_cents, t.doc->'payments' as payments,
       case when t.${IS_CANCELLED} then (t.doc->>'cancelled_at')::timestamptz end as cancelled_at,
-      case when t.${IS_CANCELLED} and t.doc->>'cancel_refunds' is not null then t.doc->'cancel_refunds' end as refunds,
+      case when t.${IS_CANCELLED} then ${statedRefunds('t')} end as refunds,
       t.${IS_CANCELLED} and t.doc->>'cancelled_at' = t.doc->>'created_at' as is_nothing`
+
+const GIVEN_BACK = givenBackBy('k', { company: '$1', payments: 'k.payments', refunds: 'k.refunds' })
 
 const RETURNS = returnsIn('$2::timestamptz', '$3::timestamptz', ', r.till')
 
@@ -79,11 +81,8 @@ const DAY = `
     where k.is_of_day),
   given_back as materialized (
     select k.actor, b.cents
-    from known k cross join lateral (
-      select nullif(w.way, '')::bigint as way, w.cents from ${waysOf('k', 'k.payments')} w where k.refunds is null
-      union all
-      select (refund ->> 'payment_type_id')::bigint, ${centsOf("refund ->> 'amount'")} from json_array_elements(k.refunds) refund) b
-    join payment_types y on y.company_id = $1 and y.id = b.way and y.doc ->> 'is_cash' = 'true'
+    from known k cross join lateral ${GIVEN_BACK} b
+    join payment_types y on y.company_id = $1 and y.id = nullif(b.way, '')::bigint and y.doc ->> 'is_cash' = 'true'
     where k.is_undone and k.is_till),
   returned as materialized (
     select r.*, r.till as actor, r.till is not null as is_till, coalesce(y.doc ->> 'is_cash' = 'true', false) as is_cash

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { adjustRole } from '#commands/roles.ts'
+import type { Permission } from '#domain/permissions.ts'
 import { BEFORE } from '#panel/forms/form.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
@@ -103,6 +104,57 @@ describe('panel: an approval on the spot', () => {
     expect((await edit({ unit: 'CX' })).status).to.equal(303)
     expect((await edit({ price: '9,00', ...by(manager, PIN) })).status).to.equal(303)
     expect([await price(), (await lastEvent()).data.approved_by]).to.deep.equal(['9.00', manager.id])
+  })
+
+  describe('of a return', () => {
+    const allow = (...permissions: Permission[]) =>
+      company.run(adjustRole, { role: 'clerk', permissions, return_limit: '15.00', discount_limit: '0.00' })
+    const sellTwo = async (): Promise<number> => {
+      const items = [{ catalog_item_id: counter.product, quantity: '2', unit_price: '10.00' }]
+      const payments = [{ payment_type_id: counter.cash, amount: '20.00' }]
+      return (await counter.sell({ seller: { user_id: clerk.id }, items, payments })).id
+    }
+    const form = (id: number) => `/painel/vendas/${id}/devolver/forma`
+    const chosen = (id: number, quantity: string) => `${form(id)}?itens=0:${quantity}:s&entrega=n`
+    const giveBack = (id: number, quantity: string, approval: Record<string, string> = {}) =>
+      clerk.submit(
+        chosen(id, quantity),
+        { reason: 'Defeito', payment_type_id: `${counter.cash}`, ...approval },
+        form(id),
+      )
+    const totals = async (id: number) =>
+      (await company.get(`/sales/${id}/returns`)).body.data.map(({ total }: { total: string }) => total)
+
+    before(() => allow('sell', 'edit_catalog', 'return_goods'))
+    after(() => allow('sell', 'edit_catalog'))
+
+    it('is not needed up to the limit of the role [ROLE-103]', async () => {
+      const id = await sellTwo()
+      expect(textIn((await clerk.get(chosen(id, '1.000'))).html)).not.to.include('Autorização')
+      expect((await giveBack(id, '1.000')).status).to.equal(303)
+      const { type, data } = await lastEvent()
+      expect([type, data.approved_by, await totals(id)]).to.deep.equal(['SaleReturned', undefined, ['10.00']])
+    })
+
+    it('is needed above the limit, and is recorded in the event [ROLE-103] [ROLE-120]', async () => {
+      const id = await sellTwo()
+      expect(textIn((await clerk.get(chosen(id, '2.000'))).html)).to.include('Autorização')
+      expect((await giveBack(id, '2.000')).status).to.equal(403)
+      expect((await giveBack(id, '2.000', by(otherClerk, PIN))).status).to.equal(403)
+      expect(await totals(id)).to.deep.equal([])
+      expect((await giveBack(id, '2.000', by(manager, PIN))).status).to.equal(303)
+      const { type, actor, data } = await lastEvent()
+      expect([type, actor, data.approved_by]).to.deep.equal(['SaleReturned', `user/${clerk.id}`, manager.id])
+      expect(await totals(id)).to.deep.equal(['20.00'])
+    })
+
+    it('is needed for any amount by a user who may take nothing back [ROLE-120]', async () => {
+      await allow('sell', 'edit_catalog')
+      const id = await sellTwo()
+      expect((await giveBack(id, '1.000')).status).to.equal(403)
+      expect((await giveBack(id, '1.000', by(manager, PIN))).status).to.equal(303)
+      expect(await totals(id)).to.deep.equal(['10.00'])
+    })
   })
 
   it('is refused after five failures a minute, and secrets are not shown again [ROLE-121]', async () => {

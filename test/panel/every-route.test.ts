@@ -25,6 +25,9 @@ const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
 /** What clerks neither download, import nor cancel. */
 const NOT_OF_CLERKS = /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$/
 
+/** Of all sales: returns and drawers. */
+const OF_ALL_SALES = /^\/devolucoes(\/|$)|^\/caixas\/sessoes(\/|$)/
+
 /** Pages of the sale, or the refused sale, of another user. */
 const OF_OTHERS = /^\/vendas\/:id(\/|$)|^\/caixas\/recusadas\/:id(\/|$)/
 
@@ -130,7 +133,9 @@ describe('panel: every route', function () {
       const isOwners = OWNERS_ONLY.test(path) && !BOOKS.test(path)
       expect(mayOpen(ROLE_PRESETS.owner, route), path).to.equal(true)
       expect(mayOpen(ROLE_PRESETS.manager, route), path).to.equal(!isOwners)
-      const isClerks = ![OWNERS_ONLY, BOOKS, PAYABLES, REFUNDS, NOT_OF_CLERKS].some((paths) => paths.test(path))
+      const isClerks = ![OWNERS_ONLY, BOOKS, PAYABLES, REFUNDS, NOT_OF_CLERKS, OF_ALL_SALES].some((paths) =>
+        paths.test(path),
+      )
       expect(mayOpen(ROLE_PRESETS.clerk, route), path).to.equal(isClerks)
     }
   })

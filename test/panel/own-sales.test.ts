@@ -5,6 +5,7 @@ import { ROLE_PRESETS } from '#domain/permissions.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { type PanelUser, panelUser, textIn } from '../support/panel.ts'
+import { openTill } from '../support/till.ts'
 import { useCompany } from '../support/use-api.ts'
 
 /** Amounts that no other record has: of an own sale of today, and of sales that a clerk does not see. */
@@ -71,7 +72,7 @@ describe('panel: own sales of today', () => {
   it('are in the list, on the start page and in the closing, and their sums are of them only [ROLE-105]', async () => {
     for (const path of ['', '/vendas', '/caixas/fechamento', `/vendas/${own}`, `/clientes/${customer}`])
       expect(await page(clerk, path), path).to.include(shown(OWN))
-    expect(await page(clerk, '')).to.match(/Vendas de hoje R\$ 431,17 1 venda/)
+    expect(await page(clerk, '')).to.match(/Vendas de hoje R\$ 431,17 .*Número de vendas 1 /)
     expect(await page(manager, '')).to.include('1.308,48')
   })
 
@@ -84,6 +85,42 @@ describe('panel: own sales of today', () => {
     }
     for (const path of ['', '/recibo', '/recibo/arquivo'])
       expect((await clerk.get(`/painel/vendas/${own}${path}`)).status, path).to.equal(200)
+  })
+
+  it('are not mixed with what all sales add up to: stock that lasts, drawers and their differences [ROLE-105]', async () => {
+    const fields = { name: 'Azeite', price: '9.00', stock: '1', min_stock: '5' }
+    const item = (await company.post('/catalog/items', fields)).body.data.id
+    for (const path of ['/catalogo/reposicao', `/catalogo/${item}`]) {
+      expect(await page(manager, path), path).to.include('Vendido em 30 dias')
+      expect(await page(clerk, path), path)
+        .to.include('Azeite')
+        .and.not.include('Vendido em 30 dias')
+    }
+    const till = await openTill(api.url, company)
+    const movement = (kind: string, amount: number | null, more = {}) => ({
+      ...{ offline_id: kind, session_id: 'gaveta-1', kind, amount, at: new Date().toISOString() },
+      ...more,
+    })
+    await till.post('/sync/cash', {
+      movements: [movement('opened', 90), movement('closed', null, { counted: { cash: 10 } })],
+    })
+    expect(await page(manager, '')).to.include('caixa gaveta-1 fechado com diferença')
+    expect(await page(clerk, '')).not.to.include('gaveta-1')
+    expect(await page(manager, '/caixas')).to.include('Caixas abertos agora')
+    expect(await page(clerk, '/caixas')).not.to.include('Caixas abertos agora')
+    expect((await clerk.get('/painel/caixas/fechamento')).html).not.to.include('/caixas/sessoes')
+  })
+
+  it('have an inventory without the expected stock, which sales of others change [ROLE-105]', async () => {
+    const path = '/catalogo/inventarios'
+    const { to } = await clerk.submit(`/painel${path}/novo`, { name: 'Prateleira' }, `/painel${path}`)
+    const inventory = String(to).replace('/painel', '').replace(/\?.*/, '')
+    expect(
+      (await clerk.submit(`/painel${inventory}`, { lines: 'nada 1', mode: 'add' }, `/painel${inventory}/lista`)).status,
+    ).to.equal(422)
+    expect(await page(clerk, inventory))
+      .to.include('Nada contado ainda')
+      .and.not.include('Esperado')
   })
 
   it('are joined by all others once the company gives the role the permission, in open sessions too [ROLE-110]', async () => {

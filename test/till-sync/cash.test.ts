@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import { fromCents } from '#domain/money.ts'
 import { expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -155,6 +156,61 @@ describe('POST /api/sync/cash', () => {
     const second = await session('s2')
     expect(second).to.include({ expected: '0.00', sales_count: 0 })
     expect(second.cash).to.include({ opening: '10.00', cancelled: '10.00' })
+  })
+
+  describe('with a cancellation that states how the money went back', () => {
+    const of = { cash_session_id: 's1' }
+    const cancel = async (n: number, refunds: readonly object[]) => {
+      const { data } = (await company.get('/sales?cash_session_id=s1')).body
+      const input = { id: data[n].id, reason: null, refunds: [...refunds] }
+      const answer = await company.run(cancelSale, CancelSaleInput.parse(input), 'panel')
+      expect(answer).not.to.have.property('refused')
+    }
+    let card: number
+    beforeEach(async () => {
+      card = await company.paymentType('card')
+    })
+    const byCard = () => [{ payment_type_id: card, amount: 10, status: 'completed' }]
+    const expectedByType = async (id?: string) =>
+      (await session(id)).by_payment_type.map(({ payment_type_id, expected }: Json) => [payment_type_id, expected])
+
+    it('takes the cash of a sale by card out of the drawer, and leaves its card money [CASH-9]', async () => {
+      await upload(till, [counter.sale('a', { ...of, payments: byCard() }), counter.sale('b', of)])
+      await send([movement('opened', { amount: 50 })])
+      await cancel(0, [{ payment_type_id: counter.cash, amount: '10.00' }])
+      expect((await session()).cash).to.include({ sales: '10.00', cancelled: '10.00' })
+      expect(await expectedByType()).to.deep.equal([
+        [counter.cash, '50.00'],
+        [card, '10.00'],
+      ])
+      expect(await session()).to.include({ sales_count: 1 })
+    })
+
+    it('leaves the cash of a sale whose money went back by card [CASH-9]', async () => {
+      await upload(till, [counter.sale('a', of)])
+      await send([movement('opened', { amount: 50 })])
+      await cancel(0, [{ payment_type_id: card, amount: '10.00' }])
+      expect(await expectedByType()).to.deep.equal([
+        [counter.cash, '60.00'],
+        [card, '-10.00'],
+      ])
+    })
+
+    it('counts a sale that went back as it was paid as none [CASH-9]', async () => {
+      await upload(till, [counter.sale('a', of)])
+      await send([movement('opened', { amount: 50 })])
+      await cancel(0, [{ payment_type_id: counter.cash, amount: '10.00' }])
+      expect((await session()).cash).to.include({ opening: '50.00', sales: '0.00', cancelled: '0.00' })
+    })
+
+    it('counts a sale on credit, whose account is deleted, as none [CASH-9]', async () => {
+      const credit = await company.paymentType('credit_account')
+      const payments = [{ payment_type_id: credit, amount: 10, status: 'completed' }]
+      await upload(till, [counter.sale('a', { ...of, payments })])
+      await send([movement('opened', { amount: 50 })])
+      await cancel(0, [])
+      expect(await expectedByType()).to.deep.equal([[counter.cash, '50.00']])
+    })
   })
 
   it('takes returns out of the session that they name, also late ones [CASH-10, CASH-6]', async () => {

@@ -250,6 +250,7 @@ export const orderPages: readonly PanelRoute[] = [
   }),
   buttonRoute({
     path: `${ORDERS_PATH}/:id/desfazer-entrega`,
+    access: 'sell',
     section: 'store',
     subject: orderOf,
     act: (submission, { id }) =>

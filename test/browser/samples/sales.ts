@@ -57,6 +57,20 @@ async function refusedSaleOf(panel: TestPanel): Promise<number> {
   return rows[0]?.id ?? 0
 }
 
+/** Return of a part of a sale to a customer. */
+async function returnOf(panel: TestPanel): Promise<number> {
+  const cash = await panel.company.paymentType('cash')
+  const body = {
+    reason: 'Cesta incompleta',
+    items: [{ line: 1, quantity: '0.5' }],
+    refunds: [{ payment_type_id: cash, amount: '617.25' }],
+  }
+  const key = { 'idempotency-key': `devolucao-${++made}` }
+  const reply = await panel.company.post(`/sales/${await saleOf(panel)}/returns`, body, key)
+  if (reply.status !== 201) throw new Error(JSON.stringify(reply.body))
+  return reply.body.data.id
+}
+
 /** A closed session with a sale, a difference and a late movement. */
 async function cashSessionOf(panel: TestPanel): Promise<number> {
   const counter = await counterOf(panel)
@@ -90,6 +104,11 @@ export const saleSamples: Samples = {
   '/vendas/:id/recibo': async (panel) => `/vendas/${await saleOf(panel)}/recibo`,
   '/vendas/:id/cancelar': async (panel) => `/vendas/${await saleOf(panel)}/cancelar`,
   '/vendas/:id/cliente': async (panel) => `/vendas/${await uploadedSaleOf(panel)}/cliente`,
+  '/devolucoes': async (panel) => {
+    await returnOf(panel)
+    return '/devolucoes'
+  },
+  '/devolucoes/:id': async (panel) => `/devolucoes/${await returnOf(panel)}`,
   '/vendas/:id/documento-fiscal': async (panel) => `/vendas/${await saleOf(panel)}/documento-fiscal`,
   '/caixas': async (panel) => {
     await refusedSaleOf(panel)

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { expect } from 'chai'
 import { updateItem } from '#commands/catalog/items.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { recordSecondFactorRemoval } from '#commands/user-security.ts'
 import { event } from '#events/catalogue.ts'
 import type { Command, Permit } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
@@ -27,25 +28,36 @@ async function permitAfter(events: readonly NewEvent[], userId: number, approver
   return liveUser(caller, approver).permitsOf?.(rows) as Permit
 }
 
-/** Commands that need no permission: of the service, of till uploads, of the own login, of a company's operator. */
+/**
+ * Commands that need no permission (of the service, of till uploads, of the own login, of a company's operator) or
+ * decide which one by their rows.
+ */
 const WITHOUT_PERMISSION = [
   'acceptInvitation',
   'acceptRefund',
   'cancelSale',
   'changePassword',
   'changePin',
+  'closeCashSession',
   'completeRefund',
   'correctClock',
   'forgetDue',
+  'recordCashMovement',
+  'recordOfflineReturn',
   'recordOfflineSale',
+  'recordPasswordLink',
   'recordPayment',
+  'recordRecoveryCodes',
   'recordRestore',
+  'recordSecondFactor',
+  'recordSecondFactorRemoval',
   'refusePayment',
   'refuseRefund',
   'refuseStoreConnection',
   'registerCompany',
   'renewStoreConnection',
   'replaceItem',
+  'returnGoods',
   'settleRefund',
   'startPayment',
   'updateItem',
@@ -93,6 +105,19 @@ describe('permissions of commands', () => {
     expect(permit('cancel_all')).to.deep.equal({})
     expect(permit('sell')).to.have.property('refused', 'permission_required')
   })
+
+  for (const user of [CLERK, OTHER_CLERK])
+    it(`to remove the second factor of ${user === CLERK ? 'the user are none' : 'another user is manage_users'} [ROLE-107]`, async () => {
+      const shop = await given(...users)
+      const permit = await permitAfter(users, CLERK, null)
+      const input = { id: user, method: null }
+      const decided = await shop.when(recordSecondFactorRemoval, input, 'panel', `user/${CLERK}`, null, [], permit)
+      expect(decided.decision).to.deep.include(
+        user === CLERK
+          ? { outcome: 'updated' }
+          : { refused: 'permission_required', details: { permission: 'manage_users' } },
+      )
+    })
 
   for (const [seller, permission] of [
     [CLERK, 'cancel_own'],

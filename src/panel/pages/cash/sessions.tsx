@@ -92,6 +92,7 @@ const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] 
 
 /** Open sessions with what is in each drawer (PANEL-600). */
 export async function OpenCashSessions({ visit }: { readonly visit: PageContext }) {
+  if (!visit.reaches('GET', CASH_SESSIONS_PATH)) return null
   const { pool, companyId, timezone } = visit.readModel
   const page = await listLatestCashSessions(pool, companyId, { status: 'open', limit: OPEN_SHOWN })
   const sessions = 'refused' in page ? [] : recordsOnPage<CashSessionObject>(page)
@@ -223,7 +224,7 @@ const Drawer = ({ session: { cash, expected } }: { readonly session: CashSession
         ['Entradas', formatMoney(cash.in)],
         ['Retiradas', formatMoney(cash.out)],
         ['Devoluções', formatMoney(cash.returned)],
-        ['Vendas canceladas depois', formatMoney(cash.cancelled)],
+        ['Vendas canceladas', formatMoney(cash.cancelled)],
         ['Deve haver', <strong key="expected">{formatMoney(expected)}</strong>],
       ]}
     />
@@ -316,7 +317,10 @@ const SaleState = ({ sale: { status, is_refund } }: { readonly sale: SaleOfSessi
   return status === 'completed' ? null : <PanelBadge tone="bad">Cancelada</PanelBadge>
 }
 
+/** The drawer of a session has the money of the sales of all users and days. */
+const common = { section: 'tills', access: 'see_all_sales' } as const
+
 export const cashSessionPages: readonly PanelRoute[] = [
-  { path: CASH_SESSIONS_PATH, section: 'tills', show: showList },
-  { path: `${CASH_SESSIONS_PATH}/:id`, section: 'tills', show: showSession },
+  { ...common, path: CASH_SESSIONS_PATH, show: showList },
+  { ...common, path: `${CASH_SESSIONS_PATH}/:id`, show: showSession },
 ]

@@ -7,6 +7,7 @@ import {
   openInventory,
 } from '#commands/catalog/inventories.ts'
 import { formatCount, formatDateTime, formatQuantity } from '#domain/brazilian-format.ts'
+import { may } from '#domain/permissions.ts'
 import { StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
@@ -25,7 +26,7 @@ import { type Fields, type FilledForm, filledFrom, filledWith, formText } from '
 import { choiceInput, lineInput, namedOptions, paragraphInput, quantityInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../../route.ts'
-import { amountCell, listFile } from '../../ui/csv-file.ts'
+import { amountCell, type FileColumn, listFile } from '../../ui/csv-file.ts'
 import { ButtonForm, Form } from '../../ui/form.tsx'
 import { buttonRoute, formPages, formRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { type Column, FileLink, ListTable, recordsOnPage, searched } from '../../ui/list.tsx'
@@ -144,6 +145,14 @@ const differenceOf = ({ difference, is_superseded }: InventoryCountObject) => {
   )
 }
 
+/** Sales of others since the counting count in the expected stock. */
+const showsExpected = ({ session }: PageContext): boolean => may(session.permissions, 'see_all_sales')
+
+const EXPECTED: readonly Column<InventoryCountObject>[] = [
+  { head: 'Esperado', cell: ({ expected }) => expected && formatQuantity(expected), isNumber: true, isExtra: true },
+  { head: 'Diferença', cell: differenceOf, isNumber: true },
+]
+
 function countColumns(visit: PageContext, { id, status }: InventoryObject): Column<InventoryCountObject>[] {
   const takesOut = status === 'open' && visit.reaches('POST', `${INVENTORIES_PATH}/${id}/retirar`)
   return [
@@ -158,8 +167,7 @@ function countColumns(visit: PageContext, { id, status }: InventoryObject): Colu
       cell: ({ counted_at }) => formatDateTime(counted_at, visit.readModel.timezone),
       isExtra: true,
     },
-    { head: 'Esperado', cell: ({ expected }) => expected && formatQuantity(expected), isNumber: true, isExtra: true },
-    { head: 'Diferença', cell: differenceOf, isNumber: true },
+    ...(showsExpected(visit) ? EXPECTED : []),
     ...(takesOut
       ? [
           {
@@ -262,6 +270,7 @@ const done = ({ id }: InventoryObject) => ({ to: `${INVENTORIES_PATH}/${id}`, fl
 const countOne = formRoute<InventoryObject, z.infer<typeof ScannedForm>>({
   path: `${INVENTORIES_PATH}/:id/contar`,
   section: 'catalog',
+  access: 'adjust_stock',
   subject: loadInventory,
   fields: () => scanned,
   schema: ScannedForm,
@@ -281,6 +290,7 @@ const countOne = formRoute<InventoryObject, z.infer<typeof ScannedForm>>({
 const countList = formRoute<InventoryObject, z.infer<typeof ListForm>>({
   path: `${INVENTORIES_PATH}/:id/lista`,
   section: 'catalog',
+  access: 'adjust_stock',
   subject: loadInventory,
   fields: () => typed,
   schema: ListForm,
@@ -301,6 +311,7 @@ const countList = formRoute<InventoryObject, z.infer<typeof ListForm>>({
 const takeOut = buttonRoute<InventoryObject>({
   path: `${INVENTORIES_PATH}/:id/retirar`,
   section: 'catalog',
+  access: 'adjust_stock',
   subject: loadInventory,
   act(submission, inventory) {
     const catalog_item_id = pathId(formText(submission.form, 'item'))
@@ -314,6 +325,7 @@ const closing = (apply: boolean) =>
   formPages<InventoryObject, Record<string, never>>({
     path: `${INVENTORIES_PATH}/:id/${apply ? 'aplicar' : 'descartar'}`,
     section: 'catalog',
+    access: 'adjust_stock',
     subject: loadInventory,
     title: ({ name }) => `${apply ? 'Aplicar ao estoque' : 'Descartar'}: ${name}`,
     obstacle: ({ status }) => (status === 'open' ? null : 'Este inventário já foi encerrado.'),
@@ -338,6 +350,11 @@ const closing = (apply: boolean) =>
       ),
   })
 
+const EXPECTED_IN_FILE: readonly FileColumn<InventoryCountObject>[] = [
+  ['Esperado', ({ expected }) => amountCell(expected)],
+  ['Diferença', ({ difference }) => amountCell(difference)],
+]
+
 const file = listFile<InventoryCountObject>({
   path: `${INVENTORIES_PATH}/:id/contagens`,
   section: 'catalog',
@@ -352,8 +369,7 @@ const file = listFile<InventoryCountObject>({
     ['Unidade', ({ unit }) => unit],
     ['Contado', ({ counted }) => amountCell(counted)],
     ['Contado em', ({ counted_at }) => formatDateTime(counted_at, visit.readModel.timezone)],
-    ['Esperado', ({ expected }) => amountCell(expected)],
-    ['Diferença', ({ difference }) => amountCell(difference)],
+    ...(showsExpected(visit) ? EXPECTED_IN_FILE : []),
   ],
 })
 

@@ -135,8 +135,9 @@ export const itemReactivation = buttonRoute<Item>({
     runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
 })
 
-async function coverOf(item: Item, { readModel }: PageContext): Promise<StockCover | undefined> {
-  if (item.stock === null || readModel.moment) return undefined
+/** Sales of others count in it. */
+async function coverOf(item: Item, { readModel, session }: PageContext): Promise<StockCover | undefined> {
+  if (item.stock === null || readModel.moment || !may(session.permissions, 'see_all_sales')) return undefined
   return (await stockCovers(readModel.pool, readModel.companyId, [item], readModel)).get(item.id)
 }
 

@@ -83,10 +83,11 @@ const refusedPage = (submission: FormSubmission, item: Item, refusal: Refusal): 
 })
 
 export const pictureForms: readonly FormRoute[] = [
-  { path: '/catalogo/:id/imagem', section: 'catalog', takesFile: true, submit: upload },
+  { path: '/catalogo/:id/imagem', section: 'catalog', access: 'edit_catalog', takesFile: true, submit: upload },
   buttonRoute<Item>({
     path: '/catalogo/:id/imagem/excluir',
     section: 'catalog',
+    access: 'edit_catalog',
     subject: loadItem,
     act: (submission, { id }) =>
       runAndRedirect(submission, deleteItemPicture, { id }, { to: `/catalogo/${id}`, flash: 'imagem-excluida' }),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { formatCount, formatQuantity } from '#domain/brazilian-format.ts'
+import { may } from '#domain/permissions.ts'
 import { boundedText } from '#domain/text.ts'
 import { QueryId } from '#http/query-values.ts'
 import { countItems } from '#queries/catalog/items.ts'
@@ -8,7 +9,7 @@ import type { Fields } from '../../forms/form.ts'
 import { lineInput, recordChoiceInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
-import { amountCell, listFile } from '../../ui/csv-file.ts'
+import { amountCell, type FileColumn, listFile } from '../../ui/csv-file.ts'
 import { type Column, List, type ListRequest, listed, searched } from '../../ui/list.tsx'
 import { categoryOptions } from './categories.tsx'
 import { coverText, StockInfo } from './stock.tsx'
@@ -40,7 +41,20 @@ async function sumOf({ readModel }: PageContext, asked: Readonly<Record<string, 
 const withUnit = (quantity: string, unit: string | null): string =>
   `${formatQuantity(quantity)}${unit === null ? '' : ` ${unit}`}`
 
-const columns: readonly Column<LowStockObject>[] = [
+/** Sales of others count in what was sold, and in how long the stock lasts. */
+const showsSold = ({ session }: PageContext): boolean => may(session.permissions, 'see_all_sales')
+
+const SOLD: readonly Column<LowStockObject>[] = [
+  {
+    head: 'Vendido em 30 dias',
+    cell: ({ sold_30_days, unit }) => withUnit(sold_30_days, unit),
+    isNumber: true,
+    isExtra: true,
+  },
+  { head: 'Dura', cell: coverText, isNumber: true },
+]
+
+const columnsFor = (visit: PageContext): readonly Column<LowStockObject>[] => [
   { head: 'Produto', cell: ({ catalog_item_id: id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
   { head: 'Estoque', cell: (item) => <StockInfo item={item} />, isNumber: true },
   {
@@ -49,13 +63,7 @@ const columns: readonly Column<LowStockObject>[] = [
     isNumber: true,
     isExtra: true,
   },
-  {
-    head: 'Vendido em 30 dias',
-    cell: ({ sold_30_days, unit }) => withUnit(sold_30_days, unit),
-    isNumber: true,
-    isExtra: true,
-  },
-  { head: 'Dura', cell: coverText, isNumber: true },
+  ...(showsSold(visit) ? SOLD : []),
 ]
 
 /** Products that run out, with the days that their stock lasts (PANEL-530). */
@@ -71,7 +79,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       filters={fields}
       list={list}
       caption="Produtos acabando"
-      columns={columns}
+      columns={columnsFor(visit)}
       empty="Nenhum produto acabando."
       file={`${RUNNING_OUT_PATH}.csv`}
     />
@@ -79,19 +87,23 @@ async function show(visit: PageContext): Promise<PanelPage> {
   return { title: 'Reposição', body, parent: { label: 'Catálogo', to: '/catalogo' } }
 }
 
+const SOLD_IN_FILE: readonly FileColumn<LowStockObject>[] = [
+  ['Vendido em 30 dias', ({ sold_30_days }) => amountCell(sold_30_days)],
+  ['Dias de estoque', ({ days_of_stock }) => days_of_stock],
+]
+
 const file = listFile<LowStockObject>({
   path: RUNNING_OUT_PATH,
   section: 'catalog',
   filters,
   page: pageOf,
-  columns: () => [
+  columns: (visit) => [
     ['Produto', ({ name }) => name],
     ['Código externo', ({ external_id }) => external_id],
     ['Unidade', ({ unit }) => unit],
     ['Estoque', ({ stock }) => amountCell(stock)],
     ['Estoque mínimo', ({ min_stock }) => amountCell(min_stock)],
-    ['Vendido em 30 dias', ({ sold_30_days }) => amountCell(sold_30_days)],
-    ['Dias de estoque', ({ days_of_stock }) => days_of_stock],
+    ...(showsSold(visit) ? SOLD_IN_FILE : []),
   ],
 })
 

@@ -117,6 +117,7 @@ async function create(
 export const variantForm = formRoute<Item, z.infer<typeof VariantForm>>({
   path: '/catalogo/:id/variacoes',
   section: 'catalog',
+  access: 'edit_catalog',
   subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
   fields: () => fields,
   schema: VariantForm,

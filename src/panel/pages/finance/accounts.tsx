@@ -272,7 +272,7 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
   return [
     ...recordPages(pages),
     ...settlementPages(pages, side.pay, side.payment),
-    ...reversalPages(pages, side.reverse),
+    ...reversalPages(pages, pages.section === 'payables' ? 'settle' : 'receive', side.reverse),
   ]
 }
 

@@ -6,7 +6,7 @@ import type { AccountPayment } from '#projections/finance.ts'
 import { type AccountListing, listAccounts } from '#queries/finance/accounts.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PageContext, PanelRoute } from '../../route.ts'
+import type { PageAccess, PageContext, PanelRoute } from '../../route.ts'
 import { formPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { ListTable, recordsOnPage } from '../../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../../ui/parts.tsx'
@@ -121,11 +121,13 @@ interface ReversibleAccount {
 /** Reversal of a payment, with a reason (PANEL-433). */
 export function reversalPages<P>(
   { path, section, get }: RecordPages<Account<P>>,
+  access: PageAccess,
   command: Command<ReversalInput>,
 ): PanelRoute[] {
   return formPages<ReversibleAccount, { reason: string }>({
     path: `${path}/:id/pagamentos/:payment_id/estornar`,
     section,
+    access,
     async subject(visit) {
       const account = await loadRecord<Account<P>>(visit, get)
       const payment = account?.payments.find(({ id }) => id === pathId(visit.params.payment_id))

@@ -93,7 +93,8 @@ function obstacle({ sale }: Returning): string | null {
   return sale.items.some((item) => leftOf(item) > 0) ? null : 'Tudo o que foi vendido já voltou.'
 }
 
-const common = { section: 'sales', access: 'return_goods', subject: returningOf, obstacle } as const
+/** `returnGoods` needs `return_goods`, which another user may lend in the last step (ROLE-120). */
+const common = { section: 'sales', access: 'sell', subject: returningOf, obstacle } as const
 const pathOf = ({ sale }: Returning, step = ''): string => `/vendas/${sale.id}/devolver${step}`
 
 const back = ({ sale }: Returning): string => `/vendas/${sale.id}`

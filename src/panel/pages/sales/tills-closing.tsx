@@ -44,7 +44,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       {await AcquirersOfDay({ visit, day })}
       <p class="hint">
         {`Impresso em ${formatDateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura e o que entrou ou saiu sem venda: isso só as sessões de caixa sabem. Uma venda cancelada depois conta no dia em que foi vendida; o dinheiro dela sai da gaveta no dia do cancelamento. `}
-        <a href={link('/caixas/sessoes')}>Sessões de caixa</a>
+        {visit.reaches('GET', '/caixas/sessoes') && <a href={link('/caixas/sessoes')}>Sessões de caixa</a>}
       </p>
     </>
   )

@@ -66,7 +66,9 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
       acquirerCalendar(pool, companyId, comingDays(readModel.today)),
       // They can be resolved without a ledger event.
       countRefusedSales(own, companyId),
-      findCashDifferences(pool, companyId, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone)),
+      seesAllSales
+        ? findCashDifferences(pool, companyId, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
+        : [],
       countAlarms(pool, companyId),
       seesAll ? findTableCheck(context.pool, companyId) : null,
       seesAll ? failingEndpoints(own, companyId) : [],
