@@ -28,6 +28,23 @@ async function saleOf(panel: TestPanel): Promise<number> {
   return sale.id
 }
 
+/** A sale of which a part came back, in cash and as store credit. */
+async function returnOf(panel: TestPanel): Promise<number> {
+  const { company } = panel
+  const sale = await saleOf(panel)
+  const { payments } = (await company.get(`/sales/${sale}`)).body.data
+  const reply = await company.post(`/sales/${sale}/returns`, {
+    reason: 'Veio amassada',
+    items: [{ line: 1, quantity: '1' }],
+    refunds: [
+      { payment_type_id: payments[0].payment_type_id, amount: '1000.00' },
+      { payment_type_id: await company.paymentType('exchange_credit'), amount: '234.50' },
+    ],
+  })
+  if (reply.status !== 201) throw new Error(reply.text)
+  return reply.body.data.id
+}
+
 /** Uploaded sale with a receivable and warnings. */
 async function uploadedSaleOf(panel: TestPanel): Promise<number> {
   const counter = await counterOf(panel)
@@ -90,6 +107,16 @@ export const saleSamples: Samples = {
   '/vendas/:id/recibo': async (panel) => `/vendas/${await saleOf(panel)}/recibo`,
   '/vendas/:id/cancelar': async (panel) => `/vendas/${await saleOf(panel)}/cancelar`,
   '/vendas/:id/cliente': async (panel) => `/vendas/${await uploadedSaleOf(panel)}/cliente`,
+  '/vendas/:id/devolver': async (panel) => `/vendas/${await saleOf(panel)}/devolver`,
+  '/vendas/:id/devolver/quantidades': async (panel) =>
+    `/vendas/${await saleOf(panel)}/devolver/quantidades?itens=0:1.000:s,1:0.500:n`,
+  '/vendas/:id/devolver/forma': async (panel) =>
+    `/vendas/${await saleOf(panel)}/devolver/forma?itens=0:1.000:s,1:0.500:n&entrega=s`,
+  '/devolucoes': async (panel) => {
+    await returnOf(panel)
+    return '/devolucoes'
+  },
+  '/devolucoes/:id': async (panel) => `/devolucoes/${await returnOf(panel)}`,
   '/vendas/:id/documento-fiscal': async (panel) => `/vendas/${await saleOf(panel)}/documento-fiscal`,
   '/caixas': async (panel) => {
     await refusedSaleOf(panel)
