@@ -39,13 +39,56 @@ const isOwn = ({ company, user, from, to }: Places): string =>
 const isOfOwn = (saleId: string) => (places: Places) =>
   `exists (select from sales own where own.company_id = ${places.company} and own.id = ${saleId} and ${isOwn(places).replaceAll('t.', 'own.')})`
 
+/** SQL condition on the instant in a column. */
+const isToday = (column: string, { from, to }: Places): string => `${column} >= ${from} and ${column} < ${to}`
+
+/** SQL of the user as the actor of an event. */
+const actorOf = ({ user }: Places): string => `'user/' || ${user}`
+
+/** SQL condition on a return: of an own sale, or money that the user gave back today. */
+const isOwnReturn = (actor: string) => (places: Places) =>
+  `(${isOfOwn('t.sale_id')(places)} or (t.${actor} = ${actorOf(places)} and ${isToday('t.returned_at', places)}))`
+
+/** SQL condition on the cash session `t`: the user opened or closed it, today. */
+const isOwnSession = (places: Places): string =>
+  `${places.user} in ((t.doc ->> 'opened_by')::bigint, (t.doc ->> 'closed_by')::bigint)
+    and ${isToday('coalesce(t.opened_at, t.closed_at)', places)}`
+
+/** SQL condition on the receivable `t`. */
+const isShownReceivable = (places: Places): string => `(t.status = 'pending' or (${isToday('t.changed_at', places)}))`
+
+/** SQL condition on a row of which another table has a row, which meets a condition. */
+const isOfShown = (table: string, condition: (places: Places) => string, link: string) => (places: Places) =>
+  `exists (select from ${table} shown where shown.company_id = ${places.company} and ${link}
+    and ${condition(places).replaceAll('t.', 'shown.')})`
+
+/** SQL condition on a movement of store credit: its document is an own sale, or a return of one. */
+const isOwnCredit = (places: Places): string => {
+  const id = `split_part(t.document, '/', 2)::bigint`
+  const returned = `(select r.sale_id from returns r where r.company_id = ${places.company} and r.id = ${id})`
+  return `case when t.document like 'sale/%' then ${isOfOwn(id)(places)} else ${isOfOwn(returned)(places)} end`
+}
+
 /**
  * SQL conditions on the rows `t` of each table that shows sales or takings. Orders are handed over by all users, so
- * those that wait are shown too; accounts are received by all users, so the pending ones are.
+ * those that wait are shown too; accounts are received by all users, so the pending ones are; store credit is taken by
+ * all users, so its balances are, without the sales that moved it.
  */
 export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
   sales: isOwn,
-  sale_returns: isOfOwn('t.sale_id'),
+  returns: isOwnReturn('actor'),
+  sale_returns: isOwnReturn('till'),
+  offline_returns: isOfShown(
+    'returns',
+    (places) => `t.actor = ${actorOf(places)} and ${isToday('t.returned_at', places)}`,
+    'shown.id = t.return_id',
+  ),
+  // They wait for a sale that is not known yet.
+  awaited_returns: () => 'false',
+  credit_movements: isOwnCredit,
+  cash_sessions: isOwnSession,
+  cash_movements: isOfShown('cash_sessions', isOwnSession, 'shown.id = t.cash_session_id'),
+  cash_drawers: ({ user }) => `t.user_id = ${user}`,
   offline_sales: isOfOwn('t.sale_id'),
   fiscal_documents: isOfOwn('t.sale_id'),
   refused_sales: ({ user, from }) => `t.user_id = ${user} and (t.settled_at is null or t.settled_at >= ${from})`,
@@ -53,7 +96,8 @@ export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
     `(t.document is null or t.document !~ '^sale/' or ${isOfOwn(`split_part(t.document, '/', 2)::bigint`)(places)})`,
   orders: ({ from }) =>
     `(t.changed_at >= ${from} or t.has_open_alarm or (t.status in ('pending', 'paid') and t.doc ->> 'delivered_at' is null))`,
-  receivables: ({ from, to }) => `(t.status = 'pending' or (t.changed_at >= ${from} and t.changed_at < ${to}))`,
+  receivables: isShownReceivable,
+  receivable_payments: isOfShown('receivables', isShownReceivable, 'shown.id = t.account_id'),
 }
 
 /** The narrowest span of a rollup, which fits the days of all time zones. */

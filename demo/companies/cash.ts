@@ -1,4 +1,5 @@
 import { CashMovementInput, type CashMovementUpload } from '#commands/cash/movement-input.ts'
+import type { OfflineReturn } from '#commands/sales/offline-return-input.ts'
 import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
 import { addMilliseconds } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
@@ -14,15 +15,23 @@ const TAKEN = 200
 const MISCOUNTS: Readonly<Record<number, number>> = { 4: -2, 11: 0.5, 19: -5, 28: -12.5 }
 
 /**
- * Movements of the sessions of a month's sales, in the order of the till's clock. A session that ends after `now` (UTC)
+ * Movements of the sessions of a month's sales and returns, in the order of the till's clock. A session that ends after `now` (UTC)
  * is still open.
  */
-export function cashOfMonth(sales: readonly OfflineSale[], cash: number, now: string): CashMovementUpload[] {
+export function cashOfMonth(
+  sales: readonly OfflineSale[],
+  returns: readonly OfflineReturn[],
+  cash: number,
+  now: string,
+): CashMovementUpload[] {
   const sessions = [...groupBy(sales, ({ cash_session_id }) => cash_session_id ?? '')]
   return sessions.flatMap(([session_id, ofSession], place) => {
     const times = ofSession.map(({ created_at }) => created_at).sort()
     const [first, last] = [times[0] as string, times.at(-1) as string]
-    const sums = sumsOf(ofSession)
+    const sums = sumsOf(
+      ofSession,
+      returns.filter((each) => each.cash_session_id === session_id),
+    )
     const cents = sums.get(cash) ?? 0
     const taken = cents > MOST_CENTS ? TAKEN : 0
     const inDrawer = FLOAT + cents / 100 - taken + (MISCOUNTS[place] ?? 0)
@@ -42,12 +51,14 @@ export function cashOfMonth(sales: readonly OfflineSale[], cash: number, now: st
   })
 }
 
-/** Cents by payment type, without change and cancelled sales. */
-function sumsOf(sales: readonly OfflineSale[]): Map<number, number> {
+/** Cents by payment type less returns, without change and cancelled sales. */
+function sumsOf(sales: readonly OfflineSale[], returns: readonly OfflineReturn[]): Map<number, number> {
   const sums = new Map<number, number>()
   for (const { status, total, payments } of sales) {
     const type = payments[0]?.payment_type_id
     if (status === 'completed' && type !== undefined) sums.set(type, (sums.get(type) ?? 0) + toCents(total))
   }
+  for (const { payment_type_id: type, amount } of returns.flatMap(({ refunds }) => refunds))
+    sums.set(type, (sums.get(type) ?? 0) - toCents(amount))
   return sums
 }

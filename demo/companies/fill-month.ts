@@ -5,6 +5,7 @@ import { closeCashSession, recordCashMovement } from '#commands/cash/record-move
 import { replaceItem } from '#commands/catalog/items.ts'
 import { type OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { recordPayment } from '#commands/orders/record-payment.ts'
+import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { createUser } from '#commands/users.ts'
 import { type Command, type Invocation, invoke, isRefusal } from '#ledger/command.ts'
@@ -14,6 +15,7 @@ import type { Core } from '#service/core.ts'
 import { cashOfMonth } from './cash.ts'
 import type { DemoCompany } from './companies.ts'
 import { monthOfSales, type Shelf } from './month.ts'
+import { returnsOfMonth } from './returns.ts'
 
 const CLERKS = [
   { name: 'Bruno Lacerda', email: 'bruno@mercearia-boa-vista.example' },
@@ -46,13 +48,13 @@ export async function fillMonth(core: Core, companyId: number, demo: DemoCompany
   const shifts = monthOfSales(shelf, found.now, found.timezone)
   for (const [place, sales] of shifts.entries()) {
     const clerk = clerks[place] as number
-    await record(core, companyId, clerk, [sales.map((sale) => invoke(recordOfflineSale, sale))])
-    await record(
-      core,
-      companyId,
-      clerk,
-      requestsOf(cashOfMonth(sales, shelf.types.cash, new Date(found.now).toISOString())),
-    )
+    const now = new Date(found.now).toISOString()
+    const returns = returnsOfMonth(sales, shelf.types.account, now)
+    await record(core, companyId, clerk, [
+      sales.map((sale) => invoke(recordOfflineSale, sale)),
+      returns.map((each) => invoke(recordOfflineReturn, each)),
+      ...requestsOf(cashOfMonth(sales, returns, shelf.types.cash, now)),
+    ])
   }
   await stock(({ external_id }) => SHORT[external_id])
   if (store !== null) await takeOrders(core, companyId, store)

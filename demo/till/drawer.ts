@@ -20,6 +20,8 @@ export interface Drawer {
   readonly session: () => string | null
   /** Takes the money of a sale, and brings notes away when there is much of it. */
   take(sale: OfflineSale, types: readonly PaymentType[]): Promise<void>
+  /** Gives money back as it was taken today; false if the drawer holds less. */
+  giveBack(paymentTypeId: number, amount: number): boolean
   /** Counts what is there, without asking what should be. */
   close(): Promise<void>
   /** Uploads movements; sales go first, so that a session is complete when it is closed. */
@@ -78,6 +80,13 @@ export function createDrawer({ session, queue, world: { now, newId }, say }: Opt
       if (inDrawer <= MOST_CENTS) return
       await add(open, { kind: 'out', amount: (inDrawer - FLOAT_CENTS) / 100, reason: 'Sangria' })
       inDrawer = FLOAT_CENTS
+    },
+    giveBack(id, amount) {
+      const sum = others.get(id)
+      if (sum !== undefined) others.set(id, sum - cents(amount))
+      else if (open === null || inDrawer < cents(amount)) return false
+      else inDrawer -= cents(amount)
+      return true
     },
     async close() {
       if (open === null) return

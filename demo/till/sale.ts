@@ -106,7 +106,7 @@ function detailsOf({ kind }: PaymentType, { random, now }: World): SalePaymentDe
   return { card: { ...card, acquirer_cnpj: ACQUIRER, integrated: true } }
 }
 
-/** Sales, or movements of the drawer, that the service has not confirmed yet, oldest first. */
+/** Sales, returns or movements of the drawer that the service has not confirmed yet, oldest first. */
 export interface Queue<T extends Queued = OfflineSale> {
   add(entry: T): Promise<void>
   /** The oldest entries. */

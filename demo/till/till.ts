@@ -1,6 +1,7 @@
 import { fromCents } from '#domain/money.ts'
 import type { Drawer, DrawerTally } from './drawer.ts'
 import type { Line } from './line.ts'
+import type { ReturnDesk } from './returns.ts'
 import { type OfflineSale, type PaymentType, type Product, type Queue, sell, type World } from './sale.ts'
 import type { Session } from './session.ts'
 
@@ -128,6 +129,9 @@ export interface Report extends DrawerTally {
   readonly sold: number
   readonly cancelled: number
   readonly total: string
+  /** Returns that the service has. */
+  readonly returned: number
+  readonly returns_refused: number
   /** Earlier sales that were not uploaded. */
   readonly left_from_before: number
   /** Upload results. A duplicate means that the first response was lost. */
@@ -153,19 +157,25 @@ interface Parts {
   readonly session: Session
   readonly queue: Queue
   readonly drawer: Drawer
+  readonly desk: ReturnDesk
   readonly till: Till
   readonly say: (text: string) => void
 }
 
 /** Downloads, opens the drawer, makes `sales` offline sales, counts, breaks the connection twice during the upload, and syncs. */
-export async function playDay({ line, session, queue, drawer, till, say }: Parts, sales: number): Promise<Report> {
+export async function playDay(
+  { line, session, queue, drawer, desk, till, say }: Parts,
+  sales: number,
+): Promise<Report> {
   await till.download()
   const left_from_before = queue.size()
   await drawer.open()
   let cents = 0
   let cancelled = 0
   for (let n = 0; n < sales; n++) {
-    const { status, total } = await till.sellOffline()
+    const sale = await till.sellOffline()
+    const { status, total } = sale
+    await desk.serve(sale)
     if (status === 'cancelled') cancelled += 1
     else cents += Math.round(total * 100)
   }
@@ -174,6 +184,7 @@ export async function playDay({ line, session, queue, drawer, till, say }: Parts
   // The second failure happens after processing: only the response is lost.
   if (queue.size() > 0) line.breakNext('while sending', () => line.breakNext('while receiving'))
   await till.upload()
+  await desk.upload()
   await drawer.upload()
   const { updated, deleted, unknown } = await till.checkConflicts()
   const refreshed = await till.refresh()
@@ -185,6 +196,7 @@ export async function playDay({ line, session, queue, drawer, till, say }: Parts
     left_from_before,
     ...results,
     ...drawer.tally(),
+    ...desk.tally(),
     sale_ids: new Set(saleIds.values()).size,
     retries: session.retries(),
     conflicts: updated + deleted + unknown,

@@ -5,6 +5,7 @@ import { webAddressSetting } from '#config/values.ts'
 import { demoCompany } from '#demo/companies/access.ts'
 import { type CashMovement, createDrawer } from '#demo/till/drawer.ts'
 import { createLine } from '#demo/till/line.ts'
+import { createReturnDesk, type OfflineReturn } from '#demo/till/returns.ts'
 import { openQueue } from '#demo/till/sale.ts'
 import { type Credentials, createSession } from '#demo/till/session.ts'
 import { createTill, playDay } from '#demo/till/till.ts'
@@ -28,11 +29,13 @@ export const verbs: Verbs<'till'> = {
       const session = createSession({ line, credentials, say, random: Math.random })
       const queue = await openQueue(file)
       const world = { random: Math.random, now: () => new Date(), newId: randomUUID }
-      // Beside the queue of sales: both survive a power failure.
+      // Beside the queue of sales: all survive a power failure.
       const movements = await openQueue<CashMovement>(file === null ? null : `${file}.cash`)
       const drawer = createDrawer({ session, queue: movements, world, say })
+      const returns = await openQueue<OfflineReturn>(file === null ? null : `${file}.returns`)
+      const desk = createReturnDesk({ session, queue: returns, drawer, world, say })
       const client = createTill({ session, queue, drawer, world, say, portion: PORTION })
-      return playDay({ line, session, queue, drawer, till: client, say }, plan.sales)
+      return playDay({ line, session, queue, drawer, desk, till: client, say }, plan.sales)
     },
   },
 }

@@ -208,6 +208,9 @@ describe('demonstration data', () => {
              (select count(*)::int from read.orders where company_id = $1) as orders,
              (select array_agg(doc ->> 'total') from read.sales where company_id = $1 and doc ->> 'order_id' is not null) as ordered,
              (select stock::text from read.item_stocks join read.catalog_items using (company_id, id) where company_id = $1 and external_id = 'leite-1l') as milk,
+             (select count(*) between 10 and 20 from read.returns where company_id = $1) as has_returns,
+             (select count(*)::int from read.returns where company_id = $1 and json_array_length(doc -> 'warnings') > 0) as odd_returns,
+             (select count(*)::int from read.cash_sessions where company_id = $1 and difference_cents > 0) as miscounted,
              (select count(*)::int from read.offline_sales where company_id = $1 and json_array_length(warnings) > 0) as odd`,
           [id],
         )
@@ -216,6 +219,9 @@ describe('demonstration data', () => {
       const { sales, ...rest } = await count()
       expect(sales).to.be.within(500, 900)
       expect(rest).to.include({ has_cancelled: true, ways: 6, clerks: 2, is_owed: true, orders: 2, milk: '90.000' })
+      expect(rest).to.include({ has_returns: true, odd_returns: 0 })
+      // Of two tills.
+      expect(rest.miscounted).to.be.within(1, 8)
       expect(rest.ordered).to.deep.equal(['93.32'])
       await startMonth()
       expect(await count()).to.deep.equal({ sales, ...rest })

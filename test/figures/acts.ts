@@ -30,6 +30,19 @@ export type Act =
       isCancelled: boolean
     }
   | { do: 'cancel'; sale: number }
+  | {
+      do: 'return'
+      sale: number
+      /** Line of the sale, by position. */
+      line: number
+      /** Half of what is left of it, or all. */
+      isHalf: boolean
+      /** In cash, or as the sale was paid. */
+      inCash: boolean
+      restocks: boolean
+      /** Till that takes it back; null: over the API. */
+      till: number | null
+    }
   | { do: 'refuse'; till: number; cents: number; daysAgo: number }
   | { do: 'record'; refused: number }
   | { do: 'resolve'; refused: number }
@@ -76,6 +89,18 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('cancel' as const), sale: fc.nat(30) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('return' as const),
+      sale: fc.nat(30),
+      line: fc.nat(2),
+      isHalf: fc.boolean(),
+      inCash: fc.boolean(),
+      restocks: fc.boolean(),
+      till: fc.option(till),
+    }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({

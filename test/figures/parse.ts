@@ -9,12 +9,12 @@ export function centsOf(text: string): number {
 }
 
 /** `1.234` */
-export const numberOf = (text: string): number => Number(text.trim().replaceAll('.', ''))
+export const numberOf = (text: string): number => Number(text.trim().replaceAll('.', '').replace('−', '-'))
 
 /** Thousandths of a quantity with or without its unit: `0,924 KG`. */
 export function thousandthsOf(text: string): number {
-  const [, whole = '', part = ''] = /^([\d.]+)(?:,(\d+))?/.exec(text.trim()) ?? []
-  return Number(whole.replaceAll('.', '') + part.padEnd(3, '0'))
+  const [, sign, whole = '', part = ''] = /^([−-]?)([\d.]+)(?:,(\d+))?/.exec(text.trim()) ?? []
+  return (sign ? -1 : 1) * Number(whole.replaceAll('.', '') + part.padEnd(3, '0'))
 }
 
 /** A row of a table by the heads of its columns. */

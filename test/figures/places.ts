@@ -139,7 +139,7 @@ async function lists(shop: FiguresShop, from: string, to: string): Promise<Figur
   }
   for (const { id, name } of items) {
     const [, quantity = '', amount = ''] =
-      /Deste item: ([\d.,]+) \w+, (R\$ [\d.,]+\d)/.exec(await text(`&item=${id}`)) ?? []
+      /Deste item: ([−-]?[\d.,]+) \w+, ([−-]?R\$ [\d.,]+\d)/.exec(await text(`&item=${id}`)) ?? []
     figures[`item.${name}.quantidade`] = thousandthsOf(quantity)
     figures[`item.${name}.valor`] = centsOf(amount)
   }
@@ -170,31 +170,74 @@ async function file({ user }: FiguresShop, from: string, to: string): Promise<Fi
   return { name: 'arquivo vendas.csv', shows, figures }
 }
 
-/** All sales as the API shows them, with the name of the till of each. */
-async function salesOf({ company, user }: FiguresShop): Promise<{ sales: Json[]; tills: ReadonlyMap<number, string> }> {
-  const sales: Json[] = []
+async function allOf({ company }: FiguresShop, path: string): Promise<Json[]> {
+  const records: Json[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const { body }: { body: Json } = await company.get(`/sales?limit=200${cursor ? `&cursor=${cursor}` : ''}`)
-    sales.push(...body.data)
+    const { body }: { body: Json } = await company.get(`${path}?limit=200${cursor ? `&cursor=${cursor}` : ''}`)
+    records.push(...body.data)
     cursor = body.meta.next_cursor
   }
+  return records
+}
+
+interface ShopRecords {
+  readonly sales: readonly Json[]
+  readonly returns: readonly Json[]
+  /** Names of the tills, by sale. */
+  readonly tills: ReadonlyMap<number, string>
+}
+
+/** All sales and returns as the API shows them, with the name of the till of each sale. */
+async function recordsOf(shop: FiguresShop): Promise<ShopRecords> {
+  const { user } = shop
+  const [sales, returns] = [await allOf(shop, '/sales'), await allOf(shop, '/returns')]
   const uploads = fileRows((await user.get('/painel/caixas.csv')).html)
-  return { sales, tills: new Map(uploads.map((row) => [Number(row.Venda), row['Enviada por'] ?? ''])) }
+  return { sales, returns, tills: new Map(uploads.map((row) => [Number(row.Venda), row['Enviada por'] ?? ''])) }
 }
 
 const dayOf = (instant: string): string => dateInZone(new Date(instant).toISOString(), ZONE)
 const isCash = ({ name }: Json): boolean => name === 'cash'
 const taken = ({ net, surcharge }: Json): number => centsIn(net) + centsIn(surcharge)
 
+/** What returns take from the figures of their day. */
+function fromReturns({ items: catalog, returnTills }: FiguresShop, returns: readonly Json[]): Figures {
+  const figures: Figures = {}
+  for (const { id, total, refunds, items } of returns) {
+    const till = returnTills.get(id)
+    for (const [key, cents] of [
+      ['total', centsIn(total)] as const,
+      ...refunds.map(({ name, amount }: Json) => [`forma.${name}`, centsIn(amount)] as const),
+    ])
+      for (const prefix of till === undefined ? [''] : ['', `caixa.${till}.`]) {
+        added(figures, `${prefix}${key}.devolvido`, cents)
+        added(figures, `${prefix}${key}.líquido`, -cents)
+      }
+    if (till !== undefined)
+      for (const { amount } of refunds.filter(isCash))
+        for (const drawer of [`gaveta.${till}`, 'gaveta.todas']) added(figures, drawer, -centsIn(amount))
+    for (const item of items) {
+      const known = catalog.find(({ id }) => id === item.catalog_item_id)
+      if (!known) continue
+      added(figures, `item.${known.name}.quantidade`, -Number(item.quantity.replace('.', '')))
+      added(figures, `item.${known.name}.valor`, -centsIn(item.amount))
+    }
+  }
+  return figures
+}
+
 /** What the records of the API add up to. */
 function fromRecords(
-  { items: catalog }: FiguresShop,
-  { sales, tills }: Awaited<ReturnType<typeof salesOf>>,
+  shop: FiguresShop,
+  { sales, returns, tills }: ShopRecords,
   from: string,
   to: string,
 ): FiguresPlace {
-  const figures: Figures = {}
+  const { items: catalog } = shop
   const within = (day: string) => from <= day && day <= to
+  const figures = fromReturns(
+    shop,
+    returns.filter(({ returned_at }) => within(dayOf(returned_at))),
+  )
   for (const sale of sales) {
     const total = centsIn(sale.total)
     const till = tills.get(sale.id)
@@ -241,7 +284,7 @@ function fromRecords(
 
 /** All places of a day, or of a period of more days, which has no closing. */
 export async function placesOf(shop: FiguresShop, from: string, to = from): Promise<FiguresPlace[]> {
-  const records = fromRecords(shop, await salesOf(shop), from, to)
+  const records = fromRecords(shop, await recordsOf(shop), from, to)
   const all = [
     await summary(shop, from, to),
     await start(shop, from, to),

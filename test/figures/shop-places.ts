@@ -13,7 +13,7 @@ export async function shopPlaces(shop: FiguresShop): Promise<FiguresPlace[]> {
 async function refusedPlaces({ user, refused }: FiguresShop): Promise<FiguresPlace[]> {
   const open = refused.filter(({ isOpen }) => isOpen)
   const start = textIn((await user.get('/painel')).html)
-  const [, todo = '0'] = /Vendas dos caixas recusadas, à espera de alguém: ([\d.]+)/.exec(start) ?? []
+  const [, todo = '0'] = /([\d.]+) vendas? recusadas? para resolver/.exec(start) ?? []
   const [, menu = '0'] = /Caixas ([\d.]+) vendas? recusadas?/.exec(start) ?? []
   const tills = tableIn((await user.get('/painel/caixas')).html, 'Caixas hoje')
   const [, listed = ''] =

@@ -1,7 +1,7 @@
 import { createStore } from '#commands/stores.ts'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
-import { fromThousandths } from '#domain/quantity.ts'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { Json, TestApi, TestCompany } from '../support/api.ts'
 import type { DatabaseClock } from '../support/database-clock.ts'
 import { type PanelUser, panelUser } from '../support/panel.ts'
@@ -43,6 +43,8 @@ export interface FiguresShop {
   readonly types: Readonly<Record<'cash' | 'pix' | 'card' | 'account', number>>
   readonly tills: readonly TestTill[]
   readonly refused: readonly Refused[]
+  /** Names of the tills that took goods back, by return. */
+  readonly returnTills: ReadonlyMap<number, string>
   /** Orders by id. */
   readonly orders: readonly number[]
   /** Present day of the company. */
@@ -84,6 +86,7 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
   await company.run(createStore, { alias, commission_percentage: '5', sandbox: true, access_token: 'TEST-token' })
   const sales: Sold[] = []
   const refused: Refused[] = []
+  const returnTills = new Map<number, string>()
   const orders: number[] = []
   let keys = 0
 
@@ -220,6 +223,52 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
     return (await user.submit(path, { reason: 'engano' })).status === 303
   }
 
+  /** What is due for goods is asked from the service: it refuses a return without refunds. */
+  async function takeBack(act: Extract<Act, { do: 'return' }>): Promise<boolean> {
+    const sold = among(sales, act.sale)
+    if (!sold) return false
+    const sale: Json = (await company.get(`/sales/${sold.id}`)).body.data
+    const line = act.line % sale.items.length
+    const left = toThousandths(sale.items[line].quantity) - toThousandths(sale.items[line].returned)
+    if (left < 2) return false
+    const thousandths = act.isHalf ? Math.floor(left / 2) : left
+    const restock = act.restocks
+    const items = [{ line, quantity: fromThousandths(thousandths), restock }]
+    const post = (refunds: object[]) =>
+      company.post(
+        `/sales/${sale.id}/returns`,
+        { reason: 'troca', items, refunds },
+        { 'idempotency-key': `volta-${++keys}` },
+      )
+    const asked = await post([])
+    if (asked.status !== 422) return asked.status === 201
+    const { due, on_credit = '0.00' } = asked.body.error.details
+    const rest = toCents(due) - toCents(on_credit)
+    const way = sale.payments[0]?.payment_type_id
+    const refunds = [
+      { payment_type_id: types.account, amount: on_credit },
+      {
+        payment_type_id: act.inCash || way === undefined || way === types.account ? types.cash : way,
+        amount: fromCents(rest),
+      },
+    ].filter(({ amount }) => amount !== '0.00')
+    const till = act.till === null ? undefined : among(tills, act.till)
+    if (!till) {
+      const reply = await post(refunds)
+      if (reply.status !== 201) throw new Error(`return: ${reply.text}`)
+      return true
+    }
+    const sent = {
+      ...{ offline_id: `volta-${++keys}`, sale_id: sale.id, reason: 'troca', returned_at: now() },
+      items: [{ line, quantity: thousandths / 1_000, restock }],
+      refunds: refunds.map(({ payment_type_id, amount }) => ({ payment_type_id, amount: Number(amount) })),
+    }
+    const [result] = (await till.post('/sync/returns', { returns: [sent] })).body.results
+    if (result.status !== 'created') throw new Error(`return: ${JSON.stringify(result)}`)
+    returnTills.set(result.return_id, till.user.name)
+    return true
+  }
+
   async function order({ lines, isPaid }: Extract<Act, { do: 'order' }>): Promise<boolean> {
     const customer = { name: 'Ana', email: 'ana@example.com' }
     const placed = await company.post('/orders', { store_alias: alias, customer, items: apiLines(lines) })
@@ -271,6 +320,8 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
         return upload(what)
       case 'cancel':
         return cancel(what.sale)
+      case 'return':
+        return takeBack(what)
       case 'refuse':
         return refuse(what)
       case 'record':
@@ -294,6 +345,7 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
     types,
     tills,
     refused,
+    returnTills,
     orders,
     today: () => day,
     async begin(number) {

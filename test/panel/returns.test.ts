@@ -50,6 +50,7 @@ describe('returns in the panel and at tills', () => {
     const [shown] = (await company.get(`/sales/${sale}/returns`)).body.data
     expect(shown).to.deep.include({ total: '20.00', reason: 'Defeito', credit_customer_id: customer })
     expect(shown.refunds.map(({ amount }: Json) => amount)).to.deep.equal(['15.00', '5.00'])
+    expect((await user.get('/painel/vendas')).html).to.include('href="/painel/devolucoes"')
     expect(textIn((await user.get('/painel/devolucoes')).html)).to.include('Defeito')
     expect(textIn((await user.get(`/painel/devolucoes/${shown.id}`)).html)).to.include('Camisa')
     expect(textIn((await user.get(`/painel/clientes/${customer}`)).html)).to.include('Saldo R$ 5,00')

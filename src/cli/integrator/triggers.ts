@@ -93,6 +93,17 @@ const sell: Act = async (surroundings) => {
   return (await service.call('POST', '/sales', { items: lines(surroundings), payments })).data.id
 }
 
+/** Takes the goods of a sale back, and returns the id of the return. */
+const takeBack: Act = async (surroundings) => {
+  const { service } = surroundings
+  const sale = await sell(surroundings)
+  const { payments } = (await service.call('GET', `/sales/${sale}`)).data
+  const [{ payment_type_id }] = payments
+  const refunds = [{ payment_type_id, amount: PRICE }]
+  const returned = { reason: 'tillbook trigger', items: [{ line: 0, quantity: '1' }], refunds }
+  return (await service.call('POST', `/sales/${sale}/returns`, returned)).data.id
+}
+
 const order: Act = async (surroundings) => {
   const { service } = surroundings
   const newest = async () => (await service.call('GET', '/orders?limit=1')).data[0]?.store_alias
@@ -155,6 +166,7 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'payable.settled': payable.after('settle', SETTLE),
   'sale.completed': sell,
   'sale.cancelled': withFollowUp(sell, 'POST', (id) => `/sales/${id}/cancel`, {}),
+  'sale.returned': takeBack,
   'order.created': order,
   'order.cancelled': withFollowUp(order, 'POST', ofOrder('cancel'), {}),
   'order.paid': pay,
@@ -162,6 +174,10 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'order.delivery_undone': withFollowUp(deliver, 'POST', ofOrder('undeliver'), {}),
   'order.refunded': withFollowUp(pay, 'POST', ofOrder('refunds'), {}),
 }
+
+/** Kind of the record that a message of an event shows. */
+const recordKindOf = (event: WebhookEvent): string =>
+  event === 'sale.returned' ? 'return' : event.slice(0, event.indexOf('.'))
 
 /** Events that a request can trigger; orders expire only by the clock. */
 export const TRIGGERED_EVENTS = WEBHOOK_EVENTS.filter((name) => TRIGGERS[name])
@@ -177,5 +193,5 @@ export async function trigger(event: WebhookEvent, triggering: TriggerOptions): 
   const act = TRIGGERS[event]
   if (!act) throw new RequestRefused('not_by_call', `No API request causes ${event}; it cannot be triggered.`)
   const id = await act({ ...triggering, today: me.server_time.slice(0, 10) })
-  return { event, record: `${event.slice(0, event.indexOf('.'))}/${id}` }
+  return { event, record: `${recordKindOf(event)}/${id}` }
 }

@@ -256,6 +256,12 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   sold: 'Vendido',
   cancelled: 'Cancelado',
   returned: 'Devolvido',
+  returned_at: 'Devolvida em',
+  sale_offline_id: 'Identificação da venda no caixa',
+  line: 'Item da venda',
+  credit: 'Crédito de troca',
+  on_credit: 'Baixado do fiado',
+  store_credit: 'Em crédito de troca',
 }
 
 export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], string>> = {
@@ -356,6 +362,12 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     paused: 'Pausado',
   },
   code: {
+    returned_more: 'Devolvido mais do que restava',
+    refund_differs: 'Valor diferente do devido',
+    sale_cancelled: 'Venda cancelada',
+    receivable_open: 'Fiado baixado diferente do devido',
+    credit_without_customer: 'Crédito de troca sem cliente',
+    returned_at_in_future: 'Data no futuro',
     negative_stock: 'Estoque negativo',
     quantity_not_whole: 'Quantidade não inteira',
     price_differs: 'Preço diferente do cadastro',

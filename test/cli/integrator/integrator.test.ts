@@ -40,7 +40,8 @@ async function expectTold(told: AsyncGenerator<StreamedEvent>, event: string, re
     const { messages } = (await told.next()).value as StreamedEvent
     const message = messages.find((one) => one.event === event)
     if (!message) continue
-    expect(`${event.split('.')[0]}/${JSON.parse(message.body).data.id}`).to.equal(record)
+    const kind = event === 'sale.returned' ? 'return' : event.split('.')[0]
+    expect(`${kind}/${JSON.parse(message.body).data.id}`).to.equal(record)
     return
   }
 }

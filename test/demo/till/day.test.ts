@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { createDrawer } from '#demo/till/drawer.ts'
 import { createLine } from '#demo/till/line.ts'
+import { createReturnDesk, type OfflineReturn, type ReturnDesk } from '#demo/till/returns.ts'
 import type { OfflineSale } from '#demo/till/sale.ts'
 import { openQueue, type Queue } from '#demo/till/sale.ts'
 import { createSession } from '#demo/till/session.ts'
@@ -47,7 +48,7 @@ describe('a day at the reference till', () => {
     }
   }
 
-  async function open(sold: OfflineSale[] = []) {
+  async function open(sold: OfflineSale[] = [], returned: OfflineReturn[] = []) {
     const user = await createTestUser(company)
     const line = createLine(api.url)
     const say = () => {}
@@ -56,15 +57,33 @@ describe('a day at the reference till', () => {
     const own = watched(sold)
     const drawer = createDrawer({ session, queue: await openQueue(null), world, say })
     const till: Till = createTill({ session, queue: own, drawer, world, say, portion: 10 })
-    const parts = { line, session, queue: own, drawer, till, say }
+    const desk = createReturnDesk({
+      session,
+      queue: await openQueue(null),
+      drawer,
+      world: { ...world, random: often },
+      say,
+    })
+    const serve: ReturnDesk['serve'] = async (sale) => {
+      const back = await desk.serve(sale)
+      if (back) returned.push(back)
+      return back
+    }
+    const parts = { line, session, queue: own, drawer, desk: { ...desk, serve }, till, say }
     return { till, play: (sales: number): Promise<Report> => playDay(parts, sales) }
   }
 
   const stocks = async (): Promise<string[]> =>
     Promise.all(items.map(async (id) => (await company.get(`/catalog/items/${id}`)).body.data.stock))
 
-  function stocksAfter(sales: readonly OfflineSale[]): string[] {
-    const lines = sales.filter(({ status }) => status === 'completed').flatMap((sale) => sale.items)
+  /** Half of the sales come back in part. */
+  const often = () => Math.random() / 6
+
+  function stocksAfter(sales: readonly OfflineSale[], returned: readonly OfflineReturn[]): string[] {
+    const backOf = (sale: OfflineSale) => returned.some((each) => each.sale_offline_id === sale.offline_id)
+    const lines = sales
+      .filter(({ status }) => status === 'completed')
+      .flatMap((sale) => sale.items.slice(backOf(sale) ? 1 : 0))
     return items.map((id) => {
       const taken = lines.filter(({ product_id }) => product_id === id)
       const thousandths = taken.reduce((sum, { quantity }) => sum + Math.round(quantity * 1000), 0)
@@ -74,14 +93,16 @@ describe('a day at the reference till', () => {
 
   it('uploads every sale once despite two connection failures, and the stock is exact [UP-15]', async () => {
     const sold: OfflineSale[] = []
-    const { play, till } = await open(sold)
+    const returned: OfflineReturn[] = []
+    const { play, till } = await open(sold, returned)
     const report = await play(35)
     expect(report).to.include({ sold: 35, sale_ids: 35, refused: 0, retries: 2, conflicts: 0, waiting: 0 })
+    expect(report).to.include({ returned: returned.length, returns_refused: 0 })
     // The response to the first ten was lost.
     expect(report).to.include({ created: 25, duplicate: 10 })
     const { data } = (await company.get('/sales?limit=200')).body
     expect(data.map((sale: { id: number }) => sale.id)).to.have.members([...till.tally().saleIds.values()])
-    expect(await stocks()).to.deep.equal(stocksAfter(sold))
+    expect(await stocks()).to.deep.equal(stocksAfter(sold, returned))
     const known = till.products().map(({ stock }) => fromThousandths(Math.round(stock * 1000)))
     expect(known, 'what the till took over in the end').to.deep.equal(await stocks())
   })
@@ -93,7 +114,10 @@ describe('a day at the reference till', () => {
     expect(session).to.include({ status: 'closed', difference: '0.00', counted: report.counted })
     expect(session).to.include({ sales_count: 35 - report.cancelled, changed_after_close: false })
     for (const { difference } of session.by_payment_type) expect(difference).to.equal('0.00')
-    expect(report).to.include({ movements_refused: 0 })
+    expect(report).to.include({ movements_refused: 0, returns_refused: 0 })
+    expect((await company.get('/returns?limit=200')).body.data)
+      .to.have.length(report.returned)
+      .above(0)
   })
 
   it('continues with sales that an earlier day left in the queue', async () => {

@@ -302,7 +302,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       moreFiles={[{ label: 'Itens (CSV)', to: `${ITEMS_PATH}.csv` }]}
     />
   )
-  return { title: 'Vendas', body }
+  return { title: 'Vendas', body, more: [{ label: 'Devoluções', to: '/devolucoes' }] }
 }
 
 const file = listFile<SaleObject>({
