@@ -1,12 +1,14 @@
+import type { Permission } from '#domain/permissions.ts'
 import { refuse } from '#domain/refusal.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { userById } from '#projections/users.ts'
+import { permitAll } from './permit.ts'
 
 /**
- * Records an event about the login of an active user; users need no permission for their own. Links, secrets and codes are stored by `src/access`, never in the
- * event.
+ * Records an event about the login of an active user; users need no permission for their own. Links, secrets and codes
+ * are stored by `src/access`, never in the event.
  */
 const recordOf = <I extends { readonly id: number }>(make: (input: I) => NewEvent): Command<I> =>
   command<I>({
@@ -14,7 +16,8 @@ const recordOf = <I extends { readonly id: number }>(make: (input: I) => NewEven
     decide(rows, input, { actor, permit }) {
       const user = rows.get(userById(input.id))
       if (user?.doc.status !== 'active') return refuse('not_found')
-      const granted = actor === `user/${input.id}` ? {} : permit('manage_users')
+      const needed: Permission[] = user.doc.role === 'owner' ? ['manage_users', 'manage_owners'] : ['manage_users']
+      const granted = actor === `user/${input.id}` ? {} : permitAll(permit, needed)
       if (isRefusal(granted)) return granted
       const recorded = make(input)
       return accept('updated', recorded.subject, [recorded])

@@ -28,23 +28,6 @@ async function saleOf(panel: TestPanel): Promise<number> {
   return sale.id
 }
 
-/** A sale of which a part came back, in cash and as store credit. */
-async function returnOf(panel: TestPanel): Promise<number> {
-  const { company } = panel
-  const sale = await saleOf(panel)
-  const { payments } = (await company.get(`/sales/${sale}`)).body.data
-  const reply = await company.post(`/sales/${sale}/returns`, {
-    reason: 'Veio amassada',
-    items: [{ line: 1, quantity: '1' }],
-    refunds: [
-      { payment_type_id: payments[0].payment_type_id, amount: '1000.00' },
-      { payment_type_id: await company.paymentType('exchange_credit'), amount: '234.50' },
-    ],
-  })
-  if (reply.status !== 201) throw new Error(reply.text)
-  return reply.body.data.id
-}
-
 /** Uploaded sale with a receivable and warnings. */
 async function uploadedSaleOf(panel: TestPanel): Promise<number> {
   const counter = await counterOf(panel)
