@@ -8,6 +8,12 @@ const GIVEN_BACK = givenBackBy('s', {
   payments: `s.doc -> 'payments'`,
   refunds: `(${statedRefunds('s')})`,
 })
+/** SQL of the refunds `p` of a session's returns that wait for their sales: their money has left the drawer. */
+const WAITING = `awaited_returns a
+  cross join lateral json_to_recordset(a.returns) r (cash_session_id text, refunds json)
+  cross join lateral json_to_recordset(r.refunds) p (payment_type_id bigint, amount text)
+  where a.company_id = t.company_id and r.cash_session_id = t.session_id
+    and (select c.awaited_returns > 0 from companies c where c.company_id = t.company_id)`
 
 /**
  * SQL of what sales and returns of a session `t` (company_id, session_id) brought, as JSON of `CashTakings`. A sale that
@@ -51,6 +57,9 @@ export const TAKINGS = `json_build_object(
         select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
         from returns r cross join lateral json_to_recordset(r.doc -> 'refunds') p (payment_type_id bigint, amount text)
         where r.company_id = t.company_id and r.cash_session_id = t.session_id
+        union all
+        select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
+        from ${WAITING}
       ) w
       left join payment_types y on y.company_id = t.company_id and y.id = nullif(w.way, '')::bigint
       where w.way <> ''

@@ -254,7 +254,14 @@ export const companiesProjection = projection('companies', [companies], {
   TestDataErased: {
     apply(rows, event) {
       const { revision: erased_revision, recorded_at: erased_at } = event
-      rows.put(companies, { ...companyRef(rows), ...stamp(event), clock_ahead_ms: 0, erased_revision, erased_at })
+      rows.put(companies, {
+        ...companyRef(rows),
+        ...stamp(event),
+        clock_ahead_ms: 0,
+        awaited_returns: 0,
+        erased_revision,
+        erased_at,
+      })
     },
   },
   PaymentTypeCreated: {

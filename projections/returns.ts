@@ -199,7 +199,7 @@ function addReturn(rows: Changes, event: EventOf<'SaleReturned'>): void {
 }
 
 /** Uploaded return by the till's identifier, for detecting repeated uploads. */
-interface OfflineReturnRow {
+export interface OfflineReturnRow {
   company_id: number
   offline_id: string
   return_id: number

@@ -4,6 +4,7 @@ import { shareDiscount } from '#domain/sale-discount.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { testMarkOf } from '#projections/companies.ts'
+import { customerById } from '#projections/people.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
 import { isFarAhead } from './offline-sale-warnings.ts'
 import { amountsOf, type ReturnableSale, stockOfReturn } from './returned-goods.ts'
@@ -21,6 +22,8 @@ interface ReturnFacts {
   readonly fingerprint: string
   readonly goods: ReturnableSale
   readonly sale: { readonly id: number; readonly customer_id: number | null; readonly isCancelled: boolean }
+  /** Customer who gets the store credit; null without credit, or if there is no such customer. */
+  readonly creditedTo: number | null
   /** Cents still owed for the sale. */
   readonly owed: number
 }
@@ -33,7 +36,7 @@ export const sumOfParts = (amounts: readonly { readonly amount: string }[]): num
  * is shared in proportion.
  */
 export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned'> {
-  const { id, sent, fingerprint, goods, sale } = facts
+  const { id, sent, fingerprint, goods, sale, creditedTo } = facts
   const lines = sent.items.map(({ quantity, ...item }) => ({ ...item, thousandths: toThousandths(quantity) }))
   const due = amountsOf(goods, lines)
   const total = sumOfParts(sent.refunds)
@@ -41,7 +44,6 @@ export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned
   const shares =
     total === sumOfParts(due) ? weights : shareDiscount(sumOfParts(due) === 0 ? weights.map(() => 1) : weights, total)
   const items = due.map((item, place) => ({ ...item, amount: fromCents(shares[place] ?? 0) }))
-  const customer_id = sent.customer_id ?? sale.customer_id
   const warnings = warningsOf(facts, sumOfParts(due), total)
   return {
     id,
@@ -53,9 +55,9 @@ export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned
     delivery_fee: '0.00',
     total: fromCents(total),
     refunds: sent.refunds,
-    stock: stockOfReturn(rows, goods, items),
-    ...(toCents(sent.store_credit) > 0 &&
-      customer_id !== null && { credit: { customer_id, amount: sent.store_credit } }),
+    // The cancellation put the goods back into stock.
+    stock: sale.isCancelled ? [] : stockOfReturn(rows, goods, items),
+    ...(creditedTo !== null && { credit: { customer_id: creditedTo, amount: sent.store_credit } }),
     cash_session_id: sent.cash_session_id,
     offline_id: sent.offline_id,
     fingerprint,
@@ -65,12 +67,23 @@ export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned
   }
 }
 
+/** The customer, if there is store credit to give, and one to give it to: neither deleted nor forgotten (CREDIT-1). */
+export function creditedCustomer(rows: Rows, customerId: number | null, storeCredit: string): number | null {
+  if (customerId === null || toCents(storeCredit) === 0) return null
+  const known = rows.get(customerById(customerId))
+  return known && known.deleted_at === null && known.doc.forgotten_at === null ? customerId : null
+}
+
 const warning = (
   code: OfflineReturnWarning['code'],
   given: Partial<OfflineReturnWarning> = {},
 ): OfflineReturnWarning => ({ code, line: null, found: null, expected: null, ...given })
 
-function warningsOf({ sent, goods, sale, owed, now }: ReturnFacts, due: number, total: number): OfflineReturnWarning[] {
+function warningsOf(
+  { sent, goods, sale, owed, now, creditedTo }: ReturnFacts,
+  due: number,
+  total: number,
+): OfflineReturnWarning[] {
   const more = sent.items.flatMap(({ line, quantity }) => {
     const { sold, returned } = goods.lines[line] ?? {}
     const left = Math.max((sold?.thousandths ?? 0) - (returned?.thousandths ?? 0), 0)
@@ -79,13 +92,14 @@ function warningsOf({ sent, goods, sale, owed, now }: ReturnFacts, due: number, 
     return [warning('returned_more', { line, found, expected: fromThousandths(left) })]
   })
   const [found, expected] = [sent.on_credit, fromCents(Math.min(owed, total))]
-  const lacksCustomer = toCents(sent.store_credit) > 0 && sent.customer_id === null && sale.customer_id === null
+  const lacksCustomer = toCents(sent.store_credit) > 0 && creditedTo === null
+  const named = sent.customer_id ?? sale.customer_id
   return [
     ...(sale.isCancelled ? [warning('sale_cancelled')] : []),
     ...more,
     ...(total === due ? [] : [warning('refund_differs', { found: fromCents(total), expected: fromCents(due) })]),
     ...(found === expected ? [] : [warning('receivable_open', { found, expected })]),
-    ...(lacksCustomer ? [warning('credit_without_customer')] : []),
+    ...(lacksCustomer ? [warning('credit_without_customer', { found: named === null ? null : String(named) })] : []),
     ...(isFarAhead(sent.returned_at, now)
       ? [warning('returned_at_in_future', { found: sent.returned_at, expected: now })]
       : []),

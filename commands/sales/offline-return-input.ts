@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney, JsonQuantity } from '#domain/json-number.ts'
-import { boundedText, ExternalId, Id } from '#domain/text.ts'
+import { MAX_CENTS, toCents } from '#domain/money.ts'
+import { MAX_THOUSANDTHS, toThousandths } from '#domain/quantity.ts'
+import { boundedText, Id } from '#domain/text.ts'
 import { OfflineId } from './offline-sale-input.ts'
 
 const Line = z.object({ line: z.int().min(0), quantity: JsonQuantity, restock: z.boolean().nullish() })
@@ -33,9 +35,13 @@ export const OfflineReturnInput: z.ZodType<OfflineReturn> = z
     customer_id: Id.nullish(),
     items: z.array(Line).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
     refunds: z.array(Refund).max(50, 'no máximo 50 pagamentos'),
-    cash_session_id: ExternalId.nullish(),
+    cash_session_id: OfflineId.nullish(),
   })
-  .superRefine(({ sale_offline_id, sale_id, items }, context) => {
+  .superRefine(({ sale_offline_id, sale_id, items, refunds }, context) => {
+    if (items.reduce((sum, { quantity }) => sum + toThousandths(quantity), 0) > MAX_THOUSANDTHS)
+      context.addIssue({ code: 'custom', path: ['items'], message: 'a quantidade total é grande demais' })
+    if (refunds.reduce((sum, { amount }) => sum + toCents(amount), 0) > MAX_CENTS)
+      context.addIssue({ code: 'custom', path: ['refunds'], message: 'o total é grande demais' })
     if ((typeof sale_offline_id === 'string') === (typeof sale_id === 'number'))
       context.addIssue({
         code: 'custom',
@@ -64,17 +70,13 @@ export const OfflineReturnInput: z.ZodType<OfflineReturn> = z
     }),
   )
 
-/** SHA-256 (hex) of a return by value, as `fingerprintOf` of sales. The reason and the session are not part of it. */
-export function returnFingerprintOf({
-  offline_id,
-  sale_offline_id,
-  sale_id,
-  returned_at,
-  items,
-  refunds,
-}: OfflineReturn) {
+/**
+ * SHA-256 (hex) of a return by value, as `fingerprintOf` of sales. The reason and the session are not part of it, nor is
+ * the sale, which has two names.
+ */
+export function returnFingerprintOf({ offline_id, returned_at, items, refunds }: OfflineReturn) {
   const lines = items.map(({ line, quantity, restock }) => [line, quantity, restock])
   const ways = refunds.map(({ payment_type_id, amount }) => [payment_type_id, amount])
-  const known = [offline_id, sale_offline_id, sale_id, returned_at, lines, ways]
+  const known = [offline_id, returned_at, lines, ways]
   return createHash('sha256').update(JSON.stringify(known)).digest('hex')
 }

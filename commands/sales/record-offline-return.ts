@@ -1,5 +1,5 @@
 import { fromCents, toCents } from '#domain/money.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { fromThousandths, MAX_THOUSANDTHS, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/companies.ts'
@@ -7,10 +7,13 @@ import { accept, command, type Decision, type DecisionContext } from '#ledger/co
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
+import { existing } from '#projections/define.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
-import { awaitedReturnsOf, offlineReturnById } from '#projections/returns.ts'
+import { customerById } from '#projections/people.ts'
+import { awaitedReturnsOf, type OfflineReturnRow, offlineReturnById, returnById } from '#projections/returns.ts'
 import { offlineSaleById, type SaleRow, saleById } from '#projections/sales.ts'
-import { returnFact, sumOfParts } from './offline-return-fact.ts'
+import { stockOf } from '#projections/stock.ts'
+import { creditedCustomer, returnFact, sumOfParts } from './offline-return-fact.ts'
 import { type OfflineReturn, returnFingerprintOf } from './offline-return-input.ts'
 import { lowerReceivables, openOf, receivableRefs } from './return-receivables.ts'
 import { returnableOf, stockRefs } from './returned-goods.ts'
@@ -33,16 +36,25 @@ export const recordOfflineReturn = command<OfflineReturn>({
     ...(sale_offline_id === null ? [] : [offlineSaleById(sale_offline_id), awaitedReturnsOf(sale_offline_id)]),
     ...refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
   ],
-  needsMore(rows, { sale_id, sale_offline_id }) {
+  needsMore(rows, { offline_id, sale_id, sale_offline_id }) {
+    const repeated = rows.get(offlineReturnById(offline_id))
+    if (repeated) return [returnById(repeated.return_id)]
     const known = sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))
     if (known) return [saleById(known.sale_id), ...returnedRefs(known)]
     const sale = sale_id === null ? null : rows.get(saleById(sale_id))
     return sale ? returnedRefs(sale) : []
   },
+  needsLast(rows, sent) {
+    if (rows.get(offlineReturnById(sent.offline_id))) return []
+    const customerId = sent.customer_id ?? saleOf(rows, sent)?.customer_id ?? null
+    return customerId !== null && toCents(creditsOf(rows, sent.refunds).store_credit) > 0
+      ? [customerById(customerId)]
+      : []
+  },
   decide(rows, sent, context) {
     const fingerprint = returnFingerprintOf(sent)
     const known = rows.get(offlineReturnById(sent.offline_id))
-    if (known?.fingerprint === fingerprint)
+    if (known?.fingerprint === fingerprint && isOfSale(rows, known, sent))
       return accept('unchanged', `return/${known.return_id}`, [], [], { warnings: known.warnings })
     if (known) return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.return_id })
     const refunds = namedRefunds(rows, sent)
@@ -55,19 +67,38 @@ export const recordOfflineReturn = command<OfflineReturn>({
     const goods = returnableOf(sale)
     const position = sent.items.findIndex(({ line }) => !goods.lines[line])
     if (position >= 0) return wrong(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
+    const credits = creditsOf(rows, refunds)
     const returned = returnFact(rows, {
-      sent: { ...sent, sale_offline_id: null, items: [...sent.items], refunds, ...creditsOf(rows, refunds) },
+      sent: { ...sent, sale_offline_id: null, items: [...sent.items], refunds, ...credits },
+      creditedTo: creditedCustomer(rows, sent.customer_id ?? sale.customer_id, credits.store_credit),
       ...{ fingerprint, goods },
       ...{ id: context.nextId('return'), now: context.now },
       sale: { id: sale.id, customer_id: sale.customer_id, isCancelled: sale.status === 'cancelled' },
       owed: openOf(rows, sale),
     })
-    const lowered = lowerReceivables(rows, sale, toCents(creditsOf(rows, refunds).on_credit), sent.returned_at)
+    const overfilled = returned.stock.find((move) => isOverfilled(rows, move))
+    if (overfilled) return wrong('items', `o estoque resultante do item ${overfilled.catalog_item_id} é grande demais`)
+    const lowered = lowerReceivables(rows, sale, toCents(credits.on_credit), sent.returned_at)
     const { warnings = [] } = returned
     const recorded = event('SaleReturned', returned)
     return accept('created', recorded.subject, [recorded, ...lowered], [], { warnings })
   },
 })
+
+/** Whether a repeated upload is of the sale of the recorded return, or of the one that the return waits for. */
+function isOfSale(rows: Rows, { return_id, is_awaited }: Readonly<OfflineReturnRow>, sent: OfflineReturn): boolean {
+  const { sale_id, sale_offline_id } = sent
+  if (!is_awaited) {
+    const named = sale_id ?? (sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))?.sale_id)
+    return named === existing(rows, returnById(return_id)).sale_id
+  }
+  const awaited = sale_offline_id === null ? null : rows.get(awaitedReturnsOf(sale_offline_id))
+  return awaited?.returns.some(({ id }) => id === return_id) ?? false
+}
+
+/** Whether an item's stock would be too large with goods that come back. */
+const isOverfilled = (rows: Rows, { catalog_item_id, quantity }: Returned['stock'][number]): boolean =>
+  toThousandths(stockOf(rows, catalog_item_id) ?? '0.000') + toThousandths(quantity) > MAX_THOUSANDTHS
 
 const returnedRefs = (sale: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>): AnyRef[] => [
   ...stockRefs(sale.stock_moves),
@@ -94,7 +125,7 @@ function namedRefunds(rows: Rows, { refunds }: OfflineReturn): Returned['refunds
 }
 
 /** The parts of the refunds that lower what is owed for the sale, and that are store credit. */
-function creditsOf(rows: Rows, refunds: Returned['refunds']) {
+function creditsOf(rows: Rows, refunds: OfflineReturn['refunds']) {
   const of = (kind: PaymentKind) =>
     fromCents(
       sumOfParts(

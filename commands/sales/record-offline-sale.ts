@@ -23,7 +23,7 @@ import {
 } from '#projections/sales.ts'
 import { creditCentsOf, creditOf } from '#projections/store-credit.ts'
 import { userById } from '#projections/users.ts'
-import { awaitedEvents, awaitedRefs } from './awaited-returns.ts'
+import { awaitedCustomerRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, sessionRefs, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
@@ -52,6 +52,8 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
     if (isRepeated(sale, known)) return []
     return [saleById(known.sale_id), ...touchedBy(known), ...sessionRefs(rows, known, cancellerOf(sale))]
   },
+  needsLast: (rows, { offline_id }) =>
+    rows.get(offlineSaleById(offline_id)) ? [] : awaitedCustomerRefs(rows, offline_id),
   decide(rows, sale, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     return known
@@ -93,14 +95,14 @@ const creditIn = (rows: Rows, { payments, status }: OfflineSale): number =>
         .filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === 'exchange_credit')
         .reduce((sum, { amount }) => sum + toCents(amount), 0)
 
-/** Credit that the sale takes from its customer, and the warning that there was less (CREDIT-2). */
+/** Credit that the sale takes from its customer, and the warning that there was less, or no customer (CREDIT-2). */
 function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['customer']) {
-  const cents = customer ? creditIn(rows, sale) : 0
-  if (!customer || cents === 0) return { credit: null, warnings: [] }
-  const balance = creditCentsOf(rows, customer.id)
-  const credit = { customer_id: customer.id, amount: fromCents(cents) }
-  const exceeded = warning('credit_exceeded', { found: credit.amount, expected: fromCents(balance) })
-  return { credit, warnings: cents > balance ? [exceeded] : [] }
+  const cents = creditIn(rows, sale)
+  if (cents === 0) return { credit: null, warnings: [] }
+  const balance = customer ? creditCentsOf(rows, customer.id) : 0
+  const amount = fromCents(cents)
+  const exceeded = warning('credit_exceeded', { found: amount, expected: fromCents(balance) })
+  return { credit: customer && { customer_id: customer.id, amount }, warnings: cents > balance ? [exceeded] : [] }
 }
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */

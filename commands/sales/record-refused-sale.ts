@@ -1,6 +1,7 @@
 import { refuse } from '#domain/refusal.ts'
 import { accept, command } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/sales.ts'
+import { awaitedCustomerRefs } from './awaited-returns.ts'
 import { warning } from './offline-sale-warnings.ts'
 import { newSaleRefs, type OfflineSaleUpload, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 
@@ -22,6 +23,7 @@ export const recordRefusedSale = command<RefusedSaleRecording>({
   permission: 'sell',
   needs: ({ sale }) => offlineSaleNeeds(sale),
   needsMore: (rows, { sale }) => newSaleRefs(rows, sale),
+  needsLast: (rows, { sale }) => awaitedCustomerRefs(rows, sale.offline_id),
   decide(rows, { sale, fingerprint, how, reason }, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (known?.fingerprint === fingerprint) return accept('unchanged', `sale/${known.sale_id}`)

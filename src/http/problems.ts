@@ -34,7 +34,10 @@ const PROBLEMS = {
   order_already_paid: [409, 'O pedido já está pago.'],
   order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],
   person_forgotten: [409, 'Os dados pessoais deste registro foram esquecidos: ele não muda mais nem é usado.'],
-  retention_required: [409, 'Documentos fiscais, contas em aberto ou pedidos ainda precisam desta pessoa.'],
+  retention_required: [
+    409,
+    'Documentos fiscais, contas em aberto, crédito de troca ou pedidos ainda precisam desta pessoa.',
+  ],
   key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],
   last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
@@ -84,7 +87,9 @@ export const httpMessageOf = (code: ProblemCode): string => PROBLEMS[code][1]
 /** Message of a problem; for a duplicate it names the field and the other record, for a return what is due. */
 export function messageOf(code: ProblemCode, details?: Readonly<Record<string, unknown>>): string {
   if (code === 'payment_mismatch' && typeof details?.due === 'string')
-    return `As formas de devolução devem somar ${details.due}.`
+    return details.due === details.refunded
+      ? `Das formas de devolução, ${details.on_credit} deve ser na forma a prazo da venda: é o que ainda se deve por ela.`
+      : `As formas de devolução devem somar ${details.due}.`
   if (code !== 'duplicate_resource' || typeof details?.field !== 'string') return httpMessageOf(code)
   const deleted = details.deleted === true ? ', que foi excluído,' : ''
   return `O registro ${details.conflicting_id}${deleted} já tem este valor em ${details.field}.`

@@ -102,6 +102,8 @@ export interface Command<I> {
   needs(input: I): readonly AnyRef[]
   /** Rows known only from loaded rows, such as the items of a sale. Called once, after `needs` are loaded. */
   needsMore?(rows: Rows, input: I): readonly AnyRef[]
+  /** Rows known only from those of `needsMore`. Called once, after these are loaded. */
+  needsLast?(rows: Rows, input: I): readonly AnyRef[]
   /**
    * Reads rows by a statement under the ledger's lock, at the decision's time (UTC). The statement does not see changes
    * of the same request, so the command must be a request by itself. It may take long, so its transaction serves no

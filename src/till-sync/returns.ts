@@ -84,7 +84,10 @@ const MESSAGES: Readonly<Record<OfflineReturnWarning['code'], (found: string, ex
   refund_differs: (found, expected) => `O valor devolvido, ${found}, difere do devido, ${expected}.`,
   sale_cancelled: () => 'A venda está cancelada.',
   receivable_open: (found, expected) => `Da venda a prazo baixaram ${found}, e deveriam baixar ${expected}.`,
-  credit_without_customer: () => 'Há crédito de troca sem cliente: ele não foi lançado.',
+  credit_without_customer: (found) =>
+    found === ''
+      ? 'Há crédito de troca sem cliente: ele não foi lançado.'
+      : `O cliente ${found} não existe mais: o crédito de troca não foi lançado.`,
   returned_at_in_future: (found) => `A data da devolução, ${found}, está no futuro: confira o relógio do caixa.`,
 }
 

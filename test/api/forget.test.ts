@@ -10,6 +10,7 @@ import { type Json, startApi, type TestApi, type TestCompany } from '../support/
 import { useDatabase } from '../support/database.ts'
 import { fiscalDocument } from '../support/facts.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
+import { openTill } from '../support/till.ts'
 import { useCompanyPerTest } from '../support/use-api.ts'
 
 const why = { ground: 'holder_request', reason: 'Protocolo 7' }
@@ -59,6 +60,32 @@ describe('erasure', () => {
   const expectParity = async () => {
     expect(await api.core.verifyTables(company.id)).to.deep.include({ kind: 'verified', differences: [] })
   }
+
+  it('waits for a balance of store credit, also a negative one; deletion does not, and leaves it visible [PRIV-4] [CREDIT-3]', async () => {
+    const till = await openTill(api.url, company)
+    const credit = await company.paymentType('exchange_credit')
+    const item = await accepted(company.post('/catalog/items', { name: 'Camisa', price: '8.00', stock: '9' }))
+    const { id: customer_id } = await accepted(company.post('/customers', { name: 'Eva' }))
+    const sale = {
+      ...{
+        offline_id: 'v1',
+        status: 'completed',
+        created_at: new Date(Date.now() - 60_000).toISOString(),
+        customer_id,
+      },
+      items: [{ product_id: item.id, quantity: 1, price: 8, total: 8 }],
+      payments: [{ payment_type_id: credit, amount: 8, status: 'completed' }],
+      total: 8,
+    }
+    await till.post('/sync/sales', { sales: [sale] })
+    const balance = async () => (await accepted(company.get(`/customers/${customer_id}/credit`))).balance
+    expect(await balance()).to.equal('-8.00')
+    const refused = await company.post(`/customers/${customer_id}/forget`, why)
+    expectProblem(refused, 409, 'retention_required')
+    expect(refused.body.error.details.needed_by).to.deep.equal([{ kind: 'store_credit', id: customer_id, until: null }])
+    await accepted(company.call('DELETE', `/customers/${customer_id}`))
+    expect(await balance()).to.equal('-8.00')
+  })
 
   it('removes the person from all records, and keeps amounts, ids and times [PRIV-1, PRIV-2]', async () => {
     const { customer, sale, receivable, settle, forget } = await known(company)

@@ -113,6 +113,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
     async when(command, input, origin = 'api', actor = 'api_key/1', aheadUntil = null, found = [], permit = grantAll) {
       await load([...readModel.base, ...command.needs(input)])
       if (command.needsMore) await load(command.needsMore(rows, input))
+      if (command.needsLast) await load(command.needsLast(rows, input))
       const nextId = counting(taken)
       const recordedAt = minute(revision + 1)
       const now = readModel.timeOf(rows, recordedAt)

@@ -232,6 +232,22 @@ describe('POST /api/sync/cash', () => {
     expect(second.cash).to.include({ opening: '10.00', returned: '4.00' })
   })
 
+  it('takes a return that waits for its sale out of the session, once [CASH-10, UP-101]', async () => {
+    const returned = {
+      ...{ offline_id: 'd1', sale_offline_id: 'a', reason: 'Rasgado', returned_at: '2026-03-10T15:00:00.000Z' },
+      items: [{ line: 0, quantity: 0.4 }],
+      refunds: [{ payment_type_id: counter.cash, amount: 4 }],
+      cash_session_id: 's1',
+    }
+    const reply = await till.post('/sync/returns', { returns: [returned] })
+    expect(reply.body.results[0], reply.text).to.include({ status: 'created', awaits_sale: true })
+    await send([movement('opened'), movement('closed', { counted: { cash: 6 } })])
+    expect(await session()).to.include({ expected: '6.00', difference: '0.00' })
+    await upload(till, [counter.sale('a')])
+    expect(await session()).to.include({ expected: '6.00', difference: '0.00' })
+    expect((await session()).cash).to.include({ opening: '10.00', returned: '4.00' })
+  })
+
   it('sums amounts beyond what JavaScript counts [CASH-10]', async () => {
     const most = 9_999_999_999.99
     const huge = (id: string) =>

@@ -199,6 +199,7 @@ async function runCommand(
 ): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
   const rows = deciding.set.of(request.companyId)
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
+  if (command.needsLast) await ensure(deciding, request.companyId, command.needsLast(rows, input))
   if (command.isAlone) ledger.lastRecordedAt = addMilliseconds(ledger.lastRecordedAt, 1)
   const recordedAt = ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now
   const now = deciding.model.timeOf(rows, recordedAt)

@@ -69,6 +69,23 @@ describe('erased test company', () => {
   })
 })
 
+describe('returns of an erased test company', () => {
+  it('no longer wait for their sales [KIT-36]', async () => {
+    const awaited = event('ReturnAwaited', {
+      ...{ id: 1, sale_offline_id: 'v1', offline_id: 'd1', fingerprint: 'f', reason: 'Defeito' },
+      returned_at: minute(1),
+      items: [{ line: 0, quantity: '1.000', restock: true }],
+      refunds: [],
+      ...{ on_credit: '0.00', store_credit: '0.00', customer_id: null, cash_session_id: null },
+    })
+    const scenario = await given(tester(), awaited)
+    const waiting = async () => (await scenario.rows(ownCompany)).get(ownCompany)?.awaited_returns
+    expect(await waiting()).to.equal(1)
+    await scenario.when(eraseTestData, {})
+    expect(await waiting()).to.equal(0)
+  })
+})
+
 describe('test twin of a company', () => {
   it('is created once: a second request returns the same twin [KIT-32]', async () => {
     const scenario = await given(companyRegistered())

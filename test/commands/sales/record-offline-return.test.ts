@@ -4,7 +4,7 @@ import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
-import type { DataOf } from '#events/catalogue.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { companyRegistered, customerCreated, itemCreated, paymentTypeCreated } from '../../support/facts.ts'
 import { type Decided, FIRST_NEW_ID, given, type Scenario } from '../../support/given.ts'
@@ -92,11 +92,14 @@ describe('record offline return', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '7.000' })
   })
 
-  it('records a return of a cancelled sale with a warning [UP-100]', async () => {
+  it('records a return of a cancelled sale with a warning, and restocks nothing again [UP-100]', async () => {
     const scenario = await given(...shop)
     await sell(scenario)
     await scenario.when(cancelSale, { id: FIRST_NEW_ID }, 'panel')
-    expect(codesIn(await upload(scenario))).to.deep.equal(['sale_cancelled'])
+    const decided = await upload(scenario)
+    expect(codesIn(decided)).to.deep.equal(['sale_cancelled'])
+    expect(returnIn(decided).stock).to.deep.equal([])
+    expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
   it('refuses unknown sales, lines and payment types [UP-100]', async () => {
@@ -110,6 +113,67 @@ describe('record offline return', () => {
       expect((await upload(scenario, fields)).decision).to.include({ refused: 'validation_failed' })
     for (const fields of [{ sale_id: 1 }, { sale_offline_id: undefined }])
       expect(() => back(fields)).to.throw('informe exatamente um')
+  })
+
+  it('refuses totals and stock that are too large [UP-100]', async () => {
+    for (const fields of [
+      {
+        items: [
+          { line: 0, quantity: 999_999_999.999 },
+          { line: 1, quantity: 1 },
+        ],
+      },
+      {
+        refunds: [
+          { payment_type_id: CASH, amount: 9_999_999_999.99 },
+          { payment_type_id: CASH, amount: 0.01 },
+        ],
+      },
+    ])
+      expect(() => back(fields)).to.throw('grande demais')
+    const scenario = await given(...shop)
+    await sell(scenario)
+    const full = await upload(scenario, { items: [{ line: 0, quantity: 999_999_999 }] })
+    full.refuses('validation_failed', {
+      fields: { items: ['o estoque resultante do item 10 é grande demais'] },
+      unknown_fields: [],
+    })
+  })
+
+  it('knows a return again by either name of its sale, and with a session that is a number [UP-100]', async () => {
+    const scenario = await given(...shop)
+    await sell(scenario)
+    await sell(scenario, { offline_id: 'v2' })
+    expect(returnIn(await upload(scenario, { cash_session_id: 7 }))).to.include({ cash_session_id: '7' })
+    const byId = { sale_offline_id: undefined, sale_id: FIRST_NEW_ID }
+    ;(await upload(scenario, byId)).accepts('unchanged')
+    for (const other of [{ sale_offline_id: undefined, sale_id: FIRST_NEW_ID + 1 }, { sale_offline_id: 'v2' }])
+      (await upload(scenario, other)).refuses('duplicate_resource', {
+        field: 'offline_id',
+        conflicting_id: FIRST_NEW_ID,
+      })
+    await upload(scenario, { offline_id: 'd2', sale_offline_id: 'v3' })
+    ;(await upload(scenario, { offline_id: 'd2', sale_offline_id: 'v3' })).accepts('unchanged')
+    const ofOther = await upload(scenario, { ...byId, offline_id: 'd2' })
+    expect(ofOther.decision).to.include({ refused: 'duplicate_resource' })
+  })
+
+  it('joins lines that the sale of a waiting return lacks to its last line, and warns [UP-101]', async () => {
+    const scenario = await given(...shop)
+    await upload(scenario, {
+      items: [
+        { line: 0, quantity: 2 },
+        { line: 1, quantity: 1, restock: false },
+      ],
+      refunds: [{ payment_type_id: CASH, amount: 15 }],
+    })
+    const returned = returnIn(await sell(scenario))
+    expect(returned.items).to.have.length(1)
+    expect(returned.items[0]).to.include({ line: 0, quantity: '3.000', amount: '15.00', restock: false })
+    expect(returned.warnings).to.deep.equal([
+      { code: 'returned_more', line: 0, found: '3.000', expected: '2.000' },
+      { code: 'refund_differs', line: null, found: '15.00', expected: '9.99' },
+    ])
   })
 
   it('keeps a return that comes before its sale, and records it with the sale [UP-101]', async () => {
@@ -158,8 +222,48 @@ describe('record offline return', () => {
     await sell(scenario, { offline_id: 'v2', customer_id: 9 })
     const refunds = [{ payment_type_id: STORE_CREDIT, amount: 5 }]
     expect(codesIn(await upload(scenario, { refunds }))).to.deep.equal(['credit_without_customer'])
+    const unknown = await upload(scenario, { offline_id: 'd3', refunds, customer_id: 987_654 })
+    expect(returnIn(unknown)).not.to.have.property('credit')
+    expect(returnIn(unknown).warnings).to.deep.include({
+      ...{ code: 'credit_without_customer', line: null, found: '987654', expected: null },
+    })
     const named = await upload(scenario, { offline_id: 'd2', sale_offline_id: 'v2', refunds })
     expect(returnIn(named).credit).to.deep.equal({ customer_id: 9, amount: '5.00' })
+  })
+
+  it('gives no store credit to customers that are deleted or erased, at once or with the sale [CREDIT-1] [UP-101]', async () => {
+    const refunds = [{ payment_type_id: STORE_CREDIT, amount: 5 }]
+    for (const gone of [
+      event('CustomerDeleted', { id: 9 }),
+      event('PersonForgotten', {
+        kind: 'customer',
+        id: 9,
+        parts: ['identity', 'contact'],
+        ground: 'holder_request',
+        reason: null,
+        subjects: ['customer/9'],
+      }),
+    ]) {
+      const scenario = await given(...shop)
+      await upload(scenario, { refunds, customer_id: 9 })
+      await upload(scenario, { offline_id: 'd2', sale_offline_id: 'v2', refunds })
+      await scenario.happens(gone)
+      const waiting = [await sell(scenario), await sell(scenario, { offline_id: 'v2', customer_id: 9 })]
+      const late = [
+        await upload(scenario, { offline_id: 'd3', refunds, customer_id: 9 }),
+        await upload(scenario, { offline_id: 'd4', sale_offline_id: 'v2', refunds }),
+      ]
+      for (const decided of [...waiting, ...late]) {
+        expect(returnIn(decided)).not.to.have.property('credit')
+        expect(codesIn(decided)).to.include('credit_without_customer')
+      }
+    }
+  })
+
+  it('gives store credit of a waiting return to the customer that it names [CREDIT-1] [UP-101]', async () => {
+    const scenario = await given(...shop)
+    await upload(scenario, { refunds: [{ payment_type_id: STORE_CREDIT, amount: 5 }], customer_id: 9 })
+    expect(returnIn(await sell(scenario)).credit).to.deep.equal({ customer_id: 9, amount: '5.00' })
   })
 
   it('bars the cancelled copy of the sale [RETURN-6]', async () => {

@@ -63,9 +63,10 @@ describe('store credit', () => {
     expect(await balanceIn(scenario)).to.equal(-600)
   })
 
-  it('is left alone by sales without a customer, and by cancelled ones [CREDIT-2]', async () => {
+  it('is left alone by sales without a customer, which are warned of, and by cancelled ones [CREDIT-2]', async () => {
     const scenario = await given(...shop)
-    expect(codesOf(await sell(scenario, 'v1', { customer_id: null }))).to.deep.equal([])
+    expect(codesOf(await sell(scenario, 'v1', { customer_id: null }))).to.deep.equal([['8.00', '0.00']])
+    expect(codesOf(await sell(scenario, 'v3', { customer_id: 987_654 }))).to.deep.equal([['8.00', '0.00']])
     expect(codesOf(await sell(scenario, 'v2', { status: 'cancelled' }))).to.deep.equal([])
     expect(await balanceIn(scenario)).to.equal(1_000)
   })

@@ -80,7 +80,10 @@ describe('record offline sale', () => {
   it('accepts promotions, exchange credit and cashback, which are reserved for the counter [UP-9]', async () => {
     for (const kind of ['promotion', 'exchange_credit', 'cashback'] as const) {
       const scenario = await given(...shop, paymentTypeCreated({ id: 9, kind }))
-      expect(recorded(await scenario.when(recordOfflineSale, input(paidBy(9)), 'pdv')).warnings).to.deep.equal([])
+      const { warnings } = recorded(await scenario.when(recordOfflineSale, input(paidBy(9)), 'pdv'))
+      // The sale has no customer to take the credit from.
+      const expected = kind === 'exchange_credit' ? ['credit_exceeded'] : []
+      expect(warnings.map(({ code }) => code)).to.deep.equal(expected)
     }
   })
 
