@@ -13,7 +13,7 @@ import { stockById, stockOf } from '#projections/stock.ts'
 import { refundsOf, refundTypes, SaleRefunds } from './sale-refunds.ts'
 
 /** POST /sales/{id}/cancel; the reason is optional, and so is how the money went back. */
-export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500), refunds: SaleRefunds.optional() })
+export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500), refunds: SaleRefunds.nullish() })
 export type CancelSaleInput = z.infer<typeof CancelSaleInput>
 
 /**

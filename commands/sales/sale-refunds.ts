@@ -23,9 +23,9 @@ type PaidSale = Pick<SaleObject, 'payments'>
 /** Payment types that `refundsOf` reads. */
 export const refundTypes = (
   { payment_type_ids }: Pick<SaleRow, 'payment_type_ids'>,
-  refunds?: SaleRefunds,
+  refunds: SaleRefunds | null | undefined,
 ): AnyRef[] =>
-  refunds === undefined
+  refunds === undefined || refunds === null
     ? []
     : [...payment_type_ids, ...refunds.map(({ payment_type_id }) => payment_type_id)].map(paymentTypeById)
 

@@ -12,6 +12,7 @@ import { createTokens } from '#access/sync-access.ts'
 import { updateCompany } from '#commands/companies.ts'
 import { changePassword, createUser } from '#commands/users.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
+import { ROLE_PRESETS } from '#domain/permissions.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
@@ -84,7 +85,7 @@ describe('sessions of the panel', () => {
 
   it('identify the user and the day of the company', async () => {
     const session = await found(await issue())
-    const { now, companysTime, today, sessionHash, csrfToken, expiresAt, ...who } = session
+    const { now, companysTime, today, sessionHash, csrfToken, expiresAt, permissions, ...who } = session
     expect(expiresAt).to.equal((await row()).expires_at)
     expect(companysTime).to.equal(now)
     expect(who).to.deep.equal({
@@ -102,6 +103,7 @@ describe('sessions of the panel', () => {
       plan: 'basic',
       timezone: 'Pacific/Auckland',
     })
+    expect(permissions).to.deep.equal(ROLE_PRESETS.owner)
     expect(now).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(today).to.equal(dateInZone(now, 'Pacific/Auckland'))
     expect(sessionHash).to.have.length(32)

@@ -61,6 +61,10 @@ for (const side of SIDES) {
         payment_method: null,
         settled_on: null,
         sale_id: null,
+        paid_amount: '0.00',
+        open_amount: body.amount,
+        payments: [],
+        installment: null,
       })
       expect(created_at).to.match(LOCAL_TIME).and.to.equal(updated_at)
       expect((await company.get(`${path}/${id}`)).text).to.equal(reply.text)

@@ -46,6 +46,9 @@ const REQUIRED_OF_RECORDS: Readonly<Record<string, readonly string[]>> = {
   updateSupplier: ['name'],
   updateReceivable: ['description', 'amount', 'due_date'],
   updatePayable: ['description', 'amount', 'due_date'],
+  // Optional beside installments only.
+  createReceivable: ['due_date'],
+  createPayable: ['due_date'],
   updateWebhook: ['url', 'events'],
   updatePaymentType: ['name', 'kind'],
 }
@@ -98,7 +101,7 @@ describe('null in a body', () => {
   ]) {
     it(`means "absent" to POST, PUT and batches of ${path}, and "cleared" to PATCH [VAL-6, REC-5]`, async () => {
       const plain = rest((await company.post(path, required)).body.data)
-      const nulls = nullsOf(`create${operation}`)
+      const nulls = nullsOf(`create${operation}`, 'installments')
       const named = (name: string) => ('name' in required ? { ...required, name } : required)
       const posted = await company.post(path, { ...nulls, ...named('C') })
       expect(rest(posted.body.data)).to.deep.equal(plain)

@@ -42,7 +42,7 @@ describe('background work of all companies', () => {
   })
   const due = (companyId: number, count: number) =>
     pool().query(
-      `insert into read.forgettings select $1, 'customer/' || n, current_date - 1, 'request', 'pedido' from generate_series(1, $2) n`,
+      `insert into read.forgettings select $1, 'customer/' || n, current_date - 1, false, 'request', 'pedido' from generate_series(1, $2) n`,
       [companyId, count],
     )
 

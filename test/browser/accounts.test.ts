@@ -76,7 +76,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     await page.getByRole('button', { name: 'Alterar estoque' }).click()
     await page.getByText('Estoque alterado.').waitFor()
     expect(await page.getByText('1.040,5 UN').count()).to.be.greaterThan(0)
-    await page.getByLabel('Movimentação').selectOption({ label: 'Saída' })
+    await page.locator('#campo-movement').selectOption({ label: 'Saída' })
     await page.getByLabel('Quantidade').fill('9.999')
     await page.getByRole('button', { name: 'Alterar estoque' }).click()
     await page.getByText('Estoque insuficiente').waitFor()

@@ -156,7 +156,7 @@ describe('panel: audit', () => {
     await checkTables(api.core, company.id)
     const [check] = (await shown('/painel/auditoria')).split('Número do registro')
     expect(check).to.include(`customers ${id} Alterado fora do livro doc.name`).and.not.include('Mario')
-    expect(await shown('/painel')).to.include('Registros que não conferem com o livro: 1')
+    expect(await shown('/painel')).to.include('1 registro não confere na auditoria')
     const clerk = await panelUser(api, company, 'clerk')
     expect(textIn((await clerk.get('/painel')).html)).not.to.include('não conferem')
     const other = await panelUser(api, await api.company(), 'owner')

@@ -228,7 +228,7 @@ describe('panel: connection of a store to the provider', () => {
       expect(await renew()).to.deep.equal([`payments: provider refused to renew the connection of store ${alias}`])
       expect(await tokenOf()).to.equal(before)
       expect(textIn((await owner.get(path)).html)).to.include('recusou renovar o acesso à conta (invalid_grant)')
-      expect(textIn((await owner.get('/painel')).html)).to.include(`Loja ${alias}: o Mercado Pago recusou`)
+      expect(textIn((await owner.get('/painel')).html)).to.include(`loja ${alias} precisa conectar de novo: o Mercado Pago recusou`)
     })
 
     it('is repeated after a failure, and clears the refusal [PAY-83]', async () => {
@@ -296,12 +296,12 @@ describe('panel: connection of a store to the provider', () => {
       if (reason) await company.run(refusePayment, { id, attempt_id, reason })
     }
     await attempt(misconfigurationOf(new ProviderMisconfigured('refused')))
-    expect(await start()).to.include(`Loja ${alias}: não recebe pagamentos, o Mercado Pago recusa`)
+    expect(await start()).to.include(`loja ${alias} não recebe pagamentos: o Mercado Pago recusa`)
     await attempt(null)
     expect(await start()).not.to.include(`Loja ${alias}:`)
   })
 
   it('is told on the start page for an enabled store without a token [PANEL-124]', async () => {
-    expect(textIn((await owner.get('/painel')).html)).to.include(`Loja ${alias}: não recebe pagamentos, falta o token`)
+    expect(textIn((await owner.get('/painel')).html)).to.include(`loja ${alias} não recebe pagamentos: falta o token`)
   })
 })

@@ -27,6 +27,8 @@ function soldLine(quantity: string, moves_stock: boolean) {
 /** An item without tax fields. */
 const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null]))
 
+const NO_SHOP_FIELDS = { min_stock: null, picture_url: null, parent_id: null, variant: null }
+
 describe('catalog items projection', () => {
   it('writes a row with all columns and the API’s object', async () => {
     const scenario = await given(companyRegistered(), tracked)
@@ -46,10 +48,15 @@ describe('catalog items projection', () => {
       type: 'product',
       was_product: true,
       price: '10.00',
+      min_stock: null,
+      parent_id: null,
+      picture_url: null,
+      variant: null,
+      variant_key: null,
       updated_at: minute(1),
       deleted_at: null,
       ...lineageOf(1),
-      doc: { ...NO_TAXES, ...fields, created_at: at(1), updated_at: at(1), deleted_at: null },
+      doc: { ...NO_TAXES, ...fields, ...NO_SHOP_FIELDS, created_at: at(1), updated_at: at(1), deleted_at: null },
     })
   })
 

@@ -26,6 +26,7 @@ describe('suppliers projection', () => {
       sort_key: 'moinho ltda\nmoinho ltda',
       search: 'moinho ltda\nmoinho\na',
       document: null,
+      phone_key: null,
       deleted_at: null,
       ...lineageOf(1),
       doc: {

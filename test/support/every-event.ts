@@ -204,6 +204,7 @@ export const EVERY_EVENT = ledgerOf(
       sale_id: 10,
       items: [{ ...returnedLine, catalog_item_id: 3 }],
       stock: [{ catalog_item_id: 3, quantity: '1.000' }],
+      credit: { customer_id: 2, amount: '5.00' },
     }),
     event('ReturnAwaited', {
       id: 2,

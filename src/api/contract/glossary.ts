@@ -316,6 +316,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   on_credit: 'A parte que baixa do que ainda se deve pela venda a prazo.',
   'CustomerCredit.balance': 'O que o cliente ainda pode gastar.',
   'CustomerCredit.movements': 'Os últimos movimentos, o mais novo primeiro.',
+  'CreditMovement.occurred_at': 'Quando aconteceu.',
+  suggested_name: 'Um nome livre, parecido com o pedido.',
   'CreditMovement.kind': '`return`: devolução; `sale`: venda paga com o crédito; `cancel`: cancelamento dela.',
   'CreditMovement.document': 'O registro que o moveu, como `return/12`.',
   'CreditMovement.amount': 'Com sinal: positivo dá crédito.',

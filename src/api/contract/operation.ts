@@ -26,7 +26,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
   requests: { name: 'Chamadas', description: 'O que a empresa pediu a esta API nos últimos 7 dias.' },
   sales: { name: 'Vendas', description: 'Vendas já pagas: registrar, consultar e cancelar.' },
   'cash-sessions': {
-    name: 'Caixas',
+    name: 'Sessões de caixa',
     description: 'Sessões de caixa: o que cada gaveta devia ter, e o que foi contado.',
   },
   returns: { name: 'Devoluções', description: 'Mercadoria de vendas que voltou, e o que foi devolvido por ela.' },

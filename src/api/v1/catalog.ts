@@ -212,7 +212,17 @@ const Picture = z
     size: z.int().positive(),
     content: z.string(),
   })
-  .meta({ id: 'Picture' })
+  .meta({
+    id: 'Picture',
+    examples: [
+      {
+        url: `/pictures/1/42/${'0b'.repeat(32)}.webp`,
+        sha256: '0b'.repeat(32),
+        size: 44,
+        content: 'UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAgA0JaQAA3AA/vuUAAA=',
+      },
+    ],
+  })
 
 const reactivation = commandRoute({
   method: 'post',

@@ -153,7 +153,8 @@ const lowStock = listRoute({
   record: LowStock,
   filters: { category_id: QueryId.optional() },
   list: listLowStock,
-  ofLedger: true,
+  // The last 30 days move.
+  ofLedger: false,
 })
 
 export const stockRoutes: readonly Route[] = [

@@ -63,7 +63,7 @@ async function soldShirts(world: World, fields: object = {}): Promise<{ id: numb
 
 async function returned(world: World) {
   const { id, body } = await soldShirts(world)
-  const reply = await world.company.post(`/sales/${id}/returns`, body, { 'idempotency-key': world.unique('chave') })
+  const reply = await world.company.post(`/sales/${id}/returns`, body, newKey(world))
   return { sale: id, body, id: reply.body.data.id as number }
 }
 
@@ -74,6 +74,8 @@ function newDocument() {
   const number = String(++documents)
   return { ...fiscalDocument, number, access_key: accessKeyOf({ number }) }
 }
+
+const newKey = (world: World) => ({ 'idempotency-key': world.unique('chave') })
 
 export const saleCases: Cases = {
   listSales: {
@@ -151,34 +153,34 @@ export const saleCases: Cases = {
   createReturn: {
     201: async (world) => {
       const { id, body } = await soldShirts(world)
-      return { params: { id }, body }
+      return { params: { id }, headers: newKey(world), body }
     },
     managed_by_order: async (world) => {
       const { sale_id } = (await world.company.get(`/orders/${await paidOrder(world)}`)).body.data
-      return { params: { id: sale_id }, body: (await soldShirts(world)).body }
+      return { params: { id: sale_id }, headers: newKey(world), body: (await soldShirts(world)).body }
     },
     duplicate_resource: async (world) => {
       const { sale, body } = await returned(world)
-      return { params: { id: sale }, body }
+      return { params: { id: sale }, headers: newKey(world), body }
     },
     sale_cancelled: async (world) => {
       const { id, body } = await soldShirts(world)
       await world.company.post(`/sales/${id}/cancel`, {})
-      return { params: { id }, body }
+      return { params: { id }, headers: newKey(world), body }
     },
     already_returned: async (world) => {
       const { id, body } = await soldShirts(world)
-      return { params: { id }, body: { ...body, items: [{ line: 0, quantity: '4' }] } }
+      return { params: { id }, headers: newKey(world), body: { ...body, items: [{ line: 0, quantity: '4' }] } }
     },
     payment_mismatch: async (world) => {
       const { id, body } = await soldShirts(world)
-      return { params: { id }, body: { ...body, refunds: [{ payment_type_id: world.cash, amount: '9.99' }] } }
+      return { params: { id }, headers: newKey(world), body: { ...body, refunds: [{ payment_type_id: world.cash, amount: '9.99' }] } }
     },
     person_forgotten: async (world) => {
       const { id, body } = await soldShirts(world)
       const payment_type_id = await world.company.paymentType('exchange_credit')
       const customer_id = (await world.forgotten('/customers')).id
-      return { params: { id }, body: { ...body, customer_id, refunds: [{ payment_type_id, amount: '10.00' }] } }
+      return { params: { id }, headers: newKey(world), body: { ...body, customer_id, refunds: [{ payment_type_id, amount: '10.00' }] } }
     },
   },
   listReturnsOfSale: { 200: async (world) => ({ params: { id: (await returned(world)).sale } }) },
@@ -198,7 +200,7 @@ export const saleCases: Cases = {
       const customer = await world.create('/customers', { name: world.unique('Eva') })
       const payment_type_id = await world.company.paymentType('exchange_credit')
       const credit = { ...body, customer_id: customer.id, refunds: [{ payment_type_id, amount: '10.00' }] }
-      await world.company.post(`/sales/${id}/returns`, credit, { 'idempotency-key': world.unique('chave') })
+      await world.company.post(`/sales/${id}/returns`, credit, newKey(world))
       return { params: { id: customer.id } }
     },
   },

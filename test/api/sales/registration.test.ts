@@ -25,6 +25,8 @@ const FIELDS = [
   'fiscal_document',
   'cancelled_at',
   'cancel_reason',
+  'cancel_refunds',
+  'returned_total',
   'created_at',
   'updated_at',
 ]

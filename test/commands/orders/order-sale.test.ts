@@ -105,7 +105,7 @@ describe('sale of an order', () => {
       origin: 'system',
       status: 'completed',
       sold_at: inZone(minute(6), 'America/Sao_Paulo'),
-      items: lines.map((each) => ({ ...each, discount: '0.00', discount_share: '0.00' })),
+      items: lines.map((each) => ({ ...each, discount: '0.00', discount_share: '0.00', returned: '0.000' })),
       payments: [{ payment_type_id: 4, name: 'Loja online', amount: '100.00', surcharge: '0.00', net: '100.00' }],
       subtotal: '90.00',
       delivery_fee: '10.00',

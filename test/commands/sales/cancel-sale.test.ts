@@ -144,7 +144,7 @@ describe('money of a cancelled sale', () => {
     }
     for (const [input, message] of [
       [back([99, '17.00']), 'forma de pagamento não encontrada'],
-      [back([3, '17.00']), 'não devolve dinheiro: a conta a receber é excluída'],
+      [back([3, '17.00']), 'não devolve dinheiro: fiado e crédito de troca são desfeitos pelo cancelamento'],
     ] as const) {
       const decided = await scenario.when(cancelSale, input)
       decided.refuses('validation_failed', {

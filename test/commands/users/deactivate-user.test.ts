@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { deactivateUser, reactivateUser } from '#commands/users.ts'
 import { event } from '#events/catalogue.ts'
-import type { DecisionContext } from '#ledger/command.ts'
+import { type DecisionContext, grantAll } from '#ledger/command.ts'
 import { userById } from '#projections/users.ts'
 import { companyRegistered, userCreated } from '../../support/facts.ts'
 import { given, minute } from '../../support/given.ts'
@@ -30,7 +30,7 @@ describe('deactivate user', () => {
     const scenario = await given(companyRegistered(), ana, bia)
     const rows = await scenario.rows(...deactivateUser.needs({ id: 2 }))
     const decide = (actor: string | null) =>
-      deactivateUser.decide(rows, { id: 2 }, { actor } as Partial<DecisionContext> as DecisionContext)
+      deactivateUser.decide(rows, { id: 2 }, { actor, permit: grantAll } as Partial<DecisionContext> as DecisionContext)
     expect(decide('user/2')).to.have.property('refused', 'validation_failed')
     for (const actor of ['user/1', 'user/22', null]) expect(decide(actor)).to.have.property('outcome', 'updated')
   })

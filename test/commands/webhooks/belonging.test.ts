@@ -35,6 +35,7 @@ describe('webhooks of a key', () => {
         ['supplier', 'suppliers:read'],
         ['category', 'catalog:read'],
         ['order', 'orders:read'],
+        ['cash_session', 'sales:read'],
       ]),
     )
   })

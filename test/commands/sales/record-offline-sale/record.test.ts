@@ -83,7 +83,7 @@ describe('record offline sale', () => {
       const { warnings } = recorded(await scenario.when(recordOfflineSale, input(paidBy(9)), 'pdv'))
       // The sale has no customer to take the credit from.
       const expected = kind === 'exchange_credit' ? ['credit_exceeded'] : []
-      expect(warnings.map(({ code }) => code)).to.deep.equal(expected)
+      expect(warnings.map((warning) => (warning as { code: string }).code)).to.deep.equal(expected)
     }
   })
 
