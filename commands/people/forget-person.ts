@@ -93,9 +93,11 @@ export const forgetPerson = command<ForgetPerson>({
     const waiting = record.deleted_at ? 'deleted' : 'queued'
     if (rows.get(erasureRef(subject))?.due_on) return accept(waiting, subject)
     const due_on = holding.until ?? holding.today
-    const events = holding.hasOpen
-      ? [queuedUntil(why, due_on, true)]
-      : [contactForgotten(why, holding), queuedUntil(why, due_on)]
+    // A restored backup brought back contacts whose keys were destroyed before.
+    const events =
+      holding.hasOpen && !isRestored
+        ? [queuedUntil(why, due_on, true)]
+        : [contactForgotten(why, holding), queuedUntil(why, due_on)]
     return accept(waiting, subject, events)
   },
 })

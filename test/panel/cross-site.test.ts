@@ -63,7 +63,7 @@ describe('panel: navigation from another site', () => {
   })
 
   it('is refused at once without permission [PANEL-5]', async () => {
-    owner = await panelUser(api, company, 'manager')
+    owner = await panelUser(api, company, 'clerk')
     expect((await visit('/auditoria', 'cross-site')).status).to.equal(403)
   })
 

@@ -228,7 +228,9 @@ describe('panel: connection of a store to the provider', () => {
       expect(await renew()).to.deep.equal([`payments: provider refused to renew the connection of store ${alias}`])
       expect(await tokenOf()).to.equal(before)
       expect(textIn((await owner.get(path)).html)).to.include('recusou renovar o acesso à conta (invalid_grant)')
-      expect(textIn((await owner.get('/painel')).html)).to.include(`loja ${alias} precisa conectar de novo: o Mercado Pago recusou`)
+      expect(textIn((await owner.get('/painel')).html)).to.include(
+        `loja ${alias} precisa conectar de novo: o Mercado Pago recusou`,
+      )
     })
 
     it('is repeated after a failure, and clears the refusal [PAY-83]', async () => {

@@ -73,8 +73,8 @@ describe('a restored backup', () => {
       const { data } = (await send(`${service.url}/api/v1/customers`, 'GET', undefined, key)).body
       const [ana, bia, caio] = data
       expect(ana).to.include({ name: null, phone: null }).and.to.have.property('forgotten_at').that.is.a('string')
-      // In the backup no record needs this person any more.
-      expect(bia).to.include({ phone: null })
+      // Nothing of this person was erased: the contact was kept for an open account.
+      expect(bia).to.include({ phone: BIA.phone })
       expect(caio).to.include({ ...CAIO, forgotten_at: null })
       const { data: events } = (
         await send(`${service.url}/api/v1/events?subject=customer/${ana.id}`, 'GET', undefined, key)
@@ -110,7 +110,7 @@ describe('a restored backup', () => {
       ])
       expect(rows.map(({ doc }) => [doc.name, doc.phone])).to.deep.equal([
         [null, null],
-        [BIA.name, null],
+        [BIA.name, BIA.phone],
         [CAIO.name, CAIO.phone],
       ])
       const alive = await core.pool.query(

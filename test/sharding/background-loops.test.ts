@@ -121,7 +121,7 @@ describe('background loops', () => {
          select w.company_id, w.id, now() from read.webhooks w where company_id = any($1)`,
       )
       await forBoth(
-        `insert into read.forgettings select id, 'customer/1', current_date - 1, 'request', 'pedido' ${OF_BOTH}`,
+        `insert into read.forgettings select id, 'customer/1', current_date - 1, false, 'request', 'pedido' ${OF_BOTH}`,
       )
     }
 

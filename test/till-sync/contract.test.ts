@@ -116,9 +116,20 @@ describe('sync operations by contract', () => {
       payments: [{ payment_type_id: cash, amount: 18.9, status: 'completed' }],
       total: 18.9,
     }
+    const goodsBack = {
+      offline_id: 'caixa1-d1',
+      sale_offline_id: 'caixa1-1',
+      reason: 'Defeito',
+      returned_at: sale.created_at,
+      items: [{ line: 0, quantity: 1 }],
+      refunds: [{ payment_type_id: cash, amount: 18.9 }],
+    }
     const bodies: Readonly<Record<string, object>> = {
       login: { email, password },
       uploadSales: { sales: [sale, { ...sale, offline_id: 'caixa1-2', total: 20 }] },
+      uploadReturns: {
+        returns: [goodsBack, { ...goodsBack, offline_id: 'caixa1-d2', sale_offline_id: 'nowhere' }],
+      },
       uploadCashMovements: {
         movements: [
           { offline_id: 'g1', session_id: 'caixa1-41', kind: 'opened', amount: 150, at: sale.created_at },

@@ -49,6 +49,7 @@ describe('uploaded sales', () => {
           total: '10.00',
           discount: '0.00',
           discount_share: '0.00',
+          returned: '0.000',
         },
       ],
       payments: [{ payment_type_id: counter.cash, name: 'cash', amount: '10.00', surcharge: '0.00', net: '10.00' }],

@@ -174,13 +174,21 @@ export const saleCases: Cases = {
     },
     payment_mismatch: async (world) => {
       const { id, body } = await soldShirts(world)
-      return { params: { id }, headers: newKey(world), body: { ...body, refunds: [{ payment_type_id: world.cash, amount: '9.99' }] } }
+      return {
+        params: { id },
+        headers: newKey(world),
+        body: { ...body, refunds: [{ payment_type_id: world.cash, amount: '9.99' }] },
+      }
     },
     person_forgotten: async (world) => {
       const { id, body } = await soldShirts(world)
       const payment_type_id = await world.company.paymentType('exchange_credit')
       const customer_id = (await world.forgotten('/customers')).id
-      return { params: { id }, headers: newKey(world), body: { ...body, customer_id, refunds: [{ payment_type_id, amount: '10.00' }] } }
+      return {
+        params: { id },
+        headers: newKey(world),
+        body: { ...body, customer_id, refunds: [{ payment_type_id, amount: '10.00' }] },
+      }
     },
   },
   listReturnsOfSale: { 200: async (world) => ({ params: { id: (await returned(world)).sale } }) },

@@ -107,7 +107,8 @@ describe('webhook outbox', () => {
   it('contains further events for endpoints that name them or want all, and never for basic [HOOK-2, HOOK-7, HOOK-30, KIT-10]', async () => {
     const isBasic = (name: string) => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
     const names = WEBHOOK_EVENTS.filter(
-      (name) => !isBasic(name) && !/^(order|cash_session)\.|\.forgotten$|stock_changed$|payment_re|sale\.returned/.test(name),
+      (name) =>
+        !isBasic(name) && !/^(order|cash_session)\.|\.forgotten$|stock_changed$|payment_re|sale\.returned/.test(name),
     )
     const [basic, further, both] = [await register(), await register(names), await register(['basic', ...names])]
     const all = await register(['*'])
