@@ -8,7 +8,7 @@ import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { LATEST } from '#ledger/replicas/reads.ts'
-import { ownKey } from '#ledger/write/idempotency.ts'
+import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import { limitToOwnSales, maskReads } from '#queries/masking.ts'
@@ -98,7 +98,11 @@ export function formSubmissionOf(
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
   let commands = 0
-  const idempotency = () => ({ key: ownKey(`painel:${key}:${commands++}`), requestHash })
+  const idempotencyOf = (command: number) => ({ key: ownKey(`painel:${key}:${command}`), requestHash })
+  const idempotency = () => idempotencyOf(commands++)
+  const { companyId } = visit.session
+  const isRepeated = async () =>
+    (await lookUpReplay(visit.context.poolOf(companyId), companyId, idempotencyOf(0))) !== null
   const submissionBy = (approverId: number | null): FormSubmission => {
     const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session, approverId) }
     return {
@@ -109,6 +113,7 @@ export function formSubmissionOf(
       address,
       file,
       idempotency,
+      isRepeated,
       approvedBy: submissionBy,
       run: (command, input) => runCommand(visit.context.writer, acting, command, input, { idempotency: idempotency() }),
     }

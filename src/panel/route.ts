@@ -150,6 +150,8 @@ export interface FormSubmission extends PageContext {
   readonly file: Buffer | null
   /** Next idempotency key of this form, for actions without a command. */
   idempotency(): { readonly key: string; readonly requestHash: string }
+  /** Whether the same form was sent before, and its first command recorded. */
+  isRepeated(): Promise<boolean>
 }
 
 /** A link, a form of one button (with `values`), or a print button. Hidden if the user may not open it. */

@@ -241,7 +241,8 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
     const { form, readModel } = submission
     const fields = await sent.fields(subject, submission)
     const stale = await sent.stale?.(submission, subject, fields)
-    if (stale) return stale
+    // A form that is sent again has the answer of the first time.
+    if (stale && !(await submission.isRepeated())) return stale
     const read = sent.isOfChanges ? changedFields(fields, form) : fields
     const typed = checkForm(sent.schema, read, form, readModel.timezone)
     const act = async ({ input }: { readonly input: I }) => {
