@@ -253,19 +253,19 @@ export async function sumLatestSales(pool: Pool, companyId: number, filters: Lat
   const sums = (cents: string) =>
     `json_build_array(${statuses.map((status) => figure(status, `count(*) filter (where s.is_found and s.status = '${status}')`, `sum(${cents}) filter (where s.is_found and s.status = '${status}')`)).join(', ')})`
   const returned = returnedBy(sqlOf, parameterOf, conditions)
-  const text = `select ${sums('s.total_cents')} as sales, count(*) as scanned,
+  const text = `select ${sums('s.total_cents')} as sales, count(s.status) as scanned,
       ${isOfWay ? sums('w.cents') : 'null'} as way,
       ${isOfItem ? itemFigures() : 'null'} as item,
       ${returned.whole} as returned, ${returned.way} as returned_way
-    from (
+    from ${isOfItem ? `${returned.item} b left join ` : ''}(
       select t.total_cents, t.status${needsDoc ? ', t.doc, t.line_discounts' : ''}, true${all(scanned)} as is_found
       from sales t
       where t.company_id = $1${listing.where ? ` and ${listing.where}` : ''}${all(entered)}
       order by t.sold_at desc
       limit (select $2::bigint + 1)
-    ) s
+    ) s${isOfItem ? ' on true' : ''}
     ${isOfWay ? `left join lateral ${waysOf('s')} w on s.is_found and w.way = ${parameterOf('payment_type_id')}::bigint::text` : ''}
-    ${isOfItem ? `left join ${itemIn(parameterOf('item'))} left join ${returned.item} b on true` : ''}`
+    ${isOfItem ? `left join ${itemIn(parameterOf('item'))}` : ''}`
   const values = [companyId, MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
   const readSet = {
     ...(!needsDoc && { sales: 'columns' as const }),
