@@ -8,6 +8,7 @@ const GIVEN_BACK = givenBackBy('s', {
   payments: `s.doc -> 'payments'`,
   refunds: `(${statedRefunds('s')})`,
 })
+
 /** SQL of the refunds `p` of a session's returns that wait for their sales: their money has left the drawer. */
 const WAITING = `awaited_returns a
   cross join lateral json_to_recordset(a.returns) r (cash_session_id text, refunds json)
