@@ -30,7 +30,7 @@ export const formatCents = (cents: number): string => formatMoney(fromCents(cent
 
 /** `1.500` becomes `1,5`: trailing zeros are removed. */
 export function formatQuantity(amount: string): string {
-  return formatDecimal(amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
+  return formatDecimal(amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount).replace('-', '−')
 }
 
 /** A quantity with its unit, if the item has one: `4.797 UN`, `0,924 kg`. */

@@ -214,7 +214,9 @@ describe('panel: invitations', () => {
   it('do not let an owner set the password of another person [PANEL-54]', async () => {
     const person = await member()
     const path = `${USERS}/${person.id}`
-    expect((await owner.get(path)).html).not.to.include('senha')
+    expect((await owner.get(path)).html)
+      .not.to.include('password')
+      .and.not.to.include(`${path}/senha`)
     expect((await owner.get(`${path}/senha`)).status).to.equal(404)
   })
 })

@@ -5,7 +5,7 @@ import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
 
 describe('panel: search', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('manager')
   let counter: Counter
 
   const found = async (q: string, who = user, em = '') => {

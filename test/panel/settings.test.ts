@@ -267,7 +267,7 @@ describe('panel: settings', () => {
       expect(html).to.match(/tb_test_[A-Za-z0-9_-]{43}/)
       await owner.submit(`${HOME}/teste`, { advance_days: '40' })
       const day = new Date(Date.now() + 40 * 86_400_000).toLocaleDateString('pt-BR', { timeZone: 'America/Sao_Paulo' })
-      expect(await shown('/painel')).to.include(`Hoje, para ela, é ${day}`)
+      expect(await shown('/painel')).to.include(`Data simulada: ${day}`)
       expect((await owner.submit(`${HOME}/teste/esvaziar`, {})).to).to.equal(`${HOME}/teste?feito=esvaziada`)
       expect(await shown('/painel')).not.to.include(day)
       await owner.submit('/painel/empresas', { company_id: String(id) })

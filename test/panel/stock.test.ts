@@ -30,7 +30,7 @@ describe('panel: stock', () => {
     expect(await textOf(`${PATH}?low_stock=on`))
       .to.include('Leite')
       .and.not.to.include('Mel')
-    expect(await textOf('/painel')).to.include('Produtos acabando: 1')
+    expect(await textOf('/painel')).to.include('1 produto acabando')
   })
 
   it('takes a minimum in the form of an item [PANEL-530]', async () => {

@@ -12,15 +12,18 @@ interface Tag {
   readonly description: string
 }
 
-/** Keys are first path segments. */
+/** Keys are first path segments; two where a resource below the first has a page of its own. */
 const TAGS: Readonly<Record<string, Tag>> = {
   me: { name: 'Conta', description: 'A empresa, a chave e os limites de quem chama.' },
   test: { name: 'Testes', description: 'O relógio e o esvaziamento de uma empresa de teste.' },
-  catalog: { name: 'Catálogo', description: 'Produtos, serviços e categorias.' },
+  catalog: { name: 'Catálogo', description: 'Produtos e serviços.' },
+  'catalog/categories': { name: 'Categorias', description: 'Grupos de produtos e serviços.' },
   stock: { name: 'Estoque', description: 'Entradas, saídas, inventários e perdas.' },
   customers: { name: 'Clientes', description: 'Pessoas e empresas que compram.' },
   suppliers: { name: 'Fornecedores', description: 'Pessoas e empresas de quem se compra.' },
-  finance: { name: 'Financeiro', description: 'Contas a receber, contas a pagar e o resumo do período.' },
+  'finance/receivables': { name: 'Contas a receber', description: 'O que clientes devem, e o que pagaram.' },
+  'finance/payables': { name: 'Contas a pagar', description: 'O que a empresa deve, e o que pagou.' },
+  finance: { name: 'Financeiro', description: 'Formas de pagamento e o resumo do período.' },
   webhooks: { name: 'Webhooks', description: 'Endereços que recebem os eventos, e o que lhes foi entregue.' },
   events: { name: 'Auditoria', description: 'O livro da empresa, evento por evento, e a sua conferência.' },
   requests: { name: 'Chamadas', description: 'O que a empresa pediu a esta API nos últimos 7 dias.' },
@@ -36,7 +39,8 @@ const TAGS: Readonly<Record<string, Tag>> = {
 
 /** Tag of a route pattern. */
 export function tagOf(path: string): Tag {
-  const tag = TAGS[path.split('/')[1] ?? '']
+  const [, first = '', second] = path.split('/')
+  const tag = TAGS[`${first}/${second}`] ?? TAGS[first]
   if (!tag) throw new Error(`contract: path ${path} has no tag; add one to TAGS`)
   return tag
 }

@@ -23,7 +23,11 @@ export const webhooksPage = (site: Site): string => {
           <h2>Eventos</h2>
           <Catalogue events={events} site={site} />
           {events.map((event) => (
-            <Event key={event.name} event={event} />
+            <Event
+              key={event.name}
+              event={event}
+              like={events.find(({ data }) => data.$ref && data.$ref === event.data.$ref) ?? event}
+            />
           ))}
         </section>
         {others.length > 0 && (
@@ -165,15 +169,33 @@ const Catalogue = ({ events, site }: EventsProps & { readonly site: Site }) => (
   </table>
 )
 
-const Event = ({ event: { name, operation, headers, example } }: { readonly event: DocumentedEvent }) => (
+interface EventProps {
+  readonly event: DocumentedEvent
+  /** The first event with the same object: it has the example. */
+  readonly like: DocumentedEvent
+}
+
+const Event = ({ event: { name, operation, headers, example }, like }: EventProps) => (
   <article id={operation.operationId}>
     <h3>
       <code>{name}</code>
     </h3>
     <Markdown text={`${operation.summary}. ${operation.description}`} />
-    <Code text={requestOf(headers, example)} />
+    <Code text={requestOf(headers, like.name === name ? example : shortened(example as object))} />
+    {like.name !== name && (
+      <p>
+        <code>data</code> aqui só com o começo; inteiro, como em{' '}
+        <a href={`#${like.operation.operationId}`}>{like.name}</a>.
+      </p>
+    )}
   </article>
 )
+
+/** A delivery's body with the first member of its data only. */
+const shortened = (body: { readonly data?: object }) => ({
+  ...body,
+  data: Object.fromEntries(Object.entries(body.data ?? {}).slice(0, 1)),
+})
 
 /** HTTP request of a delivery; only its JSON is indented. */
 function requestOf(headers: readonly oas31.ParameterObject[], body: unknown): string {

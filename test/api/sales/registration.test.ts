@@ -71,6 +71,7 @@ describe('sales: registration', () => {
           external_id: 'caf',
           description: 'Café 500 g',
           quantity: '2.000',
+          returned: '0.000',
           unit_price: '18.90',
           discount: '0.00',
           discount_share: '0.00',
@@ -81,6 +82,7 @@ describe('sales: registration', () => {
           external_id: 'caf',
           description: 'Café 500 g',
           quantity: '1.500',
+          returned: '0.000',
           unit_price: '20.00',
           discount: '0.00',
           discount_share: '0.00',
@@ -91,6 +93,7 @@ describe('sales: registration', () => {
           external_id: null,
           description: 'Embrulho',
           quantity: '1.000',
+          returned: '0.000',
           unit_price: '0.50',
           discount: '0.00',
           discount_share: '0.00',
@@ -111,6 +114,8 @@ describe('sales: registration', () => {
       fiscal_document: null,
       cancelled_at: null,
       cancel_reason: null,
+      cancel_refunds: null,
+      returned_total: '0.00',
     })
     expect((await company.get(`/sales/${saleId}`)).text).to.equal(created.text)
     expect((await company.get(`/sales/by-external/${encodeURIComponent('pedido/1 ç')}`)).text).to.equal(created.text)

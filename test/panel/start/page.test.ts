@@ -24,7 +24,7 @@ describe('panel: start page', () => {
 
   it('shows an empty state for a new company', async () => {
     expect(await shown())
-      .to.include('Vendas de hoje R$ 0,00 0 vendas')
+      .to.include('Vendas de hoje R$ 0,00')
       .and.to.include('Nenhuma venda no período.')
       .and.to.include('Nenhum produto em falta.')
   })
@@ -108,7 +108,7 @@ describe('panel: start page', () => {
 
   it('lists products that are out of stock or low [PANEL-19]', async () => {
     await company.post('/catalog/items', { name: 'Café', price: '1.00', stock: '0' })
-    await company.post('/catalog/items', { name: 'Chá', price: '1.00', stock: '2.5', unit: 'kg' })
+    await company.post('/catalog/items', { name: 'Chá', price: '1.00', stock: '2.5', min_stock: '3', unit: 'kg' })
     await company.post('/catalog/items', { name: 'Arroz', price: '1.00', stock: '80' })
     expect(await shown())
       .to.include('Sem estoque: 1 Acabando: 1')

@@ -15,7 +15,7 @@ const NOTHING = {
   unpayable: [],
   receivables: NONE,
   payables: NONE,
-  stock: { out: 0, low: 3, items: [] },
+  stock: { out: 0, low: 0, items: [] },
 }
 
 describe('panel: to-do list of the start page', () => {
@@ -31,10 +31,13 @@ describe('panel: to-do list of the start page', () => {
         failing: [{ webhook_id: 7, url: 'https://loja.example/gancho', outage_since: '2026-03-10T12:00:00.000Z' }],
         receivables: { ...NONE, overdue: { count: 1, amount: '5.00' } },
         payables: { ...NONE, overdue: { count: 2, amount: '7.00' } },
-        stock: { ...NOTHING.stock, out: 4 },
+        stock: { ...NOTHING.stock, out: 4, low: 3 },
       }),
     )
-    const tasks = [...html.matchAll(/<a href="([^"]+)">(.*?)<\/a>/g)].map(([, to, words = '']) => [to, textIn(words)])
+    const tasks = [...html.matchAll(/<a href="([^"]+)">(.*?)<\/a>/g)].map(([, to, words = '']) => [
+      to,
+      textIn(words).trim(),
+    ])
     expect(tasks).to.deep.equal([
       ['/painel/auditoria', '2 registros não conferem na auditoria'],
       ['/painel/caixas', '1 venda recusada para resolver'],
@@ -43,6 +46,7 @@ describe('panel: to-do list of the start page', () => {
       ['/painel/integracoes/webhooks/7', '1 webhook com falhas desde 10/03/2026 09:00: https://loja.example/gancho'],
       ['/painel/contas-a-pagar?view=overdue', '2 contas vencidas a pagar · R$ 7,00'],
       ['/painel/contas-a-receber?view=overdue', '1 conta vencida a receber · R$ 5,00'],
+      ['/painel/catalogo/reposicao', '3 produtos acabando'],
       ['/painel/catalogo?out_of_stock=on', '4 produtos sem estoque'],
     ])
   })
