@@ -133,7 +133,7 @@ describe('API documentation pages', () => {
 
   it('are light: at most 60 KB, and 100 KB for the largest references [HTTP-50]', () => {
     for (const [path, text] of Object.entries(PAGES)) {
-      const isLarge = /docs$|catalogo|financeiro|pedidos|vendas|docs\/webhooks/.test(path)
+      const isLarge = /docs$|catalogo|pedidos|vendas|caixas$|docs\/webhooks/.test(path)
       expect(Buffer.byteLength(text), path).to.be.below(isLarge ? 102_400 : 61_440)
     }
   })
