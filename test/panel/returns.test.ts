@@ -24,7 +24,6 @@ describe('returns in the panel and at tills', () => {
   const sold = async (): Promise<number> =>
     (
       await company.post('/sales', {
-        customer_id: customer,
         items: [{ catalog_item_id: item, quantity: '3' }],
         payments: [{ payment_type_id: cash, amount: '30.00' }],
       })
@@ -45,7 +44,10 @@ describe('returns in the panel and at tills', () => {
     const unpaid = await user.submit(String(much.to), chosen, how)
     expect(textIn(unpaid.html)).to.include('As formas devem somar R$ 20,00')
     const ways = { payment_type_id: String(cash), other_type_id: String(credit), other_amount: '5,00' }
-    const done = await user.submit(String(much.to), { ...chosen, ...ways }, how)
+    expect(textIn((await user.get(`${how}?customer_id=ev`)).html)).to.include('Eva')
+    const unknown = await user.submit(String(much.to), { ...chosen, ...ways, customer_id: 'Bia' }, how)
+    expect(textIn(unknown.html)).to.include('não há cliente assim')
+    const done = await user.submit(String(much.to), { ...chosen, ...ways, customer_id: 'Eva' }, how)
     expect(done.status, textIn(done.html)).to.equal(303)
     const [shown] = (await company.get(`/sales/${sale}/returns`)).body.data
     expect(shown).to.deep.include({ total: '20.00', reason: 'Defeito', credit_customer_id: customer })

@@ -15,7 +15,6 @@ import { type Fields, formText } from '../../forms/form.ts'
 import {
   amountInput,
   choicesInput,
-  integerInput,
   paragraphInput,
   quantityInput,
   recordChoiceInput,
@@ -23,6 +22,8 @@ import {
 } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
+import { SEARCHED_CUSTOMER } from '../finance/searched-customer.ts'
+import { partyField } from '../party-field.ts'
 import { saleOf } from './sale.tsx'
 
 /** A chosen line: its position, and the quantity (thousandths) and stock in the second step. */
@@ -228,10 +229,9 @@ const howPages = formPages({
       other_type_id: { label: 'Outra forma', kind: recordChoiceInput(ways, 'Nenhuma'), columns: 3 },
       other_amount: { label: 'Valor na outra forma', kind: amountInput, columns: 3 },
       customer_id: {
+        ...(await partyField(visit, SEARCHED_CUSTOMER, { path: pathOf(returning, '/forma') })),
         label: 'Cliente do crédito de troca',
-        kind: integerInput,
-        columns: 6,
-        hint: 'Número do cliente; em branco, o da venda.',
+        hint: 'Procure pelo nome, CPF ou CNPJ, ou telefone. Em branco, o cliente da venda.',
       },
       reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12 },
     }
