@@ -64,6 +64,32 @@ describe('returns in the panel and at tills', () => {
     expect((await company.get('/customers/999999/credit')).status).to.equal(404)
   })
 
+  it('and cancellations take their money out of the open session that the form names [PANEL-603] [CASH-9]', async () => {
+    const [sale, other] = [await sold(), await sold()]
+    const drawer = async () => (await company.get('/cash-sessions')).body.data[0]
+    const cancel = (fields: object) => user.submit(`/painel/vendas/${sale}/cancelar`, { reason: 'Engano', ...fields })
+    expect((await user.get(`/painel/vendas/${sale}/cancelar`)).html).not.to.include('cash_session_id')
+    const movement = { offline_id: 'm1', session_id: 'caixa-1', kind: 'opened', amount: 90, at: '2026-03-10T12:00:00Z' }
+    await till.post('/sync/cash', { movements: [movement] })
+    const form = textIn((await user.get(`/painel/vendas/${sale}/cancelar`)).html)
+    expect(form).to.include('Fora dos caixas').and.include('Caixa caixa-1')
+    const unknown = await cancel({ cash_session_id: 'caixa-2' })
+    expect([unknown.status, textIn(unknown.html).includes('não é uma sessão de caixa aberta')]).to.deep.equal([
+      422,
+      true,
+    ])
+    expect((await company.get(`/sales/${sale}`)).body.data.status).to.equal('completed')
+    expect((await cancel({ cash_session_id: 'caixa-1' })).status).to.equal(303)
+    const chosen = `/painel/vendas/${other}/devolver/forma?itens=0:1.000:s`
+    const how = { reason: 'Defeito', payment_type_id: String(cash), cash_session_id: 'caixa-1' }
+    const done = await user.submit(chosen, how, chosen.split('?')[0])
+    expect(done.status, textIn(done.html)).to.equal(303)
+    expect(await drawer()).to.include({ expected: '50.00' })
+    expect((await drawer()).cash).to.include({ opening: '90.00', cancelled: '30.00', returned: '10.00' })
+    await till.post('/sync/cash', { movements: [{ ...movement, offline_id: 'm2', kind: 'closed', amount: null }] })
+    expect((await user.submit(chosen, how, chosen.split('?')[0])).status).to.equal(422)
+  })
+
   it('of tills are uploaded, also before their sale, and each has a result [UP-100] [UP-101]', async () => {
     const back = (offline_id: string, fields: object = {}) => ({
       offline_id,
