@@ -122,4 +122,26 @@ describe('returns in the panel and at tills', () => {
     const cancelled = (await till.post('/sync/sales', { sales: [{ ...sale, status: 'cancelled' }] })).body.results[0]
     expect(cancelled).to.include({ status: 'error', code: 'sale_returned' })
   })
+
+  it('are announced as GET shows them, by name only [HOOK-121]', async () => {
+    const listen = async (events: string[]): Promise<number> =>
+      (await company.post('/webhooks', { url: 'https://erp.example/gancho', events })).body.data.id
+    const named = await listen(['sale.returned'])
+    await listen(['basic'])
+    const returned = {
+      ...{ offline_id: 'd9', sale_id: await sold(), reason: 'Troca', returned_at: new Date().toISOString() },
+      items: [{ line: 0, quantity: 1 }],
+      refunds: [{ payment_type_id: cash, amount: 10 }],
+    }
+    const [{ return_id }] = (await till.post('/sync/returns', { returns: [returned] })).body.results
+    const { rows } = await api.core.pool.query<{ body: string; webhook_id: number }>(
+      `select m.body, d.webhook_id from ops.webhook_messages m
+       join ops.webhook_deliveries d on d.company_id = m.company_id and d.message_id = m.id
+       where m.company_id = $1 and m.event = 'sale.returned'`,
+      [company.id],
+    )
+    expect(rows.map(({ webhook_id }) => webhook_id)).to.deep.equal([named])
+    const shown = (await company.get(`/returns/${return_id}`)).body.data
+    expect(JSON.parse(rows[0]?.body ?? '').data).to.deep.equal(shown)
+  })
 })
