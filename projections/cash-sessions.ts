@@ -251,9 +251,9 @@ export const cashSessionsProjection = projection('cash_sessions', [cashSessions,
     ({ data, actor }) => ({ closed_at: data.at, closed_by: userOf(actor), counted: data.counted }),
   ),
   ReceivablePaymentReversed: {
-    refs: ({ data: { drawer } }) => (drawer ? [cashSessionById(drawer.id)] : []),
+    refs: ({ data: { from_drawer: drawer } }) => (drawer ? [cashSessionById(drawer.id)] : []),
     apply(rows, event) {
-      const { drawer } = event.data
+      const { from_drawer: drawer } = event.data
       if (!drawer || !rows.wants(cashSessionById(drawer.id))) return
       const before = existing(rows, cashSessionById(drawer.id))
       const received = minus(before.doc.received, drawer.amount)

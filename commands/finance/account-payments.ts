@@ -135,7 +135,7 @@ const paymentOf = (known: Readonly<AccountRow<unknown>> | null, id: number): Acc
  */
 function drawerOf(rows: Rows, { cash_session_id, received: amount }: AccountPayment) {
   const session = cash_session_id === null ? null : rows.get(cashSessionByName(cash_session_id))
-  return session && session.closed_at === null ? { drawer: { id: session.id, amount } } : {}
+  return session && session.closed_at === null ? { from_drawer: { id: session.id, amount } } : {}
 }
 
 /** A fact: money that a till received, or goods that came back. */

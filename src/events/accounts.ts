@@ -55,7 +55,7 @@ const reversal = {
   payment_id: id,
   reason: text,
   /** What left the drawer of the cash session `id`, which had received it and was not closed. */
-  drawer: z.strictObject({ id, amount: money }).optional(),
+  from_drawer: z.strictObject({ id, amount: money }).optional(),
 }
 
 /** One of several accounts that were created together; `group` is the id of the first. */

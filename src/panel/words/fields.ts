@@ -124,6 +124,8 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   cost: 'Custo',
   gtin: 'GTIN',
   former_gtin: 'GTIN anterior',
+  former_parent_id: 'Produto anterior da variação',
+  from_drawer: 'Saiu da gaveta',
   ncm: 'NCM',
   cest: 'CEST',
   cfop: 'CFOP',
