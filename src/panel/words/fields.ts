@@ -102,6 +102,9 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   tax_regime: 'Regime tributário',
   ahead_until: 'Relógio adiantado até',
   kind: 'Tipo',
+  subject: 'Registro',
+  balance: 'Saldo',
+  occurred_at: 'Quando',
   fee_percentage: 'Acréscimo embutido (%)',
   acquirer_rate: 'Taxa da operadora (%)',
   settles_in_days: 'A operadora paga em (dias)',
@@ -121,6 +124,8 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   cost: 'Custo',
   gtin: 'GTIN',
   former_gtin: 'GTIN anterior',
+  former_parent_id: 'Produto anterior da variação',
+  from_drawer: 'Saiu da gaveta',
   ncm: 'NCM',
   cest: 'CEST',
   cfop: 'CFOP',
@@ -325,6 +330,8 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     in: 'Entrada na gaveta',
     out: 'Retirada da gaveta',
     received: 'Conta recebida',
+    sale: 'Venda',
+    cancel: 'Venda cancelada',
   },
   role: ROLE_NAMES,
   permissions: PERMISSION_NAMES,
@@ -430,6 +437,7 @@ export const fieldName = (name: string): string =>
   Object.hasOwn(FIELD_NAMES, name) ? (FIELD_NAMES[name] as string) : name
 
 const MONEY = new Set([
+  'balance',
   'paid_amount',
   'open_amount',
   'interest',
