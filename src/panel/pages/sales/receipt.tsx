@@ -1,15 +1,14 @@
 import QRCode, { type QRCodeSegment } from 'qrcode'
-import { formatDateTime, formatMoney, formatPersonName, formatPhone, formatUnits } from '#domain/brazilian-format.ts'
+import { formatDateTime, formatMoney, formatPersonName, formatUnits } from '#domain/brazilian-format.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#integrity/proofs/receipt.ts'
-import type { CompanyObject } from '#projections/companies.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { receiptFilePath } from '../../receipt-file.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { Alert, type Fact, Facts } from '../../ui/parts.tsx'
-import { companyOf } from '../settings.tsx'
+import { companyOf, logoOriginOf, ShopHead } from '../brand.tsx'
 import { SumLine, saleOf } from './sale.tsx'
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
@@ -22,7 +21,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   const company = await companyOf(visit)
   const body = (
     <div class="receipt">
-      {company && <Shop company={company} />}
+      {company && <ShopHead company={company} />}
       {sale.cancelled_at !== null && (
         <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
       )}
@@ -38,21 +37,10 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
     parent: { label: `Venda ${sale.id}`, to: `/vendas/${sale.id}` },
     main: { label: 'Imprimir', to: visit.path, prints: true },
     more: [{ label: 'Baixar o arquivo', to: receiptFilePath(sale.id) }],
-    imageOrigin: company?.logo_url ? new URL(company.logo_url).origin : null,
+    imageOrigin: logoOriginOf(company),
     body,
   }
 }
-
-/** Head of the receipt: what the shop says of itself. */
-const Shop = ({ company: { name, cnpj, address, phone, logo_url } }: { readonly company: CompanyObject }) => (
-  <header class="shop">
-    {logo_url && <img src={logo_url} alt="" class="logo" referrerpolicy="no-referrer" />}
-    <p class="brand">{name}</p>
-    <p>CNPJ {cnpj}</p>
-    {address && <p>{address}</p>}
-    {phone && <p>{formatPhone(phone)}</p>}
-  </header>
-)
 
 async function factsOf(
   visit: PageContext,
