@@ -115,7 +115,7 @@ const HomeLink = ({ visit: { session } }: { readonly visit: PageContext }) => {
   return (
     <a class="brand" href={link('/')}>
       {logo === null ? <Icon name="brand" /> : <img class="logo" src={logo} alt="" />}
-      <span>Tillbook</span>
+      <span class={logo === null ? undefined : 'hidden'}>Tillbook</span>
     </a>
   )
 }

@@ -70,14 +70,15 @@ describeInBrowser('sales in a browser', () => {
     const pagesOf = (pdf: Buffer) => pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length
     const hasPageNumber = (pdf: Buffer) => heightsOfText(pdf).some((height) => height > A4_MARGIN_PX)
     await page.emulateMedia({ media: 'print' })
-    for (const [width, height, isWhole] of [
-      ['58mm', '297mm', false],
-      ['80mm', '297mm', true],
-      ['210mm', '297mm', true],
+    for (const [millimetres, isWhole] of [
+      [58, false],
+      [80, true],
+      [210, true],
     ] as const) {
-      const pdf = await page.pdf({ width, height })
+      const width = `${millimetres}mm`
+      const pdf = await page.pdf({ width, height: '297mm' })
       expect([pagesOf(pdf), hasPageNumber(pdf)], width).to.deep.equal([1, false])
-      await page.setViewportSize({ width: Math.floor((Number.parseInt(width) / 25.4) * 96), height: 1000 })
+      await page.setViewportSize({ width: Math.floor((millimetres / 25.4) * 96), height: 1000 })
       const codes = await page.getByText(isWhole ? 'O código traz o recibo inteiro' : 'O código traz só').all()
       for (const code of codes) expect(await code.isVisible(), width).to.equal(true)
       expect(await page.locator('.qr:visible').count(), width).to.equal(1)

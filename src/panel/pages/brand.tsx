@@ -55,8 +55,8 @@ export const BrandCard = ({ visit, company: { name, logo_url, brand_color }, ref
         facts={[
           [
             'Logotipo',
-            logo_url !== uploaded && (
-              <a href={logo_url ?? ''} rel="noreferrer">
+            logo_url === uploaded ? null : (
+              <a key="logo" href={logo_url ?? ''} rel="noreferrer">
                 {logo_url}
               </a>
             ),
