@@ -98,6 +98,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   plan: 'Plano',
   timezone: 'Fuso horário',
   logo_url: 'Endereço do logotipo',
+  brand_color: 'Cor da loja',
   state_registration: 'Inscrição estadual',
   tax_regime: 'Regime tributário',
   ahead_until: 'Relógio adiantado até',
