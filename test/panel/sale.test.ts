@@ -97,7 +97,7 @@ describe('panel: a sale', () => {
       const shown = textIn(html)
       for (const text of [
         'Identificação no caixa caixa-7',
-        'O estoque ficou negativo (-20): Café 100.',
+        'O estoque ficou negativo (−20): Café 100.',
         'Vendido por R$ 11,00, mas o preço do catálogo era R$ 10,00: Café 100.',
         'R$ 1.320,00 Pendente',
       ])

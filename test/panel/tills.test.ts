@@ -232,7 +232,7 @@ describe('panel: tills', () => {
       const shown = textIn(html)
       for (const text of [
         `${till.user.name} b Concluída R$ 1.111,00 Vendido por R$ 11,00, mas o preço do catálogo era R$ 10,00: Café 100.`,
-        'O estoque ficou negativo (-2): Café 100.',
+        'O estoque ficou negativo (−2): Café 100.',
         'O pagamento em cash está pendente, mas não é a prazo.',
         `${till.user.name} c Cancelada R$ 10,00`,
         'Nenhuma venda recusada está à espera.',
