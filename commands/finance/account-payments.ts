@@ -114,7 +114,8 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
       const payment = known.doc.payments.find((each) => each.id === payment_id)
       if (!payment) return refuse('not_found')
       if (payment.reversed_at !== null) return refuse('already_reversed')
-      if (payment.kind === 'return') return invalid('payment_id', 'é uma devolução de mercadoria, que não se estorna')
+      if (payment.kind === 'return')
+        return invalid('payment_id', 'é uma devolução de mercadoria: não pode ser estornada')
       return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, { payment_id, reason })])
     },
   })
