@@ -9,7 +9,7 @@ export const invitationEmail = (companyName: string, link: string, days: number)
   subject: `Convite para ${companyName} no Tillbook`,
   text: `Olá,
 
-${companyName} convidou você para entrar na empresa no Tillbook. Abra este endereço para aceitar, em até ${days} dias:
+${companyName} convidou você para entrar na empresa no Tillbook. Abra este link para aceitar em até ${days} dias:
 
 ${link}
 
@@ -24,7 +24,7 @@ export const passwordEmail = (link: string, minutes: number): EmailMessage => ({
   subject: 'Nova senha no Tillbook',
   text: `Olá,
 
-alguém pediu uma nova senha para este endereço. Se foi você, escolha-a aqui, em até ${minutes} minutos:
+recebemos um pedido de nova senha para este e-mail. Se foi você, crie a senha neste link em até ${minutes} minutos:
 
 ${link}
 

@@ -45,7 +45,7 @@ function wordsOf(notice: EndpointNotification): { subject: string; said: string;
       subject: `${one} desligado`,
       said: `${the} foi desligado em ${when(created_at)}. Motivo: ${REASONS[notice.data.reason]}.`,
       advice:
-        'As entregas que esperavam foram canceladas, e novos eventos não são enviados a ele. Quando o endereço voltar a funcionar, ligue-o de novo e reenvie o que faltou nesta página:',
+        'As entregas pendentes foram canceladas e novos eventos não são enviados. Quando o endereço voltar a funcionar, ligue o webhook e reenvie o que faltou nesta página:',
     }
   const since = when(notice.data.since)
   return notice.kind === 'webhook_failing'
@@ -53,7 +53,7 @@ function wordsOf(notice: EndpointNotification): { subject: string; said: string;
         subject: `${one} falhando`,
         said: `${the} não aceita nenhuma entrega desde ${since}.`,
         advice:
-          'Nada se perdeu: cada entrega é tentada de novo por algumas horas. As últimas tentativas e as respostas que tiveram estão nesta página:',
+          'Nada se perdeu: cada entrega é tentada de novo por algumas horas. Veja as últimas tentativas e respostas nesta página:',
       }
     : {
         subject: `${one} normalizado`,
