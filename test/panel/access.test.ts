@@ -156,7 +156,7 @@ describe('panel: access', () => {
     const back = hiddenFields((await enter(owner)).html, '/painel/clientes')
     expect((await other.post('/painel/clientes', back)).status).to.equal(403)
     const shown = await owner.post('/painel/clientes', back)
-    expect(textIn(shown.html)).to.include('Confira o que você tinha digitado')
+    expect(textIn(shown.html)).to.include('Confira o que você preencheu')
     for (const text of ['Maria &quot;da&quot; Silva', '&lt;b>']) expect(shown.html).to.include(text)
     expect((await company.get('/customers')).body.data).to.deep.equal([])
     const sent = { ...hiddenFields(shown.html, '/painel/clientes'), ...typed }

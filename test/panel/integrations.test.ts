@@ -44,7 +44,7 @@ describe('panel: integrations', () => {
       const again = await owner.post(`${HOME}/chaves`, fields)
       expect(secretIn(first.html)).to.match(/^tb_live_/)
       expect(secretIn(again.html)).to.equal(null)
-      expect(textIn(again.html)).to.include('mostrada uma única vez')
+      expect(textIn(again.html)).to.include('aparece uma única vez')
       expect([...(await owner.get(HOME)).html.matchAll(/chaves\/\d+"/g)]).to.have.length(2)
     })
 
@@ -97,7 +97,7 @@ describe('panel: integrations', () => {
       for (const [fields, field] of [
         [{ url: 'ftp://x' }, 'Endereço (URL)'],
         [{ url: '' }, 'Endereço (URL)'],
-        [{ events: [] }, 'O que avisar'],
+        [{ events: [] }, 'Eventos'],
       ] as const) {
         const { status, html } = await register(fields as Record<string, string>)
         expect(status, field).to.equal(422)
@@ -124,7 +124,7 @@ describe('panel: integrations', () => {
         `insert into webhook_health (company_id, webhook_id, failing_since, outage_since) values ($1, $2, now(), now())`,
         [company.id, webhook.id],
       )
-      expect((await owner.get(HOME)).html, 'red in the list').to.match(/badge bad[^>]*>Falhando/)
+      expect((await owner.get(HOME)).html, 'red in the list').to.match(/badge bad[^>]*>Com falhas/)
       expect(await shown(`${HOME}/webhooks/${webhook.id}`)).to.include('Nenhuma entrega é aceita desde')
       await company.call('DELETE', `/webhooks/${webhook.id}`)
     })

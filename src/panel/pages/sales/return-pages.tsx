@@ -88,7 +88,7 @@ const leftOf = ({ quantity, returned }: SaleObject['items'][number]): number =>
 /** Why goods of a sale cannot come back; null if they can. */
 function obstacle({ sale }: Returning): string | null {
   if (sale.order_id !== null)
-    return `Esta venda é do pedido ${sale.order_id} da loja online: devolva o pagamento na página do pedido.`
+    return `Esta venda é do pedido ${sale.order_id} da loja online: estorne o pagamento na página do pedido.`
   if (sale.status === 'cancelled') return 'A venda está cancelada: não há o que devolver.'
   return sale.items.some((item) => leftOf(item) > 0) ? null : 'Tudo o que foi vendido já voltou.'
 }
@@ -217,7 +217,7 @@ const howPages = formPages({
       <input type="hidden" name={ITEMS} value={textOf(chosen)} />
       <input type="hidden" name={FEE} value={withFee ? 's' : 'n'} />
       <p>
-        A devolver: <strong>{formatMoney(fromCents(due))}</strong>. Uma devolução não pode ser desfeita.
+        A devolver: <strong>{formatMoney(fromCents(due))}</strong>. Esta ação não pode ser desfeita.
       </p>
     </>
   ),

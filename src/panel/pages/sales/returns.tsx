@@ -179,7 +179,7 @@ export async function StoreCreditCard({ visit, id }: { readonly visit: PageConte
         empty=""
         columns={[
           { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, timezone) },
-          { head: 'O quê', cell: ({ kind }) => MOVEMENTS[kind] },
+          { head: 'Movimento', cell: ({ kind }) => MOVEMENTS[kind] },
           {
             head: 'Registro',
             cell: ({ document }) => <a href={link(subjectPath(document))}>{subjectName(document)}</a>,
