@@ -218,7 +218,7 @@ describe('panel: customers', () => {
     await counter.sell()
     await company.post(`/sales/${sales[0]}/cancel`, {})
     const { html } = await user.get(`/painel/clientes/${id}`)
-    expect(textIn(html)).to.include('Comprou R$ 220,00').and.to.include('Compras 11')
+    expect(textIn(html)).to.include('Total comprado R$ 220,00').and.to.include('Compras 11')
     const listed = (page: string) =>
       [...page.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, sale]) => Number(sale))
     expect(listed(html)).to.deep.equal(sales.toReversed().slice(0, 10))

@@ -51,7 +51,7 @@ describe('panel: integrations', () => {
     it('require a name, a scope, and an expiry in the future', async () => {
       const { status, html } = await create({ name: '' })
       expect(status).to.equal(422)
-      expect(problemsIn(html).join()).to.include('Nome').and.to.include('O que a chave pode fazer')
+      expect(problemsIn(html).join()).to.include('Nome').and.to.include('Permissões da chave')
       const late = await create({ scopes: 'sales:read', expires_at: '2020-01-01T10:00' })
       expect(late.status).to.equal(422)
       expect(problemsIn(late.html).join()).to.include('Vale até')
@@ -150,7 +150,7 @@ describe('panel: integrations', () => {
 
     it('belong to the company or to a key, pause when the key is revoked, and can be transferred [HOOK-51, HOOK-53, HOOK-54]', async () => {
       const path = await registered()
-      expect(await shown(path)).to.include('Pertence a A empresa')
+      expect(await shown(path)).to.include('Vinculado a A empresa')
       const key = await company.newKey(['catalog:read', 'customers:read', 'sales:read', 'finance:read'])
       const handed = await owner.submit(`${path}/passar`, { api_key_id: String(key.id) })
       expect(handed.to).to.equal(`${path}?feito=webhook-passado`)

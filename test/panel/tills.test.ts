@@ -319,7 +319,7 @@ describe('panel: tills', () => {
       expect(refusedPaths(await page('/recusadas'))).to.deep.equal([])
       expect(refusedPaths(await page('/recusadas/resolvidas'))).to.deep.equal([path])
       const shown = await page(path)
-      expect(textIn(shown)).to.match(/Resolvida por Pessoa \d+ O que foi feito Valor conferido\. <script>/)
+      expect(textIn(shown)).to.match(/Resolvida por Pessoa \d+ Como foi resolvida Valor conferido\. <script>/)
       expect(shown).not.to.include('<script>alert')
       expect(shown).not.to.include('/resolver"')
       const second = await panelUser(api, company)
@@ -362,7 +362,7 @@ describe('panel: tills', () => {
         const shown = textIn((await user.get(`/painel/vendas/${id}`)).html)
         expect(shown).to.include('Registrada por uma pessoa como foi enviada: Cliente confirmou o valor.')
         expect(textIn(await page(path))).to.match(
-          /Resolvida por Pessoa \d+ O que foi feito Cliente confirmou o valor\./,
+          /Resolvida por Pessoa \d+ Como foi resolvida Cliente confirmou o valor\./,
         )
         expect(await countRefusedSales(api.core.pool, company.id)).to.equal(0)
         const [result] = (await upload(till, [wrong('a')])).results
@@ -510,7 +510,7 @@ describe('panel: tills', () => {
         `/painel/caixas${path}/resolver`,
       )
       expect(status).to.equal(422)
-      expect(problemsIn(html)).to.include('O que foi feito: deve ter no máximo 2000 caracteres')
+      expect(problemsIn(html)).to.include('Como foi resolvida: deve ter no máximo 2000 caracteres')
       expect(html).to.include('x'.repeat(2_001))
       expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
     })

@@ -38,7 +38,7 @@ const FIELDS: Fields = {
   name: { label: 'Nome', kind: lineInput, isRequired: true, hint: 'Que sistema vai usar a chave.' },
   expires_at: { label: 'Vale até', kind: momentInput, hint: 'Se vazio, vale até ser revogada.' },
   scopes: {
-    label: 'O que a chave pode fazer',
+    label: 'Permissões da chave',
     kind: choicesInput(optionsOf(SCOPES, (scope) => SCOPE_NAMES[scope])),
     isRequired: true,
     columns: 12,
@@ -63,7 +63,7 @@ export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey
       empty="Nenhuma chave ainda."
       columns={[
         { head: 'Nome', cell: (key) => <a href={link(`${PATH}/${key.id}`)}>{key.name}</a> },
-        { head: 'Começa com', cell: ({ prefix }) => <code>{prefix}…</code> },
+        { head: 'Início da chave', cell: ({ prefix }) => <code>{prefix}…</code> },
         { head: 'Situação', cell: (key) => <KeyBadge apiKey={key} now={visit.session.now} /> },
         {
           head: 'Último uso',
@@ -118,12 +118,12 @@ async function keyPage(visit: PageContext): Promise<PanelPage | null> {
       <Facts
         facts={[
           ['Situação', <KeyBadge apiKey={key} now={visit.session.now} />],
-          ['Começa com', <code>{key.prefix}…</code>],
+          ['Início da chave', <code>{key.prefix}…</code>],
           ['Criada', time(key.created_at)],
           ['Vale até', time(key.expires_at)],
           ['Revogada', time(key.revoked_at)],
           ['Último uso', time(key.last_used_at) ?? 'Nunca'],
-          ['O que pode fazer', key.scopes.map((scope) => SCOPE_NAMES[scope as keyof typeof SCOPE_NAMES]).join(' · ')],
+          ['Permissões', key.scopes.map((scope) => SCOPE_NAMES[scope as keyof typeof SCOPE_NAMES]).join(' · ')],
         ]}
       />
     </Card>

@@ -144,12 +144,12 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
         />
       </Card>
       {call.code !== null && (
-        <Card title="Por que foi recusada">
+        <Card title="Motivo da recusa">
           <StoredBody json={call.details} visit={visit} />
         </Card>
       )}
       {call.code !== null && (
-        <Card title="O que foi enviado">
+        <Card title="Conteúdo enviado">
           <StoredBody json={call.body} visit={visit} />
           <p class="hint">
             Dados pessoais, textos livres e segredos não são guardados: no lugar deles está “(retido)”.

@@ -64,7 +64,7 @@ async function showRoles(visit: PageContext): Promise<PanelPage> {
           ]}
         />
       </Card>
-      <Card title="O que cada perfil pode">
+      <Card title="Permissões de cada perfil">
         <ListTable
           caption="Permissões por perfil"
           rows={PERMISSIONS}

@@ -36,7 +36,7 @@ const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
 
 const RolesExplained = () => (
   <details>
-    <summary>O que cada perfil de acesso pode</summary>
+    <summary>Permissões de cada perfil</summary>
     <ul>
       {ROLES.map((one) => (
         <li key={one}>

@@ -86,7 +86,7 @@ export async function History({ visit, subject }: HistoryProps) {
         isList
         caption="Histórico"
         rows={events.map((event, at) => ({ ...event, changes: changes[at] ?? [] }))}
-        empty="Nada aconteceu ainda."
+        empty="Nenhuma atividade ainda."
         columns={[
           { head: 'Quando', cell: (event) => formatDateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'Atividade', cell: (event) => <EventInBrief event={event} timezone={readModel.timezone} /> },

@@ -41,7 +41,7 @@ async function showPack(visit: PageContext): Promise<PanelPage> {
   const mayOpen = mayOpenPack(session)
   const body = (
     <>
-      <Card title="O que vem nele">
+      <Card title="Conteúdo do pacote">
         <p>
           Um ZIP com tudo para auditar fora do sistema: os eventos como foram gravados, as assinaturas, o verificador e
           um índice em palavras. O LEIA-ME.txt explica como verificar. Os dados pessoais vão lacrados.

@@ -280,7 +280,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
     more: [
       { label: 'Como ficou', to: record, parameters: { em: revision } },
       revision > 0 && { label: 'Como era antes', to: record, parameters: { em: revision - 1 } },
-      { label: 'Tudo deste registro', to: PATH, parameters: recordQuery(event.subject) },
+      { label: 'Histórico completo', to: PATH, parameters: recordQuery(event.subject) },
     ],
     body,
   }

@@ -65,7 +65,7 @@ const SessionBadges = ({ session }: { readonly session: CashSessionObject }) => 
       <PanelBadge tone="plain">Fechada</PanelBadge>
     )}
     {session.opened_at === null && <PanelBadge tone="warn">Sem abertura</PanelBadge>}
-    {session.changed_after_close && <PanelBadge tone="warn">Mudou depois</PanelBadge>}
+    {session.changed_after_close && <PanelBadge tone="warn">Alterada depois</PanelBadge>}
   </>
 )
 
@@ -225,7 +225,7 @@ const Drawer = ({ session: { cash, expected } }: { readonly session: CashSession
         ['Retiradas', formatMoney(cash.out)],
         ['Devoluções', formatMoney(cash.returned)],
         ['Vendas canceladas', formatMoney(cash.cancelled)],
-        ['Deve haver', <strong key="expected">{formatMoney(expected)}</strong>],
+        ['Esperado', <strong key="expected">{formatMoney(expected)}</strong>],
       ]}
     />
   </Card>

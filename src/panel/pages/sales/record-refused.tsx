@@ -103,7 +103,7 @@ const corrected = formPages<RefusedSaleDetails, Members & { readonly reason: str
   title: refusedTitle,
   label: 'Registrar a venda corrigida',
   back,
-  intro: () => <p>Corrija o que não está certo. O que não for mudado fica como o caixa enviou.</p>,
+  intro: () => <p>Corrija o que for preciso. O restante fica como o caixa enviou.</p>,
   fields: fieldsOf,
   initial: (refused, { readModel }) => shownOf(refused, readModel.timezone),
   schema: z.looseObject({ reason: boundedText(2_000) }),

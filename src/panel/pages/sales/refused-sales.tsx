@@ -136,7 +136,7 @@ async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPa
 
 /** Reasons for the refusal by field, in words. */
 const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDetails }) => (
-  <Card title="Por que foi recusada">
+  <Card title="Motivo da recusa">
     <ul>
       {reasonsIn(errors).map((reason) => (
         <li key={reason}>{reason}</li>
@@ -168,7 +168,7 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] =>
     : ([
         ['Resolvida em', formatDateTime(sale.settled_at, timezone)],
         ['Resolvida por', resolverOf(sale)],
-        ['O que foi feito', sale.settled_note],
+        ['Como foi resolvida', sale.settled_note],
       ] as const)),
 ]
 
@@ -190,7 +190,7 @@ const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
 
 const FIELDS: Fields = {
   note: {
-    label: 'O que foi feito',
+    label: 'Como foi resolvida',
     kind: paragraphInput,
     columns: 12,
     hint: 'Fica registrado na venda recusada.',

@@ -102,7 +102,7 @@ const back = ({ sale }: Returning): string => `/vendas/${sale.id}`
 const whatPages = formPages({
   ...common,
   path: '/vendas/:id/devolver',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: o quê`,
+  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: itens`,
   label: 'Continuar',
   back,
   fields: ({ sale }): Fields => ({
@@ -137,7 +137,7 @@ const HowMuch = z.record(z.string(), z.unknown())
 const howMuchPages = formPages({
   ...common,
   path: '/vendas/:id/devolver/quantidades',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: quanto`,
+  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: quantidades`,
   label: 'Continuar',
   back: pathOf,
   intro: (returning) => <input type="hidden" name={ITEMS} value={textOf(returning.chosen)} />,
@@ -208,7 +208,7 @@ const How = z.strictObject({
 const howPages = formPages({
   ...common,
   path: '/vendas/:id/devolver/forma',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: como`,
+  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: pagamento`,
   label: 'Registrar a devolução',
   back: (returning) => pathOf(returning),
   needsApproval: ({ due }, { session }) => !mayUpTo(session.permissions, 'return_goods', due),

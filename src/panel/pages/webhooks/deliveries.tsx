@@ -182,7 +182,7 @@ async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
         />
       </Card>
       <Attempts delivery={delivery} visit={visit} />
-      <Card title="O que é enviado">
+      <Card title="Conteúdo enviado">
         <p>
           <code>{`POST ${webhook.url}`}</code>
         </p>
@@ -217,7 +217,7 @@ const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; read
         { head: 'Resposta', cell: ({ status, error }) => (status === null ? error : `HTTP ${status}`) },
         { head: 'Demorou', cell: ({ duration_ms }) => `${formatCount(duration_ms)} ms`, isNumber: true },
         {
-          head: 'Começo da resposta',
+          head: 'Início da resposta',
           cell: ({ response }) =>
             visit.session.seesPersonalData ? <code>{response ?? '—'}</code> : <WithheldContent />,
         },

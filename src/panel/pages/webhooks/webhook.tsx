@@ -70,7 +70,7 @@ async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
               <WebhookBadge status={webhook.status} isFailing={isFailing(health) || webhook.failing_since !== null} />,
             ],
             ['Motivo da pausa', webhook.pause_reason && PAUSED_BECAUSE[webhook.pause_reason]],
-            ['Pertence a', await ownerName(webhook, visit)],
+            ['Vinculado a', await ownerName(webhook, visit)],
             ['Descrição', webhook.description],
             ['Eventos', eventNames(webhook.events)],
             ['Último sucesso', time(webhook.last_success_at) ?? 'Nunca'],
@@ -106,7 +106,7 @@ async function ownerFields(visit: PageContext): Promise<Fields> {
   const keys = await listApiKeys(readModel.pool, readModel.companyId, MOST_KEYS)
   const active = keys.filter((key) => keyStatus(key, session.now) === 'active')
   const options = active.map((key) => ({ value: String(key.id), label: `Chave ${keyName(key)}` }))
-  return { api_key_id: { label: 'Pertence a', kind: recordChoiceInput(options, COMPANY), columns: 12 } }
+  return { api_key_id: { label: 'Vinculado a', kind: recordChoiceInput(options, COMPANY), columns: 12 } }
 }
 
 const GROUP_NAMES: Readonly<Record<string, string>> = { '*': 'Todos', basic: 'Principais eventos' }
@@ -234,7 +234,7 @@ export const webhookPages: readonly PanelRoute[] = [
     ...changing,
     path: `${one}/passar`,
     subject: webhookOf,
-    title: () => 'Passar o webhook adiante',
+    title: () => 'Transferir webhook',
     intro: () => (
       <p>
         O webhook da empresa recebe todos os eventos escolhidos. O de uma chave recebe só o que ela pode ler e fica
