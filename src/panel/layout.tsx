@@ -10,7 +10,7 @@ import { Head } from './ui/head.tsx'
 import { Icon } from './ui/icon.tsx'
 import { PermissionContext } from './ui/permission-context.ts'
 import { SearchBox } from './ui/search-box.tsx'
-import { FLASHES } from './words/flashes.ts'
+import { FLASHES, flashClassOf } from './words/flashes.ts'
 
 /**
  * htmx must not evaluate text (`hx-on`, `js:`, filters of `hx-trigger`), add styles or call other hosts: the pages'
@@ -92,7 +92,7 @@ export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): s
       <Menu {...menu} visit={visit} />
       <main id="conteudo" tabIndex={-1}>
         {visit.flash && (
-          <p class="notice" role="status">
+          <p class={flashClassOf(visit.flash)} role="status">
             {FLASHES[visit.flash]}
           </p>
         )}

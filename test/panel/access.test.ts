@@ -124,7 +124,7 @@ describe('panel: access', () => {
     expect((await owner.get('/painel/clientes')).status).to.equal(303)
   })
 
-  it('restores form input after a login for the same user, without secrets [PANEL-105] [PANEL-107]', async () => {
+  it('restores form input after a login for the same user, without secrets [PANEL-105] [PANEL-107] [PANEL-374]', async () => {
     const typed = { name: 'Maria "da" Silva', person_type: 'PF', notes: '<b>' }
     const form = { ...hiddenFields((await owner.get('/painel/clientes/novo')).html, '/painel/clientes'), ...typed }
     const ownPassword = {
@@ -135,7 +135,10 @@ describe('panel: access', () => {
     }
     const { to } = await owner.submit('/painel/clientes', {}, '/painel/sair')
     for (const [times, told] of [true, false].entries())
-      expect((await owner.get(to ?? '')).html.includes('Você saiu do painel.'), `look ${times}`).to.equal(told)
+      expect(
+        (await owner.get(to ?? '')).html.includes('<p class="notice neutral" role="status">Você saiu do painel.'),
+        `look ${times}`,
+      ).to.equal(told)
 
     const secret = hiddenFields((await owner.post('/painel/conta/senha', ownPassword)).html, '/painel/entrar').digitado
     expect(Buffer.from(secret ?? '', 'base64url').toString())

@@ -250,7 +250,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(await inApi(id)).to.include({ [`${party}_id`]: null, amount: '12.00' })
     })
 
-    it('settles in full once, with the counter as the channel [PANEL-21]', async () => {
+    it('settles in full once, with the counter as the channel [PANEL-21] [PANEL-374]', async () => {
       const { id } = await account({ amount: '1500.00' })
       const at = `${PATH}/${id}/liquidar`
       const { html } = await user.get(at)
@@ -264,6 +264,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(events).to.have.length(3)
       expect(events[1]).to.include({ origin: 'panel', actor: `user/${user.id}` })
       const shown = (await user.get(`${PATH}/${id}?feito=liquidada`)).html
+      expect(shown).to.include('<p class="notice" role="status">Conta quitada.')
       for (const text of ['Conta quitada.', done, '10/03/2026 23:30', 'Pix']) expect(textIn(shown)).to.include(text)
       expect(shown).not.to.include('/editar').and.not.to.include('/excluir').and.not.to.include('/liquidar')
     })

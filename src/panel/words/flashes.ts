@@ -71,5 +71,22 @@ export const FLASHES = {
 
 export type FlashCode = keyof typeof FLASHES
 
+/** Messages that report no success: they are shown in a neutral tone. */
+const NEUTRAL: ReadonlySet<FlashCode> = new Set([
+  'sem-alteracao',
+  'estorno-em-processamento',
+  'devolucao-pendente',
+  'ja-resolvida',
+  'convite-nao-enviado',
+  'link-enviado',
+  'etapa-vencida',
+  'saiu',
+  'entre',
+  'entre-e-continue',
+  'de-volta',
+])
+
+export const flashClassOf = (code: FlashCode): string => (NEUTRAL.has(code) ? 'notice neutral' : 'notice')
+
 export const flashOf = (code: string | undefined): FlashCode | null =>
   code !== undefined && Object.hasOwn(FLASHES, code) ? (code as FlashCode) : null
