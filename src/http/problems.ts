@@ -139,7 +139,7 @@ const REASONS = {
   ],
   seals_unwritable: [
     'unavailable',
-    'O serviço não consegue gravar assinaturas do livro agora (seals_unwritable): o que já foi assinado continua disponível. Tente de novo mais tarde.',
+    'O serviço não consegue gravar assinaturas do registro de auditoria agora (seals_unwritable): o que já foi assinado continua disponível. Tente de novo mais tarde.',
   ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>

@@ -62,7 +62,7 @@ function securityWords(news: SecurityNews): { subject: string; said: string; adv
     case 'recovery_codes_renewed':
       return {
         subject: 'Novos códigos de recuperação',
-        said: 'Foram criados novos códigos de recuperação para a sua conta. Os anteriores não valem mais.',
+        said: 'Foram criados novos códigos de recuperação para a sua conta. Os anteriores não são mais válidos.',
         advice: CHECK_ACCOUNT,
       }
     case 'recovery_code_used':

@@ -36,10 +36,7 @@ export function endpointEmail(notice: EndpointNotification, publicUrl: string): 
 function wordsOf(notice: EndpointNotification): { subject: string; said: string; advice: string } {
   const { created_at, name, timezone } = notice
   const when = (at: string) => formatDateTime(at, timezone)
-  const [one, the] = [
-    `Webhook ${notice.data.webhook_id}`,
-    `o endereço de webhook ${notice.data.webhook_id} da empresa ${name}`,
-  ]
+  const [one, the] = [`Webhook ${notice.data.webhook_id}`, `o webhook ${notice.data.webhook_id} da empresa ${name}`]
   if (notice.kind === 'webhook_switched_off')
     return {
       subject: `${one} desligado`,
@@ -50,7 +47,7 @@ function wordsOf(notice: EndpointNotification): { subject: string; said: string;
   const since = when(notice.data.since)
   return notice.kind === 'webhook_failing'
     ? {
-        subject: `${one} falhando`,
+        subject: `${one} com falhas`,
         said: `${the} não aceita nenhuma entrega desde ${since}.`,
         advice:
           'Nada se perdeu: cada entrega é tentada de novo por algumas horas. Veja as últimas tentativas e respostas nesta página:',
