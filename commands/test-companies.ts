@@ -32,7 +32,10 @@ export const moveTestClock = command<MoveTestClockInput>({
     const by_ms = 'now' in input ? Date.parse(input.now) - Date.parse(now) : input.advance_days * DAY_MS
     if (by_ms <= 0) return invalid(field, 'deve ser depois da hora atual da empresa: o relógio só anda para a frente')
     if (clock_ahead_ms + by_ms > MAX_AHEAD_MS)
-      return invalid(field, `o relógio pode ficar adiantado no máximo ${MAX_DAYS} dias: esvazie a empresa para voltar`)
+      return invalid(
+        field,
+        `o relógio pode ser avançado no máximo ${MAX_DAYS} dias: apague os dados de teste para voltar`,
+      )
     return accept('updated', `company/${companyId}`, [event('TestClockMoved', { id: companyId, by_ms })])
   },
 })

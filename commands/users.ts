@@ -55,7 +55,7 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
     if (access_until !== null) return invalid('access_until', 'só vale para auditores')
     return personal_data ? invalid('personal_data', 'só vale para auditores') : {}
   }
-  if (access_until === null) return invalid('access_until', 'é obrigatório para auditores')
+  if (access_until === null) return invalid('access_until', 'informe a data: auditores precisam dela')
   if (access_until < dateInZone(now, companyRef(rows).timezone)) return invalid('access_until', 'já passou')
   return { access_until, personal_data }
 }

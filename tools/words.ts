@@ -4,6 +4,10 @@ import { fileURLToPath } from 'node:url'
 
 const FOLDERS = ['src', 'commands', 'projections', 'queries']
 
+/** Further folders with Portuguese texts. */
+const PORTUGUESE_FOLDERS = ['demo', 'docs/guias']
+const PHRASES = 'tools/refused-portuguese.txt'
+
 /** Words of docs/style.md that return most easily, also within an identifier such as `askNobody`. */
 const REFUSED = /nobody|whoever|somebody/i
 
@@ -37,17 +41,48 @@ export function wordFaultsOf(files: ReadonlyMap<string, string>): string[] {
   return faults
 }
 
+/** A refused Portuguese phrase, and what a product says instead. */
+export interface RefusedPhrase {
+  readonly pattern: RegExp
+  readonly instead: string
+}
+
+/** Reads the list of refused phrases. A blank matches a line break too, because texts of pages are wrapped. */
+export const parseRefusedPhrases = (list: string): RefusedPhrase[] =>
+  list
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [phrase = '', instead = ''] = line.split('\t')
+      if (instead === '') throw new Error(`${PHRASES}: "${phrase}" has no tab and no text to say instead`)
+      return { pattern: new RegExp(phrase.replaceAll(' ', '\\s+'), 'gu'), instead }
+    })
+
+/** Refused Portuguese phrases by file and line. Comments are English, so that whole files are searched. */
+export function portugueseFaultsOf(files: ReadonlyMap<string, string>, phrases: readonly RefusedPhrase[]): string[] {
+  const faults: string[] = []
+  for (const [path, text] of files) {
+    for (const { pattern, instead } of phrases) {
+      for (const { 0: found, index } of text.matchAll(pattern)) {
+        const line = text.slice(0, index).split('\n').length
+        faults.push(`${path}:${line}: "${found.replace(/\s+/g, ' ')}": say "${instead}" (${PHRASES})`)
+      }
+    }
+  }
+  return faults
+}
+
 /** Overloads of a function count once. */
 function exportedNames(text: string): Set<string> {
   const names = Array.from(text.matchAll(EXPORTED), ([, name = '']) => name)
   return new Set(names.filter((name) => !SHARED_NAMES.has(name)))
 }
 
-async function readSources(): Promise<Map<string, string>> {
+async function readFiles(folders: readonly string[]): Promise<Map<string, string>> {
   const files = new Map<string, string>()
-  for (const folder of FOLDERS) {
+  for (const folder of folders) {
     const names = await readdir(folder, { recursive: true })
-    for (const name of names.filter((each) => /\.(?:tsx?|js|css|sql)$/.test(each)).sort()) {
+    for (const name of names.filter((each) => /\.(?:tsx?|js|css|sql|md)$/.test(each)).sort()) {
       const path = join(folder, name)
       files.set(path, await readFile(path, 'utf8'))
     }
@@ -56,7 +91,10 @@ async function readSources(): Promise<Map<string, string>> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const fault of wordFaultsOf(await readSources())) {
+  const sources = await readFiles(FOLDERS)
+  const texts = new Map([...sources, ...(await readFiles(PORTUGUESE_FOLDERS))])
+  const phrases = parseRefusedPhrases(await readFile(PHRASES, 'utf8'))
+  for (const fault of [...wordFaultsOf(sources), ...portugueseFaultsOf(texts, phrases)]) {
     console.error(fault)
     process.exitCode = 1
   }

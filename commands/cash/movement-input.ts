@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney } from '#domain/json-number.ts'
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { Id, optionalText } from '#domain/text.ts'
 import { CASH_MOVEMENT_KINDS } from '#events/cash.ts'
 import { OfflineId } from '../sales/offline-sale-input.ts'
@@ -42,11 +43,11 @@ export const CashMovementInput: z.ZodType<CashMovementUpload> = shape
   .superRefine(({ kind, amount = null, receivable_id = null, counted = null }, context) => {
     const wrong = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message })
     if (kind === 'closed' ? amount !== null : amount === null)
-      wrong('amount', kind === 'closed' ? 'não existe no fechamento: envie null' : 'é obrigatório')
+      wrong('amount', kind === 'closed' ? 'não existe no fechamento: envie null' : REQUIRED_FIELD)
     if (kind !== 'closed' && kind !== 'opened' && amount === '0.00') wrong('amount', 'deve ser maior que zero')
     if (kind !== 'closed' && counted !== null) wrong('counted', 'só existe no fechamento')
     if (kind === 'received' ? receivable_id === null : receivable_id !== null)
-      wrong('receivable_id', kind === 'received' ? 'é obrigatório' : 'só existe em received')
+      wrong('receivable_id', kind === 'received' ? REQUIRED_FIELD : 'só existe em received')
   })
   .transform(({ amount = null, reason = null, receivable_id = null, counted = null, ...movement }) => ({
     ...movement,

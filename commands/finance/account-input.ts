@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { boundedText, Id, NewExternalId, optionalText } from '#domain/text.ts'
 
 /** Greater than zero. */
@@ -61,8 +62,6 @@ export const newAccountShape = {
   installments: Installments.nullish(),
 }
 
-const REQUIRED = 'é obrigatório'
-
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Body of POST: instalments say the due dates themselves. */
@@ -74,7 +73,7 @@ export const newAccount = <S extends z.ZodRawShape>(shape: S) =>
       {
         when: ({ value }) => isObject(value),
         path: ['due_date'],
-        error: REQUIRED,
+        error: REQUIRED_FIELD,
       },
     )
 

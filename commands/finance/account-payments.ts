@@ -119,7 +119,8 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
       const payment = paymentOf(known, payment_id)
       if (!payment) return refuse('not_found')
       if (payment.reversed_at !== null) return refuse('already_reversed')
-      if (payment.kind === 'return') return invalid('payment_id', 'é uma devolução de mercadoria, que não se estorna')
+      if (payment.kind === 'return')
+        return invalid('payment_id', 'é uma devolução de mercadoria: não pode ser estornada')
       const reversal = { payment_id, reason, ...drawerOf(rows, payment) }
       return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, reversal)])
     },

@@ -31,7 +31,7 @@ export const OrderInput = z
   })
   .superRefine(({ customer, customer_id, customer_external_id }, context) => {
     if (customer ?? customer_id ?? customer_external_id) return
-    const message = 'é obrigatório sem customer_id ou customer_external_id'
+    const message = 'informe customer, customer_id ou customer_external_id'
     context.addIssue({ code: 'custom', path: ['customer'], message })
   })
 export type OrderInput = z.infer<typeof OrderInput>

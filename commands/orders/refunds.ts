@@ -62,11 +62,11 @@ export const requestRefund = command<RequestRefundInput>({
     if (!payment) return refuse('order_not_paid')
     const left = leftOf(payment, order.doc.refunds)
     const cents = input.amount ? toCents(input.amount) : left
-    if (left === 0) return invalid('amount', 'todo o valor já foi devolvido, ou está sendo')
+    if (left === 0) return invalid('amount', 'todo o valor já foi estornado ou está em processamento')
     if (cents === 0) return invalid('amount', 'deve ser maior que zero')
-    if (cents > left) return invalid('amount', `deve ser no máximo ${fromCents(left)}, o que ainda não foi devolvido`)
+    if (cents > left) return invalid('amount', `deve ser no máximo ${fromCents(left)}, o que ainda não foi estornado`)
     if (!known && order.doc.refunds.length >= MAX_REFUNDS)
-      return invalid('refunds', `o pedido já tem ${MAX_REFUNDS} devoluções`)
+      return invalid('refunds', `o pedido já tem ${MAX_REFUNDS} estornos`)
     const restock = restockOf(rows, order, input.restock ?? [])
     if (isRefusal(restock)) return restock
     const requested = event('OrderRefundRequested', {

@@ -41,7 +41,7 @@ function checkLine(item: LineInput, context: z.RefinementCtx): void {
   )
   if (given.length !== 1) context.addIssue({ code: 'custom', message: IDENTIFIER })
   else if (typeof item.description === 'string' && typeof item.unit_price !== 'string') {
-    context.addIssue({ code: 'custom', path: ['unit_price'], message: 'é obrigatório para um item avulso' })
+    context.addIssue({ code: 'custom', path: ['unit_price'], message: 'preencha este campo: é um item avulso' })
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AccessKey, readAccessKey, withoutZeros } from '#domain/access-key.ts'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
@@ -49,7 +50,7 @@ export const FiscalDocumentBody = z
   .superRefine((document, context) => {
     if (document.status === 'contingency') return
     for (const field of ['protocol', 'authorized_at'] as const) {
-      if (document[field] == null) context.addIssue({ code: 'custom', path: [field], message: 'é obrigatório' })
+      if (document[field] == null) context.addIssue({ code: 'custom', path: [field], message: REQUIRED_FIELD })
     }
   })
 

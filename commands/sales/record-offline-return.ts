@@ -146,7 +146,7 @@ function awaitSale(
   const { sale_id: _, items, ...kept } = sent
   const ofSale = rows.get(awaitedReturnsOf(sent.sale_offline_id))?.returns.length ?? 0
   if (ofSale >= MAX_AWAITED_OF_SALE || companyRef(rows).awaited_returns >= MAX_AWAITED)
-    return wrong('sale_offline_id', 'já há devoluções demais à espera: envie antes as vendas')
+    return wrong('sale_offline_id', 'já há devoluções demais sem venda: envie antes as vendas')
   const lines = items.map(({ line, quantity, restock }) => ({
     ...{ line, restock },
     quantity: fromThousandths(toThousandths(quantity)),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { detailRefusedOnCash, paymentDetailsOf, paymentDetailsShape } from '#domain/sale-payment.ts'
@@ -19,8 +20,6 @@ import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
 import { findSeller, SellerInput, sellerRefs } from './seller.ts'
 
 type Completed = DataOf<'SaleCompleted'>
-
-const REQUIRED = 'é obrigatório'
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -43,7 +42,7 @@ export const SaleInput = z
   .refine((sale: { readonly payments?: unknown }) => sale.payments !== undefined && sale.payments !== null, {
     when: ({ issues, value }) => issues.length > 0 && isObject(value),
     path: ['payments'],
-    error: REQUIRED,
+    error: REQUIRED_FIELD,
   })
 export type SaleInput = z.infer<typeof SaleInput>
 
@@ -67,7 +66,7 @@ export const registerSale = command<SaleInput>({
     if (seller && isRefusal(seller)) return seller
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
-    if (!input.payments && toCents(priced.total) > 0) return invalid('payments', REQUIRED)
+    if (!input.payments && toCents(priced.total) > 0) return invalid('payments', REQUIRED_FIELD)
     const sold_at = input.sold_at ?? now
     const paid = pay(rows, input.payments ?? [], toCents(priced.total), sold_at)
     if (isRefusal(paid)) return paid

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText, Id, NewExternalId } from '#domain/text.ts'
@@ -175,7 +176,7 @@ function linesOf({ lines: sold }: ReturnableSale, { items }: ReturnInput): Retur
  * stands under its own credit type (RETURN-5).
  */
 function findRefunds(rows: Rows, sale: Readonly<SaleRow>, { refunds }: ReturnInput, due: number): Refunds | Refusal {
-  if (!refunds && due > 0) return invalid('refunds', 'é obrigatório')
+  if (!refunds && due > 0) return invalid('refunds', REQUIRED_FIELD)
   const given: Refunds = []
   for (const [position, { payment_type_id, amount }] of (refunds ?? []).entries()) {
     const field = `refunds[${position}].payment_type_id`

@@ -47,7 +47,7 @@ async function credentialsOf(
 ): Promise<Credentials> {
   if (email !== undefined && password !== undefined) return { email, password }
   if (email !== undefined || password !== undefined) {
-    throw new Refused(invalid(email === undefined ? 'email' : 'password', 'é obrigatório com o outro'))
+    throw new Refused(invalid(email === undefined ? 'email' : 'password', 'informe email e password juntos'))
   }
   return (await demoCompany(config)).user
 }

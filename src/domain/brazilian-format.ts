@@ -57,7 +57,7 @@ export function formatDateTimeSeconds(instant: string, timezone: string): string
 }
 
 /** Name of a person, or a placeholder after erasure. */
-export const formatPersonName = (name: string | null): string => name ?? 'Pessoa esquecida'
+export const formatPersonName = (name: string | null): string => name ?? 'Titular anonimizado'
 
 /** A CPF or CNPJ with punctuation: `529.982.247-25`, `11.222.333/0001-81`. */
 export function formatTaxNumber(document: string): string {

@@ -22,16 +22,16 @@ export const LONGEST_EXPIRY_MINUTES = 43_199
 /** Portuguese text for the provider's status detail; buyers see it too. */
 const DETAILS: Readonly<Record<string, string>> = {
   accredited: 'Pagamento aprovado.',
-  partially_refunded: 'Pagamento aprovado e devolvido em parte.',
+  partially_refunded: 'Pagamento aprovado e estornado em parte.',
   pending_contingency: 'O pagamento está sendo processado.',
   pending_review_manual: 'O pagamento está em análise.',
   pending_waiting_payment: 'Aguardando o pagamento do comprador.',
   pending_waiting_transfer: 'Aguardando a transferência do comprador.',
   pending_challenge: 'Aguardando a confirmação do comprador no banco.',
-  expired: 'O prazo de pagamento passou.',
+  expired: 'O prazo de pagamento terminou.',
   by_collector: 'Cancelado pela loja.',
   by_payer: 'Cancelado pelo comprador.',
-  refunded: 'Pagamento devolvido.',
+  refunded: 'Pagamento estornado.',
   bank_error: 'O banco recusou a transação.',
   cc_rejected_bad_filled_card_number: 'O número do cartão está incorreto.',
   cc_rejected_bad_filled_date: 'A validade do cartão está incorreta.',
@@ -58,7 +58,7 @@ const STATES: Readonly<Record<string, string>> = {
   rejected: 'O pagamento foi recusado.',
   cancelled: 'O pagamento foi cancelado.',
   in_mediation: 'O comprador abriu uma reclamação.',
-  refunded: 'Pagamento devolvido.',
+  refunded: 'Pagamento estornado.',
   charged_back: 'O comprador contestou o pagamento no cartão.',
 }
 

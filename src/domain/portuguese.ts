@@ -1,7 +1,10 @@
 import { z } from 'zod'
 
+/** Of a required field that is absent or empty, in the API as on pages. */
+export const REQUIRED_FIELD = 'preencha este campo'
+
 /**
- * Validation messages in Brazilian Portuguese, phrased to follow a field's name ("amount: é obrigatório"). zod's own
+ * Validation messages in Brazilian Portuguese, phrased to follow a field's name ("Valor: deve ser maior que zero"). zod's own
  * `pt` locale is European Portuguese and mentions types ("registo", "ficheiro").
  */
 const TYPES: Record<string, string> = {
@@ -42,7 +45,7 @@ function sizeMessage(issue: z.core.$ZodRawIssue<z.core.$ZodIssueTooBig | z.core.
 
 function message(issue: Issue): string {
   if (issue.input === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value'))
-    return 'é obrigatório'
+    return REQUIRED_FIELD
   if (issue.input === null && issue.code === 'invalid_type') return 'não pode ser nulo'
   switch (issue.code) {
     case 'invalid_type':

@@ -10,23 +10,23 @@ const PROBLEMS = {
   invalid_signature: [401, 'A assinatura da notificação não confere.'],
   plan_required: [402, 'A conta não tem o adicional de API contratado.'],
   insufficient_scope: [403, 'A chave de API não tem o escopo necessário para esta operação.'],
-  not_test_company: [403, 'Só uma empresa de teste pode ser esvaziada e ter o relógio adiantado: nada foi mudado.'],
-  owners_only: [403, 'O seu papel na empresa não dá acesso a esta página.'],
-  changes_nothing: [403, 'O seu papel na empresa é o de quem vê e não altera nada.'],
-  permission_required: [403, 'O seu perfil de acesso não permite esta operação.'],
-  cross_site_form: [403, 'O formulário não veio desta página, ou a sessão mudou. Abra a página de novo e repita.'],
+  not_test_company: [403, 'Só em uma empresa de teste é possível avançar a data e apagar os dados: nada foi alterado.'],
+  owners_only: [403, 'Seu perfil de acesso não permite abrir esta página.'],
+  changes_nothing: [403, 'Seu perfil é somente leitura.'],
+  permission_required: [403, 'Seu perfil de acesso não permite esta operação.'],
+  cross_site_form: [403, 'A sessão mudou ou o formulário é de outra página. Abra a página de novo e repita.'],
   not_found: [404, 'Registro não encontrado.'],
   method_not_allowed: [405, 'Este endereço não aceita o método usado.'],
   request_timeout: [408, 'A requisição não chegou inteira a tempo.'],
   duplicate_resource: [409, 'Já existe um registro com este valor.'],
   idempotency_key_reuse: [409, 'Esta Idempotency-Key já foi usada com outra requisição.'],
   managed_by_pdv: [409, 'Este registro é mantido pelo ponto de venda: pode ser lido, não alterado.'],
-  managed_by_order: [409, 'Esta venda é de um pedido pago: cancele-a com a devolução do pagamento do pedido.'],
+  managed_by_order: [409, 'Esta venda é de um pedido pago: estorne o pagamento do pedido para cancelá-la.'],
   fiscal_document_issued: [409, 'A venda tem documento fiscal autorizado.'],
   already_returned: [409, 'Já voltou mais deste item do que resta para devolver.'],
   sale_cancelled: [409, 'A venda está cancelada: não há o que devolver.'],
-  sale_returned: [409, 'Mercadoria desta venda já foi devolvida: ela não pode mais ser cancelada inteira.'],
-  already_settled: [409, 'A conta já está liquidada.'],
+  sale_returned: [409, 'Esta venda já tem devolução e não pode mais ser cancelada inteira.'],
+  already_settled: [409, 'A conta já está quitada.'],
   session_open: [409, 'Esta sessão de caixa já foi aberta.'],
   session_closed: [409, 'Esta sessão de caixa já foi fechada.'],
   already_reversed: [409, 'Este pagamento já foi estornado.'],
@@ -34,28 +34,28 @@ const PROBLEMS = {
   has_variants: [409, 'O item tem variações ativas: exclua-as antes.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],
-  person_forgotten: [409, 'Os dados pessoais deste registro foram esquecidos: ele não muda mais nem é usado.'],
+  person_forgotten: [
+    409,
+    'Os dados pessoais deste cadastro foram excluídos: ele não pode mais ser alterado nem usado.',
+  ],
   retention_required: [
     409,
     'Documentos fiscais, contas em aberto, crédito de troca ou pedidos ainda precisam desta pessoa.',
   ],
   key_limit_reached: [409, 'A empresa já tem cinco chaves de API ativas.'],
   last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
-  webhook_limit_reached: [409, 'A empresa já tem o máximo de endereços de webhook.'],
-  webhook_disabled: [409, 'O endereço de webhook está desligado: ligue-o antes.'],
-  replay_running: [409, 'Um reenvio deste endereço está em andamento: acompanhe-o e repita quando terminar.'],
+  webhook_limit_reached: [409, 'A empresa já tem o máximo de webhooks.'],
+  webhook_disabled: [409, 'O webhook está desligado: ligue-o antes.'],
+  replay_running: [409, 'Um reenvio deste webhook está em andamento: aguarde o fim e repita.'],
   rotation_running: [
     409,
-    'O segredo deste endereço já está em troca: espere o fim dela, ou troque com 0 horas, o que encerra já os outros segredos.',
+    'A troca do segredo deste webhook já está em andamento: aguarde o fim ou troque com 0 horas, que encerra os outros segredos já.',
   ],
-  webhook_paused: [
-    409,
-    'O endereço de webhook está pausado: a chave dele foi revogada ou venceu, ou falta o adicional de API.',
-  ],
+  webhook_paused: [409, 'O webhook está pausado: a chave dele foi revogada ou venceu, ou falta o adicional de API.'],
   inventory_closed: [409, 'O inventário já foi encerrado: abra outro.'],
   test_data_erased: [
     410,
-    'Esta empresa de teste foi esvaziada depois deste instante: jogue fora o que tem dela e comece de novo, sem ele.',
+    'Os dados desta empresa de teste foram apagados depois deste instante: descarte a sua cópia e comece de novo, sem este instante.',
   ],
   precondition_failed: [
     412,
@@ -67,7 +67,7 @@ const PROBLEMS = {
   insufficient_stock: [422, 'Estoque insuficiente: nada foi registrado.'],
   payment_mismatch: [422, 'Os pagamentos não somam o total da venda.'],
   payment_refused: [422, 'O provedor de pagamento recusou os dados do pagamento: nada foi cobrado.'],
-  refund_refused: [422, 'O provedor de pagamento recusou a devolução: nada foi devolvido.'],
+  refund_refused: [422, 'O provedor de pagamento recusou o estorno: nada foi estornado.'],
   invitation_limit_reached: [429, 'A empresa já enviou convites demais nesta hora. Aguarde e tente de novo.'],
   rate_limited: [429, 'Limite de requisições excedido. Aguarde e tente de novo.'],
   headers_too_large: [431, 'Os cabeçalhos da requisição são grandes demais.'],
@@ -89,7 +89,7 @@ export const httpMessageOf = (code: ProblemCode): string => PROBLEMS[code][1]
 export function messageOf(code: ProblemCode, details?: Readonly<Record<string, unknown>>): string {
   if (code === 'payment_mismatch' && typeof details?.due === 'string')
     return details.due === details.refunded
-      ? `Das formas de devolução, ${details.on_credit} deve ser na forma a prazo da venda: é o que ainda se deve por ela.`
+      ? `Das formas de devolução, ${details.on_credit} deve ser na forma a prazo da venda: é o valor ainda em aberto.`
       : `As formas de devolução devem somar ${details.due}.`
   if (code !== 'duplicate_resource' || typeof details?.field !== 'string') return httpMessageOf(code)
   const deleted = details.deleted === true ? ', que foi excluído,' : ''
@@ -136,11 +136,11 @@ const REASONS = {
   ],
   restore_unconfirmed: [
     'unavailable',
-    'Os dados do serviço parecem ter voltado de uma cópia de segurança (restore_unconfirmed): nada é gravado até que o operador confirme.',
+    'Os dados do serviço parecem ter sido restaurados de um backup (restore_unconfirmed): nada é gravado até que o operador confirme.',
   ],
   seals_unwritable: [
     'unavailable',
-    'O serviço não consegue gravar assinaturas do livro agora (seals_unwritable): o que já foi assinado continua disponível. Tente de novo mais tarde.',
+    'O serviço não consegue gravar assinaturas do registro de auditoria agora (seals_unwritable): o que já foi assinado continua disponível. Tente de novo mais tarde.',
   ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>

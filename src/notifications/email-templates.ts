@@ -20,7 +20,7 @@ export const invitationEmail = (shop: ShopBrand, link: string, days: number): Em
       subject: `Convite para ${shop.name} no Tillbook`,
       text: `Olá,
 
-${shop.name} convidou você para entrar na empresa no Tillbook. Abra este endereço para aceitar, em até ${days} dias:
+${shop.name} convidou você para entrar na empresa no Tillbook. Abra este link para aceitar em até ${days} dias:
 
 ${link}
 
@@ -37,7 +37,7 @@ export const passwordEmail = (link: string, minutes: number): EmailMessage => ({
   subject: 'Nova senha no Tillbook',
   text: `Olá,
 
-alguém pediu uma nova senha para este endereço. Se foi você, escolha-a aqui, em até ${minutes} minutos:
+recebemos um pedido de nova senha para este e-mail. Se foi você, crie a senha neste link em até ${minutes} minutos:
 
 ${link}
 
@@ -75,7 +75,7 @@ function securityWords(news: SecurityNews): { subject: string; said: string; adv
     case 'recovery_codes_renewed':
       return {
         subject: 'Novos códigos de recuperação',
-        said: 'Foram criados novos códigos de recuperação para a sua conta. Os anteriores não valem mais.',
+        said: 'Foram criados novos códigos de recuperação para a sua conta. Os anteriores não são mais válidos.',
         advice: CHECK_ACCOUNT,
       }
     case 'recovery_code_used':

@@ -41,24 +41,21 @@ export function endpointEmail(notice: EndpointNotification, publicUrl: string): 
 function wordsOf(notice: EndpointNotification): { subject: string; said: string; advice: string } {
   const { created_at, name, timezone } = notice
   const when = (at: string) => formatDateTime(at, timezone)
-  const [one, the] = [
-    `Webhook ${notice.data.webhook_id}`,
-    `o endereço de webhook ${notice.data.webhook_id} da empresa ${name}`,
-  ]
+  const [one, the] = [`Webhook ${notice.data.webhook_id}`, `o webhook ${notice.data.webhook_id} da empresa ${name}`]
   if (notice.kind === 'webhook_switched_off')
     return {
       subject: `${one} desligado`,
       said: `${the} foi desligado em ${when(created_at)}. Motivo: ${REASONS[notice.data.reason]}.`,
       advice:
-        'As entregas que esperavam foram canceladas, e novos eventos não são enviados a ele. Quando o endereço voltar a funcionar, ligue-o de novo e reenvie o que faltou nesta página:',
+        'As entregas pendentes foram canceladas e novos eventos não são enviados. Quando o endereço voltar a funcionar, ligue o webhook e reenvie o que faltou nesta página:',
     }
   const since = when(notice.data.since)
   return notice.kind === 'webhook_failing'
     ? {
-        subject: `${one} falhando`,
+        subject: `${one} com falhas`,
         said: `${the} não aceita nenhuma entrega desde ${since}.`,
         advice:
-          'Nada se perdeu: cada entrega é tentada de novo por algumas horas. As últimas tentativas e as respostas que tiveram estão nesta página:',
+          'Nada se perdeu: cada entrega é tentada de novo por algumas horas. Veja as últimas tentativas e respostas nesta página:',
       }
     : {
         subject: `${one} normalizado`,

@@ -13,7 +13,7 @@ export const APPROVAL_FIELDS: Fields = {
     label: 'E-mail de quem autoriza',
     kind: emailInput,
     group: 'Autorização',
-    hint: 'O seu perfil de acesso precisa da autorização de quem pode fazer isto.',
+    hint: 'Seu perfil de acesso precisa de autorização para isto.',
   },
   [SECRET]: {
     label: 'PIN ou senha de quem autoriza',

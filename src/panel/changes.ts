@@ -1,5 +1,5 @@
 import type { Envelope } from '#ledger/envelope.ts'
-import { fieldName, textOfValue } from './words/fields.ts'
+import { fieldName, textOfBoolean, textOfValue } from './words/fields.ts'
 
 /** One changed field in display texts; null for an absent value. */
 export interface Change {
@@ -19,7 +19,7 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === ''
 
 function plainText(name: string, value: unknown, timezone: string): string {
-  if (typeof value === 'boolean') return value ? 'sim' : 'não'
+  if (typeof value === 'boolean') return textOfBoolean(name, value)
   return textOfValue(name, String(value), timezone)
 }
 

@@ -28,7 +28,7 @@ export function linkRoutes(context: PanelContext, readForm: RequestHandler): Rou
 
   async function showInvitation(response: Response, code: string, problem?: string, status = 200): Promise<void> {
     const invitation = await invitations.find(code)
-    if (!invitation) return sendOver(response, 'Este convite não vale mais. Peça outro a quem convidou você.')
+    if (!invitation) return sendOver(response, 'Este convite não é mais válido. Peça outro a quem convidou você.')
     const { companyName, email } = invitation
     sendPasswordForm(response, {
       to: '/convite',
@@ -37,7 +37,7 @@ export function linkRoutes(context: PanelContext, readForm: RequestHandler): Rou
       code,
       problem,
       status,
-      hint: `${companyName} convidou ${email}. Se você já usa o Tillbook com este e-mail, informe a senha que já tem; se não, escolha uma.`,
+      hint: `${companyName} convidou ${email}. Se você já usa o Tillbook com este e-mail, informe sua senha. Se não, crie uma.`,
     })
   }
 
@@ -89,7 +89,8 @@ async function acceptInvitationLink(
   const invitation = await invitations.find(code)
   const outcome = await invitations.accept(code, password, from)
   if (!invitation || outcome.kind === 'over') return show(response, code)
-  if (outcome.kind === 'wrong') return show(response, code, 'A senha não é a que você já tem neste e-mail.', 401)
+  if (outcome.kind === 'wrong')
+    return show(response, code, 'Senha incorreta. Informe a senha que você já usa com este e-mail.', 401)
   if (outcome.kind === 'limited') throw limited(outcome)
   const target = { next: '', typed: '', company: String(invitation.companyId) }
   const entered = await login.logIn({ email: invitation.email, password }, loginOriginOf(request))
@@ -113,7 +114,7 @@ function passwordIn(request: Request): { code: string; password: string; problem
 }
 
 const sendOver = (response: Response, message: string): void =>
-  sendPlainPage(response, { title: 'Endereço vencido', status: 410, body: <Alert>{message}</Alert> })
+  sendPlainPage(response, { title: 'Link expirado', status: 410, body: <Alert>{message}</Alert> })
 
 const sendNewPassword = (response: Response, code: string, problem?: string): void =>
   sendPasswordForm(response, {
@@ -123,7 +124,7 @@ const sendNewPassword = (response: Response, code: string, problem?: string): vo
     code,
     problem,
     status: problem ? 422 : 200,
-    hint: 'O que estiver aberto com a senha antiga é encerrado, no painel e nos caixas, em todas as suas empresas.',
+    hint: 'Você sairá de todos os aparelhos e caixas.',
   })
 
 interface PasswordForm {
@@ -147,7 +148,7 @@ function sendPasswordForm(response: Response, { to, title, label, code, hint, pr
         <input id="password" name="password" type="password" autocomplete="new-password" required maxlength={200} />
       </div>
       <div class="field w12">
-        <label for="repeated">Senha, de novo</label>
+        <label for="repeated">Confirme a senha</label>
         <input id="repeated" name="repeated" type="password" autocomplete="new-password" required maxlength={200} />
       </div>
       <div class="actions">
@@ -163,7 +164,7 @@ function sendPasswordForm(response: Response, { to, title, label, code, hint, pr
 function sendForgotten(response: Response, isAvailable: boolean): void {
   const body = isAvailable ? (
     <form method="post" action={link('/esqueci')} class="form">
-      <p>Enviamos um endereço para escolher outra senha, se alguém usa o Tillbook com este e-mail.</p>
+      <p>Se houver uma conta com este e-mail, enviaremos um link para criar uma nova senha.</p>
       <div class="field w12">
         <label for="email">E-mail</label>
         <input id="email" name="email" type="email" autocomplete="username" required />
@@ -175,7 +176,7 @@ function sendForgotten(response: Response, isAvailable: boolean): void {
       </div>
     </form>
   ) : (
-    <p>Este serviço não envia e-mails: peça uma nova senha a quem o opera.</p>
+    <p>A recuperação por e-mail não está disponível. Fale com o suporte.</p>
   )
   sendPlainPage(response, { title: 'Esqueci a senha', body })
 }

@@ -8,7 +8,6 @@ import { formOf } from './page-context.ts'
 import { routeAt } from './permissions.ts'
 import { encodePreservedInput } from './preserved-input.ts'
 import type { PanelRoute } from './route.ts'
-import { FLASHES } from './words/flashes.ts'
 
 /**
  * Redirects to the login, and back to the page afterwards. The login page carries the submitted form; the server stores
@@ -44,8 +43,7 @@ export function createLoginRedirect(
     const typed = encodePreservedInput(request.path, formOf(request))
     const next = find('GET', request.path) ? request.originalUrl : ''
     if (typed === null) sendToLogin(request, response)
-    else
-      sendLogin(response, { email: '', target: { next, typed, company: '' }, flash: FLASHES['entre-e-continue'] }, 401)
+    else sendLogin(response, { email: '', target: { next, typed, company: '' }, flash: 'entre-e-continue' }, 401)
   }
 }
 

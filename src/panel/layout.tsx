@@ -12,7 +12,7 @@ import { Head } from './ui/head.tsx'
 import { Icon } from './ui/icon.tsx'
 import { PermissionContext } from './ui/permission-context.ts'
 import { SearchBox } from './ui/search-box.tsx'
-import { FLASHES } from './words/flashes.ts'
+import { FLASHES, flashClassOf } from './words/flashes.ts'
 
 /**
  * htmx must not evaluate text (`hx-on`, `js:`, filters of `hx-trigger`), add styles or call other hosts: the pages'
@@ -94,7 +94,7 @@ export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): s
       <Menu {...menu} visit={visit} />
       <main id="conteudo" tabIndex={-1}>
         {visit.flash && (
-          <p class="notice" role="status">
+          <p class={flashClassOf(visit.flash)} role="status">
             {FLASHES[visit.flash]}
           </p>
         )}
@@ -141,14 +141,14 @@ const InstallationNotice = ({ visit: { context } }: { readonly visit: PageContex
   if (installation.inconsistency())
     return (
       <p class="past" role="note">
-        <strong>Nada pode ser gravado agora.</strong> Os dados parecem ter voltado de uma cópia de segurança. Quem opera
-        o serviço precisa confirmar isso; até lá, tudo pode ser consultado.
+        <strong>Nada pode ser gravado agora.</strong> Os dados parecem ter sido restaurados de um backup. Quem opera o
+        serviço precisa confirmar isso; até lá, tudo pode ser consultado.
       </p>
     )
   if (!installation.isCopy()) return null
   return (
     <p class="past" role="note">
-      <strong>Isto é uma cópia, para testes.</strong> Nada sai dela: nem avisos, nem e-mails, nem pagamentos.
+      <strong>Isto é uma cópia, para testes.</strong> Nada é enviado: nem webhooks, nem e-mails, nem pagamentos.
     </p>
   )
 }
@@ -164,7 +164,7 @@ const TestBar = ({ visit: { session } }: { readonly visit: PageContext }) =>
 const MaskingNotice = ({ visit: { session } }: { readonly visit: PageContext }) =>
   session.seesPersonalData ? null : (
     <p class="past" role="note">
-      Dados pessoais retidos: nomes, documentos e contatos de pessoas aparecem como <em>{MASKED}</em>, e não são
+      Dados pessoais retidos: nomes, documentos e contatos de pessoas aparecem como <em>{MASKED}</em> e não são
       encontrados pela busca.
     </p>
   )
@@ -173,13 +173,11 @@ const PastNotice = ({ visit }: { readonly visit: PageContext }) => {
   const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
-    'time' in moment.at
-      ? `em ${formatDateTimeSeconds(moment.at.time, timezone)}`
-      : `na alteração nº ${moment.at.revision}`
+    'time' in moment.at ? `em ${formatDateTimeSeconds(moment.at.time, timezone)}` : `no evento nº ${moment.at.revision}`
   const { em: _, ...query } = visit.query
   return (
     <p class="past" role="note">
-      <strong>Como era {when}</strong> (última alteração de então: nº {moment.revision}).{' '}
+      <strong>Como era {when}</strong> (último evento até então: nº {moment.revision}).{' '}
       <a href={link(visit.path, query)}>Voltar ao presente</a>
     </p>
   )

@@ -13,7 +13,7 @@ import type { PanelContext } from './route.ts'
 import { beginSecondStep, SECOND_STEP_PATH, submitSecondStep } from './second-step.tsx'
 import { clearSessionCookie, loginOriginOf, panelSessionOf, requireCsrf } from './session.ts'
 import { Alert } from './ui/parts.tsx'
-import { FLASHES } from './words/flashes.ts'
+import { FLASHES, type FlashCode, flashClassOf } from './words/flashes.ts'
 
 /** Login and logout. */
 export function loginRoutes(context: PanelContext, readForm: RequestHandler): Router {
@@ -26,7 +26,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     sendLogin(response, {
       email: '',
       target: { next: String(request.query.para ?? ''), typed: '', company: '' },
-      flash: done && FLASHES[done],
+      flash: done,
     })
   })
   enter.post(readForm, async (request, response) => {
@@ -80,7 +80,7 @@ function sendRefused(response: Response, failure: LoginFailure, page: Pick<Login
 interface LoginPage {
   readonly email: string
   readonly target: LoginTarget
-  readonly flash?: string | null
+  readonly flash?: FlashCode | null
   readonly problem?: string
 }
 
@@ -88,8 +88,8 @@ export function sendLogin(response: Response, { email, target, flash, problem }:
   const body = (
     <form method="post" action={link('/entrar')} class="form">
       {flash && (
-        <p class="notice" role="status">
-          {flash}
+        <p class={flashClassOf(flash)} role="status">
+          {FLASHES[flash]}
         </p>
       )}
       {problem && <Alert>{problem}</Alert>}

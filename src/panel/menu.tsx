@@ -79,7 +79,7 @@ const WAITS: Readonly<Record<keyof PendingCounts, CountWords>> = {
   tills: ['venda recusada', 'vendas recusadas'],
   receivables: ['conta vencida', 'contas vencidas'],
   payables: ['conta vencida', 'contas vencidas'],
-  store: ['pedido com alarme', 'pedidos com alarme'],
+  store: ['pedido com alerta', 'pedidos com alertas'],
   integrations: ['webhook com falha', 'webhooks com falha'],
 }
 
@@ -153,7 +153,7 @@ export const Bar = ({ section, visit, waiting }: MenuProps) => {
           <a href="#menu">
             <Icon name="menu" />
             Menu
-            <Count count={Math.min(elsewhere, MAX_PENDING)} what={['à espera de alguém', 'à espera de alguém']} />
+            <Count count={Math.min(elsewhere, MAX_PENDING)} what={['pendência', 'pendências']} />
           </a>
         </li>
       </ul>

@@ -76,7 +76,7 @@ const ownPage = (path: string): string | null =>
 function sendTyped(response: Response, { path, form }: PreservedInput, csrfToken: string): void {
   const body = (
     <form method="post" action={link(path)} class="form" data-sent>
-      <p>O que você digitou está guardado nesta página.</p>
+      <p>O que você preencheu está guardado nesta página.</p>
       <input type="hidden" name="_csrf" value={csrfToken} />
       <input type="hidden" name={AGAIN} value="1" />
       {Object.entries(form).flatMap(([name, value]) =>

@@ -135,7 +135,7 @@ export async function atMoment<T>(
   const at = momentOf(asked, visit.readModel.timezone)
   if (!at)
     throw new Problem('validation_failed', {
-      fields: { em: ['não é uma data com hora, nem o número de uma alteração'] },
+      fields: { em: ['informe uma data com hora ou o número de um evento'] },
     })
   const { companyId } = visit.session
   const showThen = async ({ pool, calendar, revision }: CompanyAsOf) => ({

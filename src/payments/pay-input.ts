@@ -54,7 +54,8 @@ export const PayInput = z
   .superRefine((input, context) => {
     const isCard = input.method === 'card'
     const add = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message })
-    for (const field of ['token', 'brand'] as const) if (isCard && !input[field]) add(field, 'é obrigatório com cartão')
+    for (const field of ['token', 'brand'] as const)
+      if (isCard && !input[field]) add(field, 'preencha este campo para pagar com cartão')
     for (const field of ['token', 'brand', 'installments'] as const)
       if (!isCard && input[field]) add(field, 'só é aceito com cartão')
     if (isCard && input.expires_in_minutes) add('expires_in_minutes', 'não é aceito com cartão')
@@ -87,7 +88,7 @@ export function payerOf(
   const address = addressOf(payer?.address, known)
   const lacking = lackingOf(method, { email, document }, address)
   if (email === null || lacking.length > 0) {
-    const message = 'é obrigatório para este meio de pagamento: o cliente do pedido não o tem'
+    const message = 'preencha este campo: o meio de pagamento o exige e o cliente do pedido não o tem'
     return refuse('validation_failed', {
       fields: Object.fromEntries(lacking.map((part) => [`payer.${part}`, [message]])),
       unknown_fields: [],

@@ -191,7 +191,7 @@ async function endIfOtherMode(
   await runAsSystem(writer, claim.company_id, refusePayment, refusal)
 }
 
-const EXPIRED = 'o prazo de pagamento passou'
+const EXPIRED = 'o prazo de pagamento terminou'
 
 const hasExpired = ({ lookedAt }: SweepClaim, { expires_at }: Pick<PaymentObject, 'expires_at'>): boolean =>
   expires_at !== null && Date.parse(expires_at) <= Date.parse(lookedAt)

@@ -72,8 +72,8 @@ function textOf({ refused, details }: Refusal): { message: string; errors: Recor
     return { message: 'Outra devolução já foi enviada com este offline_id.', errors }
   }
   if (refused === 'managed_by_order') {
-    const errors = { sale_id: [`é do pedido ${details?.order_id}: o dinheiro volta pelo pedido`] }
-    return { message: 'A venda é de um pedido da loja online, que se devolve por ele.', errors }
+    const errors = { sale_id: [`é do pedido ${details?.order_id}: estorne o pedido`] }
+    return { message: 'A venda é de um pedido da loja online: estorne o pedido.', errors }
   }
   const { fields } = details as { fields: Record<string, string[]> }
   return { message: 'A devolução tem dados inválidos e não foi registrada.', errors: fields }
@@ -86,8 +86,8 @@ const MESSAGES: Readonly<Record<OfflineReturnWarning['code'], (found: string, ex
   receivable_open: (found, expected) => `Da venda a prazo baixaram ${found}, e deveriam baixar ${expected}.`,
   credit_without_customer: (found) =>
     found === ''
-      ? 'Há crédito de troca sem cliente: ele não foi lançado.'
-      : `O cliente ${found} não existe mais: o crédito de troca não foi lançado.`,
+      ? 'Há crédito de troca sem cliente: o crédito não foi registrado.'
+      : `O cliente ${found} não existe mais: o crédito de troca não foi registrado.`,
   returned_at_in_future: (found) => `A data da devolução, ${found}, está no futuro: confira o relógio do caixa.`,
 }
 

@@ -181,7 +181,7 @@ function refusalText({ refused, details }: Refusal): { message: string; errors: 
     return { message: 'Outra venda já foi enviada com este offline_id.', errors }
   }
   if (refused === 'already_settled') {
-    const errors = { status: ['uma conta a receber desta venda já foi liquidada'] }
+    const errors = { status: ['uma conta desta venda já foi recebida'] }
     return { message: 'A venda já foi recebida e não pode mais ser cancelada.', errors }
   }
   if (refused === 'has_payments') {
@@ -193,8 +193,8 @@ function refusalText({ refused, details }: Refusal): { message: string; errors: 
     return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }
   }
   if (refused === 'sale_returned') {
-    const errors = { status: ['mercadoria da venda já foi devolvida'] }
-    return { message: 'Mercadoria da venda já foi devolvida: ela não pode mais ser cancelada.', errors }
+    const errors = { status: ['a venda já tem devolução'] }
+    return { message: 'A venda já tem devolução e não pode mais ser cancelada.', errors }
   }
   const { fields } = details as { fields: Record<string, string[]> }
   return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fields }
@@ -244,7 +244,7 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
     case 'customer_deleted':
       return { code, message: `O cliente ${found} está excluído no cadastro.` }
     case 'customer_forgotten':
-      return { code, message: `Os dados do cliente ${found} foram esquecidos: a venda foi registrada sem o nome.` }
+      return { code, message: `Os dados do cliente ${found} foram excluídos: a venda foi registrada sem o nome.` }
     case 'product_unknown':
       return { code, message: 'O produto não existe no cadastro.', product_id }
     case 'payment_type_unknown':

@@ -96,7 +96,7 @@ describe('test company', () => {
 
     const before = await readAsOf(api.core, tester.id, { revision }, '/customers')
     expect(before).to.have.property('refused', 'validation_failed')
-    expect(JSON.stringify(before)).to.include('foi esvaziada na revisão')
+    expect(JSON.stringify(before)).to.include('foram apagados na revisão')
     const after = await readAsOf(api.core, tester.id, { revision: revision + 1 }, '/customers')
     expect(JSON.parse(String((after as ReadAnswer).body)).data).to.deep.equal([])
     const again = await tester.post('/customers', person, { 'idempotency-key': 'k' })

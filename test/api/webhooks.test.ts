@@ -73,7 +73,10 @@ describe('webhook endpoints', () => {
     }
     expectInvalid(await company.post('/webhooks', { ...address, secret: 'meu' }), [], ['secret'])
     const empty = await company.post('/webhooks', {})
-    expect(empty.body.error.details.fields).to.deep.equal({ url: ['é obrigatório'], events: ['é obrigatório'] })
+    expect(empty.body.error.details.fields).to.deep.equal({
+      url: ['preencha este campo'],
+      events: ['preencha este campo'],
+    })
     expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
   })
 

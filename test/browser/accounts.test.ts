@@ -20,11 +20,11 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     await page.getByText('Vencida', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'Receber', exact: true }).click()
     await page.getByRole('button', { name: 'Receber R$ 150,00' }).click()
-    await page.getByText('Forma de pagamento: é obrigatório').waitFor()
+    await page.getByText('Forma de pagamento: preencha este campo').waitFor()
     await check(page)
     await page.getByLabel('Forma de pagamento').selectOption({ label: 'Pix' })
     await page.getByRole('button', { name: 'Receber R$ 150,00' }).click()
-    await page.getByText('Conta liquidada.').waitFor()
+    await page.getByText('Conta quitada.').waitFor()
     expect(await page.getByRole('link', { name: /Editar|Excluir|^Receber$/ }).count()).to.equal(0)
     await check(page)
     const { data } = (await panel.company.get(`/finance/receivables/${id}`)).body
@@ -36,7 +36,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}/${id}/liquidar`, { javaScriptEnabled: false })
     await page.getByLabel('Forma de pagamento').selectOption({ label: 'Dinheiro' })
     await page.getByRole('button', { name: 'Receber R$ 150,00' }).click()
-    await page.getByText('Conta liquidada.').waitFor()
+    await page.getByText('Conta quitada.').waitFor()
   })
 
   it('shows in the button what is ticked or typed, and then the receipt [PANEL-430] [PANEL-432]', async () => {

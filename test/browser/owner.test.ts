@@ -121,8 +121,8 @@ describeInBrowser('owner in a browser', () => {
 
   it('verifies the ledger with one click', async () => {
     const page = await panel.openAs(panel.owner, '/painel/auditoria')
-    await press(page, 'Conferir o livro')
-    await page.getByText('O livro está íntegro').waitFor()
+    await press(page, 'Verificar integridade')
+    await page.getByText('Registro de auditoria íntegro').waitFor()
     await check(page)
   })
 
@@ -171,7 +171,7 @@ describeInBrowser('owner in a browser', () => {
       await page.locator('#entregas tbody a').first().click()
       await page.getByText('João da Entrega').waitFor()
       await press(page, 'Reenviar')
-      await page.getByText('A entrega foi posta na fila.').waitFor()
+      await page.getByText('Reenvio agendado.').waitFor()
       await until(() => receiver.received.length === 2)
       const [first, again] = receiver.received.map(({ headers }) => headers['x-service-delivery'])
       expect(again).to.equal(first)

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { wordFaultsOf } from '../../tools/words.ts'
+import { parseRefusedPhrases, portugueseFaultsOf, wordFaultsOf } from '../../tools/words.ts'
 
 const faultsOf = (...files: [path: string, text: string][]) => wordFaultsOf(new Map(files))
 
@@ -48,5 +49,25 @@ describe('tools/words.ts', () => {
   it('lets each file of a command line export its verbs', () => {
     const text = 'export const verbs = {}\n'
     expect(faultsOf(['src/cli/a.ts', text], ['src/cli/b.ts', text])).to.deep.equal([])
+  })
+})
+
+describe('tools/refused-portuguese.txt', () => {
+  const phrases = parseRefusedPhrases(readFileSync('tools/refused-portuguese.txt', 'utf8'))
+  const faultsIn = (text: string) => portugueseFaultsOf(new Map([['src/panel/a.tsx', text]]), phrases)
+
+  it('refuses a phrase that is wrapped, with file, line and what to say instead [PANEL-373]', () => {
+    expect(faultsIn('const a = 1\n<p>\n  Este serviço não\n  envia e-mails.\n</p>\n')).to.deep.equal([
+      'src/panel/a.tsx:3: "Este serviço não envia e-mails": say "O envio de e-mail não está configurado." (tools/refused-portuguese.txt)',
+    ])
+  })
+
+  it('refuses a label without refusing the same word in a sentence [PANEL-373]', () => {
+    expect(faultsIn("{ head: 'O quê' }")).to.have.length(1)
+    expect(faultsIn("{ hint: 'Diga o quê e por quê.' }")).to.deep.equal([])
+  })
+
+  it('refuses none of the texts that it proposes [PANEL-373]', () => {
+    expect(phrases.map(({ instead }) => faultsIn(`'${instead}'`))).to.deep.equal(phrases.map(() => []))
   })
 })

@@ -35,7 +35,7 @@ describe('error descriptions of an input', () => {
   it('distinguish missing, null and wrong values', () => {
     expect(problems(Body, '{"name":null,"items":[{}]}').fields).to.deep.equal({
       name: ['não pode ser nulo'],
-      'items[0].quantity': ['é obrigatório'],
+      'items[0].quantity': ['preencha este campo'],
     })
     expect(problems(Body, '{"name":7,"items":{}}').fields).to.deep.equal({
       name: ['deve ser um texto'],
@@ -118,7 +118,7 @@ describe('error descriptions of unions', () => {
     const schema = z.strictObject({ events: z.union([z.literal('all'), z.array(z.string()).min(1)]) })
     expect(problems(schema, '{"events":1}').fields).to.deep.equal({ events: ['deve ser "all" ou deve ser uma lista'] })
     expect(problems(schema, '{"events":[1]}').fields).to.deep.equal({ 'events[0]': ['deve ser um texto'] })
-    expect(problems(schema, '{}').fields).to.deep.equal({ events: ['é obrigatório'] })
+    expect(problems(schema, '{}').fields).to.deep.equal({ events: ['preencha este campo'] })
   })
 
   it('name the options of a discriminator and of an enumeration', () => {
@@ -130,7 +130,9 @@ describe('error descriptions of unions', () => {
     expect(problems(z.strictObject({ k: z.enum(['PF', 'PJ']) }), '{"k":"X"}').fields).to.deep.equal({
       k: ['deve ser um destes valores: "PF", "PJ"'],
     })
-    expect(problems(z.strictObject({ k: z.enum(['PF', 'PJ']) }), '{}').fields).to.deep.equal({ k: ['é obrigatório'] })
+    expect(problems(z.strictObject({ k: z.enum(['PF', 'PJ']) }), '{}').fields).to.deep.equal({
+      k: ['preencha este campo'],
+    })
   })
 
   it('mention the key or value of a record', () => {
@@ -162,7 +164,7 @@ describe('messages', () => {
         const result = schema.safeParse(value)
         if (result.success) throw new Error(`${name} accepted ${JSON.stringify(value)}`)
         for (const issue of result.error.issues)
-          expect(issue.message, name).to.match(/^(deve |não pode |é obrigatório)/)
+          expect(issue.message, name).to.match(/^(deve |não pode |preencha este campo)/)
       }
     }
   })

@@ -234,7 +234,7 @@ describe('e-mail notifications', () => {
       expect(await failing()).to.deep.equal([])
       await whileTelling(settled)
       const [began, over] = letters.map(readableOf)
-      expect(began).to.include(`Subject: Webhook ${id} falhando`).and.include('não aceita nenhuma entrega desde')
+      expect(began).to.include(`Subject: Webhook ${id} com falhas`).and.include('não aceita nenhuma entrega desde')
       expect(over).to.include(`Subject: Webhook ${id} normalizado`).and.include('voltou a aceitar entregas')
       for (const text of [began, over])
         expect(text).to.include(`https://loja.example/painel/integracoes/webhooks/${id}`)

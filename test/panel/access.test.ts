@@ -124,7 +124,7 @@ describe('panel: access', () => {
     expect((await owner.get('/painel/clientes')).status).to.equal(303)
   })
 
-  it('restores form input after a login for the same user, without secrets [PANEL-105] [PANEL-107]', async () => {
+  it('restores form input after a login for the same user, without secrets [PANEL-105] [PANEL-107] [PANEL-374]', async () => {
     const typed = { name: 'Maria "da" Silva', person_type: 'PF', notes: '<b>' }
     const form = { ...hiddenFields((await owner.get('/painel/clientes/novo')).html, '/painel/clientes'), ...typed }
     const ownPassword = {
@@ -135,7 +135,10 @@ describe('panel: access', () => {
     }
     const { to } = await owner.submit('/painel/clientes', {}, '/painel/sair')
     for (const [times, told] of [true, false].entries())
-      expect((await owner.get(to ?? '')).html.includes('Você saiu do painel.'), `look ${times}`).to.equal(told)
+      expect(
+        (await owner.get(to ?? '')).html.includes('<p class="notice neutral" role="status">Você saiu do painel.'),
+        `look ${times}`,
+      ).to.equal(told)
 
     const secret = hiddenFields((await owner.post('/painel/conta/senha', ownPassword)).html, '/painel/entrar').digitado
     expect(Buffer.from(secret ?? '', 'base64url').toString())
@@ -156,7 +159,7 @@ describe('panel: access', () => {
     const back = hiddenFields((await enter(owner)).html, '/painel/clientes')
     expect((await other.post('/painel/clientes', back)).status).to.equal(403)
     const shown = await owner.post('/painel/clientes', back)
-    expect(textIn(shown.html)).to.include('Confira o que você tinha digitado')
+    expect(textIn(shown.html)).to.include('Confira o que você preencheu')
     for (const text of ['Maria &quot;da&quot; Silva', '&lt;b>']) expect(shown.html).to.include(text)
     expect((await company.get('/customers')).body.data).to.deep.equal([])
     const sent = { ...hiddenFields(shown.html, '/painel/clientes'), ...typed }

@@ -14,6 +14,7 @@ const SIDES = [
     name: 'receivable',
     parties: 'clientes',
     act: 'Receber',
+    done: 'Recebida',
   },
   {
     path: '/painel/contas-a-pagar',
@@ -22,10 +23,11 @@ const SIDES = [
     name: 'payable',
     parties: 'fornecedores',
     act: 'Pagar',
+    done: 'Paga',
   },
 ] as const
 
-for (const { path: PATH, party, label, name, parties, act } of SIDES) {
+for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
   describe(`panel: ${name}s`, () => {
     const { api, company, user } = usePanelUser('manager', {
       timezone: 'America/Sao_Paulo',
@@ -98,7 +100,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
         const [late, soon, later] = [await of(-5), await of(3), await of(9)]
         const page = (await user.get(`${people}/${id}/liquidar`)).html
         expect(page).not.to.include(' checked')
-        expect(problemsIn((await receive(id, {})).html)[1]).to.include('informe o valor, ou marque as contas')
+        expect(problemsIn((await receive(id, {})).html)[1]).to.include('informe o valor ou marque as contas')
         expect(problemsIn((await receive(id, { received: '30,01' })).html)[1]).to.include(
           'é mais que o valor em aberto',
         )
@@ -166,15 +168,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       expect(created).to.deep.include({ description: 'Aluguel', amount: '1234.50', due_date: '2027-01-31' })
       expect(created).to.deep.include({ external_id: 'X', origin: 'pdv', [`${party}_id`]: id })
       const { html } = await user.get(to ?? '')
-      for (const text of [
-        'Cadastro criado.',
-        'R$ 1.234,50',
-        '31/01/2027',
-        'Pendente',
-        label,
-        'Maria da Silva',
-        'Painel',
-      ])
+      for (const text of ['Conta criada.', 'R$ 1.234,50', '31/01/2027', 'Pendente', label, 'Maria da Silva', 'Painel'])
         expect(textIn(html)).to.include(text)
       expect(html).to.include(`href="/painel/${parties}/${id}"`)
     })
@@ -229,7 +223,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       await account({ external_id: 'X' })
       const taken = await create({ external_id: 'X' })
       expect(taken.status).to.equal(409)
-      expect(problemsIn(taken.html)).to.include('Código externo: já é usado por outro registro')
+      expect(problemsIn(taken.html)).to.include('Código externo: já existe um cadastro com este valor')
       expect((await company.get(api1)).body.data).to.have.length(1)
     })
 
@@ -256,7 +250,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       expect(await inApi(id)).to.include({ [`${party}_id`]: null, amount: '12.00' })
     })
 
-    it('settles in full once, with the counter as the channel [PANEL-21]', async () => {
+    it('settles in full once, with the counter as the channel [PANEL-21] [PANEL-374]', async () => {
       const { id } = await account({ amount: '1500.00' })
       const at = `${PATH}/${id}/liquidar`
       const { html } = await user.get(at)
@@ -270,8 +264,8 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       expect(events).to.have.length(3)
       expect(events[1]).to.include({ origin: 'panel', actor: `user/${user.id}` })
       const shown = (await user.get(`${PATH}/${id}?feito=liquidada`)).html
-      for (const text of ['Conta liquidada.', 'Liquidada', '10/03/2026 23:30', 'Pix'])
-        expect(textIn(shown)).to.include(text)
+      expect(shown).to.include('<p class="notice" role="status">Conta quitada.')
+      for (const text of ['Conta quitada.', done, '10/03/2026 23:30', 'Pix']) expect(textIn(shown)).to.include(text)
       expect(shown).not.to.include('/editar').and.not.to.include('/excluir').and.not.to.include('/liquidar')
     })
 
@@ -289,7 +283,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
         expect(page).to.include(text)
       expect(await list())
         .to.include('1 conta, R$ 60,00')
-        .and.include('Paga em parte')
+        .and.include(`${done} em parte`)
       const receipt = textIn((await user.get(`${PATH}/recibos/${payment.receipt}`)).html)
       expect(receipt).to.include('Juros R$ 1,00').and.include('R$ 60,00 em aberto').and.not.to.include('Estornado')
       const reversal = `${PATH}/${id}/pagamentos/${payment.id}/estornar`
@@ -298,7 +292,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       expect(await inApi(id)).to.include({ open_amount: '100.00', paid_amount: '0.00' })
       expect(textIn((await user.get(`${PATH}/${id}`)).html)).to.include('Cheque sem fundo')
       expect(textIn((await user.get(reversal)).html)).to.include('já foi estornado')
-      expect(textIn((await user.get(`${PATH}/recibos/${payment.receipt}`)).html)).to.include('não vale mais')
+      expect(textIn((await user.get(`${PATH}/recibos/${payment.receipt}`)).html)).to.include('não é mais válido')
       expect((await user.get(`${PATH}/recibos/999999`)).status).to.equal(404)
       expect((await user.get(`${PATH}/${id}/pagamentos/999999/estornar`)).status).to.equal(404)
     })
@@ -390,7 +384,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       await settle(id, { payment_method: 'pix' })
       const again = await settle(id, { payment_method: 'cash' })
       expect(again.status).to.equal(409)
-      expect(problemsIn(again.html)).to.deep.equal(['A conta já está liquidada.'])
+      expect(problemsIn(again.html)).to.deep.equal(['A conta já está quitada.'])
       const changed = { description: 'Outra', amount: '11,00', due_date: addDays(today, 5) }
       expect((await user.submit(`${PATH}/${id}/editar`, changed)).status).to.equal(409)
       expect((await user.submit(`${PATH}/${id}/excluir`, {})).status).to.equal(409)
@@ -401,7 +395,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
       const { id } = await account()
       const at = `${PATH}/${id}/excluir`
       const form = hiddenFields((await user.get(at)).html, at)
-      for (let n = 0; n < 2; n++) expect((await user.post(at, form)).to).to.equal(`${PATH}?feito=excluido`)
+      for (let n = 0; n < 2; n++) expect((await user.post(at, form)).to).to.equal(`${PATH}?feito=conta-excluida`)
       expect((await user.get(`${PATH}/${id}`)).status).to.equal(404)
     })
 
@@ -421,7 +415,7 @@ for (const { path: PATH, party, label, name, parties, act } of SIDES) {
         .and.not.to.include('Hoje')
       expect(await list('?view=settled'))
         .to.include('Feita')
-        .and.include('Liquidada')
+        .and.include(done)
         .and.not.to.include('Hoje')
       expect(await list('?view=all')).to.match(/Feita .*Atrasada .*Hoje .*Depois /)
       expect(await list(`?due_from=${today}&due_to=${today}`))

@@ -54,7 +54,7 @@ describe('panel: an approval on the spot', () => {
     const { status, html } = await cancel(id, {})
     expect([status, problemsIn(html)]).to.deep.equal([
       403,
-      ['O seu perfil de acesso não permite cancelar as próprias vendas. Peça a autorização de quem pode.'],
+      ['Seu perfil de acesso não permite cancelar as próprias vendas. Peça autorização a um responsável.'],
     ])
     expect(await statusOf(id)).to.equal('completed')
   })

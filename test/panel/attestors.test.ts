@@ -46,7 +46,7 @@ describe('panel: attestors', () => {
     expect(text).to.match(/Testemunha witness\.example\/w1 confirmou em 22\/11\/2026,? 17:00/)
     expect(text).to.match(/Carimbo do tempo de tsa\.example ainda não confirmou aguardando/)
     expect(text).to.match(/Cópia fora do serviço confirmou em .* sem resposta válida/)
-    expect(text).to.match(/other\.example confirmou em .* viu outro registro: avise quem opera o serviço/)
+    expect(text).to.match(/other\.example confirmou em .* viu outro registro: avise o suporte/)
     expect(text).not.to.include('secret')
   })
 

@@ -27,7 +27,7 @@ describe('panel: audit', () => {
     for (const who of [owner, accountant]) {
       const { html } = await who.get('/painel/auditoria.csv?evento=CustomerCreated')
       const [heads, line, end] = html.split('\r\n')
-      expect(heads).to.include('Alteração nº;Quando;O quê;Registro;Por onde;Quem;Hash')
+      expect(heads).to.include('Evento nº;Quando;Atividade;Registro;Origem;Quem;Hash')
       expect(line).to.match(/^\d+;[^;]+;Cliente criado;Cliente \d+;API;Chave chave;[0-9a-f]{64}$/)
       expect(end).to.equal('')
     }
@@ -134,7 +134,7 @@ describe('panel: audit', () => {
     const id = await customer('Maria')
     const verify = () => owner.submit('/painel/auditoria', {}, '/painel/auditoria/conferir')
     expect(textIn((await verify()).html))
-      .to.include('O livro está íntegro')
+      .to.include('Registro de auditoria íntegro')
       .and.to.include(`${await revision()} de`)
     await tamperBy(
       api.core.pool,
@@ -142,20 +142,24 @@ describe('panel: audit', () => {
       [`company-${company.id}`, `customer/${id}`],
     )
     const altered = textIn((await verify()).html)
-    expect(altered).to.include('O livro foi alterado').and.to.include('O conteúdo do evento foi alterado.')
+    expect(altered)
+      .to.include('O registro de auditoria foi alterado')
+      .and.to.include('O conteúdo do evento foi alterado.')
   })
 
   it('lists for owners the records that differ from the ledger, without their values [OPS-47]', async () => {
     const id = await customer('Maria')
     await checkTables(api.core, company.id)
-    expect(await shown('/painel/auditoria')).to.match(/Registros conferidos com o livro em .*, até a alteração nº/)
+    expect(await shown('/painel/auditoria')).to.match(
+      /Cadastros verificados com o registro de auditoria em .*, até o evento nº/,
+    )
     await api.core.pool.query(
       `update read.customers set doc = replace(doc::text, 'Maria', 'Mario')::json where id = $1`,
       [id],
     )
     await checkTables(api.core, company.id)
     const [check] = (await shown('/painel/auditoria')).split('Número do registro')
-    expect(check).to.include(`customers ${id} Alterado fora do livro doc.name`).and.not.include('Mario')
+    expect(check).to.include(`customers ${id} Alterado fora do sistema doc.name`).and.not.include('Mario')
     expect(await shown('/painel')).to.include('1 registro não confere na auditoria')
     const clerk = await panelUser(api, company, 'clerk')
     expect(textIn((await clerk.get('/painel')).html)).not.to.include('não conferem')
@@ -165,15 +169,15 @@ describe('panel: audit', () => {
   })
 
   it('shows the newest checkpoint, its age, and the reason for a missing one [PROOF-31]', async () => {
-    expect(await shown('/painel/auditoria')).to.include('ainda não foi selado')
+    expect(await shown('/painel/auditoria')).to.include('ainda não tem selos')
     const { proof, pool } = api.core
     const made = await proof.checkpointOf(company.id, 1)
     const sealed = await shown('/painel/auditoria')
     expect(sealed).to.include('Último selo').and.include(`Eventos selados ${made?.size}`).and.include('ainda não')
     await pool.query(`insert into ops.sealing_faults values ($1, '2026-11-22T12:00:00Z', 'truncated')`, [company.id])
     expect(await shown('/painel/auditoria'))
-      .to.include('não está sendo selado')
-      .and.include('O fim do livro foi cortado')
+      .to.include('sem selo novo')
+      .and.include('Os registros mais recentes foram removidos')
     await pool.query('delete from ops.sealing_faults')
   })
 

@@ -83,9 +83,9 @@ describe('panel: catalog', () => {
     expect(status).to.equal(422)
     expect(problemsIn(html)).to.deep.equal([
       'Confira os campos indicados.',
-      'Nome: é obrigatório',
-      'Preço de venda (R$): deve ser um valor como 1.234,50',
-      'Estoque inicial: deve ser uma quantidade como 1,5',
+      'Nome: preencha este campo',
+      'Preço de venda (R$): informe um valor válido, por exemplo 1.234,50',
+      'Estoque inicial: informe uma quantidade válida, por exemplo 1,5',
     ])
     expect(html).to.include('value="1,234"')
     expect(problemsIn((await create({ name: 'Frete', type: 'service', stock: '1' })).html)).to.include(
@@ -94,7 +94,7 @@ describe('panel: catalog', () => {
     await item({ name: 'Chá', barcode: '789' })
     const taken = await create({ name: 'Café', barcode: '789' })
     expect(taken.status).to.equal(409)
-    expect(problemsIn(taken.html)).to.include('Código de barras: já é usado por outro registro')
+    expect(problemsIn(taken.html)).to.include('Código de barras: já existe um cadastro com este valor')
     expect((await company.get('/catalog/items')).body.data).to.have.length(1)
   })
 
@@ -114,7 +114,7 @@ describe('panel: catalog', () => {
     const { id } = await item({ name: 'Café' })
     const at = `${PATH}/${id}/excluir`
     const { html } = await user.get(at)
-    expect(textIn(html)).to.include('Desativar: Café').and.to.include('deixa de aparecer')
+    expect(textIn(html)).to.include('Desativar Café').and.to.include('deixa de aparecer')
     for (let n = 0; n < 2; n++)
       expect((await user.post(at, hiddenFields(html, at))).to).to.equal(`${PATH}?feito=item-desativado`)
     expect((await user.get(`${PATH}/${id}`)).status).to.equal(404)
@@ -150,7 +150,8 @@ describe('panel: catalog', () => {
     expect(await found('?type=service')).to.deep.equal(['Frete'])
     await oversell(id)
     expect(await found('?out_of_stock=on')).to.deep.equal(['Café', 'Leite'])
-    for (const text of ['Sem estoque', '2,5 KG', 'Negativo: −1', 'Sem controle']) expect(await list()).to.include(text)
+    for (const text of ['Sem estoque', '2,5 KG', 'Negativo: −1', 'Não controla estoque'])
+      expect(await list()).to.include(text)
   })
 
   /** An offline till sells more than is in stock. */
@@ -177,7 +178,7 @@ describe('panel: catalog', () => {
     await move('untrack', '')
     expect(await stock()).to.equal(null)
     const untracked = (await user.get(`${PATH}/${id}`)).html
-    expect(textIn(untracked)).to.include('Sem controle').and.not.to.include('Entrada Saída')
+    expect(textIn(untracked)).to.include('Não controla estoque').and.not.to.include('Entrada Saída')
     await move('count', '0')
     expect(await stock()).to.equal('0.000')
     const last = textIn((await user.get(`${PATH}/${id}`)).html)
@@ -247,7 +248,7 @@ describe('panel: catalog', () => {
     expect(problemsIn(short.html)).to.deep.equal(['Estoque insuficiente: nada foi registrado. Há 5.'])
     expect(short.html).to.include('value="5,001"')
     const problems = async (fields: Record<string, string>) => problemsIn((await move(fields)).html).slice(1)
-    expect(await problems({ movement: 'in', quantity: '' })).to.deep.equal(['Quantidade: é obrigatório'])
+    expect(await problems({ movement: 'in', quantity: '' })).to.deep.equal(['Quantidade: preencha este campo'])
     expect(await problems({ movement: 'in', quantity: '0' })).to.deep.equal(['Quantidade: deve ser maior que zero'])
     expect(await problems({ movement: 'count', quantity: '-1' })).to.have.length(1)
     expect(await problems({ movement: 'perdido', quantity: '1' })).to.have.length(1)
@@ -373,7 +374,7 @@ describe('panel: catalog', () => {
       await category('Doces')
       const { status, html } = await user.submit(`${AT}/novo`, { name: ' doces ' }, AT)
       expect(status).to.equal(409)
-      expect(problemsIn(html)).to.include('Nome: já é usado por outro registro')
+      expect(problemsIn(html)).to.include('Nome: já existe um cadastro com este valor')
     })
   })
 })

@@ -62,7 +62,7 @@ describe('panel: event changes in words', () => {
       { field: 'Itens 2 · Descrição', before: null, after: 'Café' },
       { field: 'Itens 2 · Preço unitário', before: null, after: 'R$\u00A012,50' },
       { field: 'Vencimento', before: null, after: '22/11/2026' },
-      { field: 'Situação', before: null, after: 'Liquidada' },
+      { field: 'Situação', before: null, after: 'Quitada' },
     ])
   })
 
@@ -80,6 +80,16 @@ describe('panel: event changes in words', () => {
       { field: 'Telefone', before: null, after: '(11) 98765-4321' },
     ])
     expect(again).to.deep.equal([{ field: 'Nome', before: 'Bia', after: 'Ana' }])
+  })
+
+  it('name the environment and the state of an online payment in words [PANEL-86]', () => {
+    const payment = { live_mode: false, provider_status: 'approved', status_detail: 'accredited', active: true }
+    expect(describeChanges(null, payment, ZONE).map(({ field, after }) => `${field}: ${after}`)).to.deep.equal([
+      'Ambiente: Teste',
+      'Situação no provedor: Aprovado',
+      'Detalhe da situação: Pagamento aprovado.',
+      'Ativo: sim',
+    ])
   })
 
   it('never compare a value with that of another kind of event [PANEL-86]', () => {

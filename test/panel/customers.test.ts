@@ -35,7 +35,7 @@ describe('panel: customers', () => {
     expect(status).to.equal(422)
     expect(problemsIn(html)).to.deep.equal([
       'Confira os campos indicados.',
-      'Nome: é obrigatório',
+      'Nome: preencha este campo',
       'CPF ou CNPJ: deve ser um CPF ou CNPJ válido, com ou sem pontuação',
     ])
     expect(html).to.include('value="123"').and.to.include('>fica</textarea>').and.to.include('aria-invalid="true"')
@@ -46,7 +46,7 @@ describe('panel: customers', () => {
     const { id } = (await company.post('/customers', { name: 'Maria', phone: '11987654321' })).body.data
     const taken = await create({ name: ' maria ', notes: 'fica' })
     expect(taken.status).to.equal(409)
-    expect(problemsIn(taken.html)).to.include('Nome: já é usado por outro registro')
+    expect(problemsIn(taken.html)).to.include('Nome: já existe um cadastro com este valor')
     expect(taken.html).to.include(`href="/painel/clientes/${id}"`).and.to.include('value="maria (2)"')
     expect(textIn(taken.html)).to.include('Este nome já é de Maria ((11) 98765-4321).')
     const { to } = await create({ name: ' maria ', notes: 'fica', _nome: 'maria (2)' })
@@ -138,7 +138,7 @@ describe('panel: customers', () => {
     const path = pathOf((await create({ name: 'Maria', phone: '11111111' })).to)
     const { status, html } = await user.submit(`${path}/editar`, { name: ' ', person_type: 'PF', phone: '' })
     expect(status).to.equal(422)
-    expect(problemsIn(html)).to.deep.equal(['Confira os campos indicados.', 'Nome: é obrigatório'])
+    expect(problemsIn(html)).to.deep.equal(['Confira os campos indicados.', 'Nome: preencha este campo'])
     const { data } = (await company.get(path.replace('/painel/clientes', '/customers'))).body
     expect(data).to.deep.include({ name: 'Maria', phone: '11111111' })
   })
@@ -169,7 +169,7 @@ describe('panel: customers', () => {
     const { headers } = await company.get('/me')
     await user.submit(`${path}/editar`, { name: 'Outra', person_type: 'PF' })
     const then = await user.get(`${path}?em=${headers.get('x-ledger-revision')}`)
-    expect(textIn(then.html)).to.include('Como era na alteração nº').and.to.include('Maria').and.not.to.include('Outra')
+    expect(textIn(then.html)).to.include('Como era no evento nº').and.to.include('Maria').and.not.to.include('Outra')
     expect(then.html).not.to.include('/editar')
     expect((await user.get(`${path}?em=1999-01-01T10:00`)).status).to.equal(422)
     expect((await user.get(`${path}?em=ontem`)).status).to.equal(422)
@@ -218,7 +218,7 @@ describe('panel: customers', () => {
     await counter.sell()
     await company.post(`/sales/${sales[0]}/cancel`, {})
     const { html } = await user.get(`/painel/clientes/${id}`)
-    expect(textIn(html)).to.include('Comprou R$ 220,00').and.to.include('Compras 11')
+    expect(textIn(html)).to.include('Total comprado R$ 220,00').and.to.include('Compras 11')
     const listed = (page: string) =>
       [...page.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, sale]) => Number(sale))
     expect(listed(html)).to.deep.equal(sales.toReversed().slice(0, 10))

@@ -101,7 +101,7 @@ describe('panel: details of a sale', () => {
   it('are on its page: seller, share of the discount, card and Pix [SALE-22] [SALE-24] [SALE-25]', async () => {
     const shown = textIn((await user.get(`/painel/vendas/${sale.id}`)).html)
     for (const text of [
-      `Vendedor(a) ${seller.name}`,
+      `Vendedor ${seller.name}`,
       'Total Rateio do desconto Café 100 2 R$ 10,00 R$ 1,00 R$ 19,00 R$ 4,00',
       'Subtotal R$ 19,00 Desconto R$ 4,00 Entrega R$ 0,00 Total R$ 15,00',
       'Elo · 2× · NSU 4711 · credenciadora 01.027.058/0001-91 · TEF',
@@ -120,7 +120,7 @@ describe('panel: details of a sale', () => {
     const [heads = '', line = ''] = (await user.get('/painel/vendas.csv')).html.replace(/^\uFEFF/, '').split('\r\n')
     const cells = line.split(';')
     const cell = (head: string) => cells[heads.split(';').indexOf(head)]
-    expect(cell('Vendedor(a)')).to.equal(seller.name)
+    expect(cell('Vendedor')).to.equal(seller.name)
     expect(cell('Bandeira do cartão')).to.equal('Elo')
     expect(cell('NSU')).to.equal('4711')
     expect(cell('Parcelas')).to.equal('2')

@@ -124,7 +124,7 @@ describe('panel: guidance', () => {
   it('shows a webhook in red from its first failure until a delivery is accepted [PANEL-511]', async () => {
     const { id } = (await company.post('/webhooks', { url: 'https://example.com/x', events: ['*'] })).body.data
     const badge = async () =>
-      /<span(?: class="badge (\w+)")?>(Ativo|Falhando)/
+      /<span(?: class="badge (\w+)")?>(Ativo|Com falhas)/
         .exec((await owner.get(`/painel/integracoes/webhooks/${id}`)).html)
         ?.slice(1)
     const health = (failing: string) =>
@@ -134,7 +134,7 @@ describe('panel: guidance', () => {
         [company.id, id],
       )
     await health(`clock_timestamp()`)
-    expect(await badge()).to.deep.equal(['bad', 'Falhando'])
+    expect(await badge()).to.deep.equal(['bad', 'Com falhas'])
     await health('null')
     expect(await badge()).to.deep.equal([undefined, 'Ativo'])
   })

@@ -81,8 +81,8 @@ describe('panel: what an import tells of a file', () => {
     const file = 'SKU;Nome;Preço;Cor\nA1;Café;18,90;preto\nA2;Chá;dez;=1+1\nA3;Pão;7,89E+12;\nA1;Outro;1,00;'
     const wrong = [
       'SKU;Nome;Preço;Cor;O que corrigir',
-      `A2;Chá;dez;'=1+1;"Preço de venda (R$): ""dez"" deve ser um valor como 1.234,50"`,
-      `A3;Pão;"7,89E+12";;"Preço de venda (R$): ""7,89E+12"" deve ser um valor como 1.234,50"`,
+      `A2;Chá;dez;'=1+1;"Preço de venda (R$): ""dez"" informe um valor válido, por exemplo 1.234,50"`,
+      `A3;Pão;"7,89E+12";;"Preço de venda (R$): ""7,89E+12"" informe um valor válido, por exemplo 1.234,50"`,
       'A1;Outro;1,00;;SKU: repete a linha 2',
       '',
     ]

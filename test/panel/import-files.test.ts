@@ -283,7 +283,7 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
 
     for (const cell of ['12.34,5', '1.2.3', '1,2,3', '2,5.0'])
       it(`that are none are errors: ${cell} [PANEL-355]`, async () => {
-        expect((await importOf(ITEMS, `SKU;Nome;Preço\nA;Café;${cell}`)).check).to.include('deve ser um valor como')
+        expect((await importOf(ITEMS, `SKU;Nome;Preço\nA;Café;${cell}`)).check).to.include('informe um valor válido')
       })
   })
 

@@ -47,7 +47,7 @@ describe('panel: import of files', () => {
     expect(check).to.match(/Novos 4 .*Já cadastrados 0 .*Com erro 2 .*Categorias novas 2/)
     for (const text of [
       '5 Código externo: repete a linha 4',
-      'Preço de venda (R$): "dez" deve ser um valor como 1.234,50',
+      'Preço de venda (R$): "dez" informe um valor válido, por exemplo 1.234,50',
       'Colunas que não serão importadas: Cor.',
     ])
       expect(check).to.include(text)
@@ -146,7 +146,7 @@ describe('panel: import of files', () => {
 
   it('refuses invalid files, and stores nothing of them [PANEL-180]', async () => {
     for (const [content, problem] of [
-      ['', 'não foi escolhido, ou está vazio'],
+      ['', 'escolha um arquivo que não esteja vazio'],
       ['só títulos', 'não tem linhas'],
     ] as const) {
       const { status, html } = await upload('/clientes/importar', content)
@@ -154,7 +154,7 @@ describe('panel: import of files', () => {
       expect(told(html)).to.include(problem)
     }
     expect((await upload('/clientes/importar', 'a'.repeat(2_100_000))).status).to.equal(413)
-    expect(told((await user.get('/painel/clientes/importar/conferir')).html)).to.include('Nenhum arquivo à espera')
+    expect(told((await user.get('/painel/clientes/importar/conferir')).html)).to.include('Nenhum arquivo para importar')
   })
 
   it('stores a file encrypted until it is imported or a person is erased [PANEL-183]', async () => {
@@ -169,6 +169,6 @@ describe('panel: import of files', () => {
     } finally {
       client.release()
     }
-    expect(told((await user.get('/painel/clientes/importar/conferir')).html)).to.include('Nenhum arquivo à espera')
+    expect(told((await user.get('/painel/clientes/importar/conferir')).html)).to.include('Nenhum arquivo para importar')
   })
 })

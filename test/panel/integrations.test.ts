@@ -44,14 +44,14 @@ describe('panel: integrations', () => {
       const again = await owner.post(`${HOME}/chaves`, fields)
       expect(secretIn(first.html)).to.match(/^tb_live_/)
       expect(secretIn(again.html)).to.equal(null)
-      expect(textIn(again.html)).to.include('mostrada uma única vez')
+      expect(textIn(again.html)).to.include('aparece uma única vez')
       expect([...(await owner.get(HOME)).html.matchAll(/chaves\/\d+"/g)]).to.have.length(2)
     })
 
     it('require a name, a scope, and an expiry in the future', async () => {
       const { status, html } = await create({ name: '' })
       expect(status).to.equal(422)
-      expect(problemsIn(html).join()).to.include('Nome').and.to.include('O que a chave pode fazer')
+      expect(problemsIn(html).join()).to.include('Nome').and.to.include('Permissões da chave')
       const late = await create({ scopes: 'sales:read', expires_at: '2020-01-01T10:00' })
       expect(late.status).to.equal(422)
       expect(problemsIn(late.html).join()).to.include('Vale até')
@@ -97,7 +97,7 @@ describe('panel: integrations', () => {
       for (const [fields, field] of [
         [{ url: 'ftp://x' }, 'Endereço (URL)'],
         [{ url: '' }, 'Endereço (URL)'],
-        [{ events: [] }, 'O que avisar'],
+        [{ events: [] }, 'Eventos'],
       ] as const) {
         const { status, html } = await register(fields as Record<string, string>)
         expect(status, field).to.equal(422)
@@ -124,7 +124,7 @@ describe('panel: integrations', () => {
         `insert into webhook_health (company_id, webhook_id, failing_since, outage_since) values ($1, $2, now(), now())`,
         [company.id, webhook.id],
       )
-      expect((await owner.get(HOME)).html, 'red in the list').to.match(/badge bad[^>]*>Falhando/)
+      expect((await owner.get(HOME)).html, 'red in the list').to.match(/badge bad[^>]*>Com falhas/)
       expect(await shown(`${HOME}/webhooks/${webhook.id}`)).to.include('Nenhuma entrega é aceita desde')
       await company.call('DELETE', `/webhooks/${webhook.id}`)
     })
@@ -150,7 +150,7 @@ describe('panel: integrations', () => {
 
     it('belong to the company or to a key, pause when the key is revoked, and can be transferred [HOOK-51, HOOK-53, HOOK-54]', async () => {
       const path = await registered()
-      expect(await shown(path)).to.include('Pertence a A empresa')
+      expect(await shown(path)).to.include('Vinculado a A empresa')
       const key = await company.newKey(['catalog:read', 'customers:read', 'sales:read', 'finance:read'])
       const handed = await owner.submit(`${path}/passar`, { api_key_id: String(key.id) })
       expect(handed.to).to.equal(`${path}?feito=webhook-passado`)

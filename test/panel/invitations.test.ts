@@ -195,7 +195,9 @@ describe('panel: invitations', () => {
     expect((await enter(person.email, 'outra senha boa')).reply.status).to.equal(303)
     expect((await set('mais uma senha boa')).status).to.equal(410)
     expect(mailbox.letters).to.have.length(count + 1)
-    expect(textIn((await browser(api.url).get('/painel/esqueci')).html)).to.include('não envia e-mails')
+    expect(textIn((await browser(api.url).get('/painel/esqueci')).html)).to.include(
+      'A recuperação por e-mail não está disponível',
+    )
   })
 
   it('invalidate password links when the password changes [PANEL-342]', async () => {

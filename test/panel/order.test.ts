@@ -57,18 +57,18 @@ describe('panel: payments and refunds of an order', () => {
       const sent = await Promise.all([owner.post(path, part), owner.post(path, part)])
       for (const { to } of sent) expect(to).to.equal(`${pathOf(id)}?feito=devolvido`)
       expect(await shown(id))
-        .to.include('Devolvido em parte')
+        .to.include('Estorno parcial')
         .and.to.include('de volta ao estoque: 1 × Cesta')
       expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('4.000')
       expect(textIn((await owner.get(path)).html))
-        .to.include('tudo o que resta: R$ 15,00')
+        .to.include('estornar tudo (R$ 15,00)')
         .and.to.include('Até 1.')
       expect((await owner.submit(path, { amount: '', [`restock.${item}`]: '0' })).to).to.include('feito=devolvido')
       expect(provider.payments[0]?.refundedCents).to.equal(2000)
       expect(await show(id)).to.include({ status: 'refunded', refunded_total: '20.00' })
       expect((await owner.post(path, part)).to).to.include('feito=devolvido')
       expect((await owner.get(pathOf(id))).html).not.to.include(path)
-      expect(problemsIn((await owner.get(path)).html)).to.deep.equal(['O pedido não tem pagamento a devolver.'])
+      expect(problemsIn((await owner.get(path)).html)).to.deep.equal(['O pedido não tem pagamento a estornar.'])
     })
 
     it('is refused with errors at the fields, and shows the message of the provider above them [PANEL-12, PANEL-77]', async () => {
@@ -80,17 +80,15 @@ describe('panel: payments and refunds of an order', () => {
         return problemsIn(html)
       }
       expect(await wrong({ amount: '20,01' })).to.deep.include(
-        'Valor: deve ser no máximo 20.00, o que ainda não foi devolvido',
+        'Valor: deve ser no máximo 20.00, o que ainda não foi estornado',
       )
-      expect(await wrong({ amount: 'x' })).to.deep.include('Valor: deve ser um valor como 1.234,50')
+      expect(await wrong({ amount: 'x' })).to.deep.include('Valor: informe um valor válido, por exemplo 1.234,50')
       expect(await wrong({ [`restock.${item}`]: '2,5' })).to.deep.include('Cesta: deve somar no máximo 2.000')
       provider.twistRefund(() => {
         throw new ProviderRefused([{ code: '2063', description: 'no balance' }])
       })
-      expect(await wrong({})).to.deep.equal([
-        'O provedor recusou a devolução, e nada foi devolvido: no balance (2063).',
-      ])
-      expect(await shown(id)).to.include('Recusada O provedor recusou: 2063: no balance')
+      expect(await wrong({})).to.deep.equal(['O provedor recusou o estorno e nada foi estornado: no balance (2063).'])
+      expect(await shown(id)).to.include('Recusado O provedor recusou: 2063: no balance')
       expect(await show(id)).to.include({ refunded_total: '0.00' })
     })
 
@@ -150,8 +148,8 @@ describe('panel: payments and refunds of an order', () => {
   it('shows an alarm on the order, in the list and on the start page until an owner acknowledges it [PANEL-79, ORDER-41]', async () => {
     const id = await paidTwice()
     const isTold = async () => [
-      (await shown(id)).includes('Alarme de'),
-      textIn((await owner.get('/painel/loja?alarm=open')).html).includes('Alarme'),
+      (await shown(id)).includes('Alerta de'),
+      textIn((await owner.get('/painel/loja?alarm=open')).html).includes('Alerta'),
       (await owner.get('/painel/')).html.includes('/painel/loja?alarm=open'),
     ]
     expect(await isTold()).to.deep.equal([true, true, true])
@@ -162,11 +160,11 @@ describe('panel: payments and refunds of an order', () => {
     expect((await owner.post(action, { ...form, pagamento: 'outro' })).status).to.equal(409)
     expect((await owner.get('/painel/loja?alarm=open')).html).not.to.include(pathOf(id))
     expect((await isTold()).filter(Boolean)).to.deep.equal([true])
-    expect(await shown(id)).to.match(/Alarme — Visto .* visto por Pessoa \d+ em/)
+    expect(await shown(id)).to.match(/Alerta — Lido .* lido por Pessoa \d+ em/)
     const seen = Number((await company.get('/me')).headers.get('x-ledger-revision'))
-    expect(textIn((await owner.get(`${pathOf(id)}?em=${seen}`)).html)).to.match(/visto por Pessoa \d+ em/)
+    expect(textIn((await owner.get(`${pathOf(id)}?em=${seen}`)).html)).to.match(/lido por Pessoa \d+ em/)
     const before = await owner.get(`${pathOf(id)}?em=${seen - 1}`)
-    expect(before.html).to.include('Alarme de').and.not.to.include(action)
+    expect(before.html).to.include('Alerta de').and.not.to.include(action)
     expect((await owner.get(`/painel/loja?alarm=open&em=${seen - 1}`)).html).to.include(pathOf(id))
     expect((await owner.get(`/painel/loja?alarm=open&em=${seen}`)).html).not.to.include(pathOf(id))
   })
@@ -194,7 +192,7 @@ describe('panel: payments and refunds of an order', () => {
     const second = { store_alias: alias(), customer: { name: 'Ana' }, items }
     const short = (await company.post('/orders', second)).body.data.id
     await pay(short)
-    expect(await shown(short)).to.include('O estoque não bastava para os itens do pedido pago')
+    expect(await shown(short)).to.include('O estoque não bastava para o pedido pago')
     const lacking = textIn((await owner.get(`/painel/vendas/${(await show(short)).sale_id}`)).html)
     expect(lacking).to.include('Estoque insuficiente Cesta: vendidos 4, havia 3')
     await owner.submit(`${pathOf(id)}/devolver`, { amount: '5,00', [`restock.${item}`]: '0' })

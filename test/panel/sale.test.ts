@@ -156,7 +156,7 @@ describe('panel: a sale', () => {
       const { html } = await user.get(path)
       for (const text of ['voltam ao estoque', 'O que será cancelado', 'R$']) expect(textIn(html)).to.include(text)
       const without = await user.post(path, { ...hiddenFields(html, path), reason: ' ' })
-      expect(problemsIn(without.html)).to.include('Motivo: é obrigatório')
+      expect(problemsIn(without.html)).to.include('Motivo: preencha este campo')
       expect(without.html).to.match(/<textarea[^>]*name="reason"[^>]*aria-invalid="true"/)
       const form = { ...hiddenFields(html, path), reason: ' Cliente desistiu ' }
       const sent = await Promise.all(Array.from({ length: 5 }, () => user.post(path, form)))
@@ -183,7 +183,7 @@ describe('panel: a sale', () => {
       expect(textIn(html))
         .to.include('Devolver R$ 12,00 em card, como foi pago')
         .and.include('Devolver R$ 8,00 em cash, como foi pago')
-        .and.include('o estorno de cartão ou Pix é feito na maquininha ou no banco')
+        .and.include('faça o estorno de cartão ou Pix na maquininha ou no banco')
       await cancel(first.id)
       expect(await page(`/${first.id}`))
         .to.include('Dinheiro devolvido R$ 12,00 em card, R$ 8,00 em cash')
@@ -225,7 +225,7 @@ describe('panel: a sale', () => {
       expect(answers.map(({ status }) => status)).to.deep.equal([409, 409])
       expect(answers.flatMap(({ html }) => problemsIn(html))).to.deep.equal([
         'A venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.',
-        'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.',
+        'Uma conta desta venda já foi recebida e o cancelamento não desfaz o recebimento. A venda continua concluída.',
       ])
       for (const { id } of [documented, received]) expect((await saleNow(id)).status).to.equal('completed')
     })
@@ -250,7 +250,7 @@ describe('panel: a sale', () => {
       const path = `/painel/vendas/${sale.id}/cliente`
       expect((await user.get(`/painel/vendas/${sale.id}`)).html).to.include(`href="${path}"`)
       const unknown = await user.submit(path, { customer_id: 'Beatriz' })
-      expect(problemsIn(unknown.html).join()).to.include('não há cliente')
+      expect(problemsIn(unknown.html).join()).to.include('não encontrado')
       expect((await user.submit(path, { customer_id: 'Bia' })).to).to.equal(
         `/painel/vendas/${sale.id}?feito=cliente-da-venda`,
       )
@@ -317,7 +317,7 @@ describe('panel: a sale', () => {
       const fields = { ...hiddenFields((await user.get(path)).html, path), number: '7' }
       const empty = await authorize(id, '  ')
       expect(empty.status).to.equal(422)
-      expect(problemsIn(empty.html)).to.include('Número do documento: é obrigatório')
+      expect(problemsIn(empty.html)).to.include('Número do documento: preencha este campo')
       await cancel(id)
       const late = await user.post(path, fields)
       expect(late.status).to.equal(422)

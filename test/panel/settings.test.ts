@@ -137,7 +137,7 @@ describe('panel: settings', () => {
     const { html } = await owner.get(`${HOME}/usuarios/${clerk.id}`)
     expect([...html.matchAll(/class="button main"[^>]*>([^<]+)/g)].map(([, label]) => label)).to.deep.equal(['Editar'])
     const [, apart = ''] = html.split('class="dangers')
-    for (const label of ['Desativar', 'Esquecer dados pessoais']) expect(apart).to.include(label)
+    for (const label of ['Desativar', 'Excluir dados pessoais']) expect(apart).to.include(label)
   })
 
   describe('payment types', () => {
@@ -268,7 +268,7 @@ describe('panel: settings', () => {
       const attempts: [Promise<{ status: number; html: string }>, string][] = [
         [change(owner, 'senha errada', 'uma senha melhor'), 'Senha atual: está incorreta'],
         [change(owner, owner.password, 'curta'), 'Senha nova: deve ter de 8 a 200 caracteres'],
-        [change(owner, owner.password, 'uma senha melhor', 'outra'), 'Senha nova, de novo: não é igual à senha nova'],
+        [change(owner, owner.password, 'uma senha melhor', 'outra'), 'Confirme a senha: as senhas não são iguais'],
       ]
       for (const [attempt, problem] of attempts) {
         const { status, html } = await attempt
@@ -327,7 +327,7 @@ describe('panel: settings', () => {
     })
 
     it('refuses to empty a real company [KIT-33]', async () => {
-      expect(await shown(`${HOME}/teste/esvaziar`)).to.include('Esta empresa é de verdade')
+      expect(await shown(`${HOME}/teste/esvaziar`)).to.include('Esta é uma empresa real')
     })
   })
 })

@@ -162,7 +162,7 @@ describe('panel: connection of a store to the provider', () => {
       const back = await answerOf(await authorizationOf())
       const { status, text } = await refused(back.replace(/state=(\d+)/, (_, id) => `state=${Number(id) + 1}`))
       expect(status).to.equal(409)
-      expect(text).to.include('não vale mais')
+      expect(text).to.include('expirou')
     })
 
     it('of a state of another user’s session [PAY-81]', async () => {

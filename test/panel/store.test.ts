@@ -152,7 +152,7 @@ describe('panel: online store', () => {
 
     it('show payments, commission and alarms [PANEL-26]', async () => {
       const id = await alarmedOrder(company, alias)
-      expect(await shown(HOME)).to.include('Pago Alarme')
+      expect(await shown(HOME)).to.include('Pago Alerta')
       expect(await shown(`${HOME}/pedidos/${id}`))
         .to.include('segundo pagamento aprovado')
         .and.to.include('Comissão do serviço R$ 3,47')
@@ -187,7 +187,7 @@ describe('panel: online store', () => {
       await paymentTold(company, Number(other.split('/').at(-1)), 'approved')
       const late = await owner.post(`${other}/cancelar`, { ...form, reason: 'Engano' })
       expect(late.status).to.equal(409)
-      const PAID = 'O pedido já foi pago: em vez de cancelar, devolva o pagamento.'
+      const PAID = 'O pedido já foi pago: em vez de cancelar, estorne o pagamento.'
       for (const html of [late.html, (await owner.get(`${other}/cancelar`)).html]) {
         expect(problemsIn(html)).to.deep.equal([PAID])
         expect(html).to.include(`href="${other}/devolver"`)

@@ -48,12 +48,12 @@ describe('panel: suppliers', () => {
     const wrong = await create({ name: '', trade_name: 'x'.repeat(121) })
     expect(wrong.status).to.equal(422)
     expect(problemsIn(wrong.html)).to.include.members([
-      'Nome: é obrigatório',
+      'Nome: preencha este campo',
       'Nome fantasia: deve ter no máximo 120 caracteres',
     ])
     const taken = await create({ name: 'acme  ltda' })
     expect(taken.status).to.equal(409)
-    expect(problemsIn(taken.html)).to.include('Nome: já é usado por outro registro')
+    expect(problemsIn(taken.html)).to.include('Nome: já existe um cadastro com este valor')
   })
 
   it('deletes after confirmation, and still shows earlier revisions', async () => {
@@ -62,7 +62,7 @@ describe('panel: suppliers', () => {
     expect((await user.submit(`${path}/excluir`, {})).to).to.equal(`${PATH}?feito=excluido`)
     expect((await user.get(path)).status).to.equal(404)
     const then = textIn((await user.get(`${path}?em=${headers.get('x-ledger-revision')}`)).html)
-    expect(then).to.include('Acme').and.to.include('Como era na alteração nº')
+    expect(then).to.include('Acme').and.to.include('Como era no evento nº')
   })
 
   it('escapes markup in every field, and shows no supplier of another company', async () => {

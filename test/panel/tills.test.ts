@@ -54,10 +54,10 @@ describe('panel: tills', () => {
       const shown = textIn(await page(path))
       expect(shown).to.include('Dinheiro na gaveta R$ 130,00 R$ 120,00 −R$ 10,00').and.include('Imprimir')
       expect(shown).to.match(/Retirada Caixa \d+ Sangria <b> R\$ 30,00/)
-      expect(shown).not.to.include('Nenhuma venda').and.not.include('Algo chegou depois')
+      expect(shown).not.to.include('Nenhuma venda').and.not.include('Houve lançamentos depois')
       await send(movement('in', 10))
       expect(textIn(await page(path)))
-        .to.include('Algo chegou depois do fechamento')
+        .to.include('Houve lançamentos depois do fechamento')
         .and.include('−R$ 20,00')
       expect((await user.get('/painel/caixas/sessoes/999')).status).to.equal(404)
     })
@@ -235,7 +235,7 @@ describe('panel: tills', () => {
         'O estoque ficou negativo (−2): Café 100.',
         'O pagamento em cash está pendente, mas não é a prazo.',
         `${till.user.name} c Cancelada R$ 10,00`,
-        'Nenhuma venda recusada está à espera.',
+        'Nenhuma venda recusada para resolver.',
       ])
         expect(shown).to.include(text)
       expect(sold(await page('?warned=sim'))).to.deep.equal([ids[1]])
@@ -269,7 +269,7 @@ describe('panel: tills', () => {
           payments: [{ payment_type_id: counter.account, amount: 16, status: 'pending' }],
         }),
       )
-      expect(textIn(await page())).to.include('Uma venda enviada não pôde ser registrada e espera que alguém resolva.')
+      expect(textIn(await page())).to.include('1 venda recusada para resolver.')
       const shown = textIn(await page(path))
       for (const text of [
         'Venda recusada: caixa-1',
@@ -319,7 +319,7 @@ describe('panel: tills', () => {
       expect(refusedPaths(await page('/recusadas'))).to.deep.equal([])
       expect(refusedPaths(await page('/recusadas/resolvidas'))).to.deep.equal([path])
       const shown = await page(path)
-      expect(textIn(shown)).to.match(/Resolvida por Pessoa \d+ O que foi feito Valor conferido\. <script>/)
+      expect(textIn(shown)).to.match(/Resolvida por Pessoa \d+ Como foi resolvida Valor conferido\. <script>/)
       expect(shown).not.to.include('<script>alert')
       expect(shown).not.to.include('/resolver"')
       const second = await panelUser(api, company)
@@ -362,7 +362,7 @@ describe('panel: tills', () => {
         const shown = textIn((await user.get(`/painel/vendas/${id}`)).html)
         expect(shown).to.include('Registrada por uma pessoa como foi enviada: Cliente confirmou o valor.')
         expect(textIn(await page(path))).to.match(
-          /Resolvida por Pessoa \d+ O que foi feito Cliente confirmou o valor\./,
+          /Resolvida por Pessoa \d+ Como foi resolvida Cliente confirmou o valor\./,
         )
         expect(await countRefusedSales(api.core.pool, company.id)).to.equal(0)
         const [result] = (await upload(till, [wrong('a')])).results
@@ -455,7 +455,7 @@ describe('panel: tills', () => {
         const path = await refuse(wrong('a'))
         const answer = await user.submit(`/painel/caixas${path}/registrar`, { reason: ' ' })
         expect(answer.status).to.equal(422)
-        expect(problemsIn(answer.html)).to.include('Por que: é obrigatório')
+        expect(problemsIn(answer.html)).to.include('Motivo: preencha este campo')
         const malformed = await refuse({ offline_id: 'b' })
         expect(textIn((await user.get(`/painel/caixas${malformed}/registrar`)).html)).to.include('corrija-a')
         expect(await page(malformed)).not.to.include('/registrar"')
@@ -510,7 +510,7 @@ describe('panel: tills', () => {
         `/painel/caixas${path}/resolver`,
       )
       expect(status).to.equal(422)
-      expect(problemsIn(html)).to.include('O que foi feito: deve ter no máximo 2000 caracteres')
+      expect(problemsIn(html)).to.include('Como foi resolvida: deve ter no máximo 2000 caracteres')
       expect(html).to.include('x'.repeat(2_001))
       expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
     })
@@ -536,7 +536,7 @@ describe('panel: tills', () => {
       const [first, second] = await pages('/recusadas')
       expect([first.length, second.length]).to.deep.equal([50, 2])
       expect(textIn(await page()))
-        .to.include('52 vendas enviadas não puderam ser registradas')
+        .to.include('52 vendas recusadas para resolver')
         .and.to.include('Ver todas (52)')
       await upload(
         till,

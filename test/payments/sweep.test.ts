@@ -141,7 +141,7 @@ describe('payment sweep', () => {
     expect(payments.map(({ status, refusal }) => [status, refusal])).to.deep.equal([
       ['pending', null],
       ['cancelled', null],
-      ['failed', 'o prazo de pagamento passou'],
+      ['failed', 'o prazo de pagamento terminou'],
     ])
     expect(payments[2]?.attempt_id).to.equal(unheard?.attempt_id)
     expect([provider.payments.get('20')?.status, provider.payments.get('21')?.status]).to.deep.equal([

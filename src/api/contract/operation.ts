@@ -15,7 +15,7 @@ interface Tag {
 /** Keys are first path segments; two where a resource below the first has a page of its own. */
 const TAGS: Readonly<Record<string, Tag>> = {
   me: { name: 'Conta', description: 'A empresa, a chave e os limites de quem chama.' },
-  test: { name: 'Testes', description: 'O relógio e o esvaziamento de uma empresa de teste.' },
+  test: { name: 'Testes', description: 'O relógio e os dados de uma empresa de teste.' },
   catalog: { name: 'Catálogo', description: 'Produtos e serviços.' },
   'catalog/categories': { name: 'Categorias', description: 'Grupos de produtos e serviços.' },
   stock: { name: 'Estoque', description: 'Entradas, saídas, inventários e perdas.' },

@@ -171,7 +171,7 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
     operation: `get${name}History`,
     summary: `Lista os eventos de ${one}`,
     description:
-      'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`. Dados pessoais vêm abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
+      'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`. Dados pessoais vêm abertos; `null`, quando foram excluídos ou a chave não lê esse tipo de cadastro.',
     query: pageQuery({}),
     reply: pageSchemaOf(LedgerEvent),
     fromReplica: true,
@@ -193,7 +193,7 @@ export const eventRoutes: readonly Route[] = [
     operation: 'listEvents',
     summary: 'Lista os eventos do livro da empresa',
     description:
-      'Na ordem em que foram registrados, tal como foram encadeados por hash, até a revisão em X-Ledger-Revision. Com filtros, uma página pode vir curta, ou vazia, antes da última: o que conta é `has_more`. Dados pessoais estão selados: no lugar do valor há `{"sealed": "…"}`, e é sobre isso que o hash é calculado. Com `opened=true`, cada evento traz também `opened`, os mesmos dados com os campos pessoais abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
+      'Na ordem em que foram registrados, tal como foram encadeados por hash, até a revisão em X-Ledger-Revision. Com filtros, uma página pode vir curta, ou vazia, antes da última: o que conta é `has_more`. Dados pessoais estão selados: no lugar do valor há `{"sealed": "…"}`, e é sobre isso que o hash é calculado. Com `opened=true`, cada evento traz também `opened`, os mesmos dados com os campos pessoais abertos; `null`, quando foram excluídos ou a chave não lê esse tipo de cadastro.',
     query: pageQuery({
       after: QueryRevision.optional(),
       types: EventTypeList.optional(),

@@ -157,9 +157,9 @@ const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, r
     path: `/${kind}s/:id/forget`,
     scope: `${kind}s:write`,
     operation: `forget${name}`,
-    summary: `Esquece os dados pessoais de ${one}`,
+    summary: `Exclui os dados pessoais de ${one}`,
     description:
-      'Não pode ser desfeito: nome, documento, endereço e contatos passam a `null` em toda parte, também no passado e no livro; valores e identificadores ficam. Enquanto um documento fiscal, uma conta em aberto, um saldo de crédito de troca ou um pedido não pago precisa da pessoa, a resposta é 409 `retention_required`; com `queue`, é 202: telefone, e-mail e observações são esquecidos já (com conta ou pedido em aberto, quando não houver mais), e o resto no dia de `forgetting_due_on`. De um registro excluído a resposta é 204.',
+      'Esta ação não pode ser desfeita: nome, documento, endereço e contatos passam a `null` em toda parte, também no passado e no livro; valores e identificadores ficam. Enquanto um documento fiscal, uma conta em aberto, um saldo de crédito de troca ou um pedido não pago precisa da pessoa, a resposta é 409 `retention_required`; com `queue`, é 202: telefone, e-mail e observações são excluídos já (com conta ou pedido em aberto, quando não houver mais), e o resto no dia de `forgetting_due_on`. De um registro excluído a resposta é 204.',
     status: [200, 202, 204],
     body: Forget,
     example: forgetExample,

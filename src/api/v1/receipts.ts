@@ -75,7 +75,7 @@ export const receiptRoute: Route = readRoute({
   operation: 'getSaleReceipt',
   summary: 'Mostra o recibo de uma venda, que qualquer um confere sem o serviço',
   description:
-    'A resposta é o próprio arquivo do recibo: o evento como está no livro, com os dados pessoais lacrados, a prova de que está nele e a cabeça assinada do livro; de uma venda cancelada, o cancelamento também. Confere-se em /conferir ou com tillbook-verify. Se a venda é mais nova que a última assinatura, outra é feita na hora, no máximo uma por segundo: a chamada espera até 5 segundos, e então responde 503.',
+    'A resposta é o próprio arquivo do recibo: o evento como está no livro, com os dados pessoais lacrados, a prova de que está nele e a cabeça assinada do livro; de uma venda cancelada, o cancelamento também. Confira-o em /conferir ou com tillbook-verify. Se a venda é mais nova que a última assinatura, outra é feita na hora, no máximo uma por segundo: a chamada espera até 5 segundos, e então responde 503.',
   reply: Receipt,
   async read({ caller, params, ...making }) {
     const id = pathId(params.id)

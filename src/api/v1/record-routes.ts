@@ -250,7 +250,7 @@ function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource
       scope,
       operation: `listDeleted${many}`,
       summary: `Lista o que foi excluído entre ${all}`,
-      description: 'Na ordem da exclusão. Um registro trazido de volta por PUT by-external sai desta lista.',
+      description: 'Na ordem da exclusão. Um registro restaurado por PUT by-external sai desta lista.',
       list: resource.deleted,
     }),
     getByExternalRoute({

@@ -378,7 +378,7 @@ export const saleRoutes: readonly Route[] = [
     operation: 'cancelSale',
     summary: 'Cancela uma venda registrada pela API e devolve o estoque',
     description:
-      '`refunds` diz como o dinheiro voltou, e soma o que foi pago, menos o vendido a prazo; sem ele, nada é anotado. Cancelar de novo responde 200 com a venda como está. A venda de um pedido pago é cancelada com a devolução do pagamento: aqui a resposta é 409 `managed_by_order`, com `order_id`. Uma venda com devoluções não é cancelada: 409 `sale_returned`.',
+      '`refunds` diz como o dinheiro voltou, e soma o que foi pago, menos o vendido a prazo; sem ele, nada é anotado. Cancelar de novo responde 200 com a venda como está. A venda de um pedido pago é cancelada com o estorno do pagamento: aqui a resposta é 409 `managed_by_order`, com `order_id`. Uma venda com devoluções não é cancelada: 409 `sale_returned`.',
     body: z
       .strictObject({ reason: optionalText(500), refunds: SaleRefunds.nullish() })
       .meta({ id: 'SaleCancellationInput' }),

@@ -87,9 +87,9 @@ export const testCompanyRoutes: readonly Route[] = [
     path: '/test/reset',
     scope: null,
     operation: 'resetTestCompany',
-    summary: 'Esvazia a empresa de teste',
+    summary: 'Apaga os dados da empresa de teste',
     description:
-      'Cadastros, vendas, contas e pedidos somem, e o relógio volta à hora de todos. Ficam a empresa, usuários, chaves, webhooks, lojas e formas de pagamento; os números não são usados de novo, e o livro guarda tudo. Quem mantém uma cópia recebe `test_data_erased` ao perguntar pelo que mudou antes.',
+      'Cadastros, vendas, contas e pedidos são apagados, e o relógio volta à hora de todos. Ficam a empresa, usuários, chaves, webhooks, lojas e formas de pagamento; os números não são usados de novo, e o livro guarda tudo. Quem mantém uma cópia recebe `test_data_erased` ao perguntar pelo que mudou antes.',
     reply,
     status: 200,
     refusals,

@@ -120,7 +120,10 @@ async function lookBack<T>(
   const { revision } = last
   const erased = await erasedRevisionOf(pool, companyId)
   if (erased !== null && revision < erased)
-    return invalid('at', `a empresa de teste foi esvaziada na revisão ${erased}: o que havia antes só está no livro`)
+    return invalid(
+      'at',
+      `os dados da empresa de teste foram apagados na revisão ${erased}: o que havia antes só está no livro`,
+    )
   const until = corrections.length > 0 ? null : last.recorded_at
   return onConnection(core, signal, async (client) => {
     const past = await openPast(client, { store, model, keys, companyId, revision, until, signal }, last)

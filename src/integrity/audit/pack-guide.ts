@@ -35,11 +35,11 @@ const FILES: readonly (readonly [name: string, what: string])[] = [
   ],
   [
     'indice.csv',
-    'os mesmos eventos em palavras, para planilhas: revisão, quando, o quê, registro, por onde, quem, hash',
+    'os mesmos eventos em palavras, para planilhas: revisão, quando, atividade, registro, origem, quem, hash',
   ],
   [
     'dados-abertos.jsonl',
-    'o que cada evento diz com os dados pessoais abertos; nulo onde foram esquecidos. Guarde-o com cuidado',
+    'o que cada evento diz com os dados pessoais abertos; nulo onde foram excluídos. Guarde-o com cuidado',
   ],
   ['provas/', 'o que foi assinado sobre o livro: checkpoints, chaves e suas sucessões'],
   ['tillbook-verify.mjs', 'o verificador: um só arquivo, que só precisa do Node'],

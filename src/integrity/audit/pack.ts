@@ -44,7 +44,7 @@ async function* linesUpTo(reading: EventReader, { companyId, head }: PackWanted)
  */
 async function* indexLines(reading: EventReader, wanted: PackWanted): AsyncGenerator<string> {
   const { eventName, subjectName, originName, timeOf } = wanted.words
-  yield csvHeads(['Revisão', 'Quando', 'O quê', 'Registro', 'Por onde', 'Quem', 'Hash'])
+  yield csvHeads(['Revisão', 'Quando', 'Atividade', 'Registro', 'Origem', 'Quem', 'Hash'])
   for await (const line of linesUpTo(reading, wanted)) {
     const { revision, recorded_at, type, subject, origin, actor, hash } = JSON.parse(line) as Envelope
     const who = actor === null ? 'O sistema' : subjectName(actor)

@@ -92,7 +92,7 @@ function beginning({ subject, company, exported_at }: ExportHead): string {
 </head>
 <body>
 <h1>${escaped(title)}</h1>
-<p>Tudo o que ${escaped(company.name)} guarda sobre esta pessoa neste sistema em ${escaped(formatDateTimeSeconds(exported_at, company.timezone))}, com cada evento que tocou nestes dados: quando, o quê, por quem e por qual canal. O que foi esquecido aparece como —.</p>
+<p>Tudo o que ${escaped(company.name)} guarda sobre esta pessoa neste sistema em ${escaped(formatDateTimeSeconds(exported_at, company.timezone))}, com cada evento sobre estes dados: quando, o que mudou, quem fez e de onde. Dados já excluídos aparecem como —.</p>
 `
 }
 
@@ -103,7 +103,7 @@ function heldHtml({ record, events }: ExportedList, timezone: string): string {
   const rows = events.map((event) => eventRow(event, timezone)).join('\n')
   return `${membersHtml(record, timezone)}
 <h3>Eventos</h3>
-<table><thead><tr><th scope="col">Quando</th><th scope="col">O quê</th><th scope="col">Por quem</th><th scope="col">Canal</th><th scope="col">Dados</th></tr></thead>
+<table><thead><tr><th scope="col">Quando</th><th scope="col">Atividade</th><th scope="col">Quem</th><th scope="col">Origem</th><th scope="col">Dados</th></tr></thead>
 <tbody>
 ${rows}
 </tbody></table>
@@ -131,7 +131,7 @@ function ending({ webhooks, access }: ExportTail, timezone: string): string {
 <ol>${access.till_tokens.map((token) => `<li>${membersHtml(token, timezone)}</li>`).join('')}</ol>
 <p>Verificação em duas etapas:</p>
 <ol>${access.second_factors.map((factor) => `<li>${membersHtml(factor, timezone)}</li>`).join('')}</ol>
-<p>Entradas vistas, por lugar ou aparelho: ${times === '' ? '—' : times}</p>
+<p>Últimos acessos, por local ou aparelho: ${times === '' ? '—' : times}</p>
 </body>
 </html>
 `

@@ -1,4 +1,4 @@
-import { fieldName, textOfValue } from '../words/fields.ts'
+import { fieldName, textOfBoolean, textOfValue } from '../words/fields.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -15,7 +15,7 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 /** A value as HTML; objects become tables, arrays become lists. `name` is the member that holds the value. */
 export function valueHtml(name: string, value: unknown, timezone: string): string {
   if (value === null || value === undefined || value === '') return '<span class="none">—</span>'
-  if (typeof value === 'boolean') return value ? 'sim' : 'não'
+  if (typeof value === 'boolean') return textOfBoolean(name, value)
   if (typeof value === 'string') return escaped(textOfValue(name, value, timezone))
   if (Array.isArray(value)) {
     if (value.length === 0) return '<span class="none">—</span>'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { refusalMessage } from '../words/problems.ts'
@@ -180,7 +181,7 @@ function typedProblems(fields: Fields, body: FormBody): Record<string, string[]>
   for (const [name, { kind, isRequired }] of Object.entries(fields)) {
     if (kind.control.as === 'checkboxes' || kind.control.as === 'checkbox') continue
     const typed = formText(body, name).trim()
-    const problem = typed === '' ? isRequired && 'é obrigatório' : kind.problem?.(typed)
+    const problem = typed === '' ? isRequired && REQUIRED_FIELD : kind.problem?.(typed)
     if (problem) problems[name] = [problem]
   }
   return problems
@@ -202,7 +203,7 @@ export function filterProblems(fields: Fields, query: Readonly<Record<string, st
     for (const [first, last] of RANGES) {
       const from = name.endsWith(last) ? query[`${name.slice(0, -last.length)}${first}`] : undefined
       if (kind.control.as === 'input' && kind.control.type === 'date' && from && typed !== '' && from > typed)
-        problems[name] = ['deve ser o mesmo dia do começo, ou depois']
+        problems[name] = ['deve ser igual ou posterior à data inicial']
     }
   }
   return Object.keys(problems).length > 0 ? refuse('validation_failed', { fields: problems }) : null
@@ -221,7 +222,7 @@ function problemsOf(fields: Fields, refusal: Refusal | undefined): Pick<FilledFo
   }
   const taken = refusal.details?.field
   if (refusal.refused === 'duplicate_resource' && typeof taken === 'string' && Object.hasOwn(fields, taken))
-    errors[taken] = ['já é usado por outro registro']
+    errors[taken] = ['já existe um cadastro com este valor']
   const problem = Object.keys(errors).length > 0 && others.length === 0 ? 'Confira os campos indicados.' : null
   return { errors, problem: problem ?? [refusalMessage(refusal), ...others].join(' ') }
 }

@@ -135,13 +135,13 @@ export const percentInput: Kind = {
 
 export const amountInput: Kind = {
   ...percentInput,
-  problem: unless(Money, twoDecimals, 'deve ser um valor como 1.234,50'),
+  problem: unless(Money, twoDecimals, 'informe um valor válido, por exemplo 1.234,50'),
 }
 
 export const quantityInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal' },
   read: plainDecimal,
-  problem: unless(StockQuantity, plainDecimal, 'deve ser uma quantidade como 1,5'),
+  problem: unless(StockQuantity, plainDecimal, 'informe uma quantidade válida, por exemplo 1,5'),
   show: (value) =>
     value === null || value === undefined ? '' : formatDecimal(String(value)).replace(/,?0+$/, '') || '0',
 }

@@ -22,13 +22,13 @@ const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
   'suppliers:read': 'Fornecedores: ler',
   'suppliers:write': 'Fornecedores: alterar',
   'finance:read': 'Contas: ler',
-  'finance:write': 'Contas: lançar e liquidar',
+  'finance:write': 'Contas: criar, receber e pagar',
   'sales:read': 'Vendas: ler',
   'sales:write': 'Vendas: registrar e cancelar',
   'orders:read': 'Pedidos da loja online: ler',
   'orders:write': 'Pedidos da loja online: fazer e cobrar',
   'webhooks:manage': 'Webhooks: administrar',
-  'audit:read': 'Auditoria: ler o livro',
+  'audit:read': 'Auditoria: ler os eventos',
 }
 
 const HOME = '/integracoes'
@@ -36,9 +36,9 @@ const PATH = `${HOME}/chaves`
 
 const FIELDS: Fields = {
   name: { label: 'Nome', kind: lineInput, isRequired: true, hint: 'Que sistema vai usar a chave.' },
-  expires_at: { label: 'Vale até', kind: momentInput, hint: 'Em branco, vale até ser revogada.' },
+  expires_at: { label: 'Vale até', kind: momentInput, hint: 'Se vazio, vale até ser revogada.' },
   scopes: {
-    label: 'O que a chave pode fazer',
+    label: 'Permissões da chave',
     kind: choicesInput(optionsOf(SCOPES, (scope) => SCOPE_NAMES[scope])),
     isRequired: true,
     columns: 12,
@@ -63,7 +63,7 @@ export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey
       empty="Nenhuma chave ainda."
       columns={[
         { head: 'Nome', cell: (key) => <a href={link(`${PATH}/${key.id}`)}>{key.name}</a> },
-        { head: 'Começa com', cell: ({ prefix }) => <code>{prefix}…</code> },
+        { head: 'Início da chave', cell: ({ prefix }) => <code>{prefix}…</code> },
         { head: 'Situação', cell: (key) => <KeyBadge apiKey={key} now={visit.session.now} /> },
         {
           head: 'Último uso',
@@ -91,7 +91,7 @@ const createdPage = (key: string | null): PanelPage => ({
   title: 'Chave criada',
   body: [
     key === null ? (
-      <p>A chave já foi criada, e mostrada uma única vez. Se não foi copiada, revogue-a e crie outra.</p>
+      <p>A chave já foi criada e aparece uma única vez. Se você não a copiou, revogue-a e crie outra.</p>
     ) : (
       <Secret title="Sua chave" secret={key}>
         <p class="hint">
@@ -118,12 +118,12 @@ async function keyPage(visit: PageContext): Promise<PanelPage | null> {
       <Facts
         facts={[
           ['Situação', <KeyBadge apiKey={key} now={visit.session.now} />],
-          ['Começa com', <code>{key.prefix}…</code>],
+          ['Início da chave', <code>{key.prefix}…</code>],
           ['Criada', time(key.created_at)],
           ['Vale até', time(key.expires_at)],
           ['Revogada', time(key.revoked_at)],
           ['Último uso', time(key.last_used_at) ?? 'Nunca'],
-          ['O que pode fazer', key.scopes.map((scope) => SCOPE_NAMES[scope as keyof typeof SCOPE_NAMES]).join(' · ')],
+          ['Permissões', key.scopes.map((scope) => SCOPE_NAMES[scope as keyof typeof SCOPE_NAMES]).join(' · ')],
         ]}
       />
     </Card>
@@ -164,7 +164,10 @@ export const apiKeyPages: readonly PanelRoute[] = [
     subject: keyOf,
     title: ({ name }) => `Revogar ${name}`,
     intro: () => (
-      <p>A próxima chamada com esta chave já será recusada, e os webhooks dela param. Isso não se desfaz.</p>
+      <p>
+        As próximas chamadas com esta chave serão recusadas e os webhooks dela vão parar. Esta ação não pode ser
+        desfeita.
+      </p>
     ),
     label: 'Revogar',
     isDangerous: true,

@@ -19,7 +19,7 @@ const GROUNDS: Readonly<Record<Exclude<ForgettingGround, 'restored_backup'>, str
   holder_request: 'A pessoa pediu',
   consent_withdrawn: 'A pessoa retirou o consentimento',
   purpose_ended: 'Os dados não são mais necessários',
-  unlawful: 'Os dados não deviam ter sido guardados',
+  unlawful: 'Os dados foram tratados indevidamente',
 }
 
 /** The fields of a record that these pages use. */
@@ -52,7 +52,7 @@ interface ErasablePerson {
   readonly needs: PersonNeeds
 }
 
-const LABEL = 'Esquecer dados pessoais'
+const LABEL = 'Excluir dados pessoais'
 
 /** Link to the confirmation page while there is something to erase. */
 export const forgetAction = (visit: PageContext, record: PersonRecord, to: string): PageAction | null =>
@@ -71,22 +71,22 @@ async function erasableOf<R extends PersonRecord>(
 }
 
 const fieldsOf = (canWait: boolean, { name }: ErasablePerson): Fields => ({
-  ground: { label: 'Por quê', kind: choiceInput(namedOptions(GROUNDS)), isRequired: true },
+  ground: { label: 'Motivo', kind: choiceInput(namedOptions(GROUNDS)), isRequired: true },
   reason: {
     label: 'Referência',
     kind: lineInput,
-    hint: 'Como um protocolo. Fica no livro para sempre: não escreva dados da pessoa.',
+    hint: 'Ex.: número do protocolo. Fica guardado para sempre: não escreva dados da pessoa.',
   },
   ...(canWait && {
     queue: {
-      label: 'O que a lei ainda exige pode esperar até o dia em que não exigir mais',
+      label: 'Manter o que a lei exige e apagar automaticamente no fim do prazo',
       kind: yesOrNoInput,
       columns: 12,
     },
   }),
   ...(name && {
     confirm: {
-      label: 'Nome da pessoa, para confirmar',
+      label: 'Confirme o nome da pessoa',
       hint: `Digite ${name}`,
       isRequired: true,
       kind: {
@@ -112,7 +112,7 @@ function neededText({ refused, details }: Refusal): string | undefined {
   const { until, count, needed_by } = details as unknown as RetentionDetails
   const named = needed_by.map(needName).join(', ')
   const more = count > needed_by.length ? ` e mais ${count - needed_by.length}` : ''
-  return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${formatDay(until)}`}. Nada foi esquecido.`
+  return `Estes registros ainda precisam dos dados: ${named}${more}${until === null ? '' : `, até ${formatDay(until)}`}. Nada foi excluído.`
 }
 
 /** Confirmation page of an erasure: whom it concerns, what is erased, what remains and what still needs it. */
@@ -124,15 +124,15 @@ export const forgetPages = <R extends PersonRecord>(pages: ForgetPages<R>): Pane
     section: pages.section,
     access: 'erase_people',
     subject: (visit) => erasableOf(pages, visit),
-    obstacle: ({ isForgotten }) => (isForgotten ? 'Os dados pessoais já foram esquecidos.' : null),
+    obstacle: ({ isForgotten }) => (isForgotten ? 'Os dados pessoais já foram excluídos.' : null),
     title: ({ id, name, document }) =>
-      `${LABEL}: ${name ?? subjectName(`${kind}/${id}`)}${document ? ` (${formatTaxNumber(document)})` : ''}`,
+      `${LABEL} de ${name ?? subjectName(`${kind}/${id}`)}${document ? ` (${formatTaxNumber(document)})` : ''}`,
     before: ({ id, needs }, visit) => PersonNeedsCards({ visit, kind, id, needs }),
     intro: ({ id }) => (
       <>
         <p>
-          <strong>Não pode ser desfeito.</strong> {pages.goes} Somem em toda parte: nas listas, no histórico, em datas
-          passadas e no livro.
+          <strong>Esta ação não pode ser desfeita.</strong> {pages.goes} Isso vale para todo o sistema, inclusive o
+          histórico.
         </p>
         <p>{pages.stays}</p>
         <p>

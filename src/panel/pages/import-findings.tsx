@@ -41,7 +41,7 @@ export function Doubts({ imported, checked: { file, mapping, fields, plan } }: I
     <>
       {isHeadless && (
         <Alert>
-          {`A primeira linha parece ser um cadastro, e não os títulos das colunas: ${file.sheet.heads.filter(Boolean).slice(0, SHOWN_HEADS).join(' · ')}. Ela não será importada: ponha os títulos acima dela e envie o arquivo de novo.`}
+          {`A primeira linha parece ser um cadastro e não os títulos das colunas: ${file.sheet.heads.filter(Boolean).slice(0, SHOWN_HEADS).join(' · ')}. Ela não será importada: ponha os títulos acima dela e envie o arquivo de novo.`}
         </Alert>
       )}
       {mapping.size === 0 && !isHeadless && (

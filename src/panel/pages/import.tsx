@@ -71,9 +71,9 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
       </form>
       <Card title="Como funciona">
         <p>
-          Nada é gravado antes de você conferir. O que já está cadastrado é alterado, e não repetido: reconhecemos cada
-          linha por {keys.slice(0, -1).join(', ')} ou {keys.at(-1)}, nesta ordem, e a que não tem código, pelo nome.
-          Células vazias não apagam nada.
+          Nada é gravado antes de você conferir. Cadastros que já existem são atualizados, sem repetir: reconhecemos
+          cada linha por {keys.slice(0, -1).join(', ')} ou {keys.at(-1)}, nesta ordem; sem código, pelo nome. Células
+          vazias não apagam nada.
         </p>
         {imported.reading.onlyNew.includes('stock') && (
           <p>O estoque do arquivo vale só para produtos novos: o dos outros já mudou com as vendas.</p>
@@ -161,7 +161,7 @@ const noFilePage = (imported: ImportableKind): PanelPage => ({
   title: imported.words.title,
   parent: parentOf(imported),
   body: (
-    <Nothing title="Nenhum arquivo à espera" action={{ label: 'Escolher um arquivo', to: pathOf(imported) }}>
+    <Nothing title="Nenhum arquivo para importar" action={{ label: 'Escolher um arquivo', to: pathOf(imported) }}>
       Um arquivo fica guardado por uma hora, até ser importado.
     </Nothing>
   ),
@@ -203,8 +203,8 @@ const ImportPreview = ({ imported, visit, checked: { file, mapping, plan } }: Im
     <>
       <Stats>
         <Stat label="Novos" value={created} />
-        <Stat label="Já cadastrados" value={right.length - created} hint="Recebem o que o arquivo diz." />
-        <Stat label="Com erro" value={errors.length} hint={errors.length > 0 ? 'Ficam de fora.' : undefined} />
+        <Stat label="Já cadastrados" value={right.length - created} hint="Serão atualizados com os dados do arquivo." />
+        <Stat label="Com erro" value={errors.length} hint={errors.length > 0 ? 'Não serão importados.' : undefined} />
         {plan.newCategories.length > 0 && <Stat label="Categorias novas" value={plan.newCategories.length} />}
       </Stats>
       {right.length > 0 && (
@@ -246,7 +246,7 @@ interface MarkChoiceProps {
 
 /** Asks how the numbers of a column are written; nothing is chosen for the user. */
 const MarkChoice = ({ number: { column, example, mark }, head }: MarkChoiceProps) => (
-  <select name={`numeros-${column}`} aria-label={`Como os números da coluna ${head || column + 1} estão escritos`}>
+  <select name={`numeros-${column}`} aria-label={`Formato dos números da coluna ${head || column + 1}`}>
     <option value="">Como ler {example}?</option>
     {Object.entries(MARKS).map(([word, one]) => (
       <option key={word} value={word} selected={one === mark}>
@@ -265,12 +265,12 @@ const Columns = ({ imported, checked: { file, mapping, fields, plan } }: ImportC
         rows={file.sheet.heads.map((head, column) => ({ head, column }))}
         empty=""
         columns={[
-          { head: 'Coluna', cell: ({ head, column }) => head || `Coluna ${column + 1}` },
+          { head: 'Coluna do arquivo', cell: ({ head, column }) => head || `Coluna ${column + 1}` },
           {
-            head: 'É',
+            head: 'Campo no Tillbook',
             cell: ({ head, column }) => (
               <>
-                <select name={`coluna-${column}`} aria-label={`O que é a coluna ${head || column + 1}`}>
+                <select name={`coluna-${column}`} aria-label={`Campo da coluna ${head || column + 1}`}>
                   <option value="">Não importar</option>
                   {Object.entries(fields).map(([name, { label }]) => (
                     <option key={name} value={name} selected={mapping.get(column) === name}>
@@ -287,7 +287,7 @@ const Columns = ({ imported, checked: { file, mapping, fields, plan } }: ImportC
             ),
           },
           {
-            head: 'Primeiras linhas',
+            head: 'Exemplos',
             isExtra: true,
             cell: ({ column }) =>
               file.sheet.lines
@@ -309,7 +309,7 @@ const Columns = ({ imported, checked: { file, mapping, fields, plan } }: ImportC
 async function upload(imported: ImportableKind, submission: FormSubmission) {
   const { session, file } = submission
   if (!file || file.length === 0)
-    return uploadPage(imported, submission, invalid('file', 'não foi escolhido, ou está vazio'))
+    return uploadPage(imported, submission, invalid('file', 'escolha um arquivo que não esteja vazio'))
   const words = createHeadWords(await imported.fields(submission), imported.heads)
   return semaphore.run(session.companyId, async () => {
     const keeping = fileStoreOf(submission)
@@ -390,7 +390,9 @@ const donePage = (imported: ImportableKind, { created, updated, unchanged, error
         <Stat label="Com erro" value={errors.length} />
       </Stats>
       <Errors imported={imported} errors={errors} />
-      {errors.length > 0 && <p>Corrija estas linhas e importe o arquivo de novo: o que já entrou não se repete.</p>}
+      {errors.length > 0 && (
+        <p>Corrija estas linhas e importe o arquivo de novo: o que já foi importado não é repetido.</p>
+      )}
     </>
   ),
 })

@@ -13,12 +13,12 @@ import { ButtonLink } from '../ui/parts.tsx'
 import { obstacleToRefund } from './order-refund.tsx'
 import { ORDERS_PATH, orderOf } from './orders.tsx'
 
-const PAID = 'O pedido já foi pago: em vez de cancelar, devolva o pagamento.'
+const PAID = 'O pedido já foi pago: em vez de cancelar, estorne o pagamento.'
 
 function obstacleOf(order: OrderObject): string | null {
   if (canBePaid(order)) return null
   if (order.cancelled_at !== null) return 'O pedido já está cancelado.'
-  return order.status === 'paid' ? PAID : 'O pedido já foi pago, e o pagamento devolvido.'
+  return order.status === 'paid' ? PAID : 'O pedido já foi pago e estornado.'
 }
 
 const title = ({ id }: OrderObject) => `Cancelar pedido ${id}`
@@ -28,7 +28,7 @@ const back = ({ id }: OrderObject) => `${ORDERS_PATH}/${id}`
 const RefundButton = ({ order }: { readonly order: OrderObject }) =>
   obstacleToRefund(order) === null ? (
     <ButtonLink to={`${back(order)}/devolver`} isMain>
-      Devolver pagamento
+      Estornar pagamento
     </ButtonLink>
   ) : null
 
@@ -42,8 +42,8 @@ export const orderCancellation = formPages({
   title,
   intro: () => (
     <p>
-      O pedido não aceita mais tentativas de pagamento, e o que espera no provedor é cancelado lá. Um pagamento que for
-      aprovado mesmo assim deixa o pedido pago, com um alarme.
+      O pedido deixa de aceitar pagamentos e as cobranças pendentes são canceladas no provedor. Se um pagamento for
+      aprovado mesmo assim, o pedido fica pago, com um alerta.
     </p>
   ),
   label: 'Cancelar pedido',

@@ -5,7 +5,7 @@ export const orderForgetting = forgetPages({
   path: `${ORDERS_PATH}/:id`,
   section: 'store',
   kind: 'order',
-  goes: 'Vão-se nome, e-mail e documento de quem comprou e os dados de quem pagou.',
+  goes: 'Serão apagados nome, e-mail e documento de quem comprou e os dados de quem pagou.',
   stays: 'Ficam os itens, os pagamentos e os valores.',
   canWait: false,
   recordOf: orderOf,

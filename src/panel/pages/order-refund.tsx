@@ -24,8 +24,8 @@ const refundable = ({ payments, refunds }: OrderObject): { payment: PaidPayment;
 
 /** Why an order cannot be refunded; null if it can. */
 export function obstacleToRefund(order: OrderObject): string | null {
-  if (!order.payments.some(isPaid)) return 'O pedido não tem pagamento a devolver.'
-  return refundable(order).length > 0 ? null : 'Todo o valor do pedido já foi devolvido, ou está sendo.'
+  if (!order.payments.some(isPaid)) return 'O pedido não tem pagamento a estornar.'
+  return refundable(order).length > 0 ? null : 'Todo o valor do pedido já foi estornado ou está em processamento.'
 }
 
 async function fieldsOf(order: OrderObject, { readModel }: PageContext): Promise<Fields> {
@@ -45,7 +45,12 @@ async function fieldsOf(order: OrderObject, { readModel }: PageContext): Promise
         columns: 12,
       },
     }),
-    amount: { label: 'Valor', kind: kinds.amountInput, hint: `Em branco, tudo o que resta: ${left}.`, columns: 12 },
+    amount: {
+      label: 'Valor',
+      kind: kinds.amountInput,
+      hint: `Deixe em branco para estornar tudo (${left}).`,
+      columns: 12,
+    },
     ...(await restockFields(order, readModel)),
   }
 }
@@ -93,7 +98,7 @@ function problemOf({ refused, details }: Refusal): string | undefined {
   if (refused !== 'refund_refused') return undefined
   const causes = (details?.causes ?? []) as readonly { code: string; description: string }[]
   if (causes[0]?.code === 'refund_found') return `Nada foi estornado agora: ${causes[0].description}.`
-  return `O provedor recusou a devolução, e nada foi devolvido: ${causes.map(({ code, description }) => `${description} (${code})`).join('; ')}.`
+  return `O provedor recusou o estorno e nada foi estornado: ${causes.map(({ code, description }) => `${description} (${code})`).join('; ')}.`
 }
 
 /** Where the browser goes after a refund request. */
@@ -130,14 +135,14 @@ export const orderRefundPages: readonly PanelRoute[] = [
     access: 'refund_orders',
     subject: orderOf,
     obstacle: obstacleToRefund,
-    title: ({ id }) => `Devolver pagamento do pedido ${id}`,
+    title: ({ id }) => `Estornar pagamento do pedido ${id}`,
     intro: () => (
       <p>
-        O provedor devolve o valor a quem pagou, e a comissão do serviço volta na mesma proporção. Uma devolução não
-        pode ser desfeita.
+        O valor será estornado ao cliente e a comissão será devolvida proporcionalmente. Esta ação não pode ser
+        desfeita.
       </p>
     ),
-    label: 'Devolver',
+    label: 'Estornar',
     isDangerous: true,
     back: ({ id }) => `${ORDERS_PATH}/${id}`,
     fields: fieldsOf,

@@ -9,20 +9,20 @@ import { DISPUTES, ORDER_STATES } from './orders.tsx'
 
 export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
   second_payment: 'O pedido recebeu um segundo pagamento aprovado: um deles deve ser devolvido ao cliente.',
-  paid_after_refund: 'O pedido foi pago de novo depois de reembolsado: confira com o cliente.',
+  paid_after_refund: 'O pedido foi pago de novo depois de estornado: confira com o cliente.',
   paid_after_cancellation:
-    'O pedido foi pago depois de cancelado: entregue a mercadoria, ou devolva o valor ao cliente.',
+    'O pedido foi pago depois de cancelado: entregue a mercadoria ou estorne o valor ao cliente.',
   refund_after_refusal:
     'O provedor fez um estorno que tinha recusado: confira o valor estornado antes de estornar de novo.',
-  stock_short: 'O estoque não bastava para os itens do pedido pago, e ficou negativo: confira antes de entregar.',
+  stock_short: 'O estoque não bastava para o pedido pago e ficou negativo: confira antes de entregar.',
   fiscal_document_issued:
-    'O pagamento foi devolvido e a venda foi cancelada, mas o documento fiscal dela continua em vigor: cancele-o.',
+    'O pagamento foi estornado e a venda foi cancelada, mas o documento fiscal dela continua em vigor: cancele-o.',
 }
 
 const REFUNDS: Readonly<Record<RefundObject['status'], StateMark>> = {
   pending: ['warn', 'Aguardando o provedor'],
-  completed: ['good', 'Feita'],
-  refused: ['bad', 'Recusada'],
+  completed: ['good', 'Feito'],
+  refused: ['bad', 'Recusado'],
 }
 
 /** The provider has taken the refund and has not decided yet. */
@@ -46,14 +46,14 @@ interface TimelineProps {
 
 /** Payment history of an order, oldest first: attempts, refunds, disputes, alarms. */
 export const Timeline = ({ order, timezone, nameOf }: TimelineProps) => (
-  <Card title="Pagamentos e devoluções">
+  <Card title="Pagamentos e estornos">
     <ListTable
-      caption="Pagamentos e devoluções"
+      caption="Pagamentos e estornos"
       rows={stepsOf(order, timezone, nameOf)}
       empty="Nenhuma tentativa de pagamento."
       columns={[
         { head: 'Quando', cell: ({ at }) => formatDateTime(at, timezone) },
-        { head: 'O quê', cell: ({ what }) => what },
+        { head: 'Operação', cell: ({ what }) => what },
         { head: 'Valor', cell: ({ amount }) => (amount === null ? '—' : formatMoney(amount)), isNumber: true },
         { head: 'Situação', cell: ({ state }) => <StateBadge state={state} /> },
         { head: 'Detalhes', cell: ({ details }) => details.filter(Boolean).join(' · ') || '—' },
@@ -83,14 +83,14 @@ function attempt(payment: PaymentObject, timezone: string): Step {
     details: [
       refusal === null ? status_detail : `O provedor recusou: ${refusal}`,
       expires_at && `prazo: ${formatDateTime(expires_at, timezone)}`,
-      /[1-9]/.test(refunded) ? `devolvido: ${formatMoney(refunded)}` : null,
+      /[1-9]/.test(refunded) ? `estornado: ${formatMoney(refunded)}` : null,
       atProvider(provider_payment_id),
     ],
   }
 }
 
 function methodOf({ method, card }: PaymentObject): string {
-  if (method === null) return 'Pagamento sem tentativa daqui'
+  if (method === null) return 'Pagamento não iniciado pelo Tillbook'
   if (method !== 'card') return method === 'pix' ? 'Pix' : 'Boleto'
   const installments = card?.installments ? ` em ${card.installments}×` : ''
   return `Cartão ${card?.brand ?? ''}${card?.last_four ? ` final ${card.last_four}` : ''}${installments}`
@@ -124,12 +124,12 @@ function giving(refund: RefundObject, { items }: OrderObject, timezone: string):
   )
   return {
     at: requested_at,
-    what: 'Devolução',
+    what: 'Estorno',
     amount,
     state: status === 'pending' && provider_refund_id !== null ? IN_PROCESS : REFUNDS[status],
     details: [
       refusal && `O provedor recusou: ${refusal}`,
-      completed_at && `feita em ${formatDateTime(completed_at, timezone)}`,
+      completed_at && `feito em ${formatDateTime(completed_at, timezone)}`,
       goods.length > 0 ? `de volta ao estoque: ${goods.join(', ')}` : null,
       `do pagamento ${refund.provider_payment_id}`,
       atProvider(provider_refund_id),
@@ -139,12 +139,12 @@ function giving(refund: RefundObject, { items }: OrderObject, timezone: string):
 
 function alarming(alarm: AlarmObject, timezone: string, nameOf: TimelineProps['nameOf']): Step {
   const { raised_at, code, provider_payment_id, acknowledged_at, acknowledged_by } = alarm
-  const seen = acknowledged_at && `visto por ${nameOf(acknowledged_by)} em ${formatDateTime(acknowledged_at, timezone)}`
+  const seen = acknowledged_at && `lido por ${nameOf(acknowledged_by)} em ${formatDateTime(acknowledged_at, timezone)}`
   return {
     at: raised_at,
-    what: 'Alarme',
+    what: 'Alerta',
     amount: null,
-    state: acknowledged_at === null ? ['bad', 'Aberto'] : ['plain', 'Visto'],
+    state: acknowledged_at === null ? ['bad', 'Não lido'] : ['plain', 'Lido'],
     details: [ALARMS[code], seen, atProvider(provider_payment_id)],
   }
 }

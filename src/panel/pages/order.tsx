@@ -72,7 +72,7 @@ const PaymentLink = ({ url }: { readonly url: string }) => (
     <button type="button" data-copy={url}>
       Copiar
     </button>
-    <p class="hint">Mande ao comprador: quem tem o link vê o pedido e pode pagar.</p>
+    <p class="hint">Envie ao cliente. Quem tiver o link pode ver e pagar o pedido.</p>
   </Card>
 )
 
@@ -92,7 +92,7 @@ const Alarms = ({ order, visit }: VisitedProps) => {
       {order.alarms.filter(isUnseen).map(({ code, provider_payment_id, raised_at }) => (
         <div key={`${code} ${provider_payment_id}`} class="problem" role="note">
           <p>
-            <strong>Alarme de {formatDateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}):{' '}
+            <strong>Alerta de {formatDateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}):{' '}
             {ALARMS[code]}
           </p>
           {!moment && (
@@ -100,7 +100,7 @@ const Alarms = ({ order, visit }: VisitedProps) => {
               visit={visit}
               to={`${ORDERS_PATH}/${order.id}/alarme-visto`}
               values={{ [PAYMENT]: provider_payment_id }}
-              label={`Marcar como visto (pagamento ${provider_payment_id})`}
+              label={`Marcar como lido (pagamento ${provider_payment_id})`}
             />
           )}
         </div>
@@ -119,14 +119,14 @@ function actionsOf(order: OrderObject, visit: PageContext): Pick<PanelPage, 'mai
     more: [
       order.delivered_at !== null && { label: 'Desfazer entrega', to: `${here}/desfazer-entrega`, values: {} },
       ...pending.map(({ refund_id, amount }) => ({
-        label: `Pedir de novo a devolução de ${formatMoney(amount)}`,
+        label: `Repetir o estorno de ${formatMoney(amount)}`,
         to: `${here}/pedir-devolucao`,
         values: { [REFUND]: refund_id },
       })),
       ...dataExportActions('order', order, visit),
     ],
     dangers: [
-      obstacleToRefund(order) === null && { label: 'Devolver pagamento', to: `${here}/devolver` },
+      obstacleToRefund(order) === null && { label: 'Estornar pagamento', to: `${here}/devolver` },
       canBePaid(order) && { label: 'Cancelar pedido', to: `${here}/cancelar` },
       forgetAction(visit, order, here),
     ],
@@ -149,7 +149,7 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
             ['Situação', <OrderBadges order={order} now={now} />],
             ['Loja', order.store_alias],
             ['Código externo', order.external_id],
-            ['Feito em', time(order.created_at)],
+            ['Criado em', time(order.created_at)],
             ['Liberado em', time(order.released_at)],
             ['Entregue em', time(order.delivered_at)],
             ...returnedFacts(order, time),
@@ -172,7 +172,7 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
             ['CPF ou CNPJ', customer.document && formatTaxNumber(customer.document)],
             ...(order.forgotten_at === null
               ? []
-              : ([['Dados pessoais esquecidos', time(order.forgotten_at)]] as const)),
+              : ([['Dados pessoais excluídos (LGPD) em', time(order.forgotten_at)]] as const)),
           ]}
         />
       </Card>
@@ -184,7 +184,7 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
               ['Comissão do serviço', formatMoney(commission.amount)],
               ['Parte da loja', formatMoney(commission.store_amount)],
               ['Comissão devolvida', formatMoney(commission.refunded)],
-              ['Estornada em', time(commission.reversed_at)],
+              ['Estornado em', time(commission.reversed_at)],
             ]}
           />
         </Card>
@@ -195,9 +195,9 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
 
 /** Refunds to the buyer, and disputes. */
 const returnedFacts = (order: OrderObject, time: (at: string | null) => string | null): Fact[] => [
-  ['Devolvido', formatMoney(order.refunded_total)],
+  ['Estornado', formatMoney(order.refunded_total)],
   ...(hasBeenPaid(order.payments) ? ([['Líquido', formatMoney(netOfOrder(order))]] as const) : []),
-  ['Reembolsado em', time(order.refunded_at)],
+  ['Estornado em', time(order.refunded_at)],
   ...(order.dispute === null
     ? []
     : ([

@@ -31,7 +31,7 @@ export const ORDER_STATES: Readonly<Record<OrderStatus, StateMark>> = {
   paid: ['good', 'Pago'],
   failed: ['bad', ENDED_PAYMENTS.failed],
   cancelled: ['plain', 'Cancelado'],
-  refunded: ['plain', 'Reembolsado'],
+  refunded: ['plain', 'Estornado'],
 }
 
 /** Tones of an order after its last payment has ended. */
@@ -73,8 +73,8 @@ const filtersOf = (stores: readonly StoreObject[]): Fields => ({
   },
   external_id: { label: 'Código externo', kind: lineInput, columns: 4 },
   alarm: {
-    label: 'Alarme',
-    kind: choiceInput([{ value: 'open', label: 'Com alarme que ninguém viu' }], 'Tanto faz'),
+    label: 'Alertas',
+    kind: choiceInput([{ value: 'open', label: 'Alertas não lidos' }], 'Todos'),
     columns: 4,
   },
 })
@@ -99,7 +99,7 @@ const columnsOf = (timezone: string, now: string | null): Column<OrderObject>[] 
 const QUICK: readonly QuickFilter[] = [
   { label: 'Pagos', filters: { status: 'paid' } },
   { label: 'Aguardando pagamento', filters: { status: 'pending' } },
-  { label: 'Com alarme', filters: { alarm: 'open' } },
+  { label: 'Com alerta', filters: { alarm: 'open' } },
 ]
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
@@ -175,10 +175,10 @@ export const OrderBadges = ({ order, now }: { readonly order: OrderObject; reado
   return (
     <>
       <StateBadge state={orderStateOf(order, now)} />{' '}
-      {partially_refunded && <StateBadge state={['plain', 'Devolvido em parte']} />}{' '}
+      {partially_refunded && <StateBadge state={['plain', 'Estorno parcial']} />}{' '}
       {delivered_at !== null && <StateBadge state={['plain', 'Entregue']} />}{' '}
       {dispute?.status === 'open' && <StateBadge state={DISPUTES.open} />}{' '}
-      {alarms.some(isUnseen) && <PanelBadge tone="bad">Alarme</PanelBadge>}
+      {alarms.some(isUnseen) && <PanelBadge tone="bad">Alerta</PanelBadge>}
     </>
   )
 }

@@ -14,8 +14,6 @@ import { recordsOnPage } from '../ui/list.tsx'
 /** Customers or suppliers, as one is chosen in a form. */
 export interface SearchedParty {
   readonly label: string
-  /** `há cliente`, after *não*. */
-  readonly unknown: string
   /** Path of their pages. */
   readonly path: string
   readonly table: 'customers' | 'suppliers'
@@ -56,12 +54,12 @@ export async function partyField(
   return {
     label: party.label,
     columns: 6,
-    hint: 'Procure pelo nome, CPF ou CNPJ, ou telefone. Pode ficar em branco.',
+    hint: 'Procure pelo nome, CPF, CNPJ ou telefone (opcional).',
     kind: {
       ...lineInput,
       control: { as: 'search', path, found: await choicesOf(visit, party, found), note: noteOf(typed, found, party) },
       read: () => id,
-      problem: () => (id === null ? problemOf(party, found) : null),
+      problem: () => (id === null ? problemOf(found) : null),
       show: () => current ?? typed,
     },
   }
@@ -122,11 +120,11 @@ async function choicesOf(
   })
 }
 
-function noteOf(typed: string, found: readonly FoundParty[], { unknown }: SearchedParty): string | null {
+function noteOf(typed: string, found: readonly FoundParty[], { label }: SearchedParty): string | null {
   if (typed === '') return null
-  if (found.length === 0) return `Não ${unknown} assim. Cadastre antes ou deixe em branco.`
-  return found.length < MAX_FOUND ? null : 'Pode haver mais: escreva mais do nome, o documento ou o telefone.'
+  if (found.length === 0) return `${label} não encontrado. Cadastre antes ou deixe em branco.`
+  return found.length < MAX_FOUND ? null : 'Há mais resultados: escreva mais do nome, o documento ou o telefone.'
 }
 
-const problemOf = ({ unknown }: SearchedParty, found: readonly FoundParty[]): string =>
-  found.length === 0 ? `não ${unknown} assim; cadastre antes ou deixe em branco` : 'escolha um dos encontrados'
+const problemOf = (found: readonly FoundParty[]): string =>
+  found.length === 0 ? 'não encontrado: cadastre antes ou deixe em branco' : 'escolha um dos encontrados'

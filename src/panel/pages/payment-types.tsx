@@ -55,12 +55,12 @@ const FIELDS: Fields = {
   acquirer_rate: {
     label: 'Taxa da operadora (%)',
     kind: percentInput,
-    hint: 'O que a operadora da maquininha desconta do valor pago. Em branco se não há.',
+    hint: 'O que a operadora da maquininha desconta do valor pago. Deixe em branco se não houver.',
   },
   settles_in_days: {
     label: 'A operadora paga em (dias)',
     kind: integerInput,
-    hint: 'Quantos dias depois da venda o dinheiro cai na conta da loja. Em branco se não há.',
+    hint: 'Quantos dias depois da venda o dinheiro cai na conta da loja. Deixe em branco se não houver.',
   },
 }
 
@@ -96,7 +96,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
     path: `${PAYMENT_TYPES_PATH}/:id`,
     subject: paymentTypeOf,
     title: ({ name }) => `Editar ${name}`,
-    intro: () => <p>Vale para os pagamentos a partir de agora; os já feitos ficam como estão.</p>,
+    intro: () => <p>Vale para os próximos pagamentos; os já feitos ficam como estão.</p>,
     label: 'Salvar',
     back: () => HOME,
     fields: ({ kind }) => (kind === 'online' ? FIELDS_OF_STORES : FIELDS),

@@ -53,8 +53,11 @@ const personFacts = (person: Person, { readModel }: PageContext, ...afterName: F
   ['Código externo', person.external_id],
   ['Observações', person.notes],
   ['Cadastro', format.formatDateTime(person.created_at, readModel.timezone)],
-  ['Dados pessoais esquecidos', person.forgotten_at && format.formatDateTime(person.forgotten_at, readModel.timezone)],
-  ['O resto será esquecido', forgettingText(person, readModel.today)],
+  [
+    'Dados pessoais excluídos (LGPD) em',
+    person.forgotten_at && format.formatDateTime(person.forgotten_at, readModel.timezone),
+  ],
+  ['Exclusão do restante', forgettingText(person, readModel.today)],
   ['Última alteração', format.formatDateTime(person.updated_at, readModel.timezone)],
 ]
 
@@ -176,7 +179,7 @@ const supplierPages = recordPages<SupplierObject>({
   update: { label: 'Editar fornecedor', schema: SupplierChanges, command: updateSupplier },
   remove: {
     label: 'Excluir fornecedor',
-    question: 'O fornecedor deixa de aparecer nas listas. Contas já lançadas ficam como estão.',
+    question: 'O fornecedor deixa de aparecer nas listas. Contas já criadas ficam como estão.',
     command: deleteSupplier,
   },
 })
@@ -186,7 +189,7 @@ const forgetting = [
     path: '/clientes/:id',
     section: 'customers',
     kind: 'customer',
-    goes: 'Vão-se nome, documento, endereço, telefone, e-mail e observações do cliente, e os dados de quem comprou nos pedidos dele.',
+    goes: 'Serão apagados nome, documento, endereço, telefone, e-mail e observações do cliente e os dados de quem comprou nos pedidos dele.',
     stays: STAYS,
     canWait: true,
     recordOf: (visit) =>
@@ -197,7 +200,7 @@ const forgetting = [
     path: '/fornecedores/:id',
     section: 'suppliers',
     kind: 'supplier',
-    goes: 'Vão-se nome, nome fantasia, documento, endereço, telefone, e-mail e observações do fornecedor.',
+    goes: 'Serão apagados nome, nome fantasia, documento, endereço, telefone, e-mail e observações do fornecedor.',
     stays: STAYS,
     canWait: true,
     recordOf: (visit) =>

@@ -86,6 +86,6 @@ export async function PersonNeedsCards({
 function waitingText(until: string | null, hasOpen: boolean): string {
   const rest = until === null ? 'quando não houver mais nada em aberto' : `em ${formatDay(until)}`
   return hasOpen
-    ? `Se você marcar a espera, telefone, e-mail e observações ficam enquanto houver conta ou pedido em aberto, e o resto é esquecido ${rest}.`
-    : `Se você marcar a espera, telefone, e-mail e observações são esquecidos agora, e o resto, ${rest}.`
+    ? `Se você marcar essa opção, telefone, e-mail e observações ficam enquanto houver conta ou pedido em aberto, e o restante é excluído ${rest}.`
+    : `Se você marcar essa opção, telefone, e-mail e observações são excluídos agora e o restante, ${rest}.`
 }

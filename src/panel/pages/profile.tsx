@@ -26,14 +26,14 @@ const FIELDS: Fields = {
     columns: 12,
     hint: 'De 8 a 200 caracteres.',
   },
-  repeated: { label: 'Senha nova, de novo', kind: passwordInput('new-password'), isRequired: true, columns: 12 },
+  repeated: { label: 'Confirme a senha', kind: passwordInput('new-password'), isRequired: true, columns: 12 },
 }
 
 const PasswordForm = z
   .object({ current_password: z.string().max(200), new_password: Password, repeated: z.string() })
   .refine(({ new_password, repeated }) => new_password === repeated, {
     path: ['repeated'],
-    message: 'não é igual à senha nova',
+    message: 'as senhas não são iguais',
   })
 
 const PIN_FIELDS: Fields = {
@@ -50,7 +50,7 @@ const PIN_FIELDS: Fields = {
 
 const PinForm = z
   .object({ current_password: z.string().max(200), pin: Pin, repeated: z.string() })
-  .refine(({ pin, repeated }) => pin === repeated, { path: ['repeated'], message: 'não é igual ao PIN novo' })
+  .refine(({ pin, repeated }) => pin === repeated, { path: ['repeated'], message: 'os PINs não são iguais' })
 
 /** The password confirms that the session is used by its owner: the PIN approves operations of others. */
 async function setPin(
@@ -116,7 +116,7 @@ export const profilePages: readonly PanelRoute[] = [
     section: 'profile',
     subject: ({ session }) => session,
     title: () => 'Trocar senha',
-    intro: () => <p>Depois disso é preciso entrar de novo, em todos os navegadores, caixas e empresas.</p>,
+    intro: () => <p>Você sairá de todos os aparelhos e caixas.</p>,
     label: 'Trocar senha',
     back: () => PATH,
     fields: () => FIELDS,

@@ -70,7 +70,7 @@ const Search = z.object({
 })
 
 function stateOf({ status, code }: Pick<RequestObject, 'status' | 'code'>): StateMark {
-  if (status === null) return ['warn', 'Sem resposta: quem chamou desistiu']
+  if (status === null) return ['warn', 'Sem resposta: a conexão foi encerrada']
   const text = code === null ? String(status) : `${status} ${code}`
   return [status >= 500 ? 'bad' : status >= 400 ? 'warn' : 'good', text]
 }
@@ -105,8 +105,7 @@ async function showCalls(visit: PageContext): Promise<PanelPage> {
   const body = (
     <>
       <p class="hint">
-        O que os sistemas ligados à empresa pediram à API nos últimos 7 dias. Abra uma chamada recusada para ver o que
-        ela enviou.
+        Chamadas das suas integrações à API nos últimos 7 dias. Abra uma chamada recusada para ver o que foi enviado.
       </p>
       <List
         visit={visit}
@@ -145,12 +144,12 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
         />
       </Card>
       {call.code !== null && (
-        <Card title="Por que foi recusada">
+        <Card title="Motivo da recusa">
           <StoredBody json={call.details} visit={visit} />
         </Card>
       )}
       {call.code !== null && (
-        <Card title="O que foi enviado">
+        <Card title="Conteúdo enviado">
           <StoredBody json={call.body} visit={visit} />
           <p class="hint">
             Dados pessoais, textos livres e segredos não são guardados: no lugar deles está “(retido)”.

@@ -64,7 +64,7 @@ async function showRoles(visit: PageContext): Promise<PanelPage> {
           ]}
         />
       </Card>
-      <Card title="O que cada perfil pode">
+      <Card title="Permissões de cada perfil">
         <ListTable
           caption="Permissões por perfil"
           rows={PERMISSIONS}
@@ -98,8 +98,8 @@ function fieldsOf({ role }: RolePermissions): Fields {
   }
   const limits: Fields = grantable.includes('return_goods')
     ? {
-        return_limit: { label: LIMIT_NAMES.return_goods, kind: amountInput, hint: 'Em branco: sem limite.' },
-        discount_limit: { label: LIMIT_NAMES.give_discount, kind: amountInput, hint: 'Em branco: sem limite.' },
+        return_limit: { label: LIMIT_NAMES.return_goods, kind: amountInput, hint: 'Se vazio, sem limite.' },
+        discount_limit: { label: LIMIT_NAMES.give_discount, kind: amountInput, hint: 'Se vazio, sem limite.' },
       }
     : {}
   return { permissions, ...limits }

@@ -70,7 +70,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
         </Card>
       ))}
       {shown.length === 0 && (
-        <Nothing icon="search" title="O que se encontra aqui">
+        <Nothing icon="search" title="O que você pode buscar">
           Vendas pelo número, pelo código externo, pelo valor (12,50) ou pela chave da nota fiscal; produtos pelo nome
           ou pelo código; clientes e fornecedores pelo nome, pelo CPF ou CNPJ ou pelo telefone.
         </Nothing>

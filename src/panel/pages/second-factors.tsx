@@ -174,7 +174,12 @@ async function appSetup(visit: PageContext | FormSubmission): Promise<AppSetup |
 }
 
 const APP_FIELDS: Fields = {
-  code: { label: 'Código do aplicativo', kind: lineInput, isRequired: true, hint: 'Os 6 números que ele mostra.' },
+  code: {
+    label: 'Código do aplicativo',
+    kind: lineInput,
+    isRequired: true,
+    hint: 'Digite os 6 números do aplicativo.',
+  },
   current_password,
 }
 
@@ -250,7 +255,7 @@ const passkeyPages = formPages({
   intro: (setup) => (
     <>
       <p>
-        O navegador pede a digital, o rosto, o PIN do aparelho ou uma chave de segurança. Dê um nome que lembre o
+        O navegador vai pedir a digital, o rosto, o PIN do aparelho ou uma chave de segurança. Dê um nome que lembre o
         aparelho.
       </p>
       {typeof setup !== 'string' && (
@@ -309,7 +314,7 @@ const removalPages = formPages({
   subject: ownFactors,
   obstacle: noFactor,
   title: () => 'Remover método',
-  intro: () => <p>Sem nenhum método, o painel pede só a senha, e os códigos de recuperação deixam de valer.</p>,
+  intro: () => <p>Sem nenhum método, o painel pede só a senha e os códigos de recuperação deixam de valer.</p>,
   label: 'Remover',
   isDangerous: true,
   back: () => HOME,

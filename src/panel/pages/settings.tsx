@@ -106,8 +106,8 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
       <Card title="Empresa de teste" aside={<ButtonLink to={`${PATH}/teste`}>Abrir</ButtonLink>}>
         <p>
           {company.test
-            ? 'Esta é uma empresa de teste: o relógio dela pode ser adiantado, e ela, esvaziada.'
-            : 'Uma empresa à parte, para experimentar integrações sem tocar em nada de verdade.'}
+            ? 'Esta é uma empresa de teste: é possível avançar a data e apagar os dados.'
+            : 'Uma empresa à parte, para experimentar integrações sem afetar os dados reais.'}
         </p>
       </Card>
       <Card

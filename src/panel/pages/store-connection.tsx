@@ -69,7 +69,7 @@ async function connect(visit: PageContext): Promise<PanelPage | Redirect> {
   const asked = readConnectionState(session.csrfToken, query.state ?? '', Date.parse(session.now))
   const store = asked && (await loadStore(visit, asked.storeId))
   if (!asked || !store || !context.connector)
-    return failed('Este pedido de conexão não vale mais. Comece de novo na página da loja.')
+    return failed('Este pedido de conexão expirou. Comece de novo na página da loja.')
   const to = pathOf(store)
   if (query.error !== undefined || !query.code)
     return failed('O Mercado Pago não autorizou a conexão. Nada foi alterado.', to)
@@ -81,8 +81,8 @@ async function connect(visit: PageContext): Promise<PanelPage | Redirect> {
   if (tokens.liveMode === store.sandbox)
     return failed(
       store.sandbox
-        ? 'O Mercado Pago deu um token de produção, e esta é uma loja de teste. Nada foi alterado.'
-        : 'O Mercado Pago deu um token de teste, e esta loja recebe pagamentos de verdade. Nada foi alterado.',
+        ? 'O Mercado Pago enviou um token de produção para uma loja de teste. Nada foi alterado.'
+        : 'O Mercado Pago enviou um token de teste para uma loja que recebe pagamentos reais. Nada foi alterado.',
       to,
     )
   return save(visit, store, tokens)

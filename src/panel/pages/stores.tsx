@@ -78,12 +78,12 @@ const secrets: Fields = {
   access_token: {
     label: 'Token de acesso do provedor',
     kind: passwordInput('new-password'),
-    hint: 'Sem ele a loja não recebe pagamentos. Em branco, fica como está.',
+    hint: 'Sem ele a loja não recebe pagamentos. Deixe em branco para manter como está.',
   },
   notification_secret: {
     label: 'Segredo das notificações',
     kind: passwordInput('new-password'),
-    hint: 'Com ele as notificações do provedor são conferidas. Em branco, fica como está.',
+    hint: 'Com ele as notificações do provedor são conferidas. Deixe em branco para manter como está.',
   },
 }
 
@@ -98,11 +98,11 @@ const NEW: Fields = {
     label: 'Apelido',
     kind: lineInput,
     isRequired: true,
-    hint: 'Vai nos endereços e não muda mais, como "minha-loja".',
+    hint: 'Aparece nos links e não muda mais. Ex.: minha-loja',
   },
   ...secrets,
   registers_sales,
-  sandbox: { label: 'Loja de teste (não recebe pagamentos de verdade)', kind: yesOrNoInput },
+  sandbox: { label: 'Loja de teste (não recebe pagamentos reais)', kind: yesOrNoInput },
 }
 
 /** An empty secret field keeps the secret. */

@@ -15,10 +15,10 @@ const at = { section: 'settings', access: 'manage_company' } as const
 
 const CLOCK: Fields = {
   advance_days: {
-    label: 'Adiantar o relógio em dias',
+    label: 'Avançar a data em dias',
     kind: integerInput,
     isRequired: true,
-    hint: 'Contas vencem e prazos passam. Ele só volta quando a empresa é esvaziada.',
+    hint: 'Contas vencem e prazos expiram. A data só volta quando os dados são apagados.',
   },
 }
 
@@ -29,11 +29,11 @@ const Clock = ({ state, timezone }: { readonly state: TestCompanyState; readonly
     <Facts
       facts={[
         ['Hora da empresa', formatDateTimeSeconds(state.now, timezone)],
-        ['Esvaziada em', state.erased_at && formatDateTimeSeconds(state.erased_at, timezone)],
+        ['Dados apagados em', state.erased_at && formatDateTimeSeconds(state.erased_at, timezone)],
       ]}
     />
     <div class="actions">
-      <ButtonLink to={`${PATH}/esvaziar`}>Esvaziar a empresa de teste</ButtonLink>
+      <ButtonLink to={`${PATH}/esvaziar`}>Apagar os dados de teste</ButtonLink>
     </div>
   </>
 )
@@ -41,7 +41,7 @@ const Clock = ({ state, timezone }: { readonly state: TestCompanyState; readonly
 const Twin = ({ state }: { readonly state: TestCompanyState }) => (
   <p>
     {state.twin_id === null
-      ? 'Crie uma empresa de teste com as configurações desta, sem cadastros: para experimentar integrações sem tocar em nada de verdade.'
+      ? 'Crie uma empresa de teste com as configurações desta, sem cadastros: para experimentar integrações sem afetar os dados reais.'
       : 'Esta empresa já tem a sua empresa de teste. Entre nela como proprietário e escolha-a em Empresas.'}
   </p>
 )
@@ -58,7 +58,7 @@ export const testCompanyPages: readonly PanelRoute[] = [
     subject: loadState,
     title: () => 'Empresa de teste',
     label: ({ is_test, twin_id }) =>
-      is_test ? 'Adiantar o relógio' : twin_id === null ? 'Criar empresa de teste' : 'Entrar na empresa de teste',
+      is_test ? 'Avançar a data' : twin_id === null ? 'Criar empresa de teste' : 'Entrar na empresa de teste',
     back: () => HOME,
     before: (state, { readModel: { timezone } }) =>
       state.is_test ? <Clock state={state} timezone={timezone} /> : <Twin state={state} />,
@@ -73,15 +73,15 @@ export const testCompanyPages: readonly PanelRoute[] = [
     ...at,
     path: `${PATH}/esvaziar`,
     subject: loadState,
-    title: () => 'Esvaziar a empresa de teste',
-    obstacle: ({ is_test }) => (is_test ? null : 'Esta empresa é de verdade: nada dela pode ser apagado assim.'),
-    label: 'Esvaziar',
+    title: () => 'Apagar os dados de teste',
+    obstacle: ({ is_test }) => (is_test ? null : 'Esta é uma empresa real: os dados dela não podem ser apagados.'),
+    label: 'Apagar os dados',
     isDangerous: true,
     back: () => PATH,
     intro: () => (
       <p>
-        Cadastros, vendas, contas e pedidos somem, e o relógio volta à hora certa. Ficam a empresa, usuários, chaves,
-        webhooks, lojas e formas de pagamento; o livro guarda o que houve.
+        Serão apagados cadastros, vendas, contas e pedidos, e a data volta à real. Ficam a empresa, usuários, chaves,
+        webhooks, lojas, formas de pagamento e o registro de auditoria.
       </p>
     ),
     fields: () => ({}),

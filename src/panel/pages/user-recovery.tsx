@@ -68,7 +68,7 @@ export const recoveryActions = (
 }
 
 const ELSEWHERE =
-  'Esta pessoa também é usuária de outra empresa, que depende da mesma senha. Ela mesma pode trocar a senha em "Esqueci a senha" e entrar com um código de recuperação.'
+  'Esta pessoa também é usuária de outra empresa, que depende da mesma senha. A própria pessoa pode trocar a senha em "Esqueci a senha" e entrar com um código de recuperação.'
 
 function obstacleOf({ email, isElsewhere }: RecoveredUser): string | null {
   if (email === null) return 'Só para outro usuário, ativo. Para a sua própria conta, use Minha conta.'
@@ -97,8 +97,8 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     obstacle: obstacleOf,
     intro: () => (
       <p>
-        Você recebe um link para mandar à pessoa, que escolhe a nova senha. Quando ele for usado, as sessões abertas
-        dela terminam, no painel e nos caixas.
+        Você recebe um link para mandar à pessoa, que escolhe a nova senha. Quando o link for usado, a pessoa sai do
+        painel e dos caixas.
       </p>
     ),
     label: 'Criar link',
@@ -129,7 +129,7 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     intro: () => (
       <p>
         Para quem perdeu o aparelho e os códigos de recuperação. A pessoa entra só com a senha até ativar de novo. As
-        sessões abertas dela no painel terminam, e ela recebe um aviso por e-mail.
+        sessões abertas dela no painel são encerradas e ela recebe um aviso por e-mail.
       </p>
     ),
     label: 'Remover',

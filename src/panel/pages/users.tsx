@@ -30,13 +30,13 @@ const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
   clerk:
     'vende e cuida de catálogo, clientes e contas a receber; vê só as próprias vendas de hoje, não cancela as de outros, não altera preços e não baixa arquivos.',
   accountant:
-    'vê vendas, recibos, catálogo com custos e contas, baixa os arquivos e confere o livro, sem o conteúdo dos eventos; não altera nada e não entra nos caixas.',
-  auditor: 'vê tudo até um dia, também o livro; não altera nada e não entra nos caixas.',
+    'vê vendas, recibos, catálogo com custos e contas, baixa os arquivos e verifica a auditoria, sem o conteúdo dos eventos; não altera nada e não entra nos caixas.',
+  auditor: 'vê tudo até uma data, inclusive a auditoria; não altera nada e não entra nos caixas.',
 }
 
 const RolesExplained = () => (
   <details>
-    <summary>O que cada perfil de acesso pode</summary>
+    <summary>Permissões de cada perfil</summary>
     <ul>
       {ROLES.map((one) => (
         <li key={one}>
@@ -67,7 +67,7 @@ const terms: Fields = {
     label: 'Acesso até',
     kind: dateInput,
     columns: 4,
-    hint: 'Obrigatório: o último dia em que o auditor entra.',
+    hint: 'Obrigatório: último dia de acesso do auditor.',
     of: 'auditor',
   },
   personal_data: { label: 'Vê dados pessoais', kind: yesOrNoInput, columns: 12, of: 'auditor' },
@@ -116,7 +116,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
             ['Verificação em duas etapas', hasJoined ? await secondFactorText(visit, user.email) : null],
             ['Cadastro', formatDateTime(user.created_at, visit.readModel.timezone)],
             [
-              'Dados pessoais esquecidos',
+              'Dados pessoais excluídos (LGPD)',
               user.forgotten_at && formatDateTime(user.forgotten_at, visit.readModel.timezone),
             ],
           ]}
@@ -168,8 +168,10 @@ async function handOver(
   }
   const body = (
     <>
-      <Secret title="Endereço do convite" secret={invitation.link}>
-        <p class="hint">Este serviço não envia e-mails: entregue o endereço à pessoa. Serve uma vez, por sete dias.</p>
+      <Secret title="Link do convite" secret={invitation.link}>
+        <p class="hint">
+          O envio de e-mail não está configurado. Copie o link e mande para a pessoa (válido por 7 dias, uso único).
+        </p>
       </Secret>
       <ButtonLink to={HOME}>Ir para as configurações</ButtonLink>
     </>
@@ -201,7 +203,7 @@ export const userPages: readonly PanelRoute[] = [
     title: () => 'Convidar usuário',
     intro: () => (
       <>
-        <p>A pessoa recebe um endereço em que aceita o convite, com a senha que já tem ou com uma nova.</p>
+        <p>A pessoa recebe um link para aceitar o convite e criar a senha.</p>
         <RolesExplained />
       </>
     ),
@@ -267,8 +269,8 @@ export const userForgetting = forgetPages({
   path: ONE,
   section: 'settings',
   kind: 'user',
-  goes: 'Vão-se nome e e-mail do usuário, que deixa de entrar na empresa.',
-  stays: 'Fica registrado o que fez, com o número do usuário.',
+  goes: 'Serão apagados nome e e-mail do usuário, que não poderá mais entrar na empresa.',
+  stays: 'O que a pessoa fez continua registrado com o número do usuário.',
   canWait: false,
   recordOf: userOf,
   personOf: ({ name }) => ({ name }),

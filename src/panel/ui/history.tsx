@@ -86,14 +86,14 @@ export async function History({ visit, subject }: HistoryProps) {
         isList
         caption="Histórico"
         rows={events.map((event, at) => ({ ...event, changes: changes[at] ?? [] }))}
-        empty="Nada aconteceu ainda."
+        empty="Nenhuma atividade ainda."
         columns={[
           { head: 'Quando', cell: (event) => formatDateTimeSeconds(event.recorded_at, readModel.timezone) },
-          { head: 'O quê', cell: (event) => <EventInBrief event={event} timezone={readModel.timezone} /> },
-          { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
+          { head: 'Atividade', cell: (event) => <EventInBrief event={event} timezone={readModel.timezone} /> },
+          { head: 'Origem', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
           {
-            head: 'Alteração nº',
+            head: 'Evento nº',
             cell: ({ revision }) => <Revision revision={revision} visit={visit} />,
             isNumber: true,
           },
@@ -151,7 +151,7 @@ export const AsOfForm = ({ visit }: { readonly visit: PageContext }) => (
           <label for="em">Data e hora</label>
           <input id="em" name="em" type="datetime-local" required aria-describedby="em-dica" />
           <p class="hint" id="em-dica">
-            Mostra este registro como estava naquele momento, a partir do livro.
+            Veja este cadastro como estava em outra data.
           </p>
         </div>
       </div>

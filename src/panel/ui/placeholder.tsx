@@ -8,7 +8,7 @@ export const placeholderPage = ({ title, parent }: PanelPage, { path }: PageCont
   status: 404,
   body: (
     <Nothing title="Ainda não existia" action={{ label: 'Ver como é agora', to: path }}>
-      Nesse momento este registro ainda não tinha sido criado. O histórico dele diz quando foi.
+      Nesse momento este cadastro ainda não existia. Veja no histórico quando foi criado.
     </Nothing>
   ),
 })

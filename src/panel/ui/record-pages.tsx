@@ -68,7 +68,7 @@ export interface RecordPages<R extends { id: number }> {
   /** Message above a form that was refused; undefined: the one of the refusal. */
   problem?(refusal: Refusal, submission: FormSubmission): Promise<ComponentChildren> | ComponentChildren
   // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that the pages need not know
-  readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any> }
+  readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any>; readonly flash?: FlashCode }
   /** Absent if records cannot be updated. */
   readonly update?: {
     readonly label: string
@@ -199,7 +199,7 @@ const createPages = <R extends { id: number }>({
     schema: create.schema,
     async act(submission, _, input) {
       const answer = await submission.run(create.command, input)
-      return isRefusal(answer) ? answer : { to: `${path}/${(answer.record as R).id}`, flash: 'criado' }
+      return isRefusal(answer) ? answer : { to: `${path}/${(answer.record as R).id}`, flash: create.flash ?? 'criado' }
     },
   })
 
@@ -212,7 +212,7 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
     section,
     access,
     subject: (visit) => loadRecord<R>(visit, pages.get),
-    title: (record) => `${update.label}: ${pages.nameOf(record)}`,
+    title: (record) => `${update.label} ${pages.nameOf(record)}`,
     label: 'Salvar',
     back: ({ id }) => `${path}/${id}`,
     fields: (record, visit) => pages.fields(visit, record),
@@ -235,7 +235,7 @@ function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
     section,
     access,
     subject: (visit) => loadRecord<R>(visit, pages.get),
-    title: (record) => `${remove.label}: ${pages.nameOf(record)}`,
+    title: (record) => `${remove.label} ${pages.nameOf(record)}`,
     intro: () => <p>{remove.question}</p>,
     label: remove.label,
     back: ({ id }) => `${path}/${id}`,

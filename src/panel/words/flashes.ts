@@ -1,12 +1,14 @@
 /** Messages after an action. The address has only the code, so that a link cannot inject text. */
 export const FLASHES = {
   criado: 'Cadastro criado.',
+  'conta-criada': 'Conta criada.',
   alterado: 'Alterações salvas.',
   'pin-alterado': 'PIN definido.',
   'perfil-alterado': 'Perfil de acesso alterado.',
   'loja-conectada': 'Loja conectada ao Mercado Pago.',
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',
+  'conta-excluida': 'Conta excluída.',
   'item-desativado': 'Item desativado.',
   'item-reativado': 'Item reativado.',
   estoque: 'Estoque alterado.',
@@ -18,7 +20,7 @@ export const FLASHES = {
   'imagem-excluida': 'Imagem excluída.',
   'inventario-aplicado': 'Inventário aplicado ao estoque.',
   'inventario-descartado': 'Inventário descartado.',
-  liquidada: 'Conta liquidada.',
+  liquidada: 'Conta quitada.',
   'paga-em-parte': 'Pagamento registrado. O resto da conta continua em aberto.',
   pagamento: 'Pagamento registrado.',
   estornado: 'Pagamento estornado.',
@@ -28,13 +30,12 @@ export const FLASHES = {
   'cliente-da-venda': 'Cliente da venda informado.',
   'pedido-cancelado': 'Pedido cancelado.',
   'pedido-entregue': 'Pedido marcado como entregue.',
-  'entrega-desfeita': 'A marca de entregue foi desfeita.',
-  'alarme-visto': 'Alarme marcado como visto.',
-  devolvido: 'Devolução feita no provedor.',
-  'estorno-em-processamento':
-    'O provedor recebeu o estorno e ainda o processa. A situação aparece em Pagamentos e devoluções.',
+  'entrega-desfeita': 'Entrega desfeita.',
+  'alarme-visto': 'Alerta marcado como lido.',
+  devolvido: 'Estorno feito.',
+  'estorno-em-processamento': 'O estorno está em processamento. Acompanhe em Pagamentos e estornos.',
   'devolucao-pendente':
-    'O provedor não respondeu. A devolução está anotada e será pedida a ele de novo, uma só vez feita: não é preciso repeti-la.',
+    'O provedor não respondeu. O estorno será tentado de novo automaticamente: não é preciso repetir.',
   resolvida: 'Venda recusada marcada como resolvida.',
   registrada: 'Venda do caixa registrada.',
   'ja-resolvida': 'Esta venda já estava resolvida.',
@@ -42,23 +43,23 @@ export const FLASHES = {
   revogada: 'Chave revogada.',
   ligado: 'Webhook ligado.',
   desligado: 'Webhook desligado.',
-  'webhook-passado': 'O webhook mudou de dono.',
-  enviada: 'A entrega foi posta na fila. Recarregue a página para ver o resultado.',
-  reenvio: 'O reenvio começou. Recarregue a página para ver até onde chegou.',
+  'webhook-passado': 'Webhook transferido.',
+  enviada: 'Reenvio agendado.',
+  reenvio: 'Reenvio iniciado. Recarregue a página para acompanhar.',
   'senha-trocada': 'Senha trocada.',
   convidado: 'Convite enviado.',
   'convite-nao-enviado': 'O convite foi criado, mas o e-mail não pôde ser enviado: envie-o de novo mais tarde.',
   'convite-cancelado': 'Convite cancelado.',
-  'link-enviado': 'Se alguém usa o Tillbook com este e-mail, enviamos um endereço para escolher outra senha.',
+  'link-enviado': 'Se houver uma conta com este e-mail, enviaremos um link para criar uma nova senha.',
   desativado: 'Usuário desativado.',
   reativado: 'Usuário reativado.',
-  esquecida: 'Dados pessoais esquecidos.',
-  'esquecimento-marcado': 'O que podia ser esquecido já foi; o resto, no dia marcado.',
+  esquecida: 'Dados pessoais excluídos (LGPD).',
+  'esquecimento-marcado': 'Dados excluídos. O restante será excluído na data marcada.',
   'loja-ligada': 'Loja ligada.',
   'loja-desligada': 'Loja desligada.',
   'empresa-de-teste': 'A empresa de teste está pronta: escolha-a para abri-la.',
-  relogio: 'Relógio da empresa de teste adiantado.',
-  esvaziada: 'Empresa de teste esvaziada.',
+  relogio: 'Data da empresa de teste avançada.',
+  esvaziada: 'Dados da empresa de teste apagados.',
   'sessao-encerrada': 'Sessão encerrada.',
   'sessoes-encerradas': 'As outras sessões foram encerradas.',
   'etapa-vencida': 'O tempo da verificação acabou. Entre de novo.',
@@ -66,11 +67,28 @@ export const FLASHES = {
   'bem-vindo': 'Convite aceito. Você entrou na empresa.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
-  'entre-e-continue': 'Sua sessão terminou. Entre: o que você digitou volta ao formulário, menos as senhas.',
-  'de-volta': 'Sua sessão tinha terminado, e nada foi gravado. Confira o que você tinha digitado e envie de novo.',
+  'entre-e-continue': 'Sua sessão expirou. Entre de novo; o que você preencheu foi guardado.',
+  'de-volta': 'Sua sessão expirou e nada foi salvo. Confira o que você preencheu e envie de novo.',
 } as const
 
 export type FlashCode = keyof typeof FLASHES
+
+/** Messages that report no success: they are shown in a neutral tone. */
+const NEUTRAL: ReadonlySet<FlashCode> = new Set([
+  'sem-alteracao',
+  'estorno-em-processamento',
+  'devolucao-pendente',
+  'ja-resolvida',
+  'convite-nao-enviado',
+  'link-enviado',
+  'etapa-vencida',
+  'saiu',
+  'entre',
+  'entre-e-continue',
+  'de-volta',
+])
+
+export const flashClassOf = (code: FlashCode): string => (NEUTRAL.has(code) ? 'notice neutral' : 'notice')
 
 export const flashOf = (code: string | undefined): FlashCode | null =>
   code !== undefined && Object.hasOwn(FLASHES, code) ? (code as FlashCode) : null

@@ -21,18 +21,18 @@ export const problemTitle = ({ code, reason }: Problem): string => TITLES[reason
 
 /** Replacements for API messages that are written for programs. */
 const PROBLEM_TEXTS: Partial<Record<ProblemCode | FailureReason, string>> = {
-  not_found: 'Este endereço não leva a nada, ou o registro não existe mais.',
-  https_required: 'O painel só atende por HTTPS.',
+  not_found: 'Página não encontrada ou registro excluído.',
+  https_required: 'O painel só funciona por HTTPS.',
   malformed_json: 'O formulário não pôde ser lido. Abra a página de novo e repita.',
   unsupported_media_type: 'O formulário não pôde ser lido. Abra a página de novo e repita.',
   payload_too_large: 'O formulário é grande demais: encurte os textos e repita.',
-  share_taken: 'Há páginas demais abrindo ao mesmo tempo. Nada foi gravado: espere um instante e tente de novo.',
-  internal_error: 'Algo falhou aqui. Tente de novo; se continuar, informe o código abaixo ao suporte.',
+  share_taken: 'Há páginas demais abertas ao mesmo tempo. Nada foi salvo: aguarde um instante e tente de novo.',
+  internal_error: 'Algo deu errado. Tente de novo; se continuar, informe o código abaixo ao suporte.',
 }
 
 export const problemMessage = ({ code, reason, message, headers }: Problem): string =>
   code === 'rate_limited' && reason === null
-    ? `Foram muitos acessos em um minuto, e este não foi atendido: nada foi gravado. Tente de novo em ${waitOf(headers)}.`
+    ? `Muitos acessos em um minuto: nada foi salvo. Tente de novo em ${waitOf(headers)}.`
     : (PROBLEM_TEXTS[reason ?? code] ?? message)
 
 function waitOf({ 'Retry-After': seconds = '60' }: Problem['headers']): string {
@@ -40,12 +40,12 @@ function waitOf({ 'Retry-After': seconds = '60' }: Problem['headers']): string {
 }
 
 const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
-  invalid_token: 'A sessão terminou: nada foi registrado. Entre de novo.',
+  invalid_token: 'Sua sessão expirou e nada foi salvo. Entre de novo.',
   validation_failed: 'Há campos a corrigir.',
   idempotency_key_reuse: 'Este formulário já foi enviado com outros dados. Abra a página de novo e repita.',
   managed_by_pdv: 'Este registro é mantido por uma venda e não pode ser alterado aqui.',
-  person_forgotten: 'Os dados pessoais deste registro foram esquecidos: ele não muda mais.',
-  duplicate_resource: 'Já existe um registro com este valor.',
+  person_forgotten: 'Os dados pessoais deste cadastro foram excluídos: ele não pode mais ser alterado.',
+  duplicate_resource: 'Já existe um cadastro com este valor.',
 }
 
 export const refusalMessage = ({ refused, details }: Refusal): string =>
@@ -56,7 +56,7 @@ function lackingText({ permission, limit }: Refusal['details'] = {}): string {
   const name = permissionPhrase(permission as Permission)
   const lacking =
     typeof limit === 'string'
-      ? `O seu perfil de acesso tem o limite de ${formatMoney(limit)} para ${name}.`
-      : `O seu perfil de acesso não permite ${name}.`
-  return `${lacking} Peça a autorização de quem pode.`
+      ? `Seu perfil de acesso tem o limite de ${formatMoney(limit)} para ${name}.`
+      : `Seu perfil de acesso não permite ${name}.`
+  return `${lacking} Peça autorização a um responsável.`
 }

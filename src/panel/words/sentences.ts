@@ -92,8 +92,8 @@ const SENTENCES: Sentences = {
   SaleCompleted: ({ total }) => `Venda de ${formatMoney(total)}`,
   SaleRefunded: ({ amount, refunded }) =>
     amount.startsWith('-')
-      ? `Devolução de ${formatMoney(amount.slice(1))} desfeita; devolvido até agora: ${formatMoney(refunded)}`
-      : `Devolução de ${formatMoney(amount)}; devolvido até agora: ${formatMoney(refunded)}`,
+      ? `Estorno de ${formatMoney(amount.slice(1))} desfeito; estornado até agora: ${formatMoney(refunded)}`
+      : `Estorno de ${formatMoney(amount)}; estornado até agora: ${formatMoney(refunded)}`,
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
   SaleCancelled: ({ reason, restock, approved_by, refunds = [] }) =>
@@ -115,11 +115,11 @@ const SENTENCES: Sentences = {
   CashMoved: ({ kind, amount, reason }, text) => because(`${text('kind', kind)}: ${formatMoney(amount)}`, reason),
   CashSessionClosed: ({ session_id, reason }) => because(`Caixa ${session_id} fechado`, reason),
   ReceivableCreated: ({ amount, due_date }) =>
-    `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
+    `Conta de ${formatMoney(amount)} criada, vence em ${formatDay(due_date)}`,
   ReceivablePaymentReceived: (data, text) => paidAccount('Recebido', data, text),
   ReceivablePaymentReversed: ({ reason }) => because('Recebimento estornado', reason),
   ReceivableSettled: (data, text) => `Conta recebida ${settled(data, text)}`,
-  PayableCreated: ({ amount, due_date }) => `Conta de ${formatMoney(amount)} lançada, vence em ${formatDay(due_date)}`,
+  PayableCreated: ({ amount, due_date }) => `Conta de ${formatMoney(amount)} criada, vence em ${formatDay(due_date)}`,
   PayablePaymentMade: (data, text) => paidAccount('Pago', data, text),
   PayablePaymentReversed: ({ reason }) => because('Pagamento estornado', reason),
   PayableSettled: (data, text) => `Conta paga ${settled(data, text)}`,
@@ -132,18 +132,18 @@ const SENTENCES: Sentences = {
     `Pagamento de ${formatMoney(amount)} iniciado${expires_at === undefined ? '' : `, vale até ${formatDateTime(expires_at, timezone)}`}`,
   PaymentRefused: ({ reason }) => `O provedor recusou o pagamento: ${reason}`,
   PaymentRecorded: ({ status, refunded }, text) =>
-    `Pagamento no provedor: ${text('status', status).toLowerCase()}${refunded === undefined ? '' : `, ${formatMoney(refunded)} devolvidos`}`,
+    `Pagamento no provedor: ${text('status', status).toLowerCase()}${refunded === undefined ? '' : `, ${formatMoney(refunded)} estornados`}`,
   OrderRefundRequested: ({ amount, restock }) =>
-    `Devolução de ${formatMoney(amount)} pedida${goods(restock, ['volta', 'voltam'])}`,
-  OrderRefundRefused: ({ reason }) => `O provedor recusou a devolução: ${reason}`,
-  OrderPartiallyRefunded: ({ refunded }) => `Pedido reembolsado em parte: ${formatMoney(refunded)} até agora`,
-  OrderAlarmRaised: ({ code }, text) => `Alarme: ${text('code', code).toLowerCase()}`,
+    `Estorno de ${formatMoney(amount)} solicitado${goods(restock, ['volta', 'voltam'])}`,
+  OrderRefundRefused: ({ reason }) => `O provedor recusou o estorno: ${reason}`,
+  OrderPartiallyRefunded: ({ refunded }) => `Estorno parcial do pedido: ${formatMoney(refunded)} até agora`,
+  OrderAlarmRaised: ({ code }, text) => `Alerta: ${text('code', code).toLowerCase()}`,
   OrderCancelledByStore: ({ reason }) => because('Pedido cancelado pela loja', reason),
   CommissionSplit: ({ percentage, amount, store_amount }) =>
     `Comissão de ${formatPercentage(percentage)}: ${formatMoney(amount)}; a loja fica com ${formatMoney(store_amount)}`,
-  TestClockMoved: ({ by_ms }) => `Relógio da empresa de teste adiantado em ${formatFraction(by_ms / 3_600_000, 2)} h`,
+  TestClockMoved: ({ by_ms }) => `Data da empresa de teste avançada em ${formatFraction(by_ms / 3_600_000, 2)} h`,
   PersonForgettingQueued: ({ due_on, keeps_contact }) =>
-    `Dados pessoais a esquecer em ${formatDay(due_on)}${keeps_contact ? '; contatos, quando não houver conta em aberto' : ''}`,
+    `Exclusão de dados pessoais marcada para ${formatDay(due_on)}${keeps_contact ? '; contatos quando não houver conta em aberto' : ''}`,
 }
 
 /** An event in one sentence; fields that it changed are not in it. */

@@ -58,18 +58,18 @@ export function sendCheckoutPage(response: Response, page: Page): void {
 }
 
 const WORDS: Partial<Record<ProblemCode | FailureReason, readonly [title: string, text: string]>> = {
-  not_found: ['Página não encontrada', 'Confira o link, ou peça outro à loja.'],
+  not_found: ['Página não encontrada', 'Confira o link ou peça outro à loja.'],
   rate_limited: ['Muitas tentativas', 'Aguarde um minuto e abra a página de novo.'],
   cross_site_form: ['Não foi possível continuar', 'Abra a página de novo e repita.'],
   unavailable: [
     'Tente de novo em instantes',
-    'Nada foi cobrado. Abra a página de novo: se um código foi gerado, ele estará lá.',
+    'Nada foi cobrado. Abra a página de novo: se um código foi gerado, ele aparece lá.',
   ],
   provider_configuration_invalid: [
     'Pagamento indisponível',
-    'A loja não pode receber pagamentos agora. Nada foi cobrado: fale com ela.',
+    'A loja não pode receber pagamentos agora. Nada foi cobrado: fale com a loja.',
   ],
-  https_required: ['Use HTTPS', 'Abra o endereço com https://.'],
+  https_required: ['Use HTTPS', 'Abra o link com https://.'],
 }
 
 const OTHERS = ['Não foi possível continuar', 'Nada foi cobrado. Abra a página de novo e repita.'] as const

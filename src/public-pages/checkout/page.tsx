@@ -92,7 +92,7 @@ const HEADINGS: Readonly<Record<CheckoutState['is'], string>> = {
   in_review: 'Pagamento em análise',
   ending: ENDED_PAYMENTS.expired,
   paid: 'Pagamento recebido',
-  refunded: 'Pagamento devolvido',
+  refunded: 'Pagamento estornado',
   cancelled: 'Pedido cancelado',
 }
 
@@ -102,7 +102,7 @@ function headingOf(state: CheckoutState): string {
 }
 
 const BEFORE = {
-  expired: 'O prazo do pagamento anterior passou, e ele não vale mais.',
+  expired: 'O pagamento anterior expirou.',
   cancelled: 'O pagamento anterior foi cancelado.',
   failed: 'O pagamento anterior não foi aprovado. Nada foi cobrado.',
 } as const
@@ -114,19 +114,19 @@ async function Payment({ found, state, formCode }: CheckoutView) {
       return (
         <>
           <p>A loja recebeu {formatMoney(order.total)}. Obrigado!</p>
-          {state.refunded !== null && <p>Já foram devolvidos {formatMoney(state.refunded)}.</p>}
+          {state.refunded !== null && <p>Já foram estornados {formatMoney(state.refunded)}.</p>}
         </>
       )
     case 'refunded':
-      return <p>O valor de {formatMoney(order.refunded_total)} foi devolvido a quem pagou.</p>
+      return <p>O valor de {formatMoney(order.refunded_total)} foi estornado.</p>
     case 'cancelled':
-      return <p>A loja cancelou este pedido. Não pague códigos ou boletos dele que você ainda tenha.</p>
+      return <p>A loja cancelou este pedido. Não pague códigos ou boletos deste pedido.</p>
     case 'in_review':
       return <p>O pagamento está sendo analisado. Esta página mostra o resultado.</p>
     case 'ending':
       return <p>Não pague mais o código ou boleto anterior. Em um minuto será possível pagar de outra forma.</p>
     case 'starting':
-      return <p>Espere um instante. Se o código não aparecer, peça de novo: nada é cobrado duas vezes.</p>
+      return <p>Aguarde um instante. Se o código não aparecer, tente de novo: nada é cobrado duas vezes.</p>
     case 'pix':
       return (
         <Pix pix={state.pix} secondsLeft={state.secondsLeft} timezone={timezone} svg={await drawn(state.pix.qr_code)} />
@@ -156,7 +156,7 @@ interface PixProps {
 
 const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
   <>
-    <p>Copie o código e cole no app do seu banco, ou escaneie o QR Code.</p>
+    <p>Copie o código e cole no app do seu banco, ou abra o app e escaneie o QR Code.</p>
     <CopyButton label="Copiar código" />
     {svg !== null && (
       // SVG paths from the library; they contain none of the text.
@@ -220,7 +220,7 @@ const PixForm = ({ shown: { found, path, formCode } }: { readonly shown: Checkou
           aria-describedby="uso"
         />
         <span class="hint" id="uso">
-          O provedor de pagamento pede. Não é guardado aqui.
+          Exigido pelo meio de pagamento. Não guardamos.
         </span>
       </p>
     )}

@@ -63,13 +63,13 @@ const ReceiptPage = ({ trusted }: { readonly trusted: TrustedKeys }) => (
       <main>
         <h1>Conferir recibo</h1>
         <p>
-          Esta página confere se uma venda está no livro da loja como o recibo diz. Tudo acontece neste aparelho: o
-          recibo não é enviado a ninguém.
+          Esta página confere se a venda está no registro de auditoria da loja como diz o recibo. Tudo acontece neste
+          aparelho e o recibo não é enviado.
         </p>
         <section id="resultado" class="card" tabIndex={-1} aria-live="polite" hidden />
         <section class="card" aria-labelledby="abrir">
           <h2 id="abrir">Abrir um recibo</h2>
-          <p>Aponte a câmera para o código impresso, escolha o arquivo, ou cole o conteúdo do arquivo ou do código.</p>
+          <p>Escaneie o código impresso, escolha o arquivo ou cole o conteúdo do arquivo ou do código.</p>
           <label for="arquivo">Arquivo do recibo</label>
           <input id="arquivo" type="file" accept=".json,application/json" />
           <form id="colado">
@@ -89,7 +89,7 @@ const ReceiptPage = ({ trusted }: { readonly trusted: TrustedKeys }) => (
 
 const Keys = ({ trusted: { installation, keys } }: { readonly trusted: TrustedKeys }) => (
   <section class="card" aria-labelledby="confianca">
-    <h2 id="confianca">Em quem esta página confia</h2>
+    <h2 id="confianca">Como verificamos</h2>
     <p>
       Na instalação {installation}, que{' '}
       {keys.length === 0 ? 'ainda não assinou nada.' : `assinou com: ${keys.map(({ id }) => id).join(', ')}.`} Compare

@@ -24,7 +24,7 @@ describe('catalog item input', () => {
       name: 'Café',
       price: '1.00',
     })
-    expect(problemsOf({}).fields).to.deep.equal({ name: ['é obrigatório'], price: ['é obrigatório'] })
+    expect(problemsOf({}).fields).to.deep.equal({ name: ['preencha este campo'], price: ['preencha este campo'] })
   })
 
   it('accepts null for optional fields only', () => {

@@ -14,7 +14,7 @@ const tester = () => companyRegistered({ test: true })
 const moved = (days: number) => event('TestClockMoved', { id: COMPANY_ID, by_ms: days * DAY_MS })
 const erased = event('TestDataErased', { id: COMPANY_ID })
 const BACK = 'deve ser depois da hora atual da empresa: o relógio só anda para a frente'
-const TOO_FAR = 'o relógio pode ficar adiantado no máximo 3650 dias: esvazie a empresa para voltar'
+const TOO_FAR = 'o relógio pode ser avançado no máximo 3650 dias: apague os dados de teste para voltar'
 const refusal = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
 
 describe('clock of a test company', () => {

@@ -117,7 +117,7 @@ for (const side of SIDES) {
     it('of goods that came back are not reversed [ACCT-103]', async () => {
       const scenario = await given(companyRegistered(), known, side.paid(5, { kind: 'return', amount: '10.00' }))
       const decided = await scenario.when(...side.reverse(5, 2))
-      const message = 'é uma devolução de mercadoria, que não se estorna'
+      const message = 'é uma devolução de mercadoria: não pode ser estornada'
       decided.refuses('validation_failed', wrong('payment_id', message))
     })
 

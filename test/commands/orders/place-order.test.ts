@@ -65,7 +65,7 @@ describe('place order', () => {
     for (const nobody of [{}, { customer_id: null, customer_external_id: null, customer: null }]) {
       const { customer: _, ...rest } = order()
       const { error } = OrderInput.safeParse({ ...rest, ...nobody })
-      const message = 'é obrigatório sem customer_id ou customer_external_id'
+      const message = 'informe customer, customer_id ou customer_external_id'
       expect(describeIssues(error!).fields).to.deep.equal({ customer: [message] })
     }
   })

@@ -39,12 +39,12 @@ describe('refunds of an order', () => {
     const rest = await scenario.when(requestRefund, asked(2))
     rest.accepts('created', requested(2, '70.00'))
     const more = await scenario.when(requestRefund, asked(3))
-    more.refuses(...wrong('amount', 'todo o valor já foi devolvido, ou está sendo'))
+    more.refuses(...wrong('amount', 'todo o valor já foi estornado ou está em processamento'))
   })
 
   it('never exceed the payment, even if the provider’s record lags behind [ORDER-11, PAY-26]', async () => {
     const scenario = await given(...paid, paymentRecorded(1, { ...approved, refunded: '50.00' }), requested(1, '20.00'))
-    const most = wrong('amount', 'deve ser no máximo 30.00, o que ainda não foi devolvido')
+    const most = wrong('amount', 'deve ser no máximo 30.00, o que ainda não foi estornado')
     const over = await scenario.when(requestRefund, asked(2, { amount: '30.01' }))
     over.refuses(...most)
     await scenario.when(completeRefund, done(1))

@@ -16,7 +16,7 @@ const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Ana', ...b
 describe('person input', () => {
   it('requires a name only, of 1 to 120 characters [PERSON-1]', () => {
     expect(CreateCustomerInput.parse({ name: 'Ana' })).to.deep.equal({ name: 'Ana' })
-    expect(problemsOf({}).fields).to.deep.equal({ name: ['é obrigatório'] })
+    expect(problemsOf({}).fields).to.deep.equal({ name: ['preencha este campo'] })
     for (const name of ['', '   ', null, 7, 'x'.repeat(121)]) expect(wrongFields({ name })).to.deep.equal(['name'])
   })
 

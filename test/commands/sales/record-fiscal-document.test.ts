@@ -206,7 +206,7 @@ describe('fiscal document input', () => {
     expect(problems(FiscalDocumentBody, fiscalDocument)).to.deep.equal({})
     const { protocol: _, authorized_at: __, xml_sha256: ___, xml_url: ____, ...required } = fiscalDocument
     expect(problems(FiscalDocumentBody, { ...required, status: 'contingency' })).to.deep.equal({})
-    const missing = 'é obrigatório'
+    const missing = 'preencha este campo'
     for (const status of ['authorized', 'cancelled'])
       expect(problems(FiscalDocumentBody, { ...required, status })).to.deep.equal({
         protocol: [missing],

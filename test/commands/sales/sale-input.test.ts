@@ -32,7 +32,7 @@ describe('sale input', () => {
 
   it('requires the price of an ad-hoc item', () => {
     const { fields } = problemsOf({ items: [item, { description: 'Bolo', quantity: '1' }] })
-    expect(fields).to.deep.equal({ 'items[1].unit_price': ['é obrigatório para um item avulso'] })
+    expect(fields).to.deep.equal({ 'items[1].unit_price': ['preencha este campo: é um item avulso'] })
   })
 
   it('refuses quantities of zero or with more than 3 decimals, and amounts without exactly 2', () => {

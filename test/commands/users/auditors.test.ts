@@ -31,8 +31,8 @@ describe('auditors', () => {
     const create = (access_until?: string | null) => scenario.when(createUser, { ...ivo, access_until }, 'system')
     for (const [day, message] of [
       [yesterday, 'já passou'],
-      [null, 'é obrigatório para auditores'],
-      [undefined, 'é obrigatório para auditores'],
+      [null, 'informe a data: auditores precisam dela'],
+      [undefined, 'informe a data: auditores precisam dela'],
     ] as const)
       (await create(day)).refuses('validation_failed', wrong('access_until', message))
     expect((await create(today)).decision).to.have.property('events')

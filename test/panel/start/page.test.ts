@@ -86,7 +86,7 @@ describe('panel: start page', () => {
       .to.include('não pode ser antes de 03/02/2026, o primeiro dia')
       .and.to.include('Vendas de hoje')
     const past = (await user.get('/painel?em=3')).html
-    expect(textIn(past)).to.include('mostra sempre o que vale agora').and.to.include('Vendas de hoje')
+    expect(textIn(past)).to.include('mostra sempre os dados atuais').and.to.include('Vendas de hoje')
     expect(past).to.include('href="/painel/vendas?em=3"')
   })
 
@@ -127,7 +127,7 @@ describe('panel: start page', () => {
     await upload(await openTill(api.url, company), [offlineSaleOf({ total: 99 })])
     expect(await shown())
       .to.include('Caixas 1 venda recusada')
-      .and.to.include('Loja online 1 pedido com alarme')
+      .and.to.include('Loja online 1 pedido com alerta')
       .and.to.include('1 venda recusada para resolver')
       .and.to.include('1 pedido com alerta não lido')
   })

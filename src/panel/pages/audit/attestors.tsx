@@ -28,15 +28,16 @@ export const Attestors = ({ states, timezone }: AttestorsProps) => {
   })
   return (
     <Card title="Quem confirma os selos">
-      <p class="hint">Cada confirmação vale para todos os selos até ela; o que falta é pedido de novo.</p>
+      <p class="hint">
+        Cada confirmação vale para todos os selos anteriores. As que faltam são pedidas de novo automaticamente.
+      </p>
       <Facts facts={facts} />
     </Card>
   )
 }
 
 function badgeOf(problem: AttestationStatus['problem'], waiting: number) {
-  if (problem === 'inconsistent')
-    return <PanelBadge tone="bad">viu outro registro: avise quem opera o serviço</PanelBadge>
+  if (problem === 'inconsistent') return <PanelBadge tone="bad">viu outro registro: avise o suporte</PanelBadge>
   if (problem !== null) return <PanelBadge tone="warn">sem resposta válida</PanelBadge>
   return waiting > 0 && <PanelBadge tone="plain">aguardando</PanelBadge>
 }

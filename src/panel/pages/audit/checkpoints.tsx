@@ -17,13 +17,13 @@ interface SealsProps {
 
 /** Last checkpoint of the ledger, its time, and problems. */
 export const Seals = ({ state: { checkpoint, installation, fault }, timezone }: SealsProps) => {
-  if (!checkpoint && !fault) return <p class="hint">O livro ainda não foi selado.</p>
+  if (!checkpoint && !fault) return <p class="hint">O registro de auditoria ainda não tem selos.</p>
   return (
-    <Card title="Selos do livro">
+    <Card title="Selos">
       {fault && (
         <p role="alert">
-          <PanelBadge tone="bad">O livro não está sendo selado</PanelBadge> Desde{' '}
-          {formatDateTime(fault.since, timezone)}: {REASONS[fault.reason] ?? REASONS.failed} Avise quem opera o serviço.
+          <PanelBadge tone="bad">O registro de auditoria está sem selo novo</PanelBadge> Desde{' '}
+          {formatDateTime(fault.since, timezone)}: {REASONS[fault.reason] ?? REASONS.failed} Avise o suporte.
         </p>
       )}
       <Facts

@@ -41,14 +41,13 @@ async function showPack(visit: PageContext): Promise<PanelPage> {
   const mayOpen = mayOpenPack(session)
   const body = (
     <>
-      <Card title="O que vem nele">
+      <Card title="Conteúdo do pacote">
         <p>
-          Um arquivo ZIP com tudo o que se precisa para conferir o livro sem este serviço: os eventos exatamente como
-          foram gravados, o que foi assinado sobre eles, o verificador e um índice em palavras. O LEIA-ME.txt diz como
-          conferir. Os dados pessoais vão lacrados.
+          Um ZIP com tudo para auditar fora do sistema: os eventos como foram gravados, as assinaturas, o verificador e
+          um índice em palavras. O LEIA-ME.txt explica como verificar. Os dados pessoais vão lacrados.
         </p>
         <p class="hint">
-          Fazer o pacote pode levar minutos; o andamento aparece abaixo. Fechar o download o interrompe.
+          O pacote pode levar alguns minutos; o andamento aparece abaixo. Não feche a janela durante o download.
         </p>
       </Card>
       {may(session.permissions, 'see_company') && <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>}
@@ -80,7 +79,7 @@ async function Downloads({ visit, found }: { readonly visit: PageContext; readon
   const columns: Column<Download>[] = [
     { head: 'Quando', cell: ({ begun_at }) => formatDateTimeSeconds(begun_at, visit.readModel.timezone) },
     { head: 'Quem', cell: ({ user_id }) => nameOf(`user/${user_id}`) },
-    { head: 'O quê', cell: (one) => <What download={one} /> },
+    { head: 'Arquivo', cell: (one) => <What download={one} /> },
     { head: 'Situação', cell: ({ state }) => <StateBadge state={STATES[state]} /> },
     { head: 'Andamento', cell: progressOf, isNumber: true },
   ]
@@ -94,7 +93,7 @@ async function Downloads({ visit, found }: { readonly visit: PageContext; readon
   }
   return (
     <div id={LIST} {...(isRunning && follow)}>
-      <ListTable isList caption="Downloads" rows={rows} columns={columns} empty="Ninguém baixou nada ainda." />
+      <ListTable isList caption="Downloads" rows={rows} columns={columns} empty="Nenhum download ainda." />
       <Pager path={PATH} query={visit.query} next={next} />
     </div>
   )

@@ -1,3 +1,4 @@
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import { pathId } from '#http/paths.ts'
 import { getRow } from '#queries/events.ts'
@@ -32,7 +33,7 @@ async function askForPast({ query, session }: PageContext): Promise<PanelPage | 
   const missing = {
     fields: {
       ...(id === null && { numero: ['deve ser um número inteiro positivo'] }),
-      ...(!em && { em: ['é obrigatório'] }),
+      ...(!em && { em: [REQUIRED_FIELD] }),
     },
   }
   const filled: FilledForm = isAsked
@@ -40,7 +41,7 @@ async function askForPast({ query, session }: PageContext): Promise<PanelPage | 
     : filledFrom(FIELDS, {}, session.timezone)
   const body = (
     <form method="get" action={link('/auditoria/como-era')} class="form">
-      <p>Mostra qualquer registro como estava em uma data, refeito a partir do livro.</p>
+      <p>Veja qualquer cadastro como estava em outra data.</p>
       <FieldList fields={FIELDS} filled={filled} />
       <div class="actions">
         <button type="submit" class="main">

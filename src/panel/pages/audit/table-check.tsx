@@ -5,9 +5,9 @@ import { ListTable } from '../../ui/list.tsx'
 import { Card, PanelBadge } from '../../ui/parts.tsx'
 
 const FOUND: Readonly<Record<RowDifference['found'], string>> = {
-  changed: 'Alterado fora do livro',
-  missing: 'Falta: o livro o registra',
-  unknown: 'O livro não o registra',
+  changed: 'Alterado fora do sistema',
+  missing: 'Falta: consta do registro de auditoria',
+  unknown: 'Não consta do registro de auditoria',
 }
 
 interface LastCheckProps {
@@ -20,22 +20,22 @@ interface LastCheckProps {
 export const LastCheck = ({ check, timezone }: LastCheckProps) => {
   if (!check) return null
   const { differences, checked_at, revision } = check
-  const at = `Registros conferidos com o livro em ${formatDateTime(checked_at, timezone)}, até a alteração nº ${revision}.`
+  const at = `Cadastros verificados com o registro de auditoria em ${formatDateTime(checked_at, timezone)}, até o evento nº ${revision}.`
   if (differences.length === 0) return <p class="hint">{at}</p>
   return (
-    <Card title="Registros que não conferem com o livro">
+    <Card title="Cadastros que não conferem com a auditoria">
       <p role="alert">
-        <PanelBadge tone="bad">Há registros alterados</PanelBadge> {at} Avise quem opera o serviço: os registros podem
-        ser refeitos a partir do livro.
+        <PanelBadge tone="bad">Há registros alterados</PanelBadge> {at} Avise o suporte: os dados podem ser refeitos a
+        partir do registro de auditoria.
       </p>
       <ListTable
-        caption="Registros que não conferem com o livro"
+        caption="Cadastros que não conferem com a auditoria"
         rows={differences}
         empty=""
         columns={[
           { head: 'Tabela', cell: ({ table }) => <code>{table}</code> },
           { head: 'Registro', cell: ({ key }) => Object.values(key).join(', ') },
-          { head: 'O que há', cell: ({ found }) => FOUND[found] },
+          { head: 'Problema', cell: ({ found }) => FOUND[found] },
           { head: 'Campos', cell: ({ fields }) => fields.join(', ') },
         ]}
       />

@@ -39,10 +39,10 @@ const EVENTS_OF_A_PAGE = 50
 const NEVER = new AbortController().signal
 
 const FILTERS = (actors: readonly Option[]): Fields => ({
-  evento: { label: 'Acontecimento', kind: choiceInput(namedOptions(EVENTS), 'Todos'), columns: 4 },
+  evento: { label: 'Atividade', kind: choiceInput(namedOptions(EVENTS), 'Todos'), columns: 4 },
   tipo: { label: 'Registro', kind: choiceInput(namedOptions(KINDS), 'Todos'), columns: 3 },
   numero: { label: 'Número do registro', kind: integerInput, columns: 3 },
-  origem: { label: 'Por onde', kind: choiceInput(namedOptions(ORIGINS), 'Tanto faz'), columns: 2 },
+  origem: { label: 'Origem', kind: choiceInput(namedOptions(ORIGINS), 'Todas'), columns: 2 },
   quem: { label: 'Quem', kind: choiceInput(actors, 'Todos'), columns: 4 },
   de: { label: 'De', kind: dateInput, columns: 3 },
   ate: { label: 'Até', kind: dateInput, columns: 3 },
@@ -66,7 +66,7 @@ const Search = z
   })
   .refine(({ tipo, numero }) => numero === undefined || tipo !== undefined, {
     path: ['tipo'],
-    message: 'escolha de que registro é o número',
+    message: 'escolha o tipo de registro',
   })
 
 /** Days are the company's calendar days. */
@@ -123,7 +123,7 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
   return {
     title: 'Auditoria',
     body,
-    main: { label: 'Conferir o livro', to: `${PATH}/conferir`, values: {} },
+    main: { label: 'Verificar integridade', to: `${PATH}/conferir`, values: {} },
     more: [
       { label: 'Como era em…', to: `${PATH}/como-era` },
       { label: 'Pacote de auditoria', to: `${PATH}/pacote` },
@@ -144,24 +144,24 @@ async function events(visit: PageContext, { antes, ...asked }: TimelineQuery) {
     <>
       <ListTable
         isList
-        caption="Linha do tempo do livro"
+        caption="Linha do tempo"
         rows={found.events}
-        empty="Nenhum acontecimento nesta parte do livro."
+        empty="Nenhuma atividade neste período."
         columns={[
-          { head: 'Alteração nº', cell: (event) => <EventLink event={event} visit={visit} /> },
+          { head: 'Evento nº', cell: (event) => <EventLink event={event} visit={visit} /> },
           { head: 'Quando', cell: (event) => formatDateTimeSeconds(event.recorded_at, readModel.timezone) },
-          { head: 'O quê', cell: (event) => eventName(event.type) },
+          { head: 'Atividade', cell: (event) => eventName(event.type) },
           { head: 'Campos', cell: (event) => fieldsChangedBy(event).join(', ') || '—', isExtra: true },
           {
             head: 'Registro',
             cell: ({ subject }) => <RecordLink subject={subject} name={names(subject)} visit={visit} />,
           },
-          { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
+          { head: 'Origem', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
         ]}
       />
       {found.before !== null && found.events.length < EVENTS_OF_A_PAGE && (
-        <p class="hint">{`Procurado até a alteração nº ${found.before}. O que vier antes está em Anteriores.`}</p>
+        <p class="hint">{`Busca feita até o evento nº ${found.before}. Continue em Anteriores.`}</p>
       )}
       <nav class="pager" aria-label="Páginas">
         {antes !== undefined && <a href={link(PATH, asked)}>« Mais recentes</a>}
@@ -233,25 +233,25 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
     describeEventData({ data }, readModel.timezone).map(({ field, after }) => [field, after])
   const body = (
     <>
-      <Card title="O que aconteceu">
+      <Card title="Resumo">
         <Facts
           facts={[
-            ['O quê', sentenceOf({ ...event, data: opened }, readModel.timezone)],
+            ['Atividade', sentenceOf({ ...event, data: opened }, readModel.timezone)],
             ['Registro', <a href={link(record)}>{subjectName(event.subject)}</a>],
             ['Quando', formatDateTimeSeconds(event.recorded_at, readModel.timezone)],
-            ['Por onde', ORIGINS[event.origin]],
+            ['Origem', ORIGINS[event.origin]],
             ['Quem', actors(event.actor)],
           ]}
         />
       </Card>
       <Card title="O que mudou">
         {changes === null ? (
-          <p class="hint">Não foi possível refazer o registro de antes agora: recarregue a página em instantes.</p>
+          <p class="hint">Não foi possível mostrar o registro anterior agora: recarregue a página em instantes.</p>
         ) : (
           <ChangeList caption="O que mudou" changes={changes} />
         )}
       </Card>
-      <Card title="O que o evento diz">
+      <Card title="Dados do evento">
         <Facts facts={factsOf(plain)} />
         <details>
           <summary>Detalhes técnicos</summary>
@@ -274,13 +274,13 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
     </>
   )
   return {
-    title: `Alteração nº ${revision}`,
+    title: `Evento nº ${revision}`,
     parent: { label: 'Auditoria', to: PATH },
     main: { label: `${subjectName(event.subject)} agora`, to: record },
     more: [
-      { label: 'Como ficou então', to: record, parameters: { em: revision } },
+      { label: 'Como ficou', to: record, parameters: { em: revision } },
       revision > 0 && { label: 'Como era antes', to: record, parameters: { em: revision - 1 } },
-      { label: 'Tudo deste registro', to: PATH, parameters: recordQuery(event.subject) },
+      { label: 'Histórico completo', to: PATH, parameters: recordQuery(event.subject) },
     ],
     body,
   }
@@ -318,7 +318,7 @@ const timelineFile: TableRoute = {
         before = found.before
       }
     }
-    const heads = ['Alteração nº', 'Quando', 'O quê', 'Registro', 'Por onde', 'Quem', 'Hash']
+    const heads = ['Evento nº', 'Quando', 'Atividade', 'Registro', 'Origem', 'Quem', 'Hash']
     return { heads, rows: rows() }
   },
 }

@@ -7,16 +7,16 @@ import { Card, Facts, PanelBadge } from '../../ui/parts.tsx'
 /** Faults of a ledger in words. */
 export const FAULTS: Readonly<Record<ChainFault, string>> = {
   malformed: 'O evento guardado não pode ser lido.',
-  wrong_stream: 'O evento é do livro de outra empresa.',
+  wrong_stream: 'O evento é de outra empresa.',
   wrong_revision: 'Falta um evento, ou há um a mais, ou a ordem foi trocada.',
   wrong_hash: 'O conteúdo do evento foi alterado.',
   broken_chain: 'O evento não segue o anterior: um dos dois foi trocado.',
   time_goes_back: 'O evento é mais antigo do que o anterior.',
-  columns_differ: 'O que o banco guarda ao lado do evento não confere com ele.',
-  other_hash: 'O hash não é o que já se conhecia para esta alteração.',
-  other_root: 'Até esta alteração o livro não é o que foi selado.',
-  truncated: 'O fim do livro foi cortado.',
-  seal_altered: 'O que o serviço guarda do último selo não foi assinado por ele.',
+  columns_differ: 'Os dados guardados ao lado do evento não conferem com ele.',
+  other_hash: 'O hash não é o já conhecido para este evento.',
+  other_root: 'Até este evento, o registro de auditoria não é o que foi selado.',
+  truncated: 'Os registros mais recentes foram removidos.',
+  seal_altered: 'O último selo guardado não foi assinado pelo serviço.',
   beyond_head: 'Há eventos depois do último que o serviço registrou.',
 }
 
@@ -32,7 +32,7 @@ async function verify(submission: FormSubmission): Promise<PanelPage> {
   const { valid, revision, hash: reached } = verified.verification
   const goesOn = valid && revision < verified.head
   return {
-    title: 'Conferência do livro',
+    title: 'Verificação de integridade',
     parent: { label: 'Auditoria', to: '/auditoria' },
     main: goesOn && { label: 'Continuar', to: PATH, values: { apos: String(revision), hash: reached } },
     body: <Result verified={verified} from={(before?.revision ?? -1) + 1} />,
@@ -51,27 +51,26 @@ const Result = ({ verified: { verification, head }, from }: ResultProps) => {
   return (
     <Card title="Resultado">
       <p>
-        {!valid && <PanelBadge tone="bad">O livro foi alterado</PanelBadge>}
-        {isWhole && <PanelBadge tone="good">O livro está íntegro</PanelBadge>}
-        {valid && !isWhole && <PanelBadge tone="warn">Conferido em parte</PanelBadge>}
+        {!valid && <PanelBadge tone="bad">O registro de auditoria foi alterado</PanelBadge>}
+        {isWhole && <PanelBadge tone="good">Registro de auditoria íntegro</PanelBadge>}
+        {valid && !isWhole && <PanelBadge tone="warn">Verificado em parte</PanelBadge>}
       </p>
       <Facts
         facts={[
-          ['Eventos conferidos', checked],
-          ['Da alteração nº', from],
-          ['Até a alteração nº', `${revision} de ${head}`],
-          ['Hash do último conferido', <code>{hash}</code>],
+          ['Eventos verificados', checked],
+          ['Do evento nº', from],
+          ['Até o evento nº', `${revision} de ${head}`],
+          ['Hash do último verificado', <code>{hash}</code>],
           ...(first_error
             ? ([
-                ['Primeira falha na alteração nº', first_error.revision],
+                ['Primeira falha no evento nº', first_error.revision],
                 ['Falha', FAULTS[first_error.reason]],
               ] as const)
             : []),
         ]}
       />
       <p class="hint">
-        Que o fim do livro não foi cortado por quem tem acesso ao banco só um selo guardado fora do serviço prova: veja
-        o guia do auditor.
+        Para provar que nenhum registro recente foi removido, guarde um selo fora do sistema. Veja o guia do auditor.
       </p>
     </Card>
   )

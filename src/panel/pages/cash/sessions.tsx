@@ -65,7 +65,7 @@ const SessionBadges = ({ session }: { readonly session: CashSessionObject }) => 
       <PanelBadge tone="plain">Fechada</PanelBadge>
     )}
     {session.opened_at === null && <PanelBadge tone="warn">Sem abertura</PanelBadge>}
-    {session.changed_after_close && <PanelBadge tone="warn">Mudou depois</PanelBadge>}
+    {session.changed_after_close && <PanelBadge tone="warn">Alterada depois</PanelBadge>}
   </>
 )
 
@@ -85,7 +85,7 @@ const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] 
   { head: 'Fechada em', cell: ({ closed_at: at }) => at && formatDateTime(at, timezone), isExtra: true },
   { head: 'Situação', cell: (session) => <SessionBadges session={session} /> },
   { head: 'Vendas', cell: ({ sales_count }) => formatCount(sales_count), isNumber: true, isExtra: true },
-  { head: 'Deve haver na gaveta', cell: ({ expected }) => formatMoney(expected), isNumber: true },
+  { head: 'Esperado na gaveta', cell: ({ expected }) => formatMoney(expected), isNumber: true },
   { head: 'Contado', cell: ({ counted }) => money(counted), isNumber: true, isExtra: true },
   { head: 'Diferença', cell: ({ difference }) => <Difference amount={difference} />, isNumber: true },
 ]
@@ -123,7 +123,7 @@ async function showList(visit: PageContext): Promise<PanelPage> {
       list={list}
       caption="Sessões de caixa"
       columns={columnsOf(timezone, await namesOf(visit, list.rows))}
-      empty="Nenhuma sessão de caixa. Elas chegam dos caixas."
+      empty="Nenhuma sessão de caixa. Elas aparecem quando um caixa é aberto."
       quick={[{ label: 'Abertas', filters: { status: 'open' } }]}
     />
   )
@@ -150,7 +150,7 @@ async function showSession(visit: PageContext): Promise<PanelPage | null> {
         <Facts facts={factsOf(session, names, readModel.timezone)} />
         {session.changed_after_close && (
           <p class="problem" role="note">
-            Algo chegou depois do fechamento: os valores são os de agora, não os que o caixa viu ao fechar.
+            Houve lançamentos depois do fechamento: os valores são os atuais, não os vistos no fechamento.
           </p>
         )}
       </Card>
@@ -158,7 +158,7 @@ async function showSession(visit: PageContext): Promise<PanelPage | null> {
       <Drawer session={session} />
       <Details details={details} actors={actors} timezone={readModel.timezone} />
       <p class="hint">
-        {'A sessão soma as vendas que o caixa disse serem dela, em qualquer dia. O '}
+        {'A sessão soma as vendas que o caixa registrou nela, em qualquer dia. O '}
         <a href={link(CLOSING)}>fechamento do dia</a>
         {' soma as vendas de cada usuário em um dia, com ou sem sessão, sem a abertura nem as entradas e retiradas.'}
       </p>
@@ -225,7 +225,7 @@ const Drawer = ({ session: { cash, expected } }: { readonly session: CashSession
         ['Retiradas', formatMoney(cash.out)],
         ['Devoluções', formatMoney(cash.returned)],
         ['Vendas canceladas', formatMoney(cash.cancelled)],
-        ['Deve haver', <strong key="expected">{formatMoney(expected)}</strong>],
+        ['Esperado', <strong key="expected">{formatMoney(expected)}</strong>],
       ]}
     />
   </Card>
@@ -261,7 +261,7 @@ const Details = ({ details: { movements, sales, returns }, actors, timezone }: D
           empty="Nenhum movimento."
           columns={[
             time(),
-            { head: 'O quê', cell: (movement) => <MovementName movement={movement} /> },
+            { head: 'Movimento', cell: (movement) => <MovementName movement={movement} /> },
             { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
             { head: 'Motivo', cell: ({ reason }) => reason, isExtra: true },
             { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },

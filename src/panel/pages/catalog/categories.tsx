@@ -35,7 +35,12 @@ const filters: Fields = { name: { label: 'Nome', kind: lineInput, columns: 6 } }
 
 const fields: Fields = {
   name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
-  external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema a identifica.' },
+  external_id: {
+    label: 'Código externo',
+    kind: lineInput,
+    columns: 4,
+    hint: 'Código desta categoria em outro sistema (opcional).',
+  },
 }
 
 export const categoryPages = recordPages<CategoryObject>({
@@ -73,7 +78,7 @@ export const categoryPages = recordPages<CategoryObject>({
   update: { label: 'Editar categoria', schema: CategoryChanges, command: updateCategory },
   remove: {
     label: 'Excluir categoria',
-    question: 'A categoria deixa de aparecer nas listas, e os itens dela ficam sem categoria.',
+    question: 'A categoria deixa de aparecer nas listas e os itens dela ficam sem categoria.',
     command: deleteCategory,
   },
 })

@@ -8,6 +8,7 @@ import {
 } from '#commands/catalog/inventories.ts'
 import { formatCount, formatDateTime, formatQuantity } from '#domain/brazilian-format.ts'
 import { may } from '#domain/permissions.ts'
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
@@ -62,7 +63,7 @@ const mode = { label: 'Se o produto já foi contado', kind: choiceInput(namedOpt
 /** One product, as a scanner reads it. */
 const scanned: Fields = {
   code: { label: 'Código de barras ou externo', kind: lineInput, isRequired: true, columns: 6 },
-  quantity: { label: 'Quantidade', kind: quantityInput, columns: 2, hint: 'Em branco: 1.' },
+  quantity: { label: 'Quantidade', kind: quantityInput, columns: 2, hint: 'Se vazio, conta 1.' },
   mode: { ...mode, columns: 4 },
 }
 
@@ -108,7 +109,7 @@ function countsIn(lines: string): readonly TypedCount[] | Refusal {
   if (counts.length > MOST_LINES) problems.push(`no máximo ${MOST_LINES} linhas: envie a lista em partes`)
   if (problems.length === 0 && counts.length > 0) return counts
   return refuse('validation_failed', {
-    fields: { lines: problems.length > 0 ? problems.slice(0, 20) : ['é obrigatório'] },
+    fields: { lines: problems.length > 0 ? problems.slice(0, 20) : [REQUIRED_FIELD] },
   })
 }
 
@@ -136,7 +137,7 @@ const signed = (quantity: string): string =>
 
 const differenceOf = ({ difference, is_superseded }: InventoryCountObject) => {
   if (is_superseded) return <PanelBadge tone="plain">Contado de novo depois</PanelBadge>
-  if (difference === null) return 'Sem controle antes'
+  if (difference === null) return 'Não controlava estoque'
   const thousandths = toThousandths(difference)
   return thousandths === 0 ? (
     'Confere'
@@ -327,13 +328,13 @@ const closing = (apply: boolean) =>
     section: 'catalog',
     access: 'adjust_stock',
     subject: loadInventory,
-    title: ({ name }) => `${apply ? 'Aplicar ao estoque' : 'Descartar'}: ${name}`,
+    title: ({ name }) => (apply ? `Aplicar ${name} ao estoque` : `Descartar ${name}`),
     obstacle: ({ status }) => (status === 'open' ? null : 'Este inventário já foi encerrado.'),
     before: ({ counted_items }) => (
       <p>
         {apply
           ? `O estoque de ${formatCount(counted_items)} produtos contados muda pela diferença entre a contagem e o estoque daquele momento. As vendas feitas depois da contagem continuam valendo. Espere os caixas enviarem as vendas feitas sem internet.`
-          : 'As contagens ficam guardadas, e o estoque não muda.'}
+          : 'As contagens ficam guardadas e o estoque não muda.'}
       </p>
     ),
     label: apply ? 'Aplicar ao estoque' : 'Descartar inventário',

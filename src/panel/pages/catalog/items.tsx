@@ -76,7 +76,7 @@ export const itemFields = async (visit: PageContext, item?: Item): Promise<Field
   type: { label: 'Tipo', kind: choiceInput(types), isRequired: true, columns: 4 },
   price: { label: 'Preço de venda (R$)', kind: amountInput, isRequired: true, columns: 4 },
   ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4, hint: marginHint(item) } }),
-  unit: { label: 'Unidade', kind: lineInput, columns: 4, hint: 'Como UN, KG ou CX.' },
+  unit: { label: 'Unidade', kind: lineInput, columns: 4, hint: 'Ex.: UN, KG, CX' },
   category_id: {
     label: 'Categoria',
     kind: recordChoiceInput(await categoryOptions(visit), 'Sem categoria'),
@@ -84,16 +84,21 @@ export const itemFields = async (visit: PageContext, item?: Item): Promise<Field
   },
   barcode: { label: 'Código de barras', kind: lineInput, columns: 4 },
   sku: { label: 'SKU', kind: lineInput, columns: 4 },
-  external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema o identifica.' },
-  gtin: { label: 'GTIN', kind: lineInput, columns: 4, hint: 'Dos documentos fiscais; em branco, sem GTIN.' },
-  ncm: { label: 'NCM', kind: lineInput, columns: 4, hint: 'Como 0901.21.00.' },
-  cest: { label: 'CEST', kind: lineInput, columns: 4, hint: 'Como 17.096.00.' },
+  external_id: {
+    label: 'Código externo',
+    kind: lineInput,
+    columns: 4,
+    hint: 'Código deste cadastro em outro sistema (opcional).',
+  },
+  gtin: { label: 'GTIN', kind: lineInput, columns: 4, hint: 'Para a nota fiscal. Deixe em branco se não tiver.' },
+  ncm: { label: 'NCM', kind: lineInput, columns: 4, hint: 'Ex.: 0901.21.00' },
+  cest: { label: 'CEST', kind: lineInput, columns: 4, hint: 'Ex.: 17.096.00' },
   ...(item === undefined && {
     stock: {
       label: 'Estoque inicial',
       kind: quantityInput,
       columns: 4,
-      hint: 'Em branco, o estoque não é controlado. Serviços não têm estoque.',
+      hint: 'Deixe em branco para não controlar o estoque. Serviços não têm estoque.',
     },
   }),
   min_stock: {

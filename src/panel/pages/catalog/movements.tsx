@@ -50,7 +50,7 @@ const signed = (quantity: string): string =>
   quantity.startsWith('-') ? formatQuantity(quantity).replace('-', '−') : `+${formatQuantity(quantity)}`
 
 const balanceText = (balance: string | null): string =>
-  balance === null ? 'Sem controle' : formatQuantity(balance).replace('-', '−')
+  balance === null ? 'Não controla estoque' : formatQuantity(balance).replace('-', '−')
 
 /** Records that move stock have their id in the document. */
 const OF_RECORD = /^(sale|order|inventory)\/[1-9]\d{0,14}$/

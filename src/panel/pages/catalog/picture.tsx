@@ -50,7 +50,7 @@ async function upload(submission: FormSubmission) {
   const answer =
     file && file.length > 0
       ? await runAndRedirect(submission, setItemPicture, { id: item.id, content: Buffer.from(file) }, done)
-      : invalid('content', 'não foi escolhida, ou está vazia')
+      : invalid('content', 'escolha uma imagem')
   return isRefusal(answer) ? refusedPage(submission, item, answer) : answer
 }
 

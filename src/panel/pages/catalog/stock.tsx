@@ -4,6 +4,7 @@ import { recordStockMovement, type StockMovementInput } from '#commands/catalog/
 import * as format from '#domain/brazilian-format.ts'
 import { Money } from '#domain/money.ts'
 import { may } from '#domain/permissions.ts'
+import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { isBrokenPiece, StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { optionalText } from '#domain/text.ts'
@@ -32,7 +33,7 @@ export const StockInfo = ({ item: { stock, unit } }: { readonly item: Pick<Item,
 
 /** Text and tone of a stock; null tone if it needs no attention. */
 function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
-  if (stock === null) return ['Sem controle', null]
+  if (stock === null) return ['Não controla estoque', null]
   const amount = `${format.formatQuantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
   const thousandths = toThousandths(stock)
   if (thousandths > 0) return isBrokenPiece(unit, stock) ? [`${amount} (não inteira)`, 'warn'] : [amount, null]
@@ -83,10 +84,10 @@ const fieldsOf = (item: Item, { session: { permissions } }: PageContext): Fields
         label: 'Custo unitário (R$)',
         kind: amountInput,
         columns: 3,
-        hint: 'De uma entrada; passa a ser o custo do item.',
+        hint: 'Só para entradas. Passa a ser o custo do item.',
       },
     }),
-  document: { label: 'Documento', kind: lineInput, columns: 4, hint: 'Como a nota de compra.' },
+  document: { label: 'Documento', kind: lineInput, columns: 4, hint: 'Ex.: número da nota de compra.' },
   reason: { label: 'Motivo', kind: suggestedInput(LOSS_REASONS), columns: 8, hint: 'Obrigatório em uma perda.' },
 })
 
@@ -105,7 +106,7 @@ const StockForm = z
     const problem = (message: string, field = 'quantity') =>
       context.addIssue({ code: 'custom', path: [field], message })
     if (movement === 'untrack') return
-    if (amount === null) problem('é obrigatório')
+    if (amount === null) problem(REQUIRED_FIELD)
     else if (movement !== 'count' && !/[1-9]/.test(amount)) problem('deve ser maior que zero')
     if (movement === 'loss' && (reason ?? null) === null) problem('informe o motivo da perda', 'reason')
     if (movement !== 'in' && typeof unit_cost === 'string') problem('só vale para uma entrada', 'unit_cost')
@@ -184,7 +185,7 @@ export const stockForm = formRoute<Item, MovementForm>({
     return isRefusal(answer) ? ofQuantity(answer) : { to: `/catalogo/${id}`, flash: 'estoque' }
   },
   again: (submission, item, refusal) => ({
-    title: `Estoque: ${item.name}`,
+    title: `Estoque de ${item.name}`,
     body: <StockCard visit={submission} item={item} filled={again(submission, item, refusal)} />,
     status: httpStatusOf(refusal.refused),
   }),

@@ -48,10 +48,13 @@ export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[numb
 }
 
 /** Whether an account is overdue depends on the day, so it is not stored. */
-export const accountStateOf = ({ status, is_overdue, paid_amount }: Account): StateMark => {
-  if (status === 'settled') return ['good', 'Liquidada']
+export const accountStateOf = (account: Account): StateMark => {
+  const { status, is_overdue, paid_amount } = account
+  if (status === 'settled') return ['good', 'supplier_id' in account ? 'Paga' : 'Recebida']
   if (is_overdue) return ['bad', 'Vencida']
-  return paid_amount === '0.00' ? ['plain', 'Pendente'] : ['info', 'Paga em parte']
+  return paid_amount === '0.00'
+    ? ['plain', 'Pendente']
+    : ['info', 'supplier_id' in account ? 'Paga em parte' : 'Recebida em parte']
 }
 
 export const AccountBadge = ({ account }: { readonly account: Account }) => (

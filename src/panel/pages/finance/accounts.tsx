@@ -65,6 +65,7 @@ import {
 import { ACQUIRERS_PATH, acquirersPage } from './acquirers.tsx'
 import { debtorPages } from './debtors.tsx'
 import { PAYABLE, RECEIVABLE } from './open-balances.tsx'
+import type { PaymentWords } from './payment-form.tsx'
 import { InstallmentsCard, installmentText, PaymentsCard, reversalPages } from './payments.tsx'
 import { receiptPages } from './receipts.tsx'
 import { SEARCHED_CUSTOMER } from './searched-customer.ts'
@@ -72,10 +73,10 @@ import { settleSeveralPages } from './settle-several.tsx'
 import { settlementPages } from './settlement.tsx'
 
 /** Pending accounts are listed by default. */
-const VIEWS = { overdue: 'Vencidas', settled: 'Liquidadas', all: 'Todas' }
+const viewsOf = ({ done }: PaymentWords) => ({ overdue: 'Vencidas', settled: `${done}s`, all: 'Todas' })
 
-const filtersOf = (party: string): Fields => ({
-  view: { label: 'Situação', kind: choiceInput(namedOptions(VIEWS), 'Pendentes'), columns: 3 },
+const filtersOf = (party: string, words: PaymentWords): Fields => ({
+  view: { label: 'Situação', kind: choiceInput(namedOptions(viewsOf(words)), 'Pendentes'), columns: 3 },
   due_from: { label: 'Vencimento de', kind: dateInput, columns: 3 },
   due_to: { label: 'Vencimento até', kind: dateInput, columns: 3 },
   party_name: { label: party, kind: lineInput, columns: 3 },
@@ -117,15 +118,15 @@ async function summaryOf(listing: AccountListing, { readModel }: PageContext, as
 }
 
 /** The most frequent views. */
-const quickOf = (today: string): QuickFilter[] => [
+const quickOf = (today: string, { done }: PaymentWords): QuickFilter[] => [
   { label: 'Vencidas', filters: { view: 'overdue' } },
   { label: 'Vencem em 7 dias', filters: { due_from: today, due_to: addDays(today, 6) } },
-  { label: 'Liquidadas', filters: { view: 'settled' } },
+  { label: `${done}s`, filters: { view: 'settled' } },
   { label: 'Todas', filters: { view: 'all' } },
 ]
 
 const fileOf =
-  <P,>({ party }: AccountPages<P>) =>
+  <P,>({ party, payment }: AccountPages<P>) =>
   ({ readModel: { timezone } }: PageContext): FileColumn<Account<P>>[] => [
     ['Número', ({ id }) => id],
     ['Descrição', ({ description }) => description],
@@ -136,7 +137,7 @@ const fileOf =
     ['Em aberto', ({ open_amount }) => amountCell(open_amount)],
     ['Parcela', ({ installment }) => installmentText(installment)],
     ['Situação', (account) => accountStateOf(account)[1]],
-    ['Liquidada em', ({ paid_at }) => paid_at && formatDateTimeSeconds(paid_at, timezone)],
+    [`${payment.done} em`, ({ paid_at }) => paid_at && formatDateTimeSeconds(paid_at, timezone)],
     ['Data contábil', ({ settled_on }) => settled_on && formatDay(settled_on)],
     ['Forma de pagamento', ({ payment_method }) => payment_method && paymentMethodName(payment_method)],
     ['Origem', ({ origin }) => ACCOUNT_ORIGIN_NAMES[origin]],
@@ -156,7 +157,12 @@ const fieldsOf = async <P,>(
   }),
   amount: { label: 'Valor (R$)', kind: amountInput, isRequired: true, columns: 4 },
   due_date: { label: 'Vencimento', kind: dateInput, isRequired: true, columns: 4 },
-  external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema a identifica.' },
+  external_id: {
+    label: 'Código externo',
+    kind: lineInput,
+    columns: 4,
+    hint: 'Código desta conta em outro sistema (opcional).',
+  },
   // Instalments are accounts of their own: an account that exists is not split.
   ...(account === undefined && INSTALLMENT_FIELDS),
 })
@@ -199,7 +205,7 @@ const withInstallments = (schema: z.ZodType): z.ZodType =>
 
 /** A deleted party has no page; the account keeps its name. */
 const factsOf = <P,>(
-  { party }: AccountPages<P>,
+  { party, payment }: AccountPages<P>,
   account: Account<P>,
   { readModel }: PageContext,
 ): ReturnType<RecordPages<Account<P>>['facts']> => {
@@ -214,7 +220,7 @@ const factsOf = <P,>(
     ['Parcela', installmentText(account.installment)],
     ['Origem', originOf(account)],
     ['Código externo', account.external_id],
-    ['Liquidada em', account.paid_at && formatDateTime(account.paid_at, readModel.timezone)],
+    [`${payment.done} em`, account.paid_at && formatDateTime(account.paid_at, readModel.timezone)],
     ['Data contábil', account.settled_on && formatDay(account.settled_on)],
     ['Forma de pagamento', account.payment_method && paymentMethodName(account.payment_method)],
     ['Lançamento', formatDateTime(account.created_at, readModel.timezone)],
@@ -239,11 +245,11 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
     subject,
     words: { all, create: 'Nova conta', none: 'Nenhuma conta encontrada.' },
     list: {
-      filters: filtersOf(side.party.label),
+      filters: filtersOf(side.party.label, side.payment),
       columns: columnsOf(side),
       page: (visit, asked, wanted) => pageOf(listing, visit, asked, wanted),
       summary: (visit, asked) => summaryOf(listing, visit, asked),
-      quick: ({ readModel }) => quickOf(readModel.today),
+      quick: ({ readModel }) => quickOf(readModel.today, side.payment),
       file: fileOf(side),
       more: [{ label: side.byParty, to: `${path}/em-aberto` }, ...(side.more ?? [])],
     },
@@ -261,12 +267,13 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       main: isPending(account) && { label: side.payment.act, to: `${path}/${account.id}/liquidar` },
     }),
     fields: (visit, account) => fieldsOf(side, visit, account),
-    create: side.create,
+    create: { ...side.create, flash: 'conta-criada' },
     update: { label: 'Editar', ...side.update },
     remove: {
       label: 'Excluir',
       question: 'A conta deixa de aparecer nas listas e nas somas. Se veio de uma venda, a venda fica como está.',
       command: side.remove,
+      flash: 'conta-excluida',
     },
   }
   return [
@@ -307,7 +314,6 @@ const payablePages = accountPages<SupplierOfPayable>({
   listing: payableListing,
   party: {
     label: 'Fornecedor',
-    unknown: 'há fornecedor',
     path: '/fornecedores',
     table: 'suppliers',
     listing: supplierListing,

@@ -17,6 +17,8 @@ export interface PaymentWords {
   readonly act: string
   /** `Valor recebido (R$)` */
   readonly sum: string
+  /** `Recebida` */
+  readonly done: string
 }
 
 /** Documented method of a way of paying, else its name. Cash has one code, by which the day's cash is summed. */

@@ -133,10 +133,10 @@ export function reversalPages<P>(
       const payment = account?.payments.find(({ id }) => id === pathId(visit.params.payment_id))
       return account && payment ? { account, payment } : null
     },
-    title: ({ account }) => `Estornar pagamento: ${account.description}`,
+    title: ({ account }) => `Estornar pagamento de ${account.description}`,
     obstacle({ payment }) {
       if (payment.reversed_at !== null) return 'Este pagamento já foi estornado.'
-      return payment.kind === 'return' ? 'Uma devolução de mercadoria não se estorna.' : null
+      return payment.kind === 'return' ? 'Uma devolução de mercadoria não pode ser estornada.' : null
     },
     before: ({ payment }, { readModel }) => (
       <Card title="Pagamento">

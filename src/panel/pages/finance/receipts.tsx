@@ -87,7 +87,9 @@ async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPag
   const body = (
     <div class="receipt">
       {company && <ShopHead company={company} />}
-      {reversed[0] && <Alert>Estornado em {formatDateTime(reversed[0], timezone)}: este recibo não vale mais.</Alert>}
+      {reversed[0] && (
+        <Alert>Estornado em {formatDateTime(reversed[0], timezone)}: este recibo não é mais válido.</Alert>
+      )}
       <Facts facts={factsOf(side, lines, visit)} />
       <Lines lines={lines} accounts={side.accounts} />
       <Sums lines={lines} words={side.words} />

@@ -5,7 +5,6 @@ import { RECEIVABLE } from './open-balances.tsx'
 /** Customers, as one is chosen in a form. */
 export const SEARCHED_CUSTOMER: SearchedParty = {
   label: 'Cliente',
-  unknown: 'há cliente',
   path: '/clientes',
   table: 'customers',
   listing: customerListing,

@@ -37,7 +37,7 @@ const fieldsOf = async ({ of }: PayingSide, { owed: { accounts } }: Debt, visit:
   ...(await paymentFields(
     visit,
     of.words.payment,
-    'Abate primeiro as contas que venceram antes. Em branco, o valor das marcadas.',
+    'Quita primeiro as contas mais antigas. Se vazio, usa o total das contas marcadas.',
   )),
   accounts: {
     label: 'Contas (opcional)',
@@ -74,7 +74,7 @@ async function debtOf({ of, get }: PayingSide, visit: PageContext): Promise<Debt
   return { ...party, owed }
 }
 
-const NOTHING_CHOSEN = 'informe o valor, ou marque as contas'
+const NOTHING_CHOSEN = 'informe o valor ou marque as contas'
 
 /** Receives or pays a sum for the accounts of a party: the ticked ones, else the oldest (PANEL-163, PANEL-430). */
 function payPages(side: PayingSide): PanelRoute[] {
@@ -85,7 +85,7 @@ function payPages(side: PayingSide): PanelRoute[] {
     section,
     access: section === 'payables' ? 'settle' : 'receive',
     subject: (visit) => debtOf(side, visit),
-    title: ({ name }) => `${words.settle}: ${formatPersonName(name)}`,
+    title: ({ name }) => `${words.settle} ${of.side === 'receivables' ? 'de' : 'a'} ${formatPersonName(name)}`,
     obstacle: ({ owed }) => (owed.count === 0 ? words.none : null),
     intro: (debt) => <Intro of={of} debt={debt} />,
     label: words.payment.act,

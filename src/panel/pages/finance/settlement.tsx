@@ -24,7 +24,7 @@ export const settlementPages = <P,>(
     section,
     access: section === 'payables' ? 'settle' : 'receive',
     subject: (visit) => loadRecord<Account<P>>(visit, get),
-    title: ({ description }) => `${words.act}: ${description}`,
+    title: ({ description }) => `${words.act} ${description}`,
     before: (account, visit) => (
       <Card title="Conta">
         <Facts facts={facts(account, visit).slice(0, SHOWN_FACTS)} />

@@ -24,7 +24,7 @@ export const FISCAL_DOCUMENT_FIELDS: Fields = {
   status: { label: 'Situação', kind: choiceInput(namedOptions(NAMES)), columns: 4 },
   access_key: { label: 'Chave de acesso', kind: lineInput, columns: 12, hint: '44 caracteres; espaços são ignorados.' },
   protocol: { label: 'Protocolo', kind: lineInput, columns: 6 },
-  authorized_at: { label: 'Autorizado em', kind: momentInput, columns: 6, hint: 'Em branco: agora.' },
+  authorized_at: { label: 'Autorizado em', kind: momentInput, columns: 6, hint: 'Se vazio, usa a hora atual.' },
   xml_sha256: { label: 'SHA-256 do XML', kind: lineInput, columns: 12 },
   xml_url: { label: 'Endereço do XML', kind: webAddressInput, columns: 12 },
 }

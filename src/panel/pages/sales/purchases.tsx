@@ -64,7 +64,7 @@ const PurchaseStats = ({ bought: { count, amount, last_sold_at }, timezone }: Pu
     <p class="hint">{`Mais de ${formatCount(MAX_PURCHASES)} compras.`}</p>
   ) : (
     <Stats>
-      <Stat label="Comprou" value={formatMoney(amount)} hint="sem as canceladas e o que foi devolvido" />
+      <Stat label="Total comprado" value={formatMoney(amount)} hint="sem as canceladas e o que foi devolvido" />
       <Stat label="Compras" value={formatCount(count)} />
       {last === null ? (
         <Stat label="Última" value="—" />

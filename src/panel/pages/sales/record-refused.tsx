@@ -31,11 +31,11 @@ const LINES = 100
 
 const REASON: Fields = {
   reason: {
-    label: 'Por que',
+    label: 'Motivo',
     kind: paragraphInput,
     isRequired: true,
     columns: 12,
-    hint: 'Fica com a venda, com o seu nome.',
+    hint: 'Fica registrado na venda com o seu nome.',
   },
 }
 const Reason = z.object({ reason: boundedText(2_000) })
@@ -80,8 +80,8 @@ const asIs = formPages<RefusedSaleDetails, z.infer<typeof Reason>>({
   back,
   intro: () => (
     <p>
-      A venda é registrada com os valores que o caixa enviou, ainda que não fechem; o que não existe no cadastro fica
-      com o código que tem. O estoque e as contas a receber seguem a venda.
+      A venda é registrada com os valores que o caixa enviou, mesmo que não fechem; o que não existe no cadastro fica
+      com o código enviado. O estoque e as contas a receber seguem a venda.
     </p>
   ),
   fields: () => REASON,
@@ -103,7 +103,7 @@ const corrected = formPages<RefusedSaleDetails, Members & { readonly reason: str
   title: refusedTitle,
   label: 'Registrar a venda corrigida',
   back,
-  intro: () => <p>Corrija o que não está certo. O que não for mudado fica como o caixa enviou.</p>,
+  intro: () => <p>Corrija o que for preciso. O restante fica como o caixa enviou.</p>,
   fields: fieldsOf,
   initial: (refused, { readModel }) => shownOf(refused, readModel.timezone),
   schema: z.looseObject({ reason: boundedText(2_000) }),

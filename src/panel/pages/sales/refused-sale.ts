@@ -19,11 +19,11 @@ export function recordingObstacle({ settled_at, sent, code }: RefusedSaleDetails
   if (settled_at !== null) return 'Esta venda já está resolvida.'
   if (sent === null) return 'A venda era grande demais para ser guardada: registre o valor de outra forma.'
   const isCancellation = ['already_settled', 'has_payments', 'fiscal_document_issued'].includes(code)
-  return isCancellation ? 'A venda já está registrada, e não pode mais ser cancelada.' : null
+  return isCancellation ? 'A venda já está registrada e não pode mais ser cancelada.' : null
 }
 
 /** Why it cannot be recorded unchanged: a malformed upload cannot. */
 export function asIsObstacle(sale: RefusedSaleDetails): string | null {
   const isWhole = OfflineSaleInput.safeParse(sale.payload).success
-  return recordingObstacle(sale) ?? (isWhole ? null : 'Falta algo na venda para que seja registrada: corrija-a.')
+  return recordingObstacle(sale) ?? (isWhole ? null : 'Faltam dados para registrar a venda: corrija-a.')
 }

@@ -55,7 +55,7 @@ async function showOpen({ readModel, query }: PageContext): Promise<PanelPage> {
   const { total, sales } = await listRefusedSales(readModel.pool, readModel.companyId, { after, limit: SHOWN + 1 })
   const body = (
     <>
-      <p class="hint">À espera de alguém que as resolva: {total}. As mais antigas vêm primeiro.</p>
+      <p class="hint">Para resolver: {total}. As mais antigas vêm primeiro.</p>
       <RefusedSaleList
         path={REFUSED_SALES_PATH}
         query={query}
@@ -136,7 +136,7 @@ async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPa
 
 /** Reasons for the refusal by field, in words. */
 const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDetails }) => (
-  <Card title="Por que foi recusada">
+  <Card title="Motivo da recusa">
     <ul>
       {reasonsIn(errors).map((reason) => (
         <li key={reason}>{reason}</li>
@@ -153,7 +153,11 @@ const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDeta
 const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] => [
   [
     'Situação',
-    sale.settled_at ? <PanelBadge tone="good">Resolvida</PanelBadge> : <PanelBadge tone="warn">À espera</PanelBadge>,
+    sale.settled_at ? (
+      <PanelBadge tone="good">Resolvida</PanelBadge>
+    ) : (
+      <PanelBadge tone="warn">Para resolver</PanelBadge>
+    ),
   ],
   ['Enviada por', sale.user.name],
   ['Recusada pela primeira vez', formatDateTime(sale.first_refused_at, timezone)],
@@ -164,7 +168,7 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] =>
     : ([
         ['Resolvida em', formatDateTime(sale.settled_at, timezone)],
         ['Resolvida por', resolverOf(sale)],
-        ['O que foi feito', sale.settled_note],
+        ['Como foi resolvida', sale.settled_note],
       ] as const)),
 ]
 
@@ -172,8 +176,8 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] =>
 const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
   <Card title="Registrar">
     <p>
-      Uma venda que aconteceu pode ser registrada aqui: como está, ainda que os valores não fechem, ou corrigida. O
-      caixa fica sabendo quando a enviar de novo.
+      Se a venda aconteceu, registre-a como está, mesmo que os valores não fechem, ou corrigida. O caixa é avisado no
+      próximo envio.
     </p>
     <div class="actions">
       {asIsObstacle(sale) === null && (
@@ -186,10 +190,10 @@ const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
 
 const FIELDS: Fields = {
   note: {
-    label: 'O que foi feito',
+    label: 'Como foi resolvida',
     kind: paragraphInput,
     columns: 12,
-    hint: 'Fica com a venda recusada, para quem perguntar.',
+    hint: 'Fica registrado na venda recusada.',
   },
 }
 
@@ -210,8 +214,8 @@ const Resolving = ({ visit, id, filled }: ResolvingProps) => (
       back="/caixas"
     >
       <p>
-        Para quando não há o que registrar, ou o valor já foi registrado de outra forma. Marcada como resolvida, ela sai
-        da lista, e não volta quando o caixa a envia de novo.
+        Use quando não há o que registrar ou quando o valor já foi registrado de outra forma. A venda sai da lista e não
+        volta se o caixa a enviar de novo.
       </p>
     </Form>
   </Card>

@@ -91,7 +91,7 @@ const leftOf = ({ quantity, returned }: SaleObject['items'][number]): number =>
 /** Why goods of a sale cannot come back; null if they can. */
 function obstacle({ sale }: Returning): string | null {
   if (sale.order_id !== null)
-    return `Esta venda é do pedido ${sale.order_id} da loja online: devolva o pagamento na página do pedido.`
+    return `Esta venda é do pedido ${sale.order_id} da loja online: estorne o pagamento na página do pedido.`
   if (sale.status === 'cancelled') return 'A venda está cancelada: não há o que devolver.'
   return sale.items.some((item) => leftOf(item) > 0) ? null : 'Tudo o que foi vendido já voltou.'
 }
@@ -105,7 +105,7 @@ const back = ({ sale }: Returning): string => `/vendas/${sale.id}`
 const whatPages = formPages({
   ...common,
   path: '/vendas/:id/devolver',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: o quê`,
+  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: itens`,
   label: 'Continuar',
   back,
   fields: ({ sale }): Fields => ({
@@ -140,7 +140,7 @@ const HowMuch = z.record(z.string(), z.unknown())
 const howMuchPages = formPages({
   ...common,
   path: '/vendas/:id/devolver/quantidades',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: quanto`,
+  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: quantidades`,
   label: 'Continuar',
   back: pathOf,
   intro: (returning) => <input type="hidden" name={ITEMS} value={textOf(returning.chosen)} />,
@@ -212,7 +212,7 @@ const How = z.strictObject({
 const howPages = formPages({
   ...common,
   path: '/vendas/:id/devolver/forma',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: como`,
+  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: pagamento`,
   label: 'Registrar a devolução',
   back: (returning) => pathOf(returning),
   needsApproval: ({ due }, { session }) => !mayUpTo(session.permissions, 'return_goods', due),
@@ -221,7 +221,7 @@ const howPages = formPages({
       <input type="hidden" name={ITEMS} value={textOf(chosen)} />
       <input type="hidden" name={FEE} value={withFee ? 's' : 'n'} />
       <p>
-        A devolver: <strong>{formatMoney(fromCents(due))}</strong>. Uma devolução não pode ser desfeita.
+        A devolver: <strong>{formatMoney(fromCents(due))}</strong>. Esta ação não pode ser desfeita.
       </p>
     </>
   ),

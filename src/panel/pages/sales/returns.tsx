@@ -32,7 +32,7 @@ const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObj
   { head: 'Venda', cell: ({ sale_id }: ReturnObject) => <a href={link(`/vendas/${sale_id}`)}>{sale_id}</a> },
   { head: 'Motivo', cell: ({ reason }: ReturnObject) => reason, isExtra: true },
   {
-    head: 'Como',
+    head: 'Forma',
     cell: ({ refunds }: ReturnObject) => refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', '),
     isExtra: true,
   },
@@ -127,7 +127,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           ]}
         />
       </Card>
-      <Card title="Como foi devolvido">
+      <Card title="Formas de devolução">
         <ListTable
           caption="Formas"
           rows={found.refunds}
@@ -179,7 +179,7 @@ export async function StoreCreditCard({ visit, id }: { readonly visit: PageConte
         empty=""
         columns={[
           { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, timezone) },
-          { head: 'O quê', cell: ({ kind }) => MOVEMENTS[kind] },
+          { head: 'Movimento', cell: ({ kind }) => MOVEMENTS[kind] },
           {
             head: 'Registro',
             cell: ({ document }) => <a href={link(subjectPath(document))}>{subjectName(document)}</a>,

@@ -33,6 +33,8 @@ interface SaleAction<I, C = I> {
   /** Last segment of its path. */
   readonly path: string
   readonly label: string
+  /** Title of the page, before the number of the sale. */
+  readonly heading: string
   readonly explanation: string
   readonly isDangerous?: true
   fields(sale: SaleObject, visit: PageContext): Fields | Promise<Fields>
@@ -57,14 +59,14 @@ interface SaleAction<I, C = I> {
 const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.'
 
 const RECEIVED =
-  'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
+  'Uma conta desta venda já foi recebida e o cancelamento não desfaz o recebimento. A venda continua concluída.'
 
-const RETURNED = 'Mercadoria desta venda já foi devolvida: ela não pode mais ser cancelada inteira.'
+const RETURNED = 'Esta venda já tem devolução e não pode mais ser cancelada inteira.'
 const PARTLY_RECEIVED =
   'Uma parte da conta a receber desta venda já foi recebida. Estorne o recebimento na conta, devolva o dinheiro e cancele de novo.'
 
 const managedBy = (orderId: unknown): string =>
-  `Esta venda é do pedido ${orderId} da loja online: devolva o pagamento na página do pedido, e ela será cancelada.`
+  `Esta venda é do pedido ${orderId} da loja online: estorne o pagamento na página do pedido para cancelá-la.`
 
 const CancelledSale = (sale: SaleObject, { readModel }: PageContext) => (
   <Cancelled when={['Data da venda', formatDateTime(sale.sold_at, readModel.timezone)]} of={sale} />
@@ -123,8 +125,9 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>, Omit<CancelSaleInput, '
   path: 'cancelar',
   access: 'sell',
   label: 'Cancelar venda',
+  heading: 'Cancelar venda',
   explanation:
-    'Os itens voltam ao estoque, e as contas a receber da venda são excluídas. O Tillbook anota como o dinheiro volta ao cliente; o estorno de cartão ou Pix é feito na maquininha ou no banco. Esta ação não pode ser desfeita.',
+    'Os itens voltam ao estoque e as contas a receber da venda são excluídas. O Tillbook registra como o dinheiro foi devolvido; faça o estorno de cartão ou Pix na maquininha ou no banco. Esta ação não pode ser desfeita.',
   isDangerous: true,
   about: CancelledSale,
   fields: cancellingFields,
@@ -161,6 +164,7 @@ const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
   path: 'documento-fiscal',
   access: 'sell',
   label: 'Registrar documento fiscal',
+  heading: 'Registrar documento fiscal da venda',
   explanation:
     'Registre aqui o documento que o seu sistema fiscal emitiu para esta venda. Enquanto ele estiver autorizado ou em contingência, a venda não pode ser cancelada.',
   fields: () => FISCAL_DOCUMENT_FIELDS,
@@ -179,9 +183,9 @@ const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
 export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(recordingDocument)]
 
 function routesOf<I, C>(action: SaleAction<I, C>): PanelRoute[] {
-  const { label, explanation, fields, initial, schema, command, inputOf } = action
+  const { label, heading, explanation, fields, initial, schema, command, inputOf } = action
   const { flash, isDangerous, obstacle, meaningOf, about, needs } = action
-  const title = ({ id }: SaleObject) => `${label}: ${id}`
+  const title = ({ id }: SaleObject) => `${heading} ${id}`
   const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
   return formPages({
     path: `/vendas/:id/${action.path}`,

@@ -116,7 +116,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
           format.formatPersonName(customer.name)
         )),
     ],
-    ['Vendedor(a)', sale.seller && format.formatPersonName(sale.seller.name)],
+    ['Vendedor', sale.seller && format.formatPersonName(sale.seller.name)],
     ['Origem', CHANNELS[sale.origin]],
     ...(sale.order_id === null ? [] : orderFacts(sale, sale.order_id)),
     ['Código externo', sale.external_id],
@@ -272,7 +272,7 @@ const ReceivablesCard = ({ receivables, debtor }: ReceivablesProps) =>
 const ReceivableStatus = ({ status, is_deleted }: SaleBalance) => {
   if (is_deleted) return <PanelBadge tone="plain">Excluída</PanelBadge>
   return status === 'settled' ? (
-    <PanelBadge tone="good">Liquidada</PanelBadge>
+    <PanelBadge tone="good">Recebida</PanelBadge>
   ) : (
     <PanelBadge tone="warn">Pendente</PanelBadge>
   )
@@ -346,7 +346,7 @@ function warningText(
     case 'customer_deleted':
       return `O cliente ${seen} está excluído.`
     case 'customer_forgotten':
-      return `Os dados do cliente ${seen} foram esquecidos.`
+      return `Os dados pessoais do cliente ${seen} foram excluídos.`
     case 'product_unknown':
       return `O produto ${product_id} não existe no catálogo.`
     case 'payment_type_unknown':

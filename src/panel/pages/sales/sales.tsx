@@ -101,7 +101,7 @@ const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], ite
   id: { label: 'Número', kind: integerInput, columns: 3 },
   external_id: { label: 'Código externo', kind: lineInput, columns: 3 },
   origin: { label: 'Origem', kind: choiceInput(namedOptions(CHANNELS), 'Todas'), columns: 3 },
-  fiscal: { label: 'Documento fiscal', kind: choiceInput(namedOptions(FISCAL), 'Tanto faz'), columns: 3 },
+  fiscal: { label: 'Documento fiscal', kind: choiceInput(namedOptions(FISCAL), 'Todos'), columns: 3 },
 })
 
 async function filters({ readModel, query }: PageContext): Promise<Fields> {
@@ -179,7 +179,7 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a>, order: 'numero' },
   { head: 'Quando', cell: ({ sold_at }) => formatDateTime(sold_at, timezone), order: 'quando' },
   { head: 'Cliente', cell: ({ customer }) => customer && formatPersonName(customer.name), isExtra: true },
-  { head: 'Vendedor(a)', cell: ({ seller }) => seller && formatPersonName(seller.name), isExtra: true },
+  { head: 'Vendedor', cell: ({ seller }) => seller && formatPersonName(seller.name), isExtra: true },
   { head: 'Pagamento', cell: paidWith },
   { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
   { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
@@ -317,7 +317,7 @@ const file = listFile<SaleObject>({
     ['Quando', ({ sold_at }) => formatDateTimeSeconds(sold_at, timezone)],
     ['Situação', ({ status }) => SALE_STATES[status][1]],
     ['Cliente', ({ customer }) => customer && formatPersonName(customer.name)],
-    ['Vendedor(a)', ({ seller }) => seller && formatPersonName(seller.name)],
+    ['Vendedor', ({ seller }) => seller && formatPersonName(seller.name)],
     ['Itens', ({ items }) => countUnits(items.map(({ quantity }) => quantity))],
     ['Formas de pagamento', paidWith],
     ...PAYMENT_DETAIL_COLUMNS,
@@ -362,7 +362,7 @@ const itemsFile = listFile<SaleLine>({
     ['Quando', ({ sold_at }) => formatDateTimeSeconds(sold_at, timezone)],
     ['Situação', ({ status }) => SALE_STATES[status][1]],
     ['Cliente', ({ customer }) => customer && formatPersonName(customer.name)],
-    ['Vendedor(a)', ({ seller }) => seller && formatPersonName(seller.name)],
+    ['Vendedor', ({ seller }) => seller && formatPersonName(seller.name)],
     ['Número do item', ({ line }) => line.catalog_item_id],
     ['Código externo do item', ({ line }) => line.external_id],
     ['Descrição', ({ line }) => line.description],

@@ -43,7 +43,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       {found.isPartial ? <TooMany /> : await Closing({ visit, day, found, refused })}
       {await AcquirersOfDay({ visit, day })}
       <p class="hint">
-        {`Impresso em ${formatDateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura e o que entrou ou saiu sem venda: isso só as sessões de caixa sabem. Uma venda cancelada depois conta no dia em que foi vendida; o dinheiro dela sai da gaveta no dia do cancelamento. `}
+        {`Impresso em ${formatDateTime(session.now, timezone)}. O esperado é o dinheiro das vendas, sem o troco e sem as vendas canceladas neste dia. O fundo de troco e as entradas e retiradas sem venda estão nas sessões de caixa. Uma venda cancelada depois conta no dia da venda; o dinheiro dela sai da gaveta no dia do cancelamento. `}
         {visit.reaches('GET', '/caixas/sessoes') && <a href={link('/caixas/sessoes')}>Sessões de caixa</a>}
       </p>
     </>

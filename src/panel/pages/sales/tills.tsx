@@ -1,4 +1,4 @@
-import { formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
 import { listRefusedSales, listUploads, type RefusedSale, type UploadedSale } from '#queries/sales/offline-sales.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput } from '../../forms/kinds.ts'
@@ -67,20 +67,14 @@ const OpenRefusedSales = ({ total, sales, timezone }: OpenRefusedSalesProps) => 
     }
   >
     {total > 0 && (
-      <p>
-        {total === 1
-          ? 'Uma venda enviada não pôde ser registrada'
-          : `${total} vendas enviadas não puderam ser registradas`}
-        {' e espera'}
-        {total === 1 ? '' : 'm'} que alguém resolva.
-      </p>
+      <p>{total === 1 ? '1 venda recusada para resolver.' : `${formatCount(total)} vendas recusadas para resolver.`}</p>
     )}
     <ListTable
       isList
-      caption="Vendas recusadas à espera"
+      caption="Vendas recusadas para resolver"
       columns={refusedColumns(timezone)}
       rows={sales}
-      empty="Nenhuma venda recusada está à espera."
+      empty="Nenhuma venda recusada para resolver."
     />
   </Card>
 )

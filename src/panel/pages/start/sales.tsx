@@ -281,9 +281,9 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       count={['Vendas', ({ count }) => count]}
     />
     <Figures
-      title="Por vendedor(a)"
-      caption="Vendas por vendedor(a)"
-      head="Vendedor(a)"
+      title="Por vendedor"
+      caption="Vendas por vendedor"
+      head="Vendedor"
       rows={sums.actors}
       name={({ key }) => actors(key === '' ? null : key)}
       list={({ key }) => listOf(period, { actor: key || 'system' })}

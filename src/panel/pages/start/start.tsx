@@ -93,7 +93,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
       >
         {!sums.is_complete && (
           <p class="problem" role="note">
-            As vendas ainda estão sendo somadas: os valores abaixo podem não ter todas.
+            As vendas ainda estão sendo somadas: os valores abaixo podem estar incompletos.
           </p>
         )}
         {steps && <FirstStepsOf steps={steps} />}
@@ -150,7 +150,7 @@ async function sumsOf(
 /** The rollup has no history (ADR-0021); as-of pages link to lists, which add up their rows. */
 const OnlyNow = ({ moment }: { readonly moment: string }) => (
   <p class="problem" role="note">
-    O início mostra sempre o que vale agora. Como era naquele momento:{' '}
+    O início mostra sempre os dados atuais. Como era naquele momento:{' '}
     <a href={link('/vendas', { em: moment })}>vendas</a>, <a href={link('/catalogo', { em: moment })}>produtos</a>,{' '}
     <a href={link('/clientes', { em: moment })}>clientes</a>.
   </p>

@@ -145,7 +145,7 @@ export const FirstStepsOf = ({ steps }: { readonly steps: FirstSteps }) =>
         { label: 'Definir as formas de pagamento', to: '/configuracoes', isDone: steps.has_payment_type },
         { label: 'Cadastrar o primeiro produto', to: '/catalogo/novo', isDone: steps.has_item },
         { label: 'Conectar um caixa ou uma integração', to: '/caixas', isDone: steps.has_seller },
-        { label: 'Fazer a primeira venda', to: '/vendas', isDone: false, hint: 'Ela chega do caixa ou pela API.' },
+        { label: 'Fazer a primeira venda', to: '/vendas', isDone: false, hint: 'Registre no caixa ou pela API.' },
       ]}
     />
   )

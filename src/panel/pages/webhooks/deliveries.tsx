@@ -52,7 +52,7 @@ const FILTERS: Fields = {
     ),
   },
   event: {
-    label: 'Aviso',
+    label: 'Evento',
     kind: choiceInput(
       optionsOf(EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
       'Todos',
@@ -78,7 +78,7 @@ const columnsOf = (timezone: string): Column<DeliveryObject>[] => [
       <a href={link(`${WEBHOOKS_PATH}/${webhook_id}/entregas/${id}`)}>{formatDateTimeSeconds(created_at, timezone)}</a>
     ),
   },
-  { head: 'Aviso', cell: ({ event, replay }) => `${WEBHOOK_EVENT_NAMES[event]}${replay ? ' (reenvio)' : ''}` },
+  { head: 'Evento', cell: ({ event, replay }) => `${WEBHOOK_EVENT_NAMES[event]}${replay ? ' (reenvio)' : ''}` },
   { head: 'Situação', cell: ({ status }) => <DeliveryBadge status={status} /> },
   { head: 'Tentativas', cell: ({ attempts }) => attempts.length, isNumber: true },
   { head: 'Sequência', cell: ({ sequence }) => sequence ?? '—', isNumber: true, isExtra: true },
@@ -128,7 +128,7 @@ const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; reado
       facts={[
         ['Situação', <StateBadge state={REPLAY_STATES[replay.status]} />],
         ['Entregas criadas', formatCount(replay.deliveries)],
-        ['Até a alteração nº', `${Math.max(0, replay.last_revision)} de ${replay.until_revision}`],
+        ['Até o evento nº', `${Math.max(0, replay.last_revision)} de ${replay.until_revision}`],
         ['Pedido em', formatDateTimeSeconds(replay.requested_at, timezone)],
         ['Terminado em', replay.finished_at && formatDateTimeSeconds(replay.finished_at, timezone)],
       ]}
@@ -140,14 +140,14 @@ const REPLAY: Fields = {
   since: {
     label: 'Desde',
     kind: momentInput,
-    hint: 'Em branco: de todos os eventos guardados, que são os dos últimos 30 dias.',
+    hint: 'Se vazio, reenvia todos os eventos guardados (últimos 30 dias).',
   },
-  after: { label: 'Ou depois da alteração nº', kind: integerInput },
+  after: { label: 'Ou depois do evento nº', kind: integerInput },
 }
 
 const ReplayForm = z.object({
   since: Instant.nullish(),
-  after: z.int('deve ser o número de uma alteração').min(0).nullish(),
+  after: z.int('deve ser o número de um evento').min(0).nullish(),
 })
 
 const deliveryId = ({ params }: PageContext): string | null => z.uuid().safeParse(params.delivery).data ?? null
@@ -169,10 +169,10 @@ async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
         <Facts
           facts={[
             ['Situação', <DeliveryBadge status={delivery.status} />],
-            ['Aviso', WEBHOOK_EVENT_NAMES[delivery.event]],
+            ['Evento', WEBHOOK_EVENT_NAMES[delivery.event]],
             ['Identificação', <ShortId id={delivery.id} />],
             ['Sequência', delivery.sequence],
-            ['Alteração nº', delivery.revision],
+            ['Evento nº', delivery.revision],
             ['Reenvio', delivery.replay ? 'Sim' : 'Não'],
             [
               'Próxima tentativa',
@@ -182,7 +182,7 @@ async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
         />
       </Card>
       <Attempts delivery={delivery} visit={visit} />
-      <Card title="O que é enviado">
+      <Card title="Conteúdo enviado">
         <p>
           <code>{`POST ${webhook.url}`}</code>
         </p>
@@ -217,7 +217,7 @@ const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; read
         { head: 'Resposta', cell: ({ status, error }) => (status === null ? error : `HTTP ${status}`) },
         { head: 'Demorou', cell: ({ duration_ms }) => `${formatCount(duration_ms)} ms`, isNumber: true },
         {
-          head: 'Começo da resposta',
+          head: 'Início da resposta',
           cell: ({ response }) =>
             visit.session.seesPersonalData ? <code>{response ?? '—'}</code> : <WithheldContent />,
         },
@@ -278,8 +278,8 @@ export const deliveryPages: readonly PanelRoute[] = [
     title: () => 'Reenviar eventos',
     intro: () => (
       <p>
-        Cria aos poucos novas entregas do que este webhook assina, também do que ele perdeu enquanto estava desligado e
-        do que é mais antigo que ele.
+        Reenvia aos poucos os eventos deste webhook, inclusive os perdidos enquanto estava desligado e os anteriores a
+        ele.
       </p>
     ),
     label: 'Reenviar',

@@ -16,7 +16,7 @@ export const HealthCard = ({ health, visit }: HealthProps) => (
   <Card title="Saúde">
     {health.outage_since && (
       <p class="problem" role="note">
-        {`Nenhuma entrega é aceita desde ${formatDateTime(health.outage_since, visit.readModel.timezone)}. Nada se perdeu: cada uma é tentada de novo, e o que faltar pode ser reenviado.`}
+        {`Nenhuma entrega é aceita desde ${formatDateTime(health.outage_since, visit.readModel.timezone)}. Nada se perdeu: cada entrega é tentada de novo e o que faltar pode ser reenviado.`}
       </p>
     )}
     <ListTable

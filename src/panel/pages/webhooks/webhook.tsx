@@ -69,12 +69,12 @@ async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
               'Situação',
               <WebhookBadge status={webhook.status} isFailing={isFailing(health) || webhook.failing_since !== null} />,
             ],
-            ['Pausado porque', webhook.pause_reason && PAUSED_BECAUSE[webhook.pause_reason]],
-            ['Pertence a', await ownerName(webhook, visit)],
+            ['Motivo da pausa', webhook.pause_reason && PAUSED_BECAUSE[webhook.pause_reason]],
+            ['Vinculado a', await ownerName(webhook, visit)],
             ['Descrição', webhook.description],
-            ['Avisos', eventNames(webhook.events)],
+            ['Eventos', eventNames(webhook.events)],
             ['Último sucesso', time(webhook.last_success_at) ?? 'Nunca'],
-            ['Falhando desde', time(webhook.failing_since)],
+            ['Com falhas desde', time(webhook.failing_since)],
             ['Segredo anterior vale até', time(webhook.overlap_ends_at)],
           ]}
         />
@@ -106,10 +106,10 @@ async function ownerFields(visit: PageContext): Promise<Fields> {
   const keys = await listApiKeys(readModel.pool, readModel.companyId, MOST_KEYS)
   const active = keys.filter((key) => keyStatus(key, session.now) === 'active')
   const options = active.map((key) => ({ value: String(key.id), label: `Chave ${keyName(key)}` }))
-  return { api_key_id: { label: 'Pertence a', kind: recordChoiceInput(options, COMPANY), columns: 12 } }
+  return { api_key_id: { label: 'Vinculado a', kind: recordChoiceInput(options, COMPANY), columns: 12 } }
 }
 
-const GROUP_NAMES: Readonly<Record<string, string>> = { '*': 'Todos', basic: 'Todos os básicos' }
+const GROUP_NAMES: Readonly<Record<string, string>> = { '*': 'Todos', basic: 'Principais eventos' }
 
 const eventNames = (events: readonly string[]): string =>
   events.map((event) => GROUP_NAMES[event] ?? WEBHOOK_EVENT_NAMES[event as WebhookEvent]).join(' · ')
@@ -124,7 +124,7 @@ function headOf(webhook: ShownWebhook): Pick<PanelPage, 'main' | 'more' | 'dange
     more: [
       { label: 'Editar', to: `${here}/editar` },
       isEndpointOpen(webhook) && { label: 'Reenviar eventos', to: `${here}/reenviar` },
-      { label: 'Passar adiante', to: `${here}/passar` },
+      { label: 'Transferir', to: `${here}/passar` },
       { label: 'Trocar segredo', to: `${here}/trocar-segredo` },
     ],
     dangers: [
@@ -138,8 +138,8 @@ const [ALL, BASIC] = ['*', 'basic']
 
 /** The choice of all events, or of all basic ones, replaces single ones. */
 const events = [
-  { value: ALL, label: 'Todos, também os que o sistema ganhar depois' },
-  { value: BASIC, label: `Todos os básicos (${BASIC_WEBHOOK_EVENTS.length})`, within: ALL },
+  { value: ALL, label: 'Todos, inclusive os futuros' },
+  { value: BASIC, label: `Principais eventos (${BASIC_WEBHOOK_EVENTS.length})`, within: ALL },
   ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]).map((option) => ({
     ...option,
     within: isBasicEvent(option.value) ? `${ALL} ${BASIC}` : ALL,
@@ -161,15 +161,15 @@ const withoutIncludedEvents = <T extends z.ZodType>(schema: T) =>
 const FIELDS: Fields = {
   url: { label: 'Endereço (URL)', kind: webAddressInput, isRequired: true, columns: 12 },
   description: { label: 'Descrição', kind: lineInput, columns: 12 },
-  events: { label: 'O que avisar', kind: choicesInput(events), isRequired: true, columns: 12 },
+  events: { label: 'Eventos', kind: choicesInput(events), isRequired: true, columns: 12 },
 }
 
 const ROTATION: Fields = {
   overlap_hours: {
-    label: 'Horas em que o segredo antigo ainda vale',
+    label: 'Manter o segredo antigo por (horas)',
     kind: integerInput,
     isRequired: true,
-    hint: 'De 0 a 168. Durante elas as entregas levam as duas assinaturas. 0 encerra já o segredo antigo.',
+    hint: 'De 0 a 168. Enquanto isso, as entregas levam as duas assinaturas. Com 0, o segredo antigo deixa de valer já.',
   },
 }
 
@@ -187,7 +187,7 @@ const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: st
       <p>O segredo já foi mostrado uma única vez. Se não foi copiado, troque-o.</p>
     ) : (
       <Secret title="Segredo das assinaturas" secret={secret}>
-        <p class="hint">Com ele o sistema que recebe confere que as entregas vêm daqui.</p>
+        <p class="hint">O sistema que recebe usa este segredo para conferir a origem das entregas.</p>
       </Secret>
     ),
     <ButtonLink to={webhookPath(webhook)}>Ir para o webhook</ButtonLink>,
@@ -234,14 +234,14 @@ export const webhookPages: readonly PanelRoute[] = [
     ...changing,
     path: `${one}/passar`,
     subject: webhookOf,
-    title: () => 'Passar o webhook adiante',
+    title: () => 'Transferir webhook',
     intro: () => (
       <p>
-        O webhook da empresa recebe tudo o que pede. O de uma chave recebe só o que ela pode ler, e espera enquanto ela
-        não vale. Se estava pausado, continua de onde parou.
+        O webhook da empresa recebe todos os eventos escolhidos. O de uma chave recebe só o que ela pode ler e fica
+        pausado enquanto ela não é válida. Se estava pausado, continua de onde parou.
       </p>
     ),
-    label: 'Passar',
+    label: 'Transferir',
     back: webhookPath,
     fields: (_webhook, visit) => ownerFields(visit),
     initial: (webhook) => webhook,
@@ -294,7 +294,9 @@ export const webhookPages: readonly PanelRoute[] = [
     path: `${one}/excluir`,
     subject: webhookOf,
     title: () => 'Excluir webhook',
-    intro: ({ url }) => <p>{`Nada mais será entregue em ${url}, e o segredo é esquecido. Isso não se desfaz.`}</p>,
+    intro: ({ url }) => (
+      <p>{`Nenhum evento será mais entregue em ${url} e o segredo será apagado. Esta ação não pode ser desfeita.`}</p>
+    ),
     label: 'Excluir',
     back: webhookPath,
     command: deleteWebhook,

@@ -34,38 +34,38 @@ const STATES: Readonly<Record<ShownWebhook['status'], StateMark>> = {
 
 export const PAUSED_BECAUSE: Readonly<Record<NonNullable<ShownWebhook['pause_reason']>, string>> = {
   plan_required: 'A conta não tem o adicional de API.',
-  key_revoked: 'A chave do webhook foi revogada: passe-o para outra chave ou para a empresa.',
-  key_expired: 'A chave do webhook venceu: passe-o para outra chave ou para a empresa.',
+  key_revoked: 'A chave do webhook foi revogada: transfira-o para outra chave ou para a empresa.',
+  key_expired: 'A chave do webhook venceu: transfira-o para outra chave ou para a empresa.',
 }
 
 export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test', string>> = {
   'customer.created': 'Cliente criado',
   'customer.updated': 'Cliente alterado',
   'customer.deleted': 'Cliente excluído',
-  'customer.forgotten': 'Cliente esquecido',
+  'customer.forgotten': 'Cliente anonimizado',
   'supplier.created': 'Fornecedor criado',
   'supplier.updated': 'Fornecedor alterado',
   'supplier.deleted': 'Fornecedor excluído',
-  'supplier.forgotten': 'Fornecedor esquecido',
+  'supplier.forgotten': 'Fornecedor anonimizado',
   'category.created': 'Categoria criada',
   'category.updated': 'Categoria alterada',
   'category.deleted': 'Categoria excluída',
   'catalog_item.created': 'Item do catálogo criado',
   'catalog_item.updated': 'Item do catálogo alterado',
-  'catalog_item.stock_changed': 'Estoque de um item movido',
+  'catalog_item.stock_changed': 'Estoque de um item movimentado',
   'catalog_item.deleted': 'Item do catálogo desativado',
-  'receivable.created': 'Conta a receber lançada',
+  'receivable.created': 'Conta a receber criada',
   'receivable.updated': 'Conta a receber alterada',
   'receivable.deleted': 'Conta a receber excluída',
   'receivable.payment_received': 'Conta a receber: recebimento',
   'receivable.payment_reversed': 'Conta a receber: recebimento estornado',
-  'receivable.settled': 'Conta a receber liquidada',
-  'payable.created': 'Conta a pagar lançada',
+  'receivable.settled': 'Conta a receber quitada',
+  'payable.created': 'Conta a pagar criada',
   'payable.updated': 'Conta a pagar alterada',
   'payable.deleted': 'Conta a pagar excluída',
   'payable.payment_received': 'Conta a pagar: pagamento',
   'payable.payment_reversed': 'Conta a pagar: pagamento estornado',
-  'payable.settled': 'Conta a pagar liquidada',
+  'payable.settled': 'Conta a pagar quitada',
   'sale.completed': 'Venda concluída',
   'sale.cancelled': 'Venda cancelada',
   'sale.returned': 'Mercadoria devolvida',
@@ -75,7 +75,7 @@ export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test',
   'order.delivery_undone': 'Entrega do pedido desfeita',
   'order.refunded': 'Pedido devolvido',
   'order.cancelled': 'Pedido cancelado',
-  'order.expired': 'Prazo do pedido passou',
+  'order.expired': 'Pedido expirado',
   'cash_session.closed': 'Caixa fechado',
   'webhook.test': 'Teste',
 }
@@ -116,7 +116,7 @@ interface BadgeProps extends Pick<ShownWebhook, 'status'> {
 }
 
 export const WebhookBadge = ({ status, isFailing }: BadgeProps) => (
-  <StateBadge state={isFailing && status === 'active' ? ['bad', 'Falhando'] : STATES[status]} />
+  <StateBadge state={isFailing && status === 'active' ? ['bad', 'Com falhas'] : STATES[status]} />
 )
 
 export const isFailing = (health: HealthObject | undefined): boolean => health?.outage_since != null

@@ -106,13 +106,11 @@ function saleOf({ type, version, data, recorded_at }) {
 
 /** @param {Proved} verdict */
 function wordsOfKey({ key }) {
-  const until = key.until
-    ? ` Outra chave tomou o lugar dela em ${moment(key.until)}: ela só vale para recibos de antes.`
-    : ''
+  const until = key.until ? ` Ela foi substituída em ${moment(key.until)} e só vale para recibos anteriores.` : ''
   const succession = key.isSigned
     ? ''
-    : ' Atenção: uma chave anterior foi perdida e não assinou a seguinte. Só a palavra de quem opera a instalação diz que esta chave é dela.'
-  return `O livro foi assinado com a chave ${key.id}, que assina desde ${moment(key.since)}.${until}${succession}`
+    : ' Atenção: uma chave anterior foi perdida e não assinou a seguinte. Só quem opera a instalação pode confirmar esta chave.'
+  return `O registro de auditoria foi assinado com a chave ${key.id}, que assina desde ${moment(key.since)}.${until}${succession}`
 }
 
 /** @param {Proved} verdict @param {string} text */
@@ -122,27 +120,31 @@ function showProved(verdict, text) {
   const isCancelled = cancellation !== undefined || event.type === 'OfflineSaleCancelled'
   const company = event.stream.slice('company-'.length)
   const proved = [
-    `A venda está no livro ${origin} exatamente como mostrada aqui, na posição ${event.revision}; o livro tinha ${size} eventos.`,
+    `A venda está no registro de auditoria ${origin} exatamente como mostrada aqui, na posição ${event.revision} de ${size} eventos.`,
     wordsOfKey(verdict),
     ...(cancellation ? [`A venda foi cancelada: registrado em ${moment(cancellation.event.recorded_at)}.`] : []),
-    'Quem mudar ou apagar esta venda do livro é desmentido por este recibo: guarde-o.',
+    'Guarde este recibo: ele prova qualquer alteração posterior.',
   ]
   const open = [
     ...(isCancelled ? [] : ['Se a venda foi cancelada ou devolvida depois que este recibo foi feito.']),
-    `O nome da loja: o livro é o da empresa ${company} da instalação ${trusted.installation}.`,
-    'Quem comprou, e se a mercadoria foi entregue.',
-    'Que este recibo é seu: quem tem uma cópia a confere do mesmo jeito.',
+    `O nome da loja: o registro é o da empresa ${company} da instalação ${trusted.installation}.`,
+    'Quem comprou e se a mercadoria foi entregue.',
+    'Que este recibo é seu: qualquer pessoa com uma cópia pode conferi-lo.',
   ]
   const file = /** @type {HTMLAnchorElement} */ (element('a', 'Salvar o recibo em arquivo'))
   file.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
   file.download = `recibo-${event.subject.replace('/', '-')}.json`
-  const raw = element('details', element('summary', 'Os eventos, como estão no livro'), element('pre', rawOf(verdict)))
+  const raw = element(
+    'details',
+    element('summary', 'Os eventos como estão no registro de auditoria'),
+    element('pre', rawOf(verdict)),
+  )
   const isTest = event.data.test === true
   const of = [...(isTest ? ['de uma empresa de teste'] : []), ...(isCancelled ? ['de uma venda cancelada'] : [])]
   show(
     of.length > 0 || !verdict.key.isSigned ? 'warn' : 'good',
     ['Recibo autêntico', ...of].join(' '),
-    ...(isTest ? [element('p', 'Nada foi vendido nem pago: a empresa só existe para experimentar o serviço.')] : []),
+    ...(isTest ? [element('p', 'Venda de teste: nada foi vendido nem pago.')] : []),
     ...saleOf(event),
     element('h3', 'O que foi provado'),
     list(proved),
@@ -158,12 +160,12 @@ const rawOf = ({ receipt: { event, cancellation } }) =>
   JSON.stringify(cancellation ? [event, cancellation.event] : event, null, 2)
 
 const FAULTS = {
-  unreadable: 'Isto não é um recibo inteiro. Se o arquivo ou o texto foi cortado, obtenha-o de novo.',
+  unreadable: 'O recibo está incompleto. Peça o arquivo de novo à loja.',
   event_changed:
     'Este recibo foi alterado: o conteúdo não confere com o código que ele traz. A venda na loja não mudou por isso.',
-  not_in_log: 'Este recibo foi alterado: a prova não leva da venda mostrada ao livro assinado.',
-  other_log: 'Este recibo foi alterado: a assinatura é de um livro, e a venda diz ser de outro.',
-  wrong_signature: 'Este recibo foi alterado: a assinatura não é da chave que ele diz.',
+  not_in_log: 'Este recibo foi alterado: a prova não liga a venda mostrada ao registro assinado.',
+  other_log: 'Este recibo foi alterado: a assinatura é de outro registro de auditoria.',
+  wrong_signature: 'Este recibo foi alterado: a assinatura não é da chave indicada.',
   no_sale: 'O que está provado não é uma venda.',
   other_sale: 'O cancelamento que acompanha o recibo não é desta venda.',
 }
@@ -179,14 +181,14 @@ function showVerdict(verdict, text) {
     show(
       'warn',
       'Nada foi provado: a chave é desconhecida',
-      `O recibo diz ser do livro ${head.origin}, assinado com a chave ${keyId}, que esta página não conhece. Qualquer um pode fazer um recibo assim. `,
-      'Se ele é de outra loja, confira-o na página de conferência dela; se esta página foi salva há muito tempo, abra a atual.',
+      `O recibo diz ser do registro ${head.origin}, assinado com a chave ${keyId}, que esta página não conhece. Qualquer pessoa pode fazer um recibo assim. `,
+      'Se o recibo é de outra loja, confira na página dela. Se você salvou esta página há muito tempo, abra a atual.',
     )
   } else if (verdict.outcome === 'unchecked') {
     show(
       'warn',
       'Nada foi provado: este navegador não confere assinaturas',
-      'Os cálculos do recibo conferem entre si, mas falta a assinatura (Ed25519), que este navegador não sabe conferir. Atualize-o, ou use outro.',
+      'Os cálculos do recibo conferem entre si, mas falta a assinatura (Ed25519), que este navegador não sabe conferir. Atualize-o ou use outro.',
     )
   } else show('bad', 'Recibo inválido', FAULTS[verdict.fault])
 }
@@ -199,7 +201,7 @@ async function check(given) {
     return show(
       'warn',
       'Falta o arquivo do recibo',
-      'Este recibo é grande demais para caber no código impresso, que traz só a identificação da venda. Peça o arquivo à loja e abra-o aqui: a página dirá se é o desta venda.',
+      'Este recibo é grande demais para caber no código impresso, que traz só a identificação da venda. Peça o arquivo à loja e abra-o aqui para conferir.',
     )
   }
   const text = await readGiven(given)
@@ -222,5 +224,5 @@ if (globalThis.crypto?.subtle) {
   })
   addEventListener('hashchange', checkAddress)
   checkAddress()
-} else show('bad', 'Este navegador não pode conferir aqui', 'Abra a página por https://, ou salve-a e abra o arquivo.')
+} else show('bad', 'Este navegador não pode conferir aqui', 'Abra a página por https:// ou salve-a e abra o arquivo.')
 if (location.protocol === 'file:') byId('salvar').hidden = true
