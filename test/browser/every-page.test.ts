@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
-import { portrait, writeGallery } from '../support/browser/portrait.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { DEPTH } from '../support/random.ts'
 import { SAMPLES } from './samples/all.ts'
@@ -43,11 +42,8 @@ describeInBrowser('every page of the panel, in a browser', () => {
       const isFirst = route === '/'
       const isWhole = place % SHARE === 0
       await check(page, isFirst ? [] : ['header.top', 'nav.menu', 'nav.bar'], !isWhole)
-      await portrait(page, route)
       if (isWhole) await tabThrough(page, isFirst ? 'body' : 'main')
     })
-
-  after('write the gallery', () => writeGallery(Object.keys(SAMPLES)))
 
   for (const path of OPEN_PAGES)
     it(`is accessible without a login: ${path} [PANEL-14]`, async () => {

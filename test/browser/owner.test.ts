@@ -110,6 +110,7 @@ describeInBrowser('owner in a browser', () => {
       dateStyle: 'short',
       timeStyle: 'short',
     })
+    await page.getByText('Como era em…').click()
     await page.getByLabel('Data e hora').fill(local.format(then).replace(' ', 'T'))
     await press(page, 'Ver')
     await page.getByRole('heading', { name: 'Maria de Ontem', level: 1 }).waitFor()

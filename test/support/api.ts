@@ -345,20 +345,26 @@ async function createCompany(
     const ids = Object.fromEntries(RECORD_KINDS.map((kind) => [kind, idsFrom]))
     await core.pool.query('update ops.ledgers set ids = $2 where company_id = $1', [id, JSON.stringify(ids)])
   }
+  const { key, prefix, hash } = testKey()
+  const company = companyWith(core, url, { id, key })
+  const fields = { name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null }
+  await company.run(registerCompany, { id, ...fields, ...(test && { test }) })
+  await company.run(createApiKey, { name: 'chave', scopes: [...scopes], prefix, hash })
+  return company
+}
+
+/** An existing company, called with a key of its own. */
+export function companyWith(
+  core: Core,
+  url: string,
+  { id, key }: { readonly id: number; readonly key: string },
+): TestCompany {
   const run: TestCompany['run'] = async (command, input, origin = 'system') => {
     const acting = { companyId: id, origin, actor: null, requestId: null }
     const answer = await runAs(core.writer, acting, command, input)
     if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
     return answer
   }
-  const fields = { name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null }
-  await run(registerCompany, { id, ...fields, ...(test && { test }) })
-  const makeKey = async (wanted: readonly Scope[], expires_at?: string) => {
-    const { key, prefix, hash } = testKey()
-    const created = await run(createApiKey, { name: 'chave', scopes: [...wanted], prefix, hash, expires_at })
-    return { id: created.id as number, key }
-  }
-  const { key } = await makeKey(scopes)
   const call: TestCompany['call'] = async (method, path, body, headers) => {
     const reply = await send(`${url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
     expectDocumentedCall(method, path, reply)
@@ -372,7 +378,11 @@ async function createCompany(
     call,
     get: (path) => call('GET', path),
     post: (path, body, headers) => call('POST', path, body, headers),
-    newKey: makeKey,
+    async newKey(wanted, expires_at) {
+      const { key: made, prefix, hash } = testKey()
+      const created = await run(createApiKey, { name: 'chave', scopes: [...wanted], prefix, hash, expires_at })
+      return { id: created.id as number, key: made }
+    },
     async paymentType(kind, fee_percentage = '0.00') {
       const name = paymentTypes.has(kind) ? `${kind} ${paymentTypes.size + 1}` : kind
       paymentTypes.add(name)

@@ -130,15 +130,18 @@ export interface TestPanel extends TestBrowser {
 
 interface Started extends Pick<TestPanel, 'api' | 'company' | 'owner' | 'clerk'> {}
 
-/** Valid in hooks and tests only. */
-export function usePanel(options: TestApiOptions = {}): TestPanel {
+/** Valid in hooks and tests only. `openCompany` finds or makes the company, a new one by default. */
+export function usePanel(
+  options: TestApiOptions = {},
+  openCompany: (api: TestApi) => Promise<TestCompany> = (api) => api.company(),
+): TestPanel {
   const database = useDatabase()
   let api: TestApi | undefined
   let started: Started | undefined
 
   before('start the service', async () => {
     api = await startApi(database.url, options)
-    const company = await api.company()
+    const company = await openCompany(api)
     const owner = await createTestUser(company, 'owner')
     started = { api, company, owner, clerk: await createTestUser(company, 'clerk') }
   })

@@ -143,8 +143,8 @@ export function shownEvent(event: Envelope, session: Pick<PanelSession, 'seesPer
 
 /** Form that opens the page as of a date and time. */
 export const AsOfForm = ({ visit }: { readonly visit: PageContext }) => (
-  <section class="card">
-    <h2>Como era em…</h2>
+  <details class="card">
+    <summary>Como era em…</summary>
     <form method="get" action={link(visit.path)} class="form">
       <div class="fields">
         <div class="field w6">
@@ -159,5 +159,5 @@ export const AsOfForm = ({ visit }: { readonly visit: PageContext }) => (
         <button type="submit">Ver</button>
       </div>
     </form>
-  </section>
+  </details>
 )

@@ -14,7 +14,7 @@ const [QUALITY, SCALE] = [30, 0.6]
 
 const titles = new Map<string, string>()
 
-const isAsked = (): boolean => process.env.UPDATE_SCREENSHOTS === '1'
+export const isGalleryAsked = (): boolean => process.env.UPDATE_SCREENSHOTS === '1'
 
 const nameOf = (route: string): string =>
   route === '/' ? 'inicio' : route.slice(1).replaceAll('/', '-').replaceAll(':', '')
@@ -22,9 +22,7 @@ const nameOf = (route: string): string =>
 /** Runs in the page: replaces values that differ between runs, so that a picture changes only with its page. */
 const SETTLE = `(() => {
   const same = (text) => text
-    .replace(/\\d{2}\\/\\d{2}\\/\\d{4}/g, '21/11/2026')
     .replace(/\\b\\d{2}:\\d{2}:\\d{2}\\b/g, '08:17:15')
-    .replace(/\\b\\d{2}:\\d{2}\\b/g, '08:17')
     .replace(/\\b\\d+(?=\\sms\\b)/g, '12')
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '0192f0c4-7b1a-7c3e-9d55-3f1b2a6c8e01')
     .replace(/\\b[0-9a-f]{64}\\b/g, '5d41402abc4b2a76b9719d911017c592ae2f1c6f0b5a4f3d8c9e7a6b1d2c3e4f')
@@ -32,8 +30,6 @@ const SETTLE = `(() => {
     .replace(/127\\.0\\.0\\.1:\\d+/g, 'caixa.example')
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   while (walker.nextNode()) walker.currentNode.data = same(walker.currentNode.data)
-  for (const input of document.querySelectorAll('input[type=date]')) if (input.value) input.value = '2026-11-21'
-  for (const input of document.querySelectorAll('input[type=datetime-local]')) if (input.value) input.value = '2026-11-21T08:17'
   scrollTo(0, 0)
   document.activeElement.blur()
   return document.fonts.ready.then(() => {})
@@ -60,11 +56,12 @@ async function keep(page: Page, file: string, data: string): Promise<void> {
     await writeFile(file, Buffer.from(data, 'base64'))
 }
 
-/**
- * `npm run screenshots` saves a picture of a page on desktop and phone, light and dark, as WebP; other runs save none.
- */
+/** The start page at its full size, for the README. */
+const SHOP = `${DOCS}images/shop.webp`
+const SHOP_QUALITY = 70
+
+/** Saves a picture of a page on desktop and phone, light and dark, as WebP. */
 export async function portrait(page: Page, route: string): Promise<void> {
-  if (!isAsked()) return
   await mkdir(`${DOCS}${FOLDER}`, { recursive: true })
   titles.set(route, (await page.title()).replace(/ · Tillbook$/, ''))
   const before = page.viewportSize()
@@ -80,14 +77,29 @@ export async function portrait(page: Page, route: string): Promise<void> {
       await keep(page, `${DOCS}${FOLDER}/${nameOf(route)}-${size.width}-${colorScheme}.webp`, data)
     }
   }
+  if (route === '/') {
+    await session.send('Emulation.setDeviceMetricsOverride', { ...DESK, deviceScaleFactor: 1, mobile: false })
+    const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: SHOP_QUALITY })
+    await keep(page, SHOP, data)
+  }
   await session.detach()
   if (before) await page.setViewportSize(before)
   await page.emulateMedia({ colorScheme: 'light' })
 }
 
+/** Saves a page as it is printed. */
+export async function printed(page: Page, route: string): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await page.emulateMedia({ media: 'print' })
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
+  await keep(page, `${DOCS}${FOLDER}/${nameOf(route)}-print.webp`, data)
+  await page.emulateMedia({ media: 'screen' })
+  await session.detach()
+}
+
 /** Writes the page of the docs that shows all pictures, once all were taken. */
 export async function writeGallery(routes: readonly string[]): Promise<void> {
-  if (!isAsked() || !routes.every((route) => titles.has(route))) return
+  if (!routes.every((route) => titles.has(route))) return
   const parts = routes.map((route) => {
     const title = titles.get(route)?.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;') ?? ''
     const picture = (width: number, scheme: string, shown: number) =>
@@ -99,7 +111,7 @@ export async function writeGallery(routes: readonly string[]): Promise<void> {
   })
   const head = `# Every page of the panel
 
-On a desk (1280 px) and on a phone (360 px), light and dark, with what the tests put there. [The panel](panel.md) says what one does where. Made by \`npm run screenshots\`; of one page by \`npm run screenshots -- -g ': /vendas \\['\`.
+On a desk (1280 px) and on a phone (360 px), light and dark: the demonstration shop at noon of a Friday. [The panel](panel.md) says what one does where. Made by \`npm run screenshots\`.
 `
   await writeFile(`${DOCS}panel-gallery.md`, `${head}\n${parts.join('\n')}`)
 }
