@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BrandColor } from '#domain/brand-color.ts'
 import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { isTimeZone } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
@@ -27,6 +28,8 @@ export const companyShape = {
   /** As receipts show it, in one line. */
   address: boundedText(200).nullable(),
   phone: Phone.nullable(),
+  /** Of the shop's pages; text on it is black or white, whichever has more contrast. */
+  brand_color: BrandColor.nullable(),
 }
 
 /** The id is part of the input: a company needs an id and a ledger before its first event. */
@@ -40,6 +43,7 @@ export const RegisterCompanyInput = z.strictObject({
   tax_regime: companyShape.tax_regime.optional(),
   address: companyShape.address.optional(),
   phone: companyShape.phone.optional(),
+  brand_color: companyShape.brand_color.optional(),
   /** Permanent: a real company cannot become a test company, nor the reverse. */
   test: z.literal(true).optional(),
 })

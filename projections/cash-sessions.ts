@@ -6,7 +6,15 @@ import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { companyRef, timezoneOf } from './companies.ts'
-import { type ChangedFields, changedColumns, INDEX_BY_CHANGE, INDEX_BY_PAST, projection, stamp } from './define.ts'
+import {
+  type ChangedFields,
+  changedColumns,
+  existing,
+  INDEX_BY_CHANGE,
+  INDEX_BY_PAST,
+  projection,
+  stamp,
+} from './define.ts'
 
 type Closed = DataOf<'CashSessionClosed'>
 
@@ -242,6 +250,17 @@ export const cashSessionsProjection = projection('cash_sessions', [cashSessions,
     ({ counted }) => ({ kind: 'closed', amount: null, counted }),
     ({ data, actor }) => ({ closed_at: data.at, closed_by: userOf(actor), counted: data.counted }),
   ),
+  ReceivablePaymentReversed: {
+    refs: ({ data: { from_drawer: drawer } }) => (drawer ? [cashSessionById(drawer.id)] : []),
+    apply(rows, event) {
+      const { from_drawer: drawer } = event.data
+      if (!drawer || !rows.wants(cashSessionById(drawer.id))) return
+      const before = existing(rows, cashSessionById(drawer.id))
+      const received = minus(before.doc.received, drawer.amount)
+      const doc = { ...before.doc, received, updated_at: event.recorded_at }
+      rows.put(cashSessions, { ...before, ...stamp(event), doc })
+    },
+  },
 })
 
 export const cashDrawersProjection = projection('cash_drawers', [cashDrawers], {

@@ -142,7 +142,7 @@ export const keepsClock = ({ zone_changed, clock_ahead_ms, erased_revision }: Co
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url, state_registration, tax_regime, test = false } = event.data
-  const { address = null, phone = null } = event.data
+  const { address = null, phone = null, brand_color = null } = event.data
   const taxed = { state_registration, tax_regime }
   const doc = {
     id,
@@ -154,6 +154,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
     ...taxed,
     address,
     phone,
+    brand_color,
     test,
     created_at: event.recorded_at,
   }

@@ -43,6 +43,8 @@ export interface AccountPayment extends PaymentAmounts {
   paid_on: string
   /** Number of the receipt; several accounts paid together share one. */
   receipt: number
+  /** Cash session of the till that received it, by the till's name of it. */
+  cash_session_id: string | null
   created_at: string
   reversed_at: string | null
   reversal_reason: string | null
@@ -195,6 +197,7 @@ function paymentOf({ revision, recorded_at, data }: Recorded<Paid>, zone: string
     paid_at: inZone(paid_at, zone),
     paid_on,
     receipt: receipt ?? revision,
+    cash_session_id: data.cash_session_id ?? null,
     created_at: inZone(recorded_at, zone),
     reversed_at: null,
     reversal_reason: null,

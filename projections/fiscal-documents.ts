@@ -1,21 +1,26 @@
 import { readAccessKey, withoutZeros } from '#domain/access-key.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
+import type { Changes } from '#ledger/working-set.ts'
 import { companyRef } from './companies.ts'
-import { projection } from './define.ts'
+import { existing, projection } from './define.ts'
+import { returnById } from './returns.ts'
 
-/** What a fiscal document is known by, and the sale that last recorded it. */
+/** What a fiscal document is known by, and the sale or return that last recorded it. */
 interface FiscalDocumentRow {
   company_id: number
   /** See `documentNames`. */
   name: string
+  /** The sale, also of a return. */
   sale_id: number
-  /** A cancelled document keeps its names, even if its sale has another document now. */
+  /** Null for the document of the sale itself. */
+  return_id: number | null
+  /** A cancelled document keeps its names, even if its sale or return has another document now. */
   is_cancelled: boolean
 }
 
 const fiscalDocuments = table<FiscalDocumentRow>('fiscal_documents', {
-  columns: { company_id: 'bigint', name: 'text', sale_id: 'bigint', is_cancelled: 'boolean' },
+  columns: { company_id: 'bigint', name: 'text', sale_id: 'bigint', return_id: 'bigint', is_cancelled: 'boolean' },
   keys: { pk: ['company_id', 'name'] },
 })
 
@@ -26,7 +31,7 @@ type Identified = Pick<DataOf<'FiscalDocumentRecorded'>, 'model' | 'series' | 'n
 interface DocumentNames {
   /** Names that a recorded document takes. */
   readonly taken: readonly string[]
-  /** Names under which another sale must not have recorded a document. */
+  /** Names under which another sale or return must not have recorded a document. */
   readonly exclusive: readonly string[]
 }
 
@@ -46,14 +51,28 @@ export function documentNames({ model, series, number, access_key }: Identified)
   return { taken: [key, ofBranch, `keyed ${numbered}`], exclusive: [key, ofBranch, `keyless ${numbered}`] }
 }
 
+/** What has a document: a sale, or a return of one. */
+export type DocumentHolder = Pick<FiscalDocumentRow, 'sale_id' | 'return_id'>
+
+function takeNames(
+  rows: Changes,
+  document: Identified & { readonly status: string },
+  { sale_id, return_id }: DocumentHolder,
+): void {
+  const { company_id } = companyRef(rows)
+  const is_cancelled = document.status === 'cancelled'
+  for (const name of documentNames(document).taken)
+    rows.put(fiscalDocuments, { company_id, name, sale_id, return_id, is_cancelled })
+}
+
 export const fiscalDocumentsProjection = projection('fiscal_documents', [fiscalDocuments], {
   FiscalDocumentRecorded: {
     refs: ({ data }) => documentNames(data).taken.map(fiscalDocumentByName),
-    apply(rows, { data }) {
-      const { company_id } = companyRef(rows)
-      const is_cancelled = data.status === 'cancelled'
-      for (const name of documentNames(data).taken)
-        rows.put(fiscalDocuments, { company_id, name, sale_id: data.id, is_cancelled })
-    },
+    apply: (rows, { data }) => takeNames(rows, data, { sale_id: data.id, return_id: null }),
+  },
+  ReturnDocumentRecorded: {
+    refs: ({ data }) => [returnById(data.id), ...documentNames(data).taken.map(fiscalDocumentByName)],
+    apply: (rows, { data }) =>
+      takeNames(rows, data, { sale_id: existing(rows, returnById(data.id)).sale_id, return_id: data.id }),
   },
 })

@@ -26,6 +26,7 @@ import { stockMovementView, stockProjection } from './stock.ts'
 import { storeCreditProjection } from './store-credit.ts'
 import { storesProjection, storeView } from './stores.ts'
 import { users, usersProjection, userView } from './users.ts'
+import { variantCountsProjection } from './variant-counts.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /**
@@ -47,6 +48,7 @@ const projections = [
   stockProjection,
   inventoriesProjection,
   gtinHoldersProjection,
+  variantCountsProjection,
   salesProjection,
   returnsProjection,
   offlineReturnsProjection,

@@ -94,6 +94,8 @@ interface ReturnedItem {
   readonly catalog_item_id: number | null
   readonly thousandths: number
   readonly cents: number
+  /** Whether the goods went back to the shelf. */
+  readonly restock: boolean
 }
 
 /**
@@ -190,8 +192,9 @@ function addReturn(rows: Changes, event: EventOf<'SaleReturned'>): void {
     return_id: id,
     till: offline_id === null ? null : actor,
     ways: waysOfReturn(data),
-    items: data.items.map(({ catalog_item_id, quantity, amount }) => ({
+    items: data.items.map(({ catalog_item_id, quantity, amount, restock }) => ({
       catalog_item_id,
+      restock,
       thousandths: toThousandths(quantity),
       cents: toCents(amount),
     })),

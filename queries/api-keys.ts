@@ -5,7 +5,10 @@ import type { ApiKeyObject } from '#projections/api-keys.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 
 interface MeRow {
-  company: Pick<CompanyObject, 'id' | 'name' | 'cnpj' | 'state_registration' | 'tax_regime' | 'test'>
+  company: Pick<
+    CompanyObject,
+    'id' | 'name' | 'cnpj' | 'state_registration' | 'tax_regime' | 'logo_url' | 'brand_color' | 'test'
+  >
   plan: string
   timezone: string
   key: { id: number; name: string; prefix: string; scopes: string[]; created_at: string; expires_at: string | null }
@@ -16,7 +19,8 @@ interface MeRow {
 const GET_ME = {
   name: 'get_me',
   text: `select json_build_object('id', c.company_id, 'name', c.doc->'name', 'cnpj', c.doc->'cnpj',
-                  'state_registration', c.doc->'state_registration', 'tax_regime', c.doc->'tax_regime', 'test', c.is_test) as company, c.plan, c.timezone, k.doc as key,
+                  'state_registration', c.doc->'state_registration', 'tax_regime', c.doc->'tax_regime',
+                  'logo_url', c.doc->'logo_url', 'brand_color', c.doc->'brand_color', 'test', c.is_test) as company, c.plan, c.timezone, k.doc as key,
                 date_trunc('milliseconds', clock_timestamp()) as now, l.revision
          from companies c
          join api_keys k on k.company_id = c.company_id and k.id = $2

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg'
 import type { AdjustedRoles } from '#domain/permissions.ts'
 
-/** JSON text of a till's configuration (SYNC-9): company, payment types, user. */
-export async function getConfig(pool: Pool, companyId: number, userId: number): Promise<string> {
-  const { rows } = await pool.query<{ config: string }>({ ...TILL_CONFIG, values: [companyId, userId] })
+/**
+ * JSON text of a till's configuration (SYNC-9): company, payment types, user. An uploaded logo gets its whole URL.
+ */
+export async function getConfig(pool: Pool, companyId: number, userId: number, publicUrl: string): Promise<string> {
+  const { rows } = await pool.query<{ config: string }>({ ...TILL_CONFIG, values: [companyId, userId, publicUrl] })
   const [found] = rows
   if (!found) throw new Error(`user ${userId} of company ${companyId} does not exist`)
   return found.config
@@ -12,7 +14,8 @@ export async function getConfig(pool: Pool, companyId: number, userId: number): 
 const TILL_CONFIG = {
   name: 'get_sync_config',
   text: `select '{"company":' || json_build_object(
-             'id', c.company_id, 'name', c.doc -> 'name', 'cnpj', c.doc -> 'cnpj', 'logo_url', coalesce(c.doc ->> 'logo_url', ''))::text
+             'id', c.company_id, 'name', c.doc -> 'name', 'cnpj', c.doc -> 'cnpj', 'logo_url',
+             case when c.doc ->> 'logo_url' like '/%' then $3::text else '' end || coalesce(c.doc ->> 'logo_url', ''))::text
            || ',"payment_types":[' || coalesce((
              select string_agg('{"id":' || p.id
                || ',"name":' || (p.doc -> 'name')::text

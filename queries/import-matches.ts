@@ -55,6 +55,30 @@ export async function matchingItems(pool: Pool, companyId: number, asked: MatchR
   return rows
 }
 
+/** An item in use, by the codes under which variants name it. */
+export interface CodedItem {
+  readonly id: number
+  readonly external_id: string | null
+  readonly sku: string | null
+  readonly is_variant: boolean
+}
+
+const CODED = 'select id, external_id, sku, parent_id is not null as is_variant'
+
+/** Items in use with one of the codes as external id or SKU; two at most for each SKU. */
+export async function itemsWithCodes(pool: Pool, companyId: number, codes: readonly string[]): Promise<CodedItem[]> {
+  const { rows } = await pool.query<CodedItem>(
+    `${CODED} from catalog_items where company_id = $1 and deleted_at is null and external_id = any($2::text[])
+     union
+     ${CODED} from (
+       select *, row_number() over (partition by sku order by id) as place
+       from catalog_items where company_id = $1 and deleted_at is null and sku = any($2::text[])) alike
+     where place <= ${ENOUGH}`,
+    [companyId, codes],
+  )
+  return rows
+}
+
 /** Persons by external id, and those in lists by document and name: at most six for a line that has all three. */
 const persons = (table: 'customers' | 'suppliers'): string => `
   select id, deleted_at is not null as is_deleted,

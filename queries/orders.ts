@@ -3,7 +3,7 @@ import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import { type PaymentLinks, withPaymentUrl } from '#domain/payment-link.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
-import { companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
+import { type CompanyObject, companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { ListOrder } from './list-statement.ts'
@@ -106,13 +106,16 @@ export async function findPayableOrder(pool: Pool, companyId: number, orderId: n
   return rows[0] ?? null
 }
 
+/** What a shop's pages for buyers say of it. */
+export type Shop = Pick<CompanyObject, 'name' | 'cnpj' | 'address' | 'phone' | 'logo_url' | 'brand_color'>
+
 /** An order as its buyer sees it. */
 export interface BuyersOrder {
   readonly companyId: number
   readonly order: OrderObject
   /** Of the last change. */
   readonly revision: number
-  readonly shopName: string
+  readonly shop: Shop
   readonly timezone: string
   /** Whether the store takes payments. */
   readonly enabled: boolean
@@ -124,7 +127,9 @@ export interface BuyersOrder {
 export async function findBuyersOrder(pool: Pool, alias: string, orderId: number): Promise<BuyersOrder | null> {
   const { rows } = await pool.query<BuyersOrder & { readonly move: MigrationState | null }>({
     name: 'find_buyers_order',
-    text: `select o.company_id as "companyId", o.doc as order, o.revision, ${MASKED_NAME} as "shopName", c.timezone,
+    text: `select o.company_id as "companyId", o.doc as order, o.revision, json_build_object(
+                    'name', ${MASKED_NAME}, 'cnpj', c.doc -> 'cnpj', 'address', c.doc -> 'address', 'phone', c.doc -> 'phone',
+                    'logo_url', c.doc -> 'logo_url', 'brand_color', c.doc -> 'brand_color') as shop, c.timezone,
                   s.enabled, ${companysTimeSql('clock_timestamp()')} as now, l.move
            from stores s
            join orders o on o.company_id = s.company_id and o.id = $2 and o.store_id = s.id

@@ -23,7 +23,8 @@ const service = createService({
   config,
   logger,
   // A database of one's own gets no more than is asked for.
-  seedDemo: (core, files) => seedDemo(core, { ...files, hasMonth: config.DATABASE_URL === undefined }),
+  seedDemo: (core, files) =>
+    seedDemo(core, { ...files, soldUntil: config.DATABASE_URL === undefined ? new Date().toISOString() : undefined }),
   onFailure: () => end(1),
 })
 let endingSince: number | null = null

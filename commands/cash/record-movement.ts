@@ -131,7 +131,10 @@ function move(
   }
   if (toCents(known?.doc[kind] ?? '0.00') + toCents(amount) > MAX_CENTS)
     return invalid('amount', 'a soma é grande demais')
-  const paid = receivable_id === null ? null : receive(rows, receivable_id, { cents: toCents(amount), at })
+  const paid =
+    receivable_id === null
+      ? null
+      : receive(rows, receivable_id, { cents: toCents(amount), at, cash_session_id: session_id })
   const all = [...warnings, ...(paid?.warnings ?? [])]
   const moved = event('CashMoved', { ...movement, warnings: all, kind, receivable_id })
   return { events: [moved, ...(paid?.events ?? [])], warnings: all }
@@ -141,7 +144,7 @@ function move(
 function receive(
   rows: Rows,
   receivableId: number,
-  received: { readonly cents: number; readonly at: string },
+  received: { readonly cents: number; readonly at: string; readonly cash_session_id: string },
 ): Recorded {
   const paid = tillReceiptEvents(receivableSide, rows, receivableId, { ...received, payment_method: 'cash' })
   if (!paid) return { events: [], warnings: ['receivable_unknown'] }

@@ -2,25 +2,23 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
-import { isWebp, MAX_PICTURE_BYTES } from '#domain/webp.ts'
+import { MAX_PICTURE_BYTES, PICTURE_TOO_LARGE, pictureProblem } from '#domain/webp.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { itemById } from '#projections/catalog.ts'
 import { itemPictures } from '#projections/item-pictures.ts'
 import type { RecordId } from '../records.ts'
 
-const NO_WEBP = 'deve ser uma imagem WebP'
-
-const TOO_LARGE = `deve ter no máximo ${MAX_PICTURE_BYTES / 1024} KB`
-
 /** Body of PUT /catalog/items/{id}/picture: the picture in base64. */
 export const PictureInput = z.strictObject({
   content: z
     .base64('deve estar em base64')
-    .max(Math.ceil(MAX_PICTURE_BYTES / 3) * 4, TOO_LARGE)
+    .max(Math.ceil(MAX_PICTURE_BYTES / 3) * 4, PICTURE_TOO_LARGE)
     .transform((text) => Buffer.from(text, 'base64'))
-    .refine((bytes) => bytes.length <= MAX_PICTURE_BYTES, TOO_LARGE)
-    .refine(isWebp, NO_WEBP),
+    .superRefine((bytes, context) => {
+      const message = pictureProblem(bytes)
+      if (message !== null) context.addIssue({ code: 'custom', message })
+    }),
 })
 
 export const SetPictureInput = z.object({ id: Id, content: z.instanceof(Buffer) })
@@ -37,8 +35,8 @@ export const setItemPicture = command<SetPictureInput>({
   decide(rows, { id, content }, { companyId: company_id, recordedAt: stored_at }) {
     const item = rows.get(itemById(id))
     if (!item || item.deleted_at) return refuse('not_found')
-    if (content.length > MAX_PICTURE_BYTES) return invalid('content', TOO_LARGE)
-    if (!isWebp(content)) return invalid('content', NO_WEBP)
+    const problem = pictureProblem(content)
+    if (problem !== null) return invalid('content', problem)
     const digest = createHash('sha256').update(content).digest()
     const picture_url = pictureUrl(company_id, id, digest.toString('hex'))
     const row = { company_id, catalog_item_id: id, digest, content, stored_at }

@@ -19,6 +19,7 @@ import {
 } from '#projections/catalog.ts'
 import { gtinHoldersOf } from '#projections/gtin-holders.ts'
 import { stockOf } from '#projections/stock.ts'
+import { variantCountOf } from '#projections/variant-counts.ts'
 import { permitAll } from '../permit.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId, withoutEmpty } from '../records.ts'
 import {
@@ -50,9 +51,10 @@ export const createItem = command<CreateItemInput & Strict>({
     if (conflict) return conflict
     const shared = findSharedGtin(rows, input, null)
     if (shared && isRefusal(shared)) return shared
+    const fields = fieldsOf(input.external_id ?? null, input)
     const created = event('CatalogItemCreated', {
       id: nextId('catalog_item'),
-      ...recordedOfNew(fieldsOf(input.external_id ?? null, input)),
+      ...recordedOfNew(input.cost === undefined ? { ...fields, cost: costOfParent(rows, input) } : fields),
       stock: input.stock ? normalizeQuantity(input.stock) : null,
     })
     return accept('created', created.subject, [created], [], remarksOf(shared, input, input))
@@ -68,11 +70,14 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
   needs: linkedRefs,
   needsMore(rows, input) {
     const known = rows.get(itemByExternalId(input.external_id))
-    return [...holderRefs(rows, input, known?.id ?? null), ...linkedRefs(revivedVariant(known, input))]
+    const ownId = known?.id ?? null
+    const variant = revivedVariant(known, input)
+    return [...holderRefs(rows, input, ownId), ...linkedRefs(variant), ...ownVariantRefs(variant, ownId)]
   },
   decide(rows, input, { nextId, permit }) {
     const known = rows.get(itemByExternalId(input.external_id))
-    const conflict = findConflict(rows, revivedVariant(known, input), known?.id ?? null)
+    const revived = revivedVariant(known, input)
+    const conflict = findConflict(rows, revived, known?.id ?? null)
     if (conflict) return conflict
     const shared = findSharedGtin(rows, input, known?.id ?? null)
     if (shared && isRefusal(shared)) return shared
@@ -92,7 +97,9 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
     // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
       ...counted,
-      ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...recordedOf(fields) })] : changed),
+      ...(known.deleted_at
+        ? [event('CatalogItemRevived', { id, ...recordedOf({ ...fields, ...parentIn(revived) }) })]
+        : changed),
     ]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events, [], remarks)
   },
@@ -103,7 +110,7 @@ export type UpdateItemInput = z.infer<typeof UpdateItemInput>
 
 /** Changes the given fields; a change of stock is a separate event. */
 export const updateItem = command<UpdateItemInput & Strict>({
-  needs: ({ id, changes }) => [itemById(id), ...linkedRefs(changes)],
+  needs: ({ id, changes }) => [itemById(id), ...linkedRefs(changes), ...ownVariantRefs(changes, id)],
   needsMore: (rows, { id, changes }) => holderRefs(rows, changes, id),
   decide(rows, { id, changes: input, strict }, { permit }) {
     const known = rows.get(itemById(id))
@@ -131,15 +138,17 @@ export const updateItem = command<UpdateItemInput & Strict>({
   },
 })
 
-/** Removes an item from lists and sales and frees its barcode, without deleting it (REC-6). */
+/** Removes an item from lists and sales and frees its barcode, without deleting it (REC-6). Not with variants (ITEM-122). */
 export const deactivateItem = command<RecordId>({
   permission: 'edit_catalog',
-  needs: ({ id }) => [itemById(id)],
+  needs: ({ id }) => [itemById(id), variantCountOf(id)],
   decide(rows, { id }) {
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
-    const { gtin } = known.doc
-    return accept('deleted', `catalog_item/${id}`, [event('CatalogItemDeactivated', { id, ...(gtin && { gtin }) })])
+    if (hasVariants(rows, id)) return refuse('has_variants')
+    const { gtin, parent_id } = known.doc
+    const left = { ...(gtin && { gtin }), ...(parent_id && { parent_id }) }
+    return accept('deleted', `catalog_item/${id}`, [event('CatalogItemDeactivated', { id, ...left })])
   },
 })
 
@@ -151,7 +160,7 @@ export const reactivateItem = command<RecordId>({
   needs: ({ id }) => [itemById(id)],
   needsMore(rows, { id }) {
     const known = rows.get(itemById(id))
-    return known ? linkedRefs(known.doc) : []
+    return known ? [...linkedRefs(known.doc), ...ownVariantRefs(known.doc, id)] : []
   },
   decide(rows, { id }) {
     const known = rows.get(itemById(id))
@@ -183,10 +192,12 @@ const permitItemChanges = (permit: Permit, changes: Partial<ItemFields>, movesSt
   ])
 
 /** The event of an item with these changes; none without any. */
-function updatedBy({ id, gtin }: ItemDocument, changes: Partial<ItemFields>, granted: Grant) {
+function updatedBy({ id, gtin, parent_id }: ItemDocument, changes: Partial<ItemFields>, granted: Grant) {
   if (isEmpty(changes)) return []
   const former_gtin = changes.gtin === undefined ? null : gtin
-  return [event('CatalogItemUpdated', { id, changes, ...(former_gtin && { former_gtin }), ...granted })]
+  const former_parent_id = changes.parent_id === undefined ? null : parent_id
+  const former = { ...(former_gtin && { former_gtin }), ...(former_parent_id && { former_parent_id }) }
+  return [event('CatalogItemUpdated', { id, changes, ...former, ...granted })]
 }
 
 /** The first other active item with a GTIN. */
@@ -313,8 +324,22 @@ function findWrongVariant(
   const parent = rows.get(itemById(parent_id))
   if (!parent || parent.deleted_at) return invalid('parent_id', 'item não encontrado no catálogo')
   if (parent_id === ownId || parent.parent_id !== null) return invalid('parent_id', 'é uma variação')
+  if (ownId !== null && hasVariants(rows, ownId)) return invalid('parent_id', 'o item tem variações')
   return duplicateOf('variant', rows.get(itemByVariant(parent_id, variant)), ownId)
 }
+
+const hasVariants = (rows: Rows, id: number): boolean => (rows.get(variantCountOf(id))?.variants ?? 0) > 0
+
+/** The own variants of an item that becomes a variant. */
+const ownVariantRefs = ({ parent_id }: LinkedFields, ownId: number | null): AnyRef[] =>
+  parent_id && ownId !== null ? [variantCountOf(ownId)] : []
+
+/** Cost of a variant that is created without one: its maker may not see costs (ITEM-123). */
+const costOfParent = (rows: Rows, { parent_id }: LinkedFields): string | null =>
+  parent_id ? (rows.get(itemById(parent_id))?.doc.cost ?? null) : null
+
+const parentIn = ({ parent_id, variant }: LinkedFields): Partial<Pick<ItemFields, 'parent_id' | 'variant'>> =>
+  parent_id && variant ? { parent_id, variant } : {}
 
 /** The input with the variant that a deleted item had, if the PUT that revives it names none. */
 const revivedVariant = (known: Readonly<ItemRow> | null, input: ReplaceItemInput): LinkedFields => {

@@ -7,8 +7,9 @@ import type { DataOf } from '#events/catalogue.ts'
 import { accept, type Command, command, type Grant, isRefusal, type Permit } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
-import type { AccountRow } from '#projections/finance.ts'
+import type { AccountPayment, AccountRow } from '#projections/finance.ts'
 import { type AccountSide, findAccountLock, payPermission } from './account-commands.ts'
 import type { AccountPaymentInput, ReversalInput } from './account-input.ts'
 
@@ -107,18 +108,35 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
   return command<ReversalInput>({
     permission: payPermission(side),
     needs: ({ id }) => [side.byId(id)],
+    needsMore(rows, { id, payment_id }) {
+      const name = paymentOf(rows.get(side.byId(id)), payment_id)?.cash_session_id ?? null
+      return name === null ? [] : [cashSessionByName(name)]
+    },
     decide(rows, { id, payment_id, reason }, { origin }) {
       const known = rows.get(side.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
       if (known.origin === 'sale' && origin === 'api') return refuse('managed_by_pdv')
-      const payment = known.doc.payments.find((each) => each.id === payment_id)
+      const payment = paymentOf(known, payment_id)
       if (!payment) return refuse('not_found')
       if (payment.reversed_at !== null) return refuse('already_reversed')
       if (payment.kind === 'return')
         return invalid('payment_id', 'é uma devolução de mercadoria: não pode ser estornada')
-      return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, { payment_id, reason })])
+      const reversal = { payment_id, reason, ...drawerOf(rows, payment) }
+      return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, reversal)])
     },
   })
+}
+
+const paymentOf = (known: Readonly<AccountRow<unknown>> | null, id: number): AccountPayment | null =>
+  known?.doc.payments.find((each) => each.id === id) ?? null
+
+/**
+ * The open drawer that holds the money of a till's receipt. A closed one was counted with it: what is given back then is
+ * a movement of the till that gives it (CASH-13).
+ */
+function drawerOf(rows: Rows, { cash_session_id, received: amount }: AccountPayment) {
+  const session = cash_session_id === null ? null : rows.get(cashSessionByName(cash_session_id))
+  return session && session.closed_at === null ? { from_drawer: { id: session.id, amount } } : {}
 }
 
 /** A fact: money that a till received, or goods that came back. */
@@ -174,7 +192,7 @@ export function tillReceiptEvents<P extends object, N>(
   side: AccountSide<P, N>,
   rows: Rows,
   id: number,
-  { cents, at, payment_method }: AccountFact & { readonly payment_method: string },
+  { cents, at, ...details }: AccountFact & { readonly payment_method: string; readonly cash_session_id: string },
 ): TillReceipt | null {
   const known = rows.get(side.byId(id))
   if (!known || known.deleted_at) return null
@@ -184,7 +202,7 @@ export function tillReceiptEvents<P extends object, N>(
     amount: fromCents(covered),
     excess: fromCents(cents - covered),
     paid_at: at,
-    payment_method,
+    ...details,
   }
   return { events: paymentEvents(side, known, payment, timezoneOf(rows)), excess_cents: cents - covered }
 }

@@ -10,22 +10,28 @@ import { cashDrawerOf, cashSessionByName, openSessionOf } from '#projections/cas
 import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleMoneyBack, type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
+import { findClosedSession, NamedSession, namedSessionRefs } from '../cash/named-session.ts'
 import { refundsOf, refundTypes, SaleRefunds } from './sale-refunds.ts'
 
 /** POST /sales/{id}/cancel; the reason is optional, and so is how the money went back. */
-export const CancelSaleInput = z.strictObject({ id: Id, reason: optionalText(500), refunds: SaleRefunds.nullish() })
+export const CancelSaleInput = z.strictObject({
+  id: Id,
+  reason: optionalText(500),
+  refunds: SaleRefunds.nullish(),
+  cash_session_id: NamedSession,
+})
 export type CancelSaleInput = z.infer<typeof CancelSaleInput>
 
 /**
  * Cancels a sale, returns its stock and deletes its pending receivables. A second request changes nothing (SALE-17).
  */
 export const cancelSale = command<CancelSaleInput>({
-  needs: ({ id }) => [saleById(id)],
+  needs: ({ id, cash_session_id }) => [saleById(id), ...namedSessionRefs(cash_session_id)],
   needsMore(rows, { id, refunds }) {
     const sale = rows.get(saleById(id))
     return sale ? [...touchedBy(sale), ...sessionRefs(rows, sale, null), ...refundTypes(sale, refunds)] : []
   },
-  decide(rows, { id, reason, refunds }, { origin, actor, permit }) {
+  decide(rows, { id, reason, refunds, cash_session_id = null }, { origin, actor, permit }) {
     const sale = rows.get(saleById(id))
     if (!sale) return refuse('not_found')
     // The money decides: a refund of the order cancels its sale.
@@ -35,9 +41,16 @@ export const cancelSale = command<CancelSaleInput>({
     const granted = permit(isSellerOf(sale, actor) ? 'cancel_own' : 'cancel_all')
     if (isRefusal(granted)) return granted
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
+    const closed = findClosedSession(rows, cash_session_id)
+    if (closed) return closed
     const back = refunds && refundsOf(rows, sale, refunds)
     if (back && isRefusal(back)) return back
-    const cancelling = { reason: reason ?? null, sessionId: null, userId: null, ...(back && { refunds: back }) }
+    const cancelling = {
+      reason: reason ?? null,
+      sessionId: cash_session_id,
+      userId: null,
+      ...(back && { refunds: back }),
+    }
     const events = cancellation(rows, sale, cancelling, granted)
     return isRefusal(events) ? events : accept('updated', `sale/${id}`, events)
   },

@@ -7,9 +7,11 @@ import { boundedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import { accept, command } from '#ledger/command.ts'
+import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
-import { documentNames, fiscalDocumentByName } from '#projections/fiscal-documents.ts'
+import { type DocumentHolder, documentNames, fiscalDocumentByName } from '#projections/fiscal-documents.ts'
+import { returnById } from '#projections/returns.ts'
 import { type FiscalDocument, type SaleRow, saleById } from '#projections/sales.ts'
 import { changedRecordFields, isEmpty } from '../records.ts'
 
@@ -111,7 +113,7 @@ export const recordFiscalDocument = command<FiscalDocumentInput>({
     const refused =
       findObstacle(sale, known, same, document, now) ??
       foreignKey(rows, document) ??
-      findOther(rows, id, document, input)
+      findOtherHolder(rows, { sale_id: id, return_id: null }, document, input)
     if (refused) return refused
     if (known && isEmpty(changedRecordFields(known, document))) return accept('unchanged', `sale/${id}`)
     return accept('updated', `sale/${id}`, [event('FiscalDocumentRecorded', { id, ...document })])
@@ -143,30 +145,45 @@ export function foreignKey(rows: Rows, { access_key }: DocumentFacts): Refusal |
   return invalid('access_key', 'é de um documento de outro CNPJ')
 }
 
-const namesOf = ({ model = null, series = null, number = '', access_key = null }: Partial<Identified>) =>
+export const namesOf = ({ model = null, series = null, number = '', access_key = null }: Partial<Identified>) =>
   documentNames({ model, series, number, access_key }).exclusive
 
-/** Sales that recorded a document under one of the names. */
-const holdersOf = (rows: Rows, said: Partial<Identified>) =>
+/** Sales and returns that recorded a document under one of the names. */
+export const holdersOf = (rows: Rows, said: Partial<Identified>) =>
   namesOf(said).flatMap((name) => {
     const holder = rows.get(fiscalDocumentByName(name))
-    return holder ? [saleById(holder.sale_id)] : []
+    return holder ? [holderRef(holder)] : []
   })
 
+type HolderRow = { readonly doc: { readonly fiscal_document: FiscalDocument | null } }
+
+const holderRef = ({ sale_id, return_id }: DocumentHolder) =>
+  (return_id === null ? saleById(sale_id) : returnById(return_id)) as Ref<HolderRow>
+
 /**
- * Another sale with this document (FISCAL-6). A document in contingency that its sale has replaced is free again, a
- * cancelled one never is.
+ * Another sale or return with this document (FISCAL-6). A document in contingency that its sale has replaced is free
+ * again, a cancelled one never is.
  */
-function findOther(rows: Rows, id: number, document: DocumentFacts, said: Partial<Identified>): Refusal | null {
+export function findOtherHolder(
+  rows: Rows,
+  { sale_id, return_id }: DocumentHolder,
+  document: DocumentFacts,
+  said: Partial<Identified>,
+): Refusal | null {
   const loaded = namesOf(said)
   for (const name of documentNames(document).exclusive) {
     const holder = rows.get(fiscalDocumentByName(name))
-    if (!holder || holder.sale_id === id) continue
-    const other = loaded.includes(name) ? rows.get(saleById(holder.sale_id))?.doc.fiscal_document : null
+    if (!holder || (holder.sale_id === sale_id && holder.return_id === return_id)) continue
+    const other = loaded.includes(name) ? rows.get(holderRef(holder))?.doc.fiscal_document : null
     const isReplaced = other && !holder.is_cancelled && !documentNames(other).taken.includes(name)
     if (isReplaced) continue
     const field = document.access_key === null ? 'number' : 'access_key'
-    return refuse('duplicate_resource', { field, conflicting_id: holder.sale_id })
+    const isOfReturn = holder.return_id !== null
+    return refuse('duplicate_resource', {
+      field,
+      conflicting_id: holder.sale_id,
+      ...(isOfReturn && { return_id: holder.return_id }),
+    })
   }
   return null
 }

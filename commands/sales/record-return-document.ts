@@ -3,9 +3,18 @@ import { invalid, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
+import { fiscalDocumentByName } from '#projections/fiscal-documents.ts'
 import { returnById } from '#projections/returns.ts'
 import { changedRecordFields, isEmpty } from '../records.ts'
-import { type DocumentFacts, foreignKey, isSameDocument, toDocumentFacts } from './record-fiscal-document.ts'
+import {
+  type DocumentFacts,
+  findOtherHolder,
+  foreignKey,
+  holdersOf,
+  isSameDocument,
+  namesOf,
+  toDocumentFacts,
+} from './record-fiscal-document.ts'
 
 /**
  * Records the fiscal document of a return as its issuer reports it (RETURN-7). An authorized document is cancelled before
@@ -13,7 +22,8 @@ import { type DocumentFacts, foreignKey, isSameDocument, toDocumentFacts } from 
  */
 export const recordReturnDocument = command<DocumentFacts & { readonly id: number }>({
   permission: 'return_goods',
-  needs: ({ id }) => [ownCompany, returnById(id)],
+  needs: ({ id, ...document }) => [ownCompany, returnById(id), ...namesOf(document).map(fiscalDocumentByName)],
+  needsMore: (rows, document) => holdersOf(rows, document),
   decide(rows, { id, ...document }, { now }) {
     const of = rows.get(returnById(id))
     if (!of) return refuse('not_found')
@@ -25,8 +35,9 @@ export const recordReturnDocument = command<DocumentFacts & { readonly id: numbe
       return invalid('status', 'um documento cancelado não volta a valer')
     if (isSame && known.status === 'authorized' && document.status === 'contingency')
       return invalid('status', 'um documento autorizado não volta à contingência')
-    const foreign = foreignKey(rows, document)
-    if (foreign) return foreign
+    const holder = { sale_id: of.sale_id, return_id: id }
+    const refused = foreignKey(rows, document) ?? findOtherHolder(rows, holder, document, document)
+    if (refused) return refused
     if (known && isEmpty(changedRecordFields(known, document))) return accept('unchanged', `return/${id}`)
     return accept('updated', `return/${id}`, [event('ReturnDocumentRecorded', { id, ...document })])
   },

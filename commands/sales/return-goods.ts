@@ -15,6 +15,7 @@ import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
 import { returnByExternalId } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
+import { findClosedSession, type NamedSession, namedSessionRefs } from '../cash/named-session.ts'
 import { lowerReceivables, openOf, receivableRefs } from './return-receivables.ts'
 import {
   amountsOf,
@@ -58,6 +59,8 @@ export const ReturnBody = z.strictObject({
 export type ReturnInput = z.infer<typeof ReturnBody> & {
   /** The sale. */
   readonly id: number
+  /** Open session of a till that gives the money back. */
+  readonly cash_session_id?: z.infer<typeof NamedSession>
 }
 
 /** Kinds in which a return may be given back although the sale was paid otherwise. */
@@ -65,8 +68,9 @@ const ANY_SALE = ['cash', 'transfer', 'pix', 'exchange_credit'] as const
 
 /** Takes goods of a sale back, and gives their share of its price back (RETURN-1). */
 export const returnGoods = command<ReturnInput>({
-  needs: ({ id, external_id, customer_id, refunds }) => [
+  needs: ({ id, external_id, customer_id, refunds, cash_session_id }) => [
     saleById(id),
+    ...namedSessionRefs(cash_session_id),
     ...(external_id ? [returnByExternalId(external_id)] : []),
     ...(customer_id ? [customerById(customer_id)] : []),
     ...(refunds ?? []).map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
@@ -81,6 +85,8 @@ export const returnGoods = command<ReturnInput>({
     const same = input.external_id ? rows.get(returnByExternalId(input.external_id)) : null
     const obstacle = findObstacle(sale, same?.id ?? null, input, now)
     if (obstacle) return obstacle
+    const closed = findClosedSession(rows, input.cash_session_id)
+    if (closed) return closed
     const goods = returnableOf(sale)
     const lines = linesOf(goods, input)
     if (isRefusal(lines)) return lines
@@ -107,7 +113,7 @@ export const returnGoods = command<ReturnInput>({
       refunds,
       stock: stockOfReturn(rows, goods, items),
       ...(credit && { credit }),
-      cash_session_id: null,
+      cash_session_id: input.cash_session_id ?? null,
       ...granted,
       ...testMarkOf(rows),
     })

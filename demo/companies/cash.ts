@@ -11,8 +11,8 @@ const FLOAT = 150
 const MOST_CENTS = 30_000
 const TAKEN = 200
 
-/** Miscounts of some sessions, in reais, by their place in the month. */
-const MISCOUNTS: Readonly<Record<number, number>> = { 4: -2, 11: 0.5, 19: -5, 28: -12.5 }
+/** Miscounts of some sessions, in reais, by their day. */
+const MISCOUNTS: Readonly<Record<string, number>> = { '04': -2, '11': 0.5, '19': -5, '28': -12.5 }
 
 /**
  * Movements of the sessions of a month's sales and returns, in the order of the till's clock. A session that ends after `now` (UTC)
@@ -25,7 +25,7 @@ export function cashOfMonth(
   now: string,
 ): CashMovementUpload[] {
   const sessions = [...groupBy(sales, ({ cash_session_id }) => cash_session_id ?? '')]
-  return sessions.flatMap(([session_id, ofSession], place) => {
+  return sessions.flatMap(([session_id, ofSession]) => {
     const times = ofSession.map(({ created_at }) => created_at).sort()
     const [first, last] = [times[0] as string, times.at(-1) as string]
     const sums = sumsOf(
@@ -34,7 +34,7 @@ export function cashOfMonth(
     )
     const cents = sums.get(cash) ?? 0
     const taken = cents > MOST_CENTS ? TAKEN : 0
-    const inDrawer = FLOAT + cents / 100 - taken + (MISCOUNTS[place] ?? 0)
+    const inDrawer = FLOAT + cents / 100 - taken + (MISCOUNTS[session_id.slice(-2)] ?? 0)
     const others = [...sums].filter(([type]) => type !== cash).map(([type, sum]) => [type, sum / 100] as const)
     const counted = { cash: Math.round(inDrawer * 100) / 100, ...Object.fromEntries(others) }
     const movement = (kind: string, at: string, fields: object) => ({

@@ -22,7 +22,8 @@ const paymentType = (
   name: string,
   kind: CreatePaymentTypeInput['kind'],
   fee_percentage = '0.00',
-): CreatePaymentTypeInput => ({ name, kind, fee_percentage, due_days: 30 })
+  rest: Partial<CreatePaymentTypeInput> = {},
+): CreatePaymentTypeInput => ({ name, kind, fee_percentage, due_days: 30, ...rest })
 
 const cash = paymentType('Dinheiro', 'cash')
 const pix = paymentType('Pix', 'pix')
@@ -53,8 +54,8 @@ const grocery: DemoCompany = {
   user: { name: 'Ana Ribeiro', email: 'ana@mercearia-boa-vista.example' },
   paymentTypes: [
     cash,
-    paymentType('Cartão de débito', 'card', '1.50'),
-    paymentType('Cartão de crédito', 'card', '3.50'),
+    paymentType('Cartão de débito', 'card', '1.50', { acquirer_rate: '1.39', settles_in_days: 1 }),
+    paymentType('Cartão de crédito', 'card', '3.50', { acquirer_rate: '3.19', settles_in_days: 30 }),
     pix,
     paymentType('Transferência bancária', 'transfer'),
     paymentType('Crediário', 'credit_account'),
@@ -88,6 +89,7 @@ const grocery: DemoCompany = {
       barcode: '7890000010214',
       category: groceries,
       cost: '5.90',
+      min_stock: '10',
     }),
     product('acucar-1kg', 'Açúcar refinado 1 kg', '4.79', '60', {
       barcode: '7890000010283',

@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { hashPassword } from '#access/passwords.ts'
 import type { CashMovementUpload } from '#commands/cash/movement-input.ts'
 import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
-import { replaceItem } from '#commands/catalog/items.ts'
+import { updateItem } from '#commands/catalog/items.ts'
+import { replacePayable } from '#commands/finance/payables.ts'
 import { type OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { recordPayment } from '#commands/orders/record-payment.ts'
 import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { createUser } from '#commands/users.ts'
+import { addDays, dateInZone } from '#domain/instant.ts'
 import { type Command, type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { asUser, runAsSystem, runList } from '#ledger/write/run.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -22,42 +24,95 @@ const CLERKS = [
   { name: 'Carla Dias', email: 'carla@mercearia-boa-vista.example' },
 ] as const
 
-/** Initial stock: more than a month sells of any item. */
+/** Stock before a month's sales: more than it sells of any item. */
 const DELIVERED = '5000'
-/** Low stock at the end, by external id. */
+/** Low stock after them, by external id. */
 const SHORT: Readonly<Record<string, string>> = { 'feijao-1kg': '3', 'sabao-1kg': '0' }
 
-/** Creates a month of sales of a demonstration company, its clerks, and orders of its store, unless they exist. */
-export async function fillMonth(core: Core, companyId: number, demo: DemoCompany, store: string | null): Promise<void> {
-  const { rows } = await core.pool.query<{ done: boolean; now: string; timezone: string }>(
-    `select exists (select from offline_sales where company_id = $1 and offline_id like 'demo-%') as done, now() as now, timezone
-     from companies where company_id = $1`,
-    [companyId],
-  )
-  const [found] = rows
-  if (!found || found.done) return
-  const clerks = await ensureClerks(core, companyId)
-  const stock = (of: (item: DemoCompany['items'][number]) => string | null | undefined) =>
-    Promise.all(
-      demo.items.flatMap(({ category = '', ...item }) =>
-        item.stock == null ? [] : [count(core, companyId, category, { ...item, stock: of(item) ?? item.stock })],
-      ),
-    )
-  await stock(() => DELIVERED)
+/** A company that lives: one that was emptied, or lost its payment types, gets nothing more. */
+const isOpen = ({ items, customers, types }: Shelf): boolean =>
+  items.length > 0 && customers.length > 0 && Object.values(types).every((id) => id !== undefined)
+
+/**
+ * Lets a demonstration company have sold until now: a month of sales of two tills, clerks, accounts and orders at the
+ * first start, and what its tills sold since at later ones. Each part is created only if missing.
+ */
+export async function fillMonth(core: Core, companyId: number, { demo, store, now }: MonthOfCompany): Promise<void> {
+  const state = await stateOf(core, companyId)
   const shelf = await shelfOf(core, companyId)
-  const shifts = monthOfSales(shelf, found.now, found.timezone)
+  if (!state || !isOpen(shelf)) return
+  const known = new Set(state.known)
+  const isNew = ({ offline_id }: { readonly offline_id: string }) => !known.has(offline_id)
+  const clerks = await ensureClerks(core, companyId)
+  const today = dateInZone(now, state.timezone)
+  const shifts = monthOfSales(shelf, now, state.timezone)
+  // Goods come in before further days.
+  const isDelivered = state.last_day !== today && shifts.flat().some(isNew)
+  if (isDelivered) await count(core, companyId, shelf, demo, () => DELIVERED)
   for (const [place, sales] of shifts.entries()) {
     const clerk = clerks[place] as number
-    const now = new Date(found.now).toISOString()
     const returns = returnsOfMonth(sales, shelf.types.account, now)
+    const movements = cashOfMonth(sales, returns, shelf.types.cash, now)
     await record(core, companyId, clerk, [
-      sales.map((sale) => invoke(recordOfflineSale, sale)),
-      returns.map((each) => invoke(recordOfflineReturn, each)),
-      ...requestsOf(cashOfMonth(sales, returns, shelf.types.cash, now)),
+      sales.filter(isNew).map((sale) => invoke(recordOfflineSale, sale)),
+      returns.filter(isNew).map((each) => invoke(recordOfflineReturn, each)),
+      ...requestsOf(movements.filter(isNew)),
     ])
   }
-  await stock(({ external_id }) => SHORT[external_id])
+  if (isDelivered) await count(core, companyId, shelf, demo, ({ external_id, stock }) => SHORT[external_id] ?? stock)
+  if (state.has_orders) return
+  await oweSuppliers(core, companyId, today)
   if (store !== null) await takeOrders(core, companyId, store)
+}
+
+interface MonthOfCompany {
+  readonly demo: DemoCompany
+  /** Alias of its online store, if it has one. */
+  readonly store: string | null
+  /** Instant, in UTC. */
+  readonly now: string
+}
+
+interface DemoState {
+  readonly timezone: string
+  /** Day of the latest sale of its tills; null before the first. */
+  readonly last_day: string | null
+  /** Identifiers of what its tills have uploaded. */
+  readonly known: readonly string[]
+  readonly has_orders: boolean
+}
+
+/** Undefined if the company does not exist. */
+async function stateOf({ pool }: Core, companyId: number): Promise<DemoState | undefined> {
+  const { rows } = await pool.query<DemoState>(
+    `select c.timezone,
+       (select to_char(max(s.sold_at) at time zone c.timezone, 'YYYY-MM-DD') from offline_sales o
+        join sales s on s.company_id = o.company_id and s.id = o.sale_id
+        where o.company_id = $1 and o.offline_id like 'demo-%') as last_day,
+       array(select offline_id from offline_sales where company_id = $1
+             union all select offline_id from offline_returns where company_id = $1
+             union all select offline_id from cash_movements where company_id = $1) as known,
+       exists (select from orders where company_id = $1) as has_orders
+     from companies c where c.company_id = $1`,
+    [companyId],
+  )
+  return rows[0]
+}
+
+/** The rent, soon due, and a supplier's invoice that is overdue. */
+async function oweSuppliers(core: Core, companyId: number, today: string): Promise<void> {
+  await accepted(core, companyId, replacePayable, {
+    external_id: 'demo-aluguel',
+    description: 'Aluguel da loja',
+    amount: '2400.00',
+    due_date: addDays(today, 5),
+  })
+  await accepted(core, companyId, replacePayable, {
+    external_id: 'demo-distribuidora',
+    description: 'Distribuidora Serra Azul, nota 4.512',
+    amount: '786.40',
+    due_date: addDays(today, -3),
+  })
 }
 
 /** A paid order, whose items left the stock, and one that waits for its payment. */
@@ -93,17 +148,21 @@ async function accepted<I>({ writer }: Core, companyId: number, command: Command
   if (isRefusal(answer)) throw new Error(`demo: data refused: ${JSON.stringify(answer)}`)
 }
 
+/** Sets the stock of the shelf's items that are counted. */
 async function count(
   core: Core,
   companyId: number,
-  category: string,
-  item: Omit<DemoCompany['items'][number], 'category'>,
-) {
-  const { rows } = await core.pool.query<{ id: number }>(
-    'select id from categories where company_id = $1 and external_id = $2',
-    [companyId, category],
+  { items }: Shelf,
+  demo: DemoCompany,
+  stockOf: (item: DemoCompany['items'][number]) => string | null | undefined,
+): Promise<void> {
+  const ids = new Map(items.map(({ id, external_id }) => [external_id, id]))
+  await Promise.all(
+    demo.items.map(async (item) => {
+      const [id, stock] = [ids.get(item.external_id), item.stock == null ? null : stockOf(item)]
+      if (id !== undefined && stock != null) await accepted(core, companyId, updateItem, { id, changes: { stock } })
+    }),
   )
-  await accepted(core, companyId, replaceItem, { ...item, category_id: rows[0]?.id ?? null })
 }
 
 /** Their passwords are random and discarded; the owner can set new ones. */
@@ -127,7 +186,7 @@ async function ensureClerks(core: Core, companyId: number): Promise<number[]> {
 async function shelfOf({ pool }: Core, companyId: number): Promise<Shelf> {
   const [items, customers, types] = await Promise.all([
     pool.query<Shelf['items'][number]>(
-      `select id, doc ->> 'price' as price, doc ->> 'unit' as unit from catalog_items
+      `select id, external_id, doc ->> 'price' as price, doc ->> 'unit' as unit from catalog_items
        where company_id = $1 and type = 'product' and deleted_at is null order by id`,
       [companyId],
     ),

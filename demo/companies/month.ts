@@ -4,7 +4,12 @@ import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 
 /** Ids of the company's records for the sales. */
 export interface Shelf {
-  readonly items: readonly { readonly id: number; readonly price: string; readonly unit: string | null }[]
+  readonly items: readonly {
+    readonly id: number
+    readonly external_id: string | null
+    readonly price: string
+    readonly unit: string | null
+  }[]
   readonly customers: readonly number[]
   readonly types: Readonly<Record<'cash' | 'debit' | 'credit' | 'pix' | 'account', number>>
 }
@@ -44,28 +49,31 @@ function numbers(seed: number): () => number {
 }
 
 /**
- * A month of sales until an instant (UTC), by clerk, in the till's format, with a cash session for each shift. Peaks in the morning, at noon and after
- * work, and on Saturdays. Deterministic except for dates.
+ * A month of sales until an instant (UTC), by clerk, in the till's format, with a cash session for each shift. Peaks
+ * in the morning, at noon and after work, and on Saturdays. The same for the same days, items and prices.
  */
 export function monthOfSales(
   shelf: Shelf,
   now: string,
   timezone: string,
 ): readonly [morning: OfflineSale[], evening: OfflineSale[]] {
-  const random = numbers(24)
   const [morning, evening]: [OfflineSale[], OfflineSale[]] = [[], []]
   const today = dateInZone(now, timezone)
   for (const date of daysFrom(addDays(today, -DAYS), DAYS + 1)) {
     const weekday = new Date(`${date}T12:00:00.000Z`).getUTCDay()
+    // By its date: a day is the same from whichever day on it is asked for.
+    const random = numbers(Number(date.replaceAll('-', '')))
+    const sold = { a: 0, b: 0 }
     for (const [hour, usual] of HOURS) {
       if (weekday === 0 && hour >= SUNDAY_CLOSES) continue
       const count = Math.floor(usual * (WEEKDAYS[weekday] ?? 1) + random())
       for (let n = 0; n < count; n++) {
         const minute = String(Math.floor(random() * 60)).padStart(2, '0')
         const sold_at = localInstant(`${date}T${String(hour).padStart(2, '0')}:${minute}`, timezone) ?? now
-        const [shift, letter] = hour < SHIFT_HOUR ? [morning, 'a'] : [evening, 'b']
+        const [shift, letter] = hour < SHIFT_HOUR ? ([morning, 'a'] as const) : ([evening, 'b'] as const)
+        sold[letter] += 1
         const sale = saleOf(shelf, random, {
-          offline_id: `demo-${letter}-${shift.length + 1}`,
+          offline_id: `demo-${letter}-${date}-${sold[letter]}`,
           cash_session_id: `demo-${letter}-${date}`,
           created_at: sold_at,
         })

@@ -22,8 +22,8 @@ const LOCK_WAIT_MS = 50_000
 interface SeedOptions {
   readonly baseUrl: string
   readonly demoFile: string
-  /** Whether the first company gets a month of sales. */
-  readonly hasMonth?: boolean
+  /** Instant (UTC) until which the first company has sold for a month; it has no sales if absent. */
+  readonly soldUntil?: string | undefined
 }
 
 /**
@@ -31,7 +31,7 @@ interface SeedOptions {
  * created only if missing, so that the next start completes an interrupted one. Does nothing if the database has
  * companies but no seed, as after a rebuild from an event store. Returns whether demo.json is valid.
  */
-export function seedDemo(core: Core, { baseUrl, demoFile, hasMonth = false }: SeedOptions): Promise<boolean> {
+export function seedDemo(core: Core, { baseUrl, demoFile, soldUntil }: SeedOptions): Promise<boolean> {
   return withAdvisoryLock(core.pool, { key: DEMO_LOCK, wait_ms: LOCK_WAIT_MS }, async (session) => {
     const { rowCount: foreign } = await session.query(
       'select from companies where not exists (select from ops.demo_companies) limit 1',
@@ -44,7 +44,8 @@ export function seedDemo(core: Core, { baseUrl, demoFile, hasMonth = false }: Se
       const access = known?.companies.find((company) => company.id === companyId)
       const ensured = await ensureAccess(core, companyId, demo, access)
       companies.push(ensured)
-      if (hasMonth && index === 0) await fillMonth(core, companyId, demo, ensured.store?.alias ?? null)
+      if (soldUntil !== undefined && index === 0)
+        await fillMonth(core, companyId, { demo, store: ensured.store?.alias ?? null, now: soldUntil })
     }
     await writeDemoFile(demoFile, { base_url: baseUrl, companies })
     return true

@@ -10,7 +10,9 @@ interface Shown {
   readonly at: string
 }
 
-export interface ShownCashMovement extends Shown, Pick<CashMovement, 'kind' | 'amount' | 'reason' | 'receivable_id'> {
+export interface ShownCashMovement extends Shown, Pick<CashMovement, 'amount' | 'reason' | 'receivable_id'> {
+  /** `reversed`: a receipt that was reversed while the session was open. */
+  readonly kind: CashMovement['kind'] | 'reversed'
   /** `user/3` */
   readonly actor: string | null
   readonly warnings: CashMovementRow['warnings']
@@ -48,6 +50,17 @@ const saleOf = (
         ${WAYS} as ways, ${isRefund} as is_refund
       from sales s`
 
+/** The same of receipts that left the drawer again; their accounts are those of the session's movements. */
+const REVERSED = `select (p.doc ->> 'reversed_at')::timestamptz, (p.doc ->> 'id')::bigint, null, '[]'::json,
+        'reversed', '-' || (p.doc ->> 'received'), p.doc ->> 'reversal_reason', to_json(a.id)
+      from receivables a
+      cross join lateral json_array_elements(a.doc -> 'payments') p (doc)
+      left join cash_sessions t on t.company_id = a.company_id and t.session_id = $2
+      where a.company_id = $1 and p.doc ->> 'cash_session_id' = $2
+        and (p.doc ->> 'reversed_at')::timestamptz <= coalesce(t.closed_recorded_at, 'infinity')
+        and a.id in (select (m.doc ->> 'receivable_id')::bigint from cash_movements m
+          where m.company_id = $1 and m.session_id = $2 and m.doc ->> 'kind' = 'received')`
+
 /** $1 company, $2 the till's name of the session. */
 const DETAILS = `
   select
@@ -55,7 +68,9 @@ const DETAILS = `
       select m.at, m.revision, m.actor, m.warnings, m.doc ->> 'kind' as kind, m.doc ->> 'amount' as amount,
         m.doc ->> 'reason' as reason, m.doc -> 'receivable_id' as receivable_id
       from cash_movements m where m.company_id = $1 and m.session_id = $2
-      order by m.at, m.revision limit ${MAX_SHOWN_OF_SESSION}) m) as movements,
+      union all
+      ${REVERSED}
+      order by at, revision limit ${MAX_SHOWN_OF_SESSION}) m) as movements,
     (select coalesce(json_agg(s order by s.at desc, s.id desc), '[]') from (
       select * from (
         (${saleOf(false)} where s.company_id = $1 and s.cash_session_id = $2)

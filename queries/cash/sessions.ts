@@ -94,6 +94,19 @@ export const listCashSessions = (
 export const getCashSession = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, listing, companyId, 'id', id)
 
+/** Open sessions that a form offers; shops have fewer. */
+const MAX_OFFERED = 50
+
+/** Names of the open sessions, the latest first. */
+export async function listOpenSessionNames(pool: Pool, companyId: number): Promise<string[]> {
+  const { rows } = await pool.query<{ session_id: string }>({
+    name: 'open_session_names',
+    text: `select session_id from cash_sessions where company_id = $1 and closed_at is null order by id desc limit ${MAX_OFFERED}`,
+    values: [companyId],
+  })
+  return rows.map(({ session_id }) => session_id)
+}
+
 /** Sessions for people, newest first. */
 export const listLatestCashSessions = (
   pool: Pool,

@@ -3,6 +3,7 @@ import { unitsOf } from '#projections/sale-payments.ts'
 import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
 import {
   reconcileSales,
+  returnedCostsIn,
   returnedItemsIn,
   returnsIn,
   type SalesReconciliation,
@@ -33,19 +34,27 @@ export interface NamedFigure extends SalesFigure {
   readonly name: string | null
 }
 
-/** Rollup figures of a period in one snapshot. Bars and origins are of completed sales; items and actors are net of returns. */
+/** What returns of a period take from the margin of its sales. */
+export type ReturnedCosts = Pick<SalesBar, 'cents' | 'known_cents' | 'cost_cents'>
+
+/**
+ * Rollup figures of a period in one snapshot. Bars are of completed sales; items, origins and actors are net of returns.
+ */
 export interface SalesSums extends SalesReconciliation {
   /** By bar, starting with the first. */
   readonly bars: readonly SalesBar[]
   /** The comparison period, up to its end. */
   readonly before: SalesBar
+  /** Of the returns of the period, and of the comparison period up to its end. */
+  readonly returned_costs: ReturnedCosts
+  readonly returned_costs_before: ReturnedCosts
   /** Cents of each bar of the whole comparison period. */
   readonly bars_before: readonly number[]
   /** Best-selling items with quantities in thousandths, less what came back in the period. */
   readonly items: readonly (NamedFigure & { readonly quantity: number; readonly unit: string | null })[]
-  /** The 50 largest by amount. */
+  /** The 50 largest by amount, less what was given back of their sales in the period. */
   readonly origins: readonly NamedFigure[]
-  /** Likewise, less what was given back of their sales in the period. */
+  /** Likewise. */
   readonly actors: readonly NamedFigure[]
   /** Whether the rollup covers all sales of the ledger. */
   readonly is_complete: boolean
@@ -102,13 +111,11 @@ const listed = (figures: string): string => `coalesce((
   select json_agg(json_build_object('key', g.key, 'name', null, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
   from (select * from (${figures}) each order by cents desc, key limit ${MOST_NAMED}) g), '[]')`
 
-const ORIGINS = `select key, sum(sales) as count, sum(cents) as cents from ${ofKind('origin')} group by key`
-
 /** Less what was given back of their sales. */
-const ACTORS = `select key, sum(sales) as count, sum(cents) as cents from (
-  select key, sales, cents from ${ofKind('actor')}
+const netBy = (kind: 'origin' | 'actor'): string => `select key, sum(sales) as count, sum(cents) as cents from (
+  select key, sales, cents from ${ofKind(kind)}
   union all
-  select key, 0, -cents from (${returnsIn(FROM, TO, `, coalesce(t.actor, '') as key`)}) r where way is null) s group by key`
+  select key, 0, -cents from (${returnsIn(FROM, TO, `, coalesce(t.${kind}, '') as key`)}) r where way is null) s group by key`
 
 /** Rows of `SumsOfKind`; returns are few, and read one by one. */
 const RECONCILED = `
@@ -163,6 +170,8 @@ const SALES_SUMS = {
         from sales s
         where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
       ) as both_parts) as before,
+      (select to_json(c) from (${returnedCostsIn(FROM, TO)}) c) as returned_costs,
+      (select to_json(c) from (${returnedCostsIn('$3::timestamptz', '$4::timestamptz')}) c) as returned_costs_before,
       coalesce((select json_agg(b) from (
         select width_bucket(span, $5::timestamptz[]) as n, sum(cents) as cents from sales_sums
         where company_id = $1 and kind = 'sale' and span >= ($5::timestamptz[])[1] and span < ($5::timestamptz[])[cardinality($5::timestamptz[])]
@@ -171,14 +180,16 @@ const SALES_SUMS = {
           order by g.cents desc, g.key)
         from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
         left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
-      ${listed(ORIGINS)} as origins,
-      ${listed(ACTORS)} as actors,
+      ${listed(netBy('origin'))} as origins,
+      ${listed(netBy('actor'))} as actors,
       coalesce((select is_filled and coalesce((
         select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from sales s where s.company_id = $1
         order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
 }
 
-interface Row extends Pick<SalesSums, 'before' | 'items' | 'origins' | 'actors' | 'is_complete'> {
+type Shown = 'before' | 'returned_costs' | 'returned_costs_before' | 'items' | 'origins' | 'actors' | 'is_complete'
+
+interface Row extends Pick<SalesSums, Shown> {
   readonly bars_before: readonly { readonly n: number; readonly cents: number }[]
   readonly bars: readonly (SalesBar & { readonly n: number })[]
   readonly figures: readonly SumsOfKind[]

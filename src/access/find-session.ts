@@ -21,6 +21,8 @@ export interface FoundSession extends Omit<Calendar, 'today'> {
   readonly expiresAt: string
   readonly userAgent: string | null
   readonly companyName: string
+  readonly logoUrl: string | null
+  readonly brandColor: string | null
   /** Roles that the company has adjusted. */
   readonly adjustedRoles: AdjustedRoles
   readonly plan: 'basic' | 'api'
@@ -34,7 +36,7 @@ export interface FoundSession extends Omit<Calendar, 'today'> {
 /** SQL that selects the live session of a hash. Both parameters are SQL; `clock` comes from CLOCK. */
 export const findSession = (hash: string, idleHours: string): string => `
   select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
-         s.company_id as "companyId", s.expires_at as "expiresAt", s.user_agent as "userAgent", c.doc->>'name' as "companyName", c.roles as "adjustedRoles", c.plan, c.timezone, c.is_test as "isTest", clock.now, ${companysTimeSql('clock.now')} as "companysTime",
+         s.company_id as "companyId", s.expires_at as "expiresAt", s.user_agent as "userAgent", c.doc->>'name' as "companyName", c.doc->>'logo_url' as "logoUrl", c.doc->>'brand_color' as "brandColor", c.roles as "adjustedRoles", c.plan, c.timezone, c.is_test as "isTest", clock.now, ${companysTimeSql('clock.now')} as "companysTime",
          s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate", l.move
   from clock
   ${liveSession(`s.hash = ${hash}`, idleHours)}

@@ -5,6 +5,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import { type ShopBrand, toShopBrand } from '#notifications/branded-email.ts'
 import { invitationEmail } from '#notifications/email-templates.ts'
 import type { Mailer } from '#notifications/mailer.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
@@ -77,11 +78,13 @@ export function createInvitations(options: InvitationOptions): Invitations {
     },
     async send({ link }, { email, companyId }) {
       if (!mailer) return false
-      const { rows } = await pool.query<{ name: string }>(
-        `select ${MASKED_NAME} as name from companies c where c.company_id = $1`,
+      const { rows } = await pool.query<ShopBrand>(
+        `select ${MASKED_NAME} as name, c.doc ->> 'logo_url' as "logoUrl", c.doc ->> 'brand_color' as color
+         from companies c where c.company_id = $1`,
         [companyId],
       )
-      const letter = invitationEmail(rows[0]?.name ?? '', link, INVITATION_DAYS)
+      if (!rows[0]) throw new Error(`company ${companyId} is not registered`)
+      const letter = invitationEmail(toShopBrand(rows[0], publicUrl), link, INVITATION_DAYS)
       await mailer.send({ id: randomUUID(), to: [email], ...letter })
       return true
     },

@@ -53,6 +53,9 @@ export interface PanelSession extends Calendar {
   readonly personGeneration: number
   readonly companyId: number
   readonly companyName: string
+  readonly logoUrl: string | null
+  /** `#rrggbb`, or null. */
+  readonly brandColor: string | null
   /** UTC; the session ends then even if it is in use. */
   readonly expiresAt: string
   /** User agent at the login; null if the browser sent none. */

@@ -50,6 +50,7 @@ const ofCompany = {
   'tax-regime': optional(TAX_REGIMES),
   address: optional('TEXT'),
   phone: optional('NUMBER'),
+  'brand-color': optional('#RRGGBB'),
 }
 
 /** Flags that identify a user of a company. */
@@ -74,7 +75,7 @@ export const COMMANDS = {
   },
   'company update': {
     summary:
-      'changes what is given; an empty --logo-url=, --state-registration=, --tax-regime=, --address= or --phone= removes what was there',
+      'changes what is given; an empty --logo-url=, --state-registration=, --tax-regime=, --address=, --phone= or --brand-color= removes what was there',
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
   },

@@ -20,6 +20,7 @@ interface Fields {
   readonly 'tax-regime'?: string | undefined
   readonly address?: string | undefined
   readonly phone?: string | undefined
+  readonly 'brand-color'?: string | undefined
 }
 
 /** An empty value removes an optional field. */
@@ -36,6 +37,7 @@ const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
     tax_regime: orNone(optional['tax-regime']),
     address: orNone(optional.address),
     phone: orNone(optional.phone),
+    brand_color: orNone(optional['brand-color']),
   })
 
 /**

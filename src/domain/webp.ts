@@ -1,13 +1,23 @@
 /** Largest picture, in bytes. */
 export const MAX_PICTURE_BYTES = 204_800
 
+const NO_WEBP = 'deve ser uma imagem WebP'
+
+export const PICTURE_TOO_LARGE = `deve ter no máximo ${MAX_PICTURE_BYTES / 1024} KB`
+
 /** First chunk of a WebP: lossy, lossless, or extended (transparency, animation). */
 const CHUNKS = ['VP8 ', 'VP8L', 'VP8X']
 
 /** Whether bytes are a WebP file (RFC 9649): its RIFF header names the type and the length. */
-export function isWebp(bytes: Buffer): boolean {
+function isWebp(bytes: Buffer): boolean {
   if (bytes.length < 20 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 12) !== 'WEBP')
     return false
   const [length, chunk] = [bytes.readUInt32LE(4) + 8, bytes.readUInt32LE(16) + 20]
   return length <= bytes.length && chunk <= bytes.length && CHUNKS.includes(bytes.toString('latin1', 12, 16))
+}
+
+/** Why bytes cannot be stored as a picture; null if they can. */
+export function pictureProblem(bytes: Buffer): string | null {
+  if (bytes.length > MAX_PICTURE_BYTES) return PICTURE_TOO_LARGE
+  return isWebp(bytes) ? null : NO_WEBP
 }

@@ -44,12 +44,19 @@ const payment = {
   payment_method: text.nullable(),
   /** First payment of several accounts that were paid together; its id is the number of their receipt. */
   receipt: id.optional(),
+  /** Cash session of the till that received it. */
+  cash_session_id: text.optional(),
   /** User who approved the discount on the spot. */
   approved_by: id.optional(),
 }
 
 /** The account owes again what the payment covered. */
-const reversal = { payment_id: id, reason: text }
+const reversal = {
+  payment_id: id,
+  reason: text,
+  /** What left the drawer of the cash session `id`, which had received it and was not closed. */
+  from_drawer: z.strictObject({ id, amount: money }).optional(),
+}
 
 /** One of several accounts that were created together; `group` is the id of the first. */
 const installment = z.strictObject({ group: id, number: z.int().positive(), count: z.int().positive() })

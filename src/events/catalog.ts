@@ -56,12 +56,17 @@ export const catalogEvents = {
   CatalogItemUpdated: eventType('catalog_item', {
     changes: z.strictObject(item).partial(),
     former_gtin: text.optional(),
+    /** Item of which it was a variant before a change of that. */
+    former_parent_id: id.optional(),
     /** User who approved a price on the spot, if its actor may not change prices. */
     approved_by: id.optional(),
   }),
-  /** `gtin`: the one that the item leaves to others, if it has one. */
-  CatalogItemDeactivated: eventType('catalog_item', { gtin: text.optional() }),
-  /** PUT by-external revived a deactivated item, with the fields of the PUT; its stock is unchanged. */
+  /** `gtin`: the one that the item leaves to others; `parent_id`: the item of which it was a variant; if it has one. */
+  CatalogItemDeactivated: eventType('catalog_item', { gtin: text.optional(), parent_id: id.optional() }),
+  /**
+   * PUT by-external revived a deactivated item, with the fields of the PUT; its stock is unchanged. A variant has its
+   * `parent_id`.
+   */
   CatalogItemRevived: eventType('catalog_item', item),
   /**
    * Stock count (`stock` given), signed adjustment, or goods returned with the refund of `order_id`. Both quantities are

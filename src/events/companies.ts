@@ -33,12 +33,19 @@ const company = {
   cnpj: text,
   plan: z.enum(PLANS),
   timezone: text,
+  /** An address of another site, or of an uploaded logo below the service: the digest of its content. */
   logo_url: text.nullable(),
   state_registration: text.nullable(),
   tax_regime: z.enum(TAX_REGIMES).nullable(),
   /** Of the shop, in one line, as its receipts show it; absent if never given. */
   address: text.nullable().optional(),
   phone: text.nullable().optional(),
+  /** `#rrggbb`; absent if never given. */
+  brand_color: z
+    .string()
+    .regex(/^#[0-9a-f]{6}$/)
+    .nullable()
+    .optional(),
 }
 
 const paymentType = {

@@ -58,12 +58,15 @@ export function assetsBelow<N extends string>(base: string, files: Readonly<Reco
   }
 }
 
-/** A style sheet without comments and indentation, and with the addresses of other files relative to its own. */
+/** A style sheet without comments and spaces that mean nothing, and with the addresses of other files relative to its own. */
 const served = (style: string, assets: ReadonlyMap<string, Asset>): Buffer =>
   Buffer.from(
     style
       .replace(/\/\*.*?\*\//gs, '')
-      .replace(/\s*\n\s*/g, '\n')
+      .replace(/\s+/g, ' ')
+      .replace(/ ?([{};,]) ?/g, '$1')
+      .replace(/: /g, ':')
+      .replaceAll(';}', '}')
       .replace(/url\("([\w.-]+)"\)/g, (_, name) => {
         const asset = assets.get(name)
         if (!asset) throw new Error(`style sheet: asset ${name} does not exist`)

@@ -108,7 +108,7 @@ with due as (
   from due where n.company_id = due.company_id and n.id = due.id
   returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
 )
-select taken.*, ${MASKED_NAME} as name, c.timezone, array(
+select taken.*, ${MASKED_NAME} as name, c.doc ->> 'logo_url' as logo_url, c.doc ->> 'brand_color' as brand_color, c.timezone, array(
     select u.doc ->> 'email' from users u
     where u.company_id = taken.company_id and u.doc ->> 'status' = 'active' order by 1) as users
 from taken join companies c on c.company_id = taken.company_id`,

@@ -1,15 +1,26 @@
+import { brandedHtml, type ShopBrand } from './branded-email.ts'
+
 /** Subject and text of an e-mail. */
 export interface EmailMessage {
   readonly subject: string
   readonly text: string
+  readonly html?: string | undefined
 }
 
-/** E-mail to one person; its link is a credential. */
-export const invitationEmail = (companyName: string, link: string, days: number): EmailMessage => ({
-  subject: `Convite para ${companyName} no Tillbook`,
-  text: `Olá,
+/** A message about a shop, with its brand. */
+export const brandedEmail = (message: EmailMessage, shop: ShopBrand): EmailMessage => ({
+  ...message,
+  html: brandedHtml(message.text, shop),
+})
 
-${companyName} convidou você para entrar na empresa no Tillbook. Abra este link para aceitar em até ${days} dias:
+/** E-mail to one person; its link is a credential. */
+export const invitationEmail = (shop: ShopBrand, link: string, days: number): EmailMessage =>
+  brandedEmail(
+    {
+      subject: `Convite para ${shop.name} no Tillbook`,
+      text: `Olá,
+
+${shop.name} convidou você para entrar na empresa no Tillbook. Abra este link para aceitar em até ${days} dias:
 
 ${link}
 
@@ -17,7 +28,9 @@ Se não conhece a empresa, ignore esta mensagem: nada acontece.
 
 Tillbook
 `,
-})
+    },
+    shop,
+  )
 
 /** E-mail to one person; its link is a credential. */
 export const passwordEmail = (link: string, minutes: number): EmailMessage => ({
@@ -41,7 +54,7 @@ export type SecurityNews =
   | { readonly kind: 'recovery_codes_renewed' }
   | { readonly kind: 'recovery_code_used'; readonly left: number }
   /** By an owner of the company. */
-  | { readonly kind: 'second_factor_removed_by_owner' | 'password_link_created'; readonly companyName: string }
+  | { readonly kind: 'second_factor_removed_by_owner' | 'password_link_created'; readonly shop: ShopBrand }
 
 const CHECK_ACCOUNT = 'Se não foi você, troque a senha agora e encerre as sessões abertas em Minha conta.'
 
@@ -74,13 +87,13 @@ function securityWords(news: SecurityNews): { subject: string; said: string; adv
     case 'second_factor_removed_by_owner':
       return {
         subject: 'Verificação em duas etapas removida',
-        said: `Um proprietário de ${news.companyName} removeu a verificação em duas etapas da sua conta. Você entra só com a senha até ativá-la de novo.`,
+        said: `Um proprietário de ${news.shop.name} removeu a verificação em duas etapas da sua conta. Você entra só com a senha até ativá-la de novo.`,
         advice: 'Se você não pediu isso, fale com a empresa.',
       }
     case 'password_link_created':
       return {
         subject: 'Link para criar uma nova senha',
-        said: `Um proprietário de ${news.companyName} criou um link para você escolher uma nova senha. A senha atual vale até o link ser usado.`,
+        said: `Um proprietário de ${news.shop.name} criou um link para você escolher uma nova senha. A senha atual vale até o link ser usado.`,
         advice: 'Se você não pediu isso, fale com a empresa.',
       }
   }
@@ -89,5 +102,6 @@ function securityWords(news: SecurityNews): { subject: string; said: string; adv
 /** E-mail to one person, without a link. */
 export function securityEmail(news: SecurityNews): EmailMessage {
   const { subject, said, advice } = securityWords(news)
-  return { subject: `${subject} no Tillbook`, text: `Olá,\n\n${said}\n\n${advice}\n\nTillbook\n` }
+  const message = { subject: `${subject} no Tillbook`, text: `Olá,\n\n${said}\n\n${advice}\n\nTillbook\n` }
+  return 'shop' in news ? brandedEmail(message, news.shop) : message
 }

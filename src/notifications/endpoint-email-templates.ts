@@ -1,5 +1,6 @@
 import { formatDateTime } from '#domain/brazilian-format.ts'
-import type { EmailMessage } from './email-templates.ts'
+import { toShopBrand } from './branded-email.ts'
+import { brandedEmail, type EmailMessage } from './email-templates.ts'
 
 /** News about a webhook endpoint: switched off automatically, failing, or healthy again. */
 type EndpointNews =
@@ -13,10 +14,12 @@ type EndpointNews =
       readonly data: { readonly webhook_id: number; readonly url: string; readonly since: string }
     }
 
-/** With its time (UTC) and the company's name and time zone. */
+/** With its time (UTC) and the company's name, brand and time zone. */
 export type EndpointNotification = EndpointNews & {
   readonly created_at: string
   readonly name: string
+  readonly logo_url: string | null
+  readonly brand_color: string | null
   readonly timezone: string
 }
 
@@ -30,7 +33,9 @@ export function endpointEmail(notice: EndpointNotification, publicUrl: string): 
   const { webhook_id, url } = notice.data
   const page = `${publicUrl}/painel/integracoes/webhooks/${webhook_id}`
   const { subject, said, advice } = wordsOf(notice)
-  return { subject, text: `Olá,\n\n${said}\n\n${url}\n\n${advice}\n\n${page}\n\nTillbook\n` }
+  const { name, logo_url: logoUrl, brand_color: color } = notice
+  const text = `Olá,\n\n${said}\n\n${url}\n\n${advice}\n\n${page}\n\nTillbook\n`
+  return brandedEmail({ subject, text }, toShopBrand({ name, logoUrl, color }, publicUrl))
 }
 
 function wordsOf(notice: EndpointNotification): { subject: string; said: string; advice: string } {

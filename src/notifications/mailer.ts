@@ -1,12 +1,13 @@
 import { createTransport } from 'nodemailer'
 
-/** A plain-text e-mail. */
+/** An e-mail of plain text, with HTML of the same content if it shows a shop's brand. */
 interface Mail {
   /** Equal in all attempts to send it. */
   readonly id: string
   readonly to: readonly string[]
   readonly subject: string
   readonly text: string
+  readonly html?: string | undefined
 }
 
 export interface Mailer {
@@ -34,8 +35,8 @@ export function createMailer(url: string, from: string): Mailer {
     disableUrlAccess: true,
   })
   return {
-    async send({ id, to, subject, text }) {
-      const { rejected } = await transport.sendMail({ messageId: `<${id}@tillbook>`, from, to: [...to], subject, text })
+    async send({ id, to, ...content }) {
+      const { rejected } = await transport.sendMail({ messageId: `<${id}@tillbook>`, from, to: [...to], ...content })
       return rejected
     },
     close: () => transport.close(),

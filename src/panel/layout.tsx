@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import { uploadedLogo } from '#domain/brand-color.ts'
 import { formatDateTimeSeconds, formatDay } from '#domain/brazilian-format.ts'
 import { MASKED } from '#domain/personal-data.ts'
+import { brandStyleUrl } from '#http/brand-style.ts'
 import { asset } from './assets.ts'
-import { link } from './link.ts'
+import { link, PANEL } from './link.ts'
 import { Bar, Menu, type MenuProps } from './menu.tsx'
 import type { PageContext, PanelPage } from './route.ts'
 import { Head } from './ui/head.tsx'
@@ -28,11 +30,13 @@ const HTMX = JSON.stringify({
 
 interface DocumentProps {
   readonly title: string
+  /** `#rrggbb`, or null. */
+  readonly brandColor: string | null
   readonly children: ComponentChildren
 }
 
 /** HTML document shared by all pages. */
-const Document = ({ title, children }: DocumentProps) => (
+const Document = ({ title, brandColor, children }: DocumentProps) => (
   <html lang="pt-BR">
     <head>
       <meta charset="utf-8" />
@@ -44,6 +48,7 @@ const Document = ({ title, children }: DocumentProps) => (
       <link rel="stylesheet" href={asset('font.css')} />
       <link rel="stylesheet" href={asset('base.css')} />
       <link rel="stylesheet" href={asset('panel.css')} />
+      {brandColor !== null && <link rel="stylesheet" href={brandStyleUrl(`${PANEL}/assets`, brandColor)} />}
       <script src={asset('htmx.js')} defer />
       <script src={asset('panel.js')} defer />
     </head>
@@ -52,13 +57,13 @@ const Document = ({ title, children }: DocumentProps) => (
 )
 
 /** HTML cannot contain U+0000, which a redisplayed form may hold. It becomes U+FFFD, as in browsers. */
-const document = (title: string, body: ComponentChildren): string =>
-  `<!doctype html>${renderToString(<Document title={title}>{body}</Document>)}`.replaceAll('\0', '\uFFFD')
+const document = (head: Omit<DocumentProps, 'children'>, body: ComponentChildren): string =>
+  `<!doctype html>${renderToString(<Document {...head}>{body}</Document>)}`.replaceAll('\0', '\uFFFD')
 
 /** A page without a menu: before the login, or for an error. */
 export const plainDocument = ({ title, body }: PanelPage): string =>
   document(
-    title,
+    { title, brandColor: null },
     <body class="plain">
       <main id="conteudo">
         <p class="brand">
@@ -74,17 +79,14 @@ export const plainDocument = ({ title, body }: PanelPage): string =>
 /** A page of the panel with menu, user, flash message, and a note if it shows the past. */
 export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): string =>
   document(
-    page.title,
+    { title: page.title, brandColor: visit.session.brandColor },
     <body>
       <a class="skip" href="#conteudo">
         Ir para o conteúdo
       </a>
       <TestBar visit={visit} />
       <header class="top">
-        <a class="brand" href={link('/')}>
-          <Icon name="brand" />
-          <span>Tillbook</span>
-        </a>
+        <HomeLink visit={visit} />
         <span class="company">{visit.session.companyName}</span>
         <SearchBox visit={visit} />
         <UserMenu visit={visit} />
@@ -107,6 +109,16 @@ export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): s
       <Bar {...menu} visit={visit} />
     </body>,
   )
+
+const HomeLink = ({ visit: { session } }: { readonly visit: PageContext }) => {
+  const logo = uploadedLogo(session.logoUrl)
+  return (
+    <a class="brand" href={link('/')}>
+      {logo === null ? <Icon name="brand" /> : <img class="logo" src={logo} alt="" />}
+      <span class={logo === null ? undefined : 'hidden'}>Tillbook</span>
+    </a>
+  )
+}
 
 const UserMenu = ({ visit: { session } }: { readonly visit: PageContext }) => (
   <div class="user">

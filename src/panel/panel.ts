@@ -1,5 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
+import { serveBrandStyles } from '#http/brand-style.ts'
 import { dropFormCharset, FORM_TYPE } from '#http/content-type.ts'
 import {
   type BodyBudget,
@@ -87,7 +88,7 @@ function parserOf(room: BodyBudget): RequestHandler {
 /** Router of the panel: pages rendered on the server. */
 export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
-  router.use('/assets', serveAssets())
+  router.use('/assets', serveAssets(), serveBrandStyles())
   router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(context.addresses)), requireOwnSite)
   const readStrangersForm = formParser(
     unauthenticatedBodyBudget(context.unauthenticatedBodies.panelLogins),

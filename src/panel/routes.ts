@@ -3,6 +3,7 @@ import { packPage } from './pages/audit/pack.tsx'
 import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
+import { brandForms } from './pages/brand.tsx'
 import { cashSessionPages } from './pages/cash/sessions.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { inventoryPages } from './pages/catalog/inventories.tsx'
@@ -56,6 +57,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...secondFactorPages,
   ...companyPages,
   ...settingsPages,
+  ...brandForms,
   ...testCompanyPages,
   ...paymentTypePages,
   ...userPages,

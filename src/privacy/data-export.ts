@@ -9,6 +9,7 @@ import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
 import { type EventReader, pickNewest } from '#ledger/reading.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { eraseMembers, PERSONAL_MEMBERS } from '#projections/personal-members.ts'
+import { creditMovementObject } from '#projections/store-credit.ts'
 import { listActors } from '#queries/events.ts'
 
 /** Subject of the export. An order stands for its buyer. */
@@ -40,7 +41,10 @@ export interface ExportedList {
 }
 
 /** Kinds of records about a person. */
-export type ListName = 'sales' | 'receivables' | 'payables' | 'orders'
+export type ListName = TableName | 'store_credit'
+
+/** Tables of records with a document and a history. */
+type TableName = 'sales' | 'receivables' | 'payables' | 'orders'
 
 export interface ExportHead {
   /** As `customer/9`. */
@@ -81,23 +85,26 @@ interface Source extends EventReader {
 const TABLES = { customer: 'customers', supplier: 'suppliers', user: 'users', order: 'orders' } as const
 
 /** Tables with records of a person; each column has an index. */
-const LISTS: Readonly<Record<ExportedPerson['kind'], readonly { readonly list: ListName; readonly column: string }[]>> =
-  {
-    customer: [
-      { list: 'sales', column: 'customer_id' },
-      { list: 'receivables', column: 'party_id' },
-      { list: 'orders', column: 'customer_id' },
-    ],
-    supplier: [{ list: 'payables', column: 'party_id' }],
-    user: [{ list: 'sales', column: 'seller_id' }],
-    order: [],
-  }
+const LISTS: Readonly<
+  Record<ExportedPerson['kind'], readonly { readonly list: TableName; readonly column: string }[]>
+> = {
+  customer: [
+    { list: 'sales', column: 'customer_id' },
+    { list: 'receivables', column: 'party_id' },
+    { list: 'orders', column: 'customer_id' },
+  ],
+  supplier: [{ list: 'payables', column: 'party_id' }],
+  user: [{ list: 'sales', column: 'seller_id' }],
+  order: [],
+}
 
 const KIND_OF: Readonly<Record<ListName, RecordKind>> = {
   sales: 'sale',
   receivables: 'receivable',
   payables: 'payable',
   orders: 'order',
+  // Their events are those of sales and returns.
+  store_credit: 'sale',
 }
 
 /** A record without the names of other kinds of persons: the buyer does not get the seller's, nor the seller the buyer's. */
@@ -130,7 +137,8 @@ export async function exportPersonData(
   if (!own) return null
   const person = own
   async function* pieces(): AsyncGenerator<ExportPart> {
-    yield { piece: 'head', head: await headOf(collecting, `${kind}/${id}`, now) }
+    const head = await headOf(collecting, `${kind}/${id}`, now)
+    yield { piece: 'head', head }
     yield { piece: 'person', held: person }
     for (const { list, column } of LISTS[kind]) {
       yield { piece: 'list', list }
@@ -138,6 +146,11 @@ export async function exportPersonData(
       for (let start = 0; start < ids.length; start += PAGE)
         for (const held of await heldIn(collecting, list, ids.slice(start, start + PAGE)))
           yield { piece: 'entry', held: withoutOtherPersons(held, list, kind) }
+    }
+    if (kind === 'customer') {
+      yield { piece: 'list', list: 'store_credit' }
+      for await (const held of creditMovementsOf(collecting, id, head.company.timezone))
+        yield { piece: 'entry', held: withoutOtherPersons(held, 'store_credit', kind) }
     }
     const { messages, deliveries, addresses } = collecting.webhooks
     const access = kind === 'user' ? await accessOf(collecting, id, person.record as { email: string | null }) : null
@@ -164,7 +177,34 @@ async function headOf({ pool, companyId }: Collecting, subject: string, exported
   return { subject, company: { id: companyId, name, timezone }, exported_at }
 }
 
-async function idsIn({ pool, companyId }: Collecting, list: ListName, column: string, id: number): Promise<number[]> {
+/** Movements of a customer's store credit, each with the event of its sale or return. */
+async function* creditMovementsOf(
+  collecting: Collecting,
+  customerId: number,
+  timezone: string,
+): AsyncGenerator<ExportedList> {
+  let last = -1
+  for (;;) {
+    const { rows } = await collecting.pool.query<Parameters<typeof creditMovementObject>[0]>(
+      `select revision, customer_id, kind, cents, balance_cents, document, occurred_at from credit_movements
+       where company_id = $1 and customer_id = $2 and revision > $3 order by revision limit ${PAGE}`,
+      [collecting.companyId, customerId, last],
+    )
+    const events = await eventsAt(
+      collecting,
+      rows.map(({ revision }) => revision),
+    )
+    for (const row of rows) {
+      const { document: subject, ...movement } = creditMovementObject(row, timezone)
+      const event = events.get(row.revision)
+      yield { record: { ...movement, subject }, events: event ? [event] : [] }
+    }
+    if (rows.length < PAGE) return
+    last = rows.at(-1)?.revision ?? last
+  }
+}
+
+async function idsIn({ pool, companyId }: Collecting, list: TableName, column: string, id: number): Promise<number[]> {
   const { rows } = await pool.query<{ id: number }>(
     `select id from ${list} where company_id = $1 and ${column} = $2 order by id`,
     [companyId, id],

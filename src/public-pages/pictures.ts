@@ -1,4 +1,4 @@
-import express, { type Router } from 'express'
+import express, { type Request, type Response, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
@@ -7,6 +7,7 @@ import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { findPicture } from '#queries/catalog/item-pictures.ts'
+import { findLogo } from '#queries/company-logos.ts'
 
 export const PICTURES = '/pictures'
 
@@ -21,21 +22,19 @@ export interface PictureOptions {
   readonly pictureLimit: AddressLimit
 }
 
-/** Serves pictures of items. Their addresses name their content, so an answer never changes (ITEM-111). */
+/** Bytes of the picture that a request names by its digest; null if there is none. */
+type FindByDigest = (request: Request, companyId: number, digest: string) => Promise<Buffer | null>
+
+/** Serves pictures of items and logos. Their addresses name their content, so an answer never changes (ITEM-111). */
 export function servePictures({ poolOf, pictureLimit }: PictureOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
-  const one = router
-    .route('/:company_id/:id/:file')
-    .all(routed(`${PICTURES}/:company_id/:id/:file`), requireHttps(limitUnauthenticatedBy(pictureLimit)))
-  one.get(async (request, response) => {
+
+  async function answer(request: Request, response: Response, find: FindByDigest): Promise<void> {
     const counted = await pictureLimit.consume(request.ip ?? '')
     if (counted.limited) throw limited(counted)
-    const { company_id, id, file } = request.params
-    const [companyId, itemId, digest] = [pathId(company_id), pathId(id), FILE.exec(file)?.[1]]
-    const content =
-      companyId === null || itemId === null || digest === undefined
-        ? null
-        : await findPicture(poolOf(companyId), companyId, itemId, digest)
+    const { company_id, file } = request.params as { company_id: string; file: string }
+    const [companyId, digest] = [pathId(company_id), FILE.exec(file)?.[1]]
+    const content = companyId === null || digest === undefined ? null : await find(request, companyId, digest)
     if (content === null) throw new Problem('not_found')
     response.setHeader('Cache-Control', 'public, max-age=31536000, immutable')
     response.setHeader('ETag', `"${digest}"`)
@@ -43,9 +42,20 @@ export function servePictures({ poolOf, pictureLimit }: PictureOptions): Router 
     response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin')
     if (request.get('if-none-match') === `"${digest}"`) response.status(304).end()
     else response.type('image/webp').send(content)
-  })
-  one.all(() => {
-    throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+  }
+
+  function serve(path: string, find: FindByDigest): void {
+    const one = router.route(path).all(routed(`${PICTURES}${path}`), requireHttps(limitUnauthenticatedBy(pictureLimit)))
+    one.get((request, response) => answer(request, response, find))
+    one.all(() => {
+      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+    })
+  }
+
+  serve('/:company_id/logo/:file', (_request, companyId, digest) => findLogo(poolOf(companyId), companyId, digest))
+  serve('/:company_id/:id/:file', async ({ params }, companyId, digest) => {
+    const itemId = pathId(params.id as string)
+    return itemId === null ? null : findPicture(poolOf(companyId), companyId, itemId, digest)
   })
   return router
 }

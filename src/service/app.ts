@@ -8,6 +8,7 @@ import type { PublishedContract } from '#api/docs/site.ts'
 import { serveProofKeys } from '#api/proof-keys.ts'
 import { serveVerifier } from '#api/verifier-file.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
+import { serveFavicons } from '#http/favicon.ts'
 import { type ObservedRequest, observe, requestId, traced } from '#http/middleware/observe.ts'
 import { type AnswerProblem, answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { securityHeaders } from '#http/middleware/security-headers.ts'
@@ -141,6 +142,7 @@ export function interfaceRouter(options: InterfaceOptions): Router {
   router.use(CHECKOUT, checkout(options))
   router.use(PICTURES, servePictures(options))
   router.use(RECEIPT_PAGE, serveVerificationPage(options))
+  router.use(serveFavicons())
   router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, options))
   router.use(
     '/docs',

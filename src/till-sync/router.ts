@@ -32,6 +32,8 @@ import { uploadRoute } from './upload.ts'
 
 export interface SyncOptions {
   readonly poolOf: PoolOf
+  /** Base URL of the service. */
+  readonly publicUrl: string
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
@@ -99,7 +101,7 @@ function countBodyBytes(limit: number, room: BodyBudget, authenticator: ApiAuthe
 const routesOf = (options: SyncOptions): SyncRoute[] => [
   ...authRoutes(options.sync),
   statusRoute,
-  configRoute(options.poolOf),
+  configRoute(options.poolOf, options.publicUrl),
   ...productRoutes(options),
   uploadRoute(options),
   returnsRoute(options),

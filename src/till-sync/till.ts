@@ -22,10 +22,11 @@ export const statusRoute: SyncRoute = {
 }
 
 /** The company, its payment types and the logged-in user (SYNC-9). */
-export const configRoute = (poolOf: PoolOf): SyncRoute => ({
+export const configRoute = (poolOf: PoolOf, publicUrl: string): SyncRoute => ({
   ...SYNC_OPERATIONS.config,
   async handle(_request, response) {
     const { companyId, userId } = tillSessionOf(response)
-    sendJson(response, 200, `{"success":true,"data":${await getConfig(poolOf(companyId), companyId, userId)}}`)
+    const config = await getConfig(poolOf(companyId), companyId, userId, publicUrl)
+    sendJson(response, 200, `{"success":true,"data":${config}}`)
   },
 })

@@ -100,6 +100,8 @@ describe('sessions of the panel', () => {
       seesPersonalData: true,
       companyId: company.id,
       companyName: `Loja ${company.id}`,
+      logoUrl: null,
+      brandColor: null,
       plan: 'basic',
       timezone: 'Pacific/Auckland',
     })

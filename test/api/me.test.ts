@@ -29,6 +29,8 @@ describe('/me', () => {
         cnpj: '11.222.333/0001-81',
         state_registration: null,
         tax_regime: null,
+        logo_url: null,
+        brand_color: null,
         test: false,
       },
       plan: 'api',

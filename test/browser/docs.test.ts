@@ -35,8 +35,8 @@ describeInBrowser('API documentation in a browser', () => {
 })
 
 /** A sample: all operations have the same layout, and checking all would take half a minute. */
-describeInBrowser('API documentation of sales in a browser', () => {
-  const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/sales'))
+describeInBrowser('API documentation of a resource in a browser', () => {
+  const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/cash-sessions'))
   const published = () => [{ contract: contractOf(routes), path: '/api/v1/openapi.json', credential: 'KEY' } as const]
   const addresses = createAddressLimit({ perMinute: 1_000 })
   const options = { addresses, compress: createCompress(), publicUrl: 'http://localhost:3000' }
@@ -44,7 +44,7 @@ describeInBrowser('API documentation of sales in a browser', () => {
   const browser = useBrowser(useApp(app))
 
   it('is accessible on a phone and on a desktop', async () => {
-    for (const path of ['/docs', '/docs/recursos/vendas', '/docs/webhooks', '/docs/guias/webhooks'])
+    for (const path of ['/docs', '/docs/recursos/sessoes-de-caixa', '/docs/guias/webhooks'])
       await check(await browser.open(path))
   })
 

@@ -1,3 +1,4 @@
+import { inflateSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { check } from '../support/browser/accessibility.ts'
@@ -11,6 +12,21 @@ const GOODS = [
   { name: 'Pão francês', price: '0.90', stock: '300' },
   { name: 'Queijo minas 1 kg', price: '49.90', stock: '12' },
 ]
+
+/** Top of the lower margin of an A4 page. */
+const A4_MARGIN_PX = 1_077
+
+/** Distances of the lines of text from the top of their page, in pixels. */
+const heightsOfText = (pdf: Buffer): number[] =>
+  [...pdf.toString('latin1').matchAll(/>>\s*stream\r?\n/g)].flatMap(({ index, 0: { length } }) => {
+    const stream = pdf.subarray(index + length, pdf.indexOf('endstream', index))
+    try {
+      const text = inflateSync(stream).toString('latin1')
+      return [...text.matchAll(/1 0 0 -1 [\d.]+ ([\d.]+) Tm/g)].map(([, height]) => Number(height))
+    } catch {
+      return [] // No compressed stream.
+    }
+  })
 
 describeInBrowser('sales in a browser', () => {
   const panel = usePanel()
@@ -47,6 +63,34 @@ describeInBrowser('sales in a browser', () => {
 
   /** Rows of the list, with normalized blanks. */
   const rowsOf = async (page: Page): Promise<string[]> => page.locator('#lista tbody tr').allInnerTexts()
+
+  it('are printed: a receipt on one page of each paper, with its code, and the list on A4 with page numbers [PANEL-613] [PROOF-46]', async () => {
+    const id = await sell({ items: [{ catalog_item_id: goods[2], quantity: '1' }] })
+    const page = await panel.openAs(panel.owner, `/painel/vendas/${id}/recibo`)
+    const pagesOf = (pdf: Buffer) => pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length
+    const hasPageNumber = (pdf: Buffer) => heightsOfText(pdf).some((height) => height > A4_MARGIN_PX)
+    await page.emulateMedia({ media: 'print' })
+    for (const [millimetres, isWhole] of [
+      [58, false],
+      [80, true],
+      [210, true],
+    ] as const) {
+      const width = `${millimetres}mm`
+      const pdf = await page.pdf({ width, height: '297mm' })
+      expect([pagesOf(pdf), hasPageNumber(pdf)], width).to.deep.equal([1, false])
+      await page.setViewportSize({ width: Math.floor((millimetres / 25.4) * 96), height: 1000 })
+      const codes = await page.getByText(isWhole ? 'O código traz o recibo inteiro' : 'O código traz só').all()
+      for (const code of codes) expect(await code.isVisible(), width).to.equal(true)
+      expect(await page.locator('.qr:visible').count(), width).to.equal(1)
+    }
+    await page.goto('/painel/vendas?sold_from=2020-01-01')
+    await page.setViewportSize({ width: 703, height: 1000 })
+    const list = await page.pdf({ format: 'A4' })
+    expect([pagesOf(list), hasPageNumber(list)]).to.deep.equal([1, true])
+    expect(await page.locator('.company').isVisible()).to.equal(true)
+    expect(await page.getByText('De: 01/01/2020', { exact: true }).isVisible()).to.equal(true)
+    expect(await page.locator('.sizes').isVisible()).to.equal(false)
+  })
 
   it('are filtered while typing, with the filters in the address', async () => {
     const page = await panel.openAs(panel.owner, '/painel/vendas')

@@ -112,7 +112,7 @@ describe('API documentation pages', () => {
       )
       expect(text).to.not.match(/ on\w+=| style=/i)
       const places = new Set(allIn(text, /<(?:link|script)[^>]* (?:href|src)="([^"]*)/g))
-      expect(['/docs/style.css', '/docs/busca.js']).to.include.members([...places])
+      expect(['/favicon.svg', '/docs/style.css', '/docs/busca.js']).to.include.members([...places])
     }
   })
 

@@ -144,8 +144,8 @@ async function lists(shop: FiguresShop, from: string, to: string): Promise<Figur
     figures[`item.${name}.valor`] = centsOf(amount)
   }
   for (const [channel, origin] of Object.entries({ API: 'api', 'Ponto de venda': 'pdv', 'Loja online': 'system' })) {
-    const { vendas, vendido } = lineIn(await text(`&status=completed&origin=${origin}`))
-    Object.assign(figures, { [`canal.${channel}.vendas`]: vendas, [`canal.${channel}.valor`]: vendido })
+    const { vendas, líquido } = lineIn(await text(`&status=completed&origin=${origin}`))
+    Object.assign(figures, { [`canal.${channel}.vendas`]: vendas, [`canal.${channel}.valor`]: líquido })
   }
   const ofTypes = Object.values(names).flatMap((name) => RECONCILED.map((figure) => `forma.${name}.${figure}`))
   return [{ name: 'lista de vendas', shows: [...TOTALS, 'total.canceladas', ...ofTypes, 'item.', 'canal.'], figures }]

@@ -27,6 +27,13 @@ describe('panel: static files', () => {
     })
   }
 
+  it('keeps the style sheets of a page within 25 KB, before compression', async () => {
+    const sheets = await Promise.all(
+      (['font.css', 'base.css', 'panel.css'] as const).map((name) => send(api.url + asset(name), 'GET')),
+    )
+    expect(sheets.reduce((sum, { text }) => sum + text.length, 0)).to.be.at.most(25_000)
+  })
+
   it('responds 404 for another hash, another name or a path', async () => {
     const hash = asset('panel.css').split('/').at(-2)
     const others = [`${hash}/panel.js`, 'aaaaaaaaaaaa/panel.css', `${hash}/none.css`, `${hash}/`, 'panel.css']

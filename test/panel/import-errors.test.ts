@@ -27,6 +27,48 @@ describe('panel: what an import tells of a file', () => {
     expect(done).to.match(/Criados 3/)
   })
 
+  it('warns of prices of zero and below the cost, and imports them [IMPORT-104]', async () => {
+    const { check, done } = await importOf(
+      'SKU;Nome;Preço;Custo\nP1;Brinde;0,00;\nP2;Bala;1,00;1,50\nP3;Bolo;2,00;1,50',
+    )
+    expect(check).to.include('2 o preço é R$ 0,00').and.to.include('3 o preço está abaixo do custo')
+    expect(check).not.to.include('4 o preço')
+    expect(done).to.match(/Criados 3/)
+  })
+
+  it('makes variants of an item of the file or the catalog, and refuses others [IMPORT-105]', async () => {
+    const known = (await company.post('/catalog/items', { name: 'Meia', price: '5.00', cost: '2.00', sku: 'MEIA' }))
+      .body
+    const file = [
+      'Código externo;SKU;Nome;Preço;Produto da variação;Tamanho;Cor',
+      'CAM-M;;Camiseta M;40,00;CAM;M;Azul',
+      'CAM;;Camiseta;40,00;;;',
+      ';MEIA-P;Meia P;5,00;MEIA;P;',
+      'X1;;Perdida;1,00;NADA;P;',
+      'X2;;Neta;1,00;CAM-M;P;',
+      'X3;;Sem tamanho;1,00;CAM;;',
+      'X4;;Sem produto;1,00;;G;',
+    ].join('\n')
+    const { check, done } = await importOf(file)
+    expect(check)
+      .to.include('5 Produto da variação: "NADA" não foi encontrado no catálogo nem no arquivo')
+      .and.include('6 Produto da variação: "CAM-M" é uma variação')
+      .and.include('7 Produto da variação: informe tamanho, cor ou ambos')
+      .and.include('8 Tamanho: informe também Produto da variação')
+    expect(done).to.match(/Criados 3 .*Com erro 4/)
+    const of = async (query: string) => (await company.get(`/catalog/items?${query}`)).body.data[0]
+    const shirt = await of('external_id=CAM')
+    expect(await of('external_id=CAM-M')).to.deep.include({
+      parent_id: shirt.id,
+      variant: { size: 'M', color: 'Azul' },
+    })
+    const sock = await of('sku=MEIA-P')
+    expect(sock).to.deep.include({ parent_id: known.data.id, variant: { size: 'P', color: null }, cost: '2.00' })
+    expect((await importOf(file)).done).to.match(/Criados 0 .*Iguais 3/)
+    const chain = await importOf('Código externo;Produto da variação;Tamanho\nCAM;MEIA;P')
+    expect(chain.done).to.include('o item tem variações')
+  })
+
   it('says that a file has no titles, and which columns are left out [IMPORT-102]', async () => {
     const { check } = await importOf('Café;18,90;UN\nChá;5,00;UN')
     expect(check).to.include('A primeira linha parece ser um cadastro').and.to.include('Café · 18,90 · UN')

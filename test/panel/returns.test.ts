@@ -24,7 +24,6 @@ describe('returns in the panel and at tills', () => {
   const sold = async (): Promise<number> =>
     (
       await company.post('/sales', {
-        customer_id: customer,
         items: [{ catalog_item_id: item, quantity: '3' }],
         payments: [{ payment_type_id: cash, amount: '30.00' }],
       })
@@ -45,7 +44,10 @@ describe('returns in the panel and at tills', () => {
     const unpaid = await user.submit(String(much.to), chosen, how)
     expect(textIn(unpaid.html)).to.include('As formas devem somar R$ 20,00')
     const ways = { payment_type_id: String(cash), other_type_id: String(credit), other_amount: '5,00' }
-    const done = await user.submit(String(much.to), { ...chosen, ...ways }, how)
+    expect(textIn((await user.get(`${how}?customer_id=ev`)).html)).to.include('Eva')
+    const unknown = await user.submit(String(much.to), { ...chosen, ...ways, customer_id: 'Bia' }, how)
+    expect(textIn(unknown.html)).to.include('não há cliente assim')
+    const done = await user.submit(String(much.to), { ...chosen, ...ways, customer_id: 'Eva' }, how)
     expect(done.status, textIn(done.html)).to.equal(303)
     const [shown] = (await company.get(`/sales/${sale}/returns`)).body.data
     expect(shown).to.deep.include({ total: '20.00', reason: 'Defeito', credit_customer_id: customer })
@@ -60,6 +62,32 @@ describe('returns in the panel and at tills', () => {
     expect(forgotten.status).to.equal(409)
     expect(forgotten.body.error.details.needed_by).to.deep.equal([{ kind: 'store_credit', id: customer, until: null }])
     expect((await company.get('/customers/999999/credit')).status).to.equal(404)
+  })
+
+  it('and cancellations take their money out of the open session that the form names [PANEL-603] [CASH-9]', async () => {
+    const [sale, other] = [await sold(), await sold()]
+    const drawer = async () => (await company.get('/cash-sessions')).body.data[0]
+    const cancel = (fields: object) => user.submit(`/painel/vendas/${sale}/cancelar`, { reason: 'Engano', ...fields })
+    expect((await user.get(`/painel/vendas/${sale}/cancelar`)).html).not.to.include('cash_session_id')
+    const movement = { offline_id: 'm1', session_id: 'caixa-1', kind: 'opened', amount: 90, at: '2026-03-10T12:00:00Z' }
+    await till.post('/sync/cash', { movements: [movement] })
+    const form = textIn((await user.get(`/painel/vendas/${sale}/cancelar`)).html)
+    expect(form).to.include('Fora dos caixas').and.include('Caixa caixa-1')
+    const unknown = await cancel({ cash_session_id: 'caixa-2' })
+    expect([unknown.status, textIn(unknown.html).includes('não é uma sessão de caixa aberta')]).to.deep.equal([
+      422,
+      true,
+    ])
+    expect((await company.get(`/sales/${sale}`)).body.data.status).to.equal('completed')
+    expect((await cancel({ cash_session_id: 'caixa-1' })).status).to.equal(303)
+    const chosen = `/painel/vendas/${other}/devolver/forma?itens=0:1.000:s`
+    const how = { reason: 'Defeito', payment_type_id: String(cash), cash_session_id: 'caixa-1' }
+    const done = await user.submit(chosen, how, chosen.split('?')[0])
+    expect(done.status, textIn(done.html)).to.equal(303)
+    expect(await drawer()).to.include({ expected: '50.00' })
+    expect((await drawer()).cash).to.include({ opening: '90.00', cancelled: '30.00', returned: '10.00' })
+    await till.post('/sync/cash', { movements: [{ ...movement, offline_id: 'm2', kind: 'closed', amount: null }] })
+    expect((await user.submit(chosen, how, chosen.split('?')[0])).status).to.equal(422)
   })
 
   it('of tills are uploaded, also before their sale, and each has a result [UP-100] [UP-101]', async () => {
@@ -93,5 +121,27 @@ describe('returns in the panel and at tills', () => {
     expect(late.results[1].warnings.map(({ code }: Json) => code)).to.deep.equal(['returned_more', 'refund_differs'])
     const cancelled = (await till.post('/sync/sales', { sales: [{ ...sale, status: 'cancelled' }] })).body.results[0]
     expect(cancelled).to.include({ status: 'error', code: 'sale_returned' })
+  })
+
+  it('are announced as GET shows them, by name only [HOOK-121]', async () => {
+    const listen = async (events: string[]): Promise<number> =>
+      (await company.post('/webhooks', { url: 'https://erp.example/gancho', events })).body.data.id
+    const named = await listen(['sale.returned'])
+    await listen(['basic'])
+    const returned = {
+      ...{ offline_id: 'd9', sale_id: await sold(), reason: 'Troca', returned_at: new Date().toISOString() },
+      items: [{ line: 0, quantity: 1 }],
+      refunds: [{ payment_type_id: cash, amount: 10 }],
+    }
+    const [{ return_id }] = (await till.post('/sync/returns', { returns: [returned] })).body.results
+    const { rows } = await api.core.pool.query<{ body: string; webhook_id: number }>(
+      `select m.body, d.webhook_id from ops.webhook_messages m
+       join ops.webhook_deliveries d on d.company_id = m.company_id and d.message_id = m.id
+       where m.company_id = $1 and m.event = 'sale.returned'`,
+      [company.id],
+    )
+    expect(rows.map(({ webhook_id }) => webhook_id)).to.deep.equal([named])
+    const shown = (await company.get(`/returns/${return_id}`)).body.data
+    expect(JSON.parse(rows[0]?.body ?? '').data).to.deep.equal(shown)
   })
 })

@@ -1,10 +1,13 @@
 import { expect } from 'chai'
+import { updateCompany } from '#commands/companies.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import { getRow } from '#queries/events.ts'
 import { FOREIGN_IDS } from '../support/api.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const HOME = '/painel/configuracoes'
+/** The smallest lossless WebP. */
+const WEBP = Buffer.from('UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==', 'base64')
 
 describe('panel: settings', () => {
   const { api, company, user: owner } = usePanelUser()
@@ -16,7 +19,7 @@ describe('panel: settings', () => {
   }
 
   describe('company', () => {
-    const fields = { name: 'Mercearia Nova', timezone: 'America/Manaus', logo_url: '' }
+    const fields = { name: 'Mercearia Nova', timezone: 'America/Manaus', brand_color: '' }
     const taxes = { state_registration: '110.042.490.114', tax_regime: 'simples_nacional' }
 
     it('changes its data and the time zone of its days [PANEL-28]', async () => {
@@ -58,7 +61,7 @@ describe('panel: settings', () => {
         [{ name: '' }, 'Nome'],
         [{ timezone: 'Lua/Cheia' }, 'Fuso horário'],
         [{ state_registration: 'IE 1' }, 'Inscrição estadual'],
-        [{ logo_url: 'javascript:alert(1)' }, 'Endereço do logotipo'],
+        [{ brand_color: 'azul' }, 'Cor da loja'],
       ] as const) {
         const { status, html } = await owner.submit(`${HOME}/empresa`, { ...fields, ...wrong })
         expect(status, label).to.equal(422)
@@ -68,9 +71,58 @@ describe('panel: settings', () => {
     })
 
     it('shows the address of its logo, but never loads it', async () => {
-      await owner.submit(`${HOME}/empresa`, { ...fields, logo_url: 'https://logo.example/a.png' })
+      await company.run(updateCompany, { logo_url: 'https://logo.example/a.png' })
       const { html } = await owner.get(HOME)
       expect(html).to.include('https://logo.example/a.png').and.not.to.include('<img')
+    })
+
+    it('takes a logo and a colour, serves both by their content, and applies them [PANEL-610] [PANEL-611]', async () => {
+      const upload = async (bytes: Buffer) => {
+        const form = new FormData()
+        const { html } = await owner.get(HOME)
+        for (const [name, value] of Object.entries(hiddenFields(html, `${HOME}/logotipo`))) form.set(name, value)
+        form.set('file', new Blob([new Uint8Array(bytes)]), 'logo.webp')
+        const body = new Response(form)
+        return fetch(`${api.url}${HOME}/logotipo`, {
+          method: 'POST',
+          redirect: 'manual',
+          headers: {
+            cookie: owner.cookie() ?? '',
+            origin: api.url,
+            'content-type': body.headers.get('content-type') ?? '',
+          },
+          body: Buffer.from(await body.arrayBuffer()),
+        })
+      }
+      const refused = await upload(Buffer.from('GIF89a, que não é WebP'))
+      expect([refused.status, textIn(await refused.text())].join(' '))
+        .to.include('422')
+        .and.include('O logotipo deve ser uma imagem WebP.')
+      expect((await upload(WEBP)).status).to.equal(303)
+      await owner.submit(`${HOME}/empresa`, { ...fields, brand_color: '#0B5FA5' })
+      const { logo_url, brand_color } = (await company.get('/me')).body.data.company
+      expect(brand_color).to.equal('#0b5fa5')
+
+      const { html } = await owner.get('/painel')
+      expect(html).to.include(`<img class="logo" src="${logo_url}"`)
+      const style = /href="(\/painel\/assets\/[0-9a-f]{12}\/marca-0b5fa5\.css)"/.exec(html)?.[1] ?? ''
+      for (const [path, type] of [
+        [logo_url, 'image/webp'],
+        [style, 'text/css; charset=utf-8'],
+        ['/favicon.ico', 'image/x-icon'],
+        ['/favicon.svg', 'image/svg+xml'],
+      ]) {
+        const reply = await fetch(api.url + path)
+        expect([reply.status, reply.headers.get('content-type')], path).to.deep.equal([200, type])
+        expect(reply.headers.get('cache-control'), path).to.match(/^public, max-age=/)
+      }
+      expect(await (await fetch(api.url + style)).text()).to.include('--brand:#0b5fa5;--on-brand:#ffffff')
+      const unknown = await fetch(api.url + style.replace('0b5fa5', '0b5fa6'))
+      expect(unknown.headers.get('cache-control') ?? '').not.to.include('immutable')
+
+      await owner.submit(HOME, {}, `${HOME}/logotipo/excluir`)
+      expect((await fetch(api.url + logo_url)).status).to.equal(404)
+      expect((await company.get('/me')).body.data.company.logo_url).to.equal(null)
     })
   })
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { adjustRole } from '#commands/roles.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const PATH = '/painel/catalogo'
@@ -140,7 +141,7 @@ describe('panel: stock', () => {
     expect((await company.get(`/catalog/items/${id}`)).body.data.picture_url).to.equal(null)
   })
 
-  it('creates a variant for every size in every colour, and shows them with their product [PANEL-535]', async () => {
+  it('creates a variant for every size in every colour, with the product’s cost for every role [PANEL-535] [ITEM-123]', async () => {
     const { id } = await item({ name: 'Camiseta', price: '49.90', cost: '20.00', unit: 'UN', ncm: '61091000' })
     const path = `${PATH}/${id}`
     const send = (sizes: string, colors: string) => user.submit(path, { sizes, colors }, `${path}/variacoes`)
@@ -161,6 +162,15 @@ describe('panel: stock', () => {
     expect(await textOf(`${PATH}/${found[0].id}`))
       .to.include('P / Azul')
       .and.include(`Produto ${id}`)
+    await company.run(adjustRole, {
+      role: 'clerk',
+      permissions: ['edit_catalog'],
+      return_limit: '0.00',
+      discount_limit: '0.00',
+    })
+    const clerk = await panelUser(api, company, 'clerk')
+    await clerk.submit(path, { sizes: 'G', colors: '' }, `${path}/variacoes`)
+    expect((await variants()).at(-1)).to.include({ name: 'Camiseta G', cost: '20.00' })
     expect(problemsIn((await send('', '')).html).join()).to.include('informe ao menos um tamanho ou uma cor')
     const many = Array.from({ length: 101 }, (_, n) => `T${n}`).join(',')
     expect(problemsIn((await send(many, '')).html).join()).to.include('no máximo 100 variações')

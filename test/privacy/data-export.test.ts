@@ -37,7 +37,15 @@ describe('data export of a person', () => {
     await company.post('/webhooks', listening, { authorization: `Bearer ${key}` })
     const first = (await sell(customer, cash)).body.data.id
     await company.post(`/sales/${first}/cancel`, { reason: 'Desistiu' })
-    await sell(customer, cash)
+    const second = (await sell(customer, cash)).body.data.id
+    const credit = await company.paymentType('exchange_credit')
+    const returned = {
+      reason: 'Rasgado',
+      items: [{ line: 0, quantity: '1' }],
+      refunds: [{ payment_type_id: credit, amount: '10.00' }],
+    }
+    const back = await company.post(`/sales/${second}/returns`, returned, { 'idempotency-key': 'troca-1' })
+    expect(back.status, back.text).to.equal(201)
     await company.post('/finance/receivables', {
       customer_id: customer,
       description: 'Fiado',
@@ -65,10 +73,15 @@ describe('data export of a person', () => {
     expect(file.events[1]).to.deep.include({ origin: 'api', subject: `customer/${customer}` })
     expect(file.events[1].actor).to.match(/^api_key\//)
     expect(file.events[1].actor_name).to.match(/^Chave /)
-    expect(file.sales.map(types)).to.deep.equal([['SaleCompleted', 'SaleCancelled'], ['SaleCompleted']])
+    expect(file.sales.map(types)).to.deep.equal([
+      ['SaleCompleted', 'SaleCancelled'],
+      ['SaleCompleted', 'SaleReturned'],
+    ])
     expect(file.sales[0].record).to.include({ status: 'cancelled', total: '10.00' })
     expect(file.receivables.map(types)).to.deep.equal([['ReceivableCreated']])
-    expect(file.webhooks).to.deep.equal({ messages: 6, deliveries: 2, addresses: 1 })
+    expect(file.store_credit.map(types)).to.deep.equal([['SaleReturned']])
+    expect(file.store_credit[0].record).to.include({ kind: 'return', amount: '10.00', balance: '10.00' })
+    expect(file.webhooks).to.deep.equal({ messages: 7, deliveries: 2, addresses: 1 })
   })
 
   it('is a page in Portuguese that loads and runs nothing, for any data [PRIV-50]', async () => {
@@ -85,7 +98,7 @@ describe('data export of a person', () => {
     expect(types(file)).to.deep.equal(['UserCreated'])
     expect(file.access.sessions).to.have.length(1)
     expect(file.sales).to.deep.equal([])
-    expect(file).to.not.have.any.keys('receivables', 'payables', 'orders')
+    expect(file).to.not.have.any.keys('receivables', 'payables', 'orders', 'store_credit')
   })
 
   it('is empty for an unknown person, and contains no other person [PRIV-51]', async () => {

@@ -108,6 +108,7 @@ describe('receivables projection', () => {
         received: '30.00',
         paid_at: at('12:00:00'),
         receipt: 2,
+        cash_session_id: null,
         created_at: at('12:02:00'),
         reversed_at: null,
         reversal_reason: null,

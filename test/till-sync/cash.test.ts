@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import { fromCents } from '#domain/money.ts'
+import { getCashSessionDetails } from '#queries/cash/session-details.ts'
 import { expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -130,6 +131,34 @@ describe('POST /api/sync/cash', () => {
     const sales = (await company.get('/sales?cash_session_id=s1')).body.data
     expect(sales.map(({ offline_id }: Json) => offline_id)).to.deep.equal(['a', 'b', 'c', 'd'])
     expect(sales[0].cash_session_id).to.equal('s1')
+  })
+
+  it('loses a receipt that is reversed before the closing, and keeps one that is reversed later [CASH-13]', async () => {
+    const account = async (): Promise<number> => {
+      const fields = { description: 'Fiado', amount: '25.00', due_date: '2026-04-01' }
+      return (await company.post('/finance/receivables', fields)).body.data.id
+    }
+    const reverse = async (id: number) => {
+      const [{ id: payment, cash_session_id }] = (await company.get(`/finance/receivables/${id}`)).body.data.payments
+      expect(cash_session_id).to.equal('s1')
+      const path = `/finance/receivables/${id}/payments/${payment}/reverse`
+      expect((await company.post(path, { reason: 'Engano' })).status).to.equal(200)
+    }
+    const [first, second] = [await account(), await account()]
+    const receipts = [first, second].map((receivable_id) => movement('received', { amount: 30, receivable_id }))
+    await send([movement('opened'), ...receipts])
+    expect(await session()).to.include({ expected: '70.00' })
+    const { synced_at } = (await company.get('/cash-sessions')).body.meta
+    await reverse(first)
+    const { data } = (await company.get(`/cash-sessions?updated_since=${encodeURIComponent(synced_at)}`)).body
+    expect(data[0]).to.include({ expected: '40.00' })
+    expect(data[0].cash).to.include({ opening: '10.00', received: '30.00', out: '0.00' })
+    await send([movement('closed', { counted: { cash: 40 } })])
+    await reverse(second)
+    expect(await session()).to.include({ expected: '40.00', difference: '0.00', changed_after_close: false })
+    const { movements } = await getCashSessionDetails(api.core.pool, company.id, 's1')
+    const reversed = movements.filter(({ kind }) => kind === 'reversed')
+    expect(reversed.map(({ amount, receivable_id }) => [amount, receivable_id])).to.deep.equal([['-30.00', first]])
   })
 
   it('takes late sales into a closed session, which says so and is listed as changed [CASH-6, CASH-11]', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { updateCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
-import { startApi, type TestApi } from '../support/api.ts'
+import { PUBLIC_URL, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, openTill } from '../support/till.ts'
 
@@ -71,5 +71,8 @@ describe('GET /api/sync/config', () => {
       name: 'Nova & Cia',
       logo_url: 'https://loja.example/logo.png',
     })
+    const logo_url = `/pictures/${company.id}/logo/${'0b'.repeat(32)}.webp`
+    await company.run(updateCompany, { logo_url })
+    expect((await till.get('/sync/config')).body.data.company.logo_url).to.equal(`${PUBLIC_URL}${logo_url}`)
   })
 })

@@ -56,7 +56,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   now: 'A hora da empresa de teste, no fuso dela.',
   today: 'O dia da empresa de teste, pelo qual contas vencem.',
   timezone: 'O fuso horário da empresa, que decide quando começam os dias dela.',
-  logo_url: 'O endereço do logotipo; os caixas o mostram.',
+  logo_url: 'Endereço do logotipo; relativo ao do serviço se a imagem foi enviada pelo painel, `null` sem logotipo.',
+  brand_color: 'Cor da loja em hexadecimal, como `#0b5fa5`; `null` sem cor própria.',
   advance_days: 'Quantos dias o relógio avança.',
   erased_at: 'Quando os dados da empresa de teste foram apagados pela última vez; `null` se nunca foi.',
 

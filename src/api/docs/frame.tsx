@@ -22,6 +22,7 @@ export const frame = ({ title, about, menu, body, lang = 'pt-BR', script }: Fram
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{title}</title>
+        <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="/docs/style.css" />
         {script && <script src={script} defer />}
       </head>

@@ -15,9 +15,9 @@ import { type PublishedContract, type Site, siteOf } from './site.ts'
 import { STYLE } from './style.ts'
 import { webhooksPage } from './webhooks.tsx'
 
-/** Allows only the pages' own style sheet, and scripts where a page has one: no forms or frames. */
+/** Allows only the pages' own style sheet and icon, and scripts where a page has one: no forms or frames. */
 const policyOf = (scripts: string): string =>
-  `default-src 'none'; ${scripts}style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+  `default-src 'none'; ${scripts}style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 const WITHOUT_SCRIPTS = policyOf('')
 const WITH_OWN_SCRIPT = policyOf("script-src 'self'; ")

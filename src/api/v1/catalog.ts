@@ -151,6 +151,7 @@ const items = recordRoutes({
     create: ['duplicate_resource'],
     replace: ['duplicate_resource'],
     update: ['duplicate_resource', 'insufficient_stock'],
+    remove: ['has_variants'],
   },
   /** `q` matches words of the item, `name` a substring; the others are exact. */
   filters: {

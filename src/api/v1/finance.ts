@@ -107,6 +107,7 @@ const AccountPayment = z
     paid_at: Timestamp,
     paid_on: Day,
     receipt: ContractRecordId,
+    cash_session_id: NullableText,
     created_at: Timestamp,
     reversed_at: Timestamp.nullable(),
     reversal_reason: NullableText,

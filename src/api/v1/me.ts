@@ -15,6 +15,8 @@ const example = {
     cnpj: '11.222.333/0001-81',
     state_registration: '110042490114',
     tax_regime: 'simples_nacional',
+    logo_url: `/pictures/1/logo/${'0b'.repeat(32)}.webp`,
+    brand_color: '#0b5fa5',
     test: false,
   },
   key: {
@@ -46,6 +48,8 @@ const Me = z
       cnpj: z.string(),
       state_registration: NullableText,
       tax_regime: z.enum(TAX_REGIMES).nullable(),
+      logo_url: NullableText,
+      brand_color: NullableText,
       test: z.boolean(),
     }),
     key: z.strictObject({

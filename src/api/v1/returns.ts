@@ -230,12 +230,13 @@ export const returnRoutes: readonly Route[] = [
     scope: 'sales:write',
     operation: 'putReturnFiscalDocument',
     summary: 'Registra o documento fiscal de uma devolução, emitido por outro sistema',
-    description: 'Repetível. Um documento autorizado não dá lugar a outro antes de cancelado.',
+    description:
+      'Repetível. Um documento autorizado não dá lugar a outro antes de cancelado. O de outra devolução, ou de uma venda, responde 409 `duplicate_resource` com a venda em `conflicting_id`, e com `return_id` se for de uma devolução.',
     body: FiscalDocumentReport,
     example: fiscalDocumentExample,
     status: 200,
     reply: singleOf(Return),
-    refusals: ['fiscal_document_issued'],
+    refusals: ['fiscal_document_issued', 'duplicate_resource'],
     command: recordReturnDocument,
     target: { kind: 'return' },
     input: (params, { protocol = null, authorized_at = null, xml_sha256 = null, xml_url = null, ...document }) =>

@@ -9,7 +9,7 @@ export type ExportWriter = (piece: ExportPart) => string
 
 /**
  * One JSON document: `{subject, company, exported_at, record, events, sales?, receivables?, payables?, orders?,
- * webhooks, access}`; list entries are `{record, events}` (PRIV-50).
+ * store_credit?, webhooks, access}`; list entries are `{record, events}` (PRIV-50).
  */
 export function jsonWriter(): ExportWriter {
   let list: ListName | null = null
@@ -47,6 +47,7 @@ const LIST_TITLES: Readonly<Record<ListName, string>> = {
   receivables: 'Contas a receber',
   payables: 'Contas a pagar',
   orders: 'Pedidos da loja online',
+  store_credit: 'Crédito de troca',
 }
 
 const STYLE = `

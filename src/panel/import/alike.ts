@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { priceWarnings } from '#commands/catalog/item-input.ts'
 import { barcodeProblem, gtinKey, sameBarcodes } from '#domain/barcode.ts'
 import { plainApostrophes, searchKey } from '#domain/text.ts'
 import { type AlikeRecord, itemsWithBarcodes, personsNamedLike } from '#queries/import-matches.ts'
@@ -64,6 +65,14 @@ export function warningsOf(lines: readonly PlannedRow[], { keyOf, records }: Ali
     return before === undefined ? [] : [{ number: line.number, text: `parece repetir a linha ${before}` }]
   })
 }
+
+/** Warnings about prices that lose money, as those of the command (ITEM-101). They are imported all the same. */
+export const linePriceWarnings = (lines: readonly PlannedRow[]): LineWarning[] =>
+  lines.flatMap((line) => {
+    const { price, cost } = isWrong(line) ? {} : (line.input as { price?: string; cost?: string | null })
+    if (price === undefined) return []
+    return priceWarnings({ price, cost }, true).map(({ message }) => ({ number: line.number, text: message }))
+  })
 
 /** Warnings about barcodes of the length of a GTIN with a wrong check digit. They are imported all the same. */
 export const checkDigitWarnings = (lines: readonly PlannedRow[]): LineWarning[] =>

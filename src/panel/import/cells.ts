@@ -12,6 +12,7 @@ export type DecimalMark = 'comma' | 'dot'
 /** Fields whose texts are codes: digits that a spreadsheet must not take for numbers. */
 const CODES: ReadonlySet<string> = new Set([
   'external_id',
+  'parent',
   'barcode',
   'sku',
   'gtin',

@@ -249,6 +249,18 @@ export const ITEM_HEADS: Synonyms = {
     'low stock amount',
     'low stock',
   ],
+  parent: [
+    'produto pai',
+    'codigo pai',
+    'codigo do pai',
+    'codigo do produto pai',
+    'sku pai',
+    'sku do pai',
+    'parent',
+    'parent sku',
+  ],
+  size: ['tam', 'size'],
+  color: ['color', 'colour'],
   category: [
     'categoria do produto',
     'categorias',

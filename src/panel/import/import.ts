@@ -1,5 +1,5 @@
 import { createCategory } from '#commands/catalog/categories.ts'
-import type { Refusal } from '#domain/refusal.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
 import type { Pause } from '#imports/encoding.ts'
 import type { Sheet } from '#imports/sheet.ts'
@@ -9,7 +9,7 @@ import { runList } from '#ledger/write/run.ts'
 import { categoriesNamed } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import type { FormSubmission, PageContext } from '../route.ts'
-import { checkDigitWarnings, type LineWarning, warningsOf } from './alike.ts'
+import { checkDigitWarnings, type LineWarning, linePriceWarnings, warningsOf } from './alike.ts'
 import { type ChosenMarks, findNumberColumns, type NumberColumn } from './cells.ts'
 import type { ImportMapping } from './heads.ts'
 import type { ImportableKind } from './kinds.ts'
@@ -25,6 +25,7 @@ import {
   rowMessages,
   widthOf,
 } from './plan.ts'
+import { type PlannedParent, resolveVariants } from './variants.ts'
 
 /** Planned actions for a file, line by line. */
 export interface Plan {
@@ -32,6 +33,8 @@ export interface Plan {
   readonly lines: readonly PlannedRow[]
   /** Existing categories named by lines, by name as the read model compares it. */
   readonly categories: ReadonlyMap<string, number>
+  /** Items of variants, by the codes in the file. */
+  readonly parents: ReadonlyMap<string, PlannedParent>
   /** Categories that would be created. */
   readonly newCategories: readonly string[]
   /** Columns with numbers that can be read in two ways, by field. */
@@ -76,17 +79,19 @@ export async function planImport(
     holders.add(record)
   }
   const plan = createPlanner(reading, holders, timezone)
-  const lines: PlannedRow[] = []
+  const planned: PlannedRow[] = []
   for (const line of read) {
     await pause()
-    lines.push(plan(line))
+    planned.push(plan(line))
   }
+  const { lines, parents } = await resolveVariants(pool, companyId, planned, fields.parent?.label ?? 'parent')
   const named = categoriesOf(lines)
   const categories = await categoriesNamed(pool, companyId, [...named.keys()])
   const newCategories = [...named].flatMap(([key, name]) => (categories.has(key) ? [] : [name]))
   const alike = await imported.alike(pool, companyId, lines)
-  const warnings = [...warningsOf(lines, alike), ...checkDigitWarnings(lines)].sort((a, b) => a.number - b.number)
-  return { fields, lines, categories, newCategories, numbers, warnings }
+  const found = [...warningsOf(lines, alike), ...checkDigitWarnings(lines), ...linePriceWarnings(lines)]
+  const warnings = found.sort((a, b) => a.number - b.number)
+  return { fields, lines, parents, categories, newCategories, numbers, warnings }
 }
 
 export interface ImportResult {
@@ -123,25 +128,57 @@ export async function runImport(
   const counts = { created: 0, updated: 0, unchanged: 0 }
   const errors = plan.lines.filter(isWrong).map(({ number, errors }) => ({ number, errors }))
   const right = plan.lines.flatMap((line) => (isWrong(line) ? [] : [line]))
-  for (let from = 0; from < right.length; from += LINES_PER_REQUEST) {
-    const part = right.slice(from, from + LINES_PER_REQUEST)
-    const results = await run(part.map((line) => commandOf(imported, line, categories)))
-    if (isRefusal(results)) return results
-    for (const [at, result] of results.entries())
-      if (isRefusal(result)) errors.push({ number: part[at]?.number ?? 0, errors: rowMessages(result, plan.fields) })
-      else counts[result.outcome as keyof typeof counts] += 1
-  }
+  /** Records by line. */
+  const ids = new Map<number, number>()
+  // Items first: a variant names the record of its item.
+  for (const group of [
+    right.filter(({ variant }) => variant === null),
+    right.filter(({ variant }) => variant !== null),
+  ])
+    for (let from = 0; from < group.length; from += LINES_PER_REQUEST) {
+      const part = group.slice(from, from + LINES_PER_REQUEST).flatMap((line) => {
+        const variant = variantInput(line, plan.parents, ids)
+        if (!isRefusal(variant)) return [{ line, variant }]
+        errors.push({ number: line.number, errors: rowMessages(variant, plan.fields) })
+        return []
+      })
+      const results = await run(part.map(({ line, variant }) => commandOf(imported, line, categories, variant)))
+      if (isRefusal(results)) return results
+      for (const [at, result] of results.entries()) {
+        const number = part[at]?.line.number ?? 0
+        if (isRefusal(result)) errors.push({ number, errors: rowMessages(result, plan.fields) })
+        else {
+          counts[result.outcome as keyof typeof counts] += 1
+          ids.set(number, idOf(result.subject))
+        }
+      }
+    }
   return { ...counts, errors: errors.sort((a, b) => a.number - b.number) }
 }
 
 type ValidRow = Exclude<PlannedRow, { errors: unknown }>
 
+/** Fields of a variant; none if the line is none. Its item may be a line that was refused. */
+function variantInput(
+  { variant }: ValidRow,
+  parents: Plan['parents'],
+  ids: ReadonlyMap<number, number>,
+): object | Refusal {
+  if (variant === null) return {}
+  const { parent: code, ...values } = variant
+  const parent = parents.get(code)
+  const id = parent && 'line' in parent ? ids.get(parent.line) : parent?.id
+  return id === undefined ? invalid('parent', 'não foi importado') : { parent_id: id, variant: values }
+}
+
 function commandOf(
   { reading }: ImportableKind,
   { id, input, category }: ValidRow,
   categories: ReadonlyMap<string, number>,
+  variant: object,
 ) {
-  const whole = category === null ? input : { ...input, category_id: categories.get(nameKey(category)) }
+  const ofCategory = category !== null && { category_id: categories.get(nameKey(category)) }
+  const whole = { ...input, ...ofCategory, ...variant }
   return id === null ? invoke(reading.create.command, whole) : invoke(reading.update.command, { id, changes: whole })
 }
 

@@ -120,6 +120,9 @@ async function fieldsOfItems(visit: PageContext): Promise<Fields> {
     ...TAX_CODES,
     type: { label: type?.label ?? 'Tipo', kind: ITEM_TYPES },
     category: { label: 'Categoria', kind: lineInput },
+    parent: { label: 'Produto da variação', kind: lineInput },
+    size: { label: 'Tamanho', kind: lineInput },
+    color: { label: 'Cor', kind: lineInput },
   }
 }
 

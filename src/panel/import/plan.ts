@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { CreateCategoryInput } from '#commands/catalog/categories.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
-import { nameKey } from '#domain/text.ts'
+import { boundedText, nameKey } from '#domain/text.ts'
 import type { SheetLine } from '#imports/sheet.ts'
 import type { Command } from '#ledger/command.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -155,6 +155,13 @@ export function createMatchRequest(keyFields: readonly KeyField[]) {
   }
 }
 
+/** A variant of the item with a code, in a size and a colour. */
+export interface PlannedVariant {
+  readonly parent: string
+  readonly size: string | null
+  readonly color: string | null
+}
+
 /** Planned action for a line, or the reason for none. */
 export type PlannedRow =
   | {
@@ -164,6 +171,8 @@ export type PlannedRow =
       readonly input: Readonly<Record<string, unknown>>
       /** Name of the record's category, if the line has one. */
       readonly category: string | null
+      /** Null if the line is no variant, or says nothing about that. */
+      readonly variant: PlannedVariant | null
     }
   | { readonly number: number; readonly errors: readonly string[] }
 
@@ -288,6 +297,12 @@ export function createPlanner(
 const EXTERNAL = 'external_id'
 const CATEGORY = 'category'
 
+/** Fields of variants; the last two mean nothing without the first. */
+export const VARIANT_FIELDS = ['parent', 'size', 'color'] as const
+
+/** Fields that no command takes as they are. */
+const RESOLVED: readonly string[] = [CATEGORY, ...VARIANT_FIELDS]
+
 const DOCUMENT = 'document'
 
 const join = (...parts: readonly string[]): string => parts.join('\0')
@@ -299,7 +314,7 @@ function read(reading: ColumnMapping, line: ReadLine, id: number | null, timezon
   const fields = Object.fromEntries(
     Object.entries(reading.fields).filter(
       ([name, { isRequired }]) =>
-        name !== CATEGORY &&
+        !RESOLVED.includes(name) &&
         (values[name] === undefined ? isNew && isRequired : isNew || !reading.onlyNew.includes(name)),
     ),
   )
@@ -312,7 +327,27 @@ function read(reading: ColumnMapping, line: ReadLine, id: number | null, timezon
   const misnamed = category !== null && !CreateCategoryInput.safeParse({ name: category }).success
   if (isRefusal(typed)) return { number, errors: rowMessages(typed, reading.fields, values) }
   if (misnamed) return { number, errors: [`${reading.fields[CATEGORY]?.label}: é longa demais`] }
-  return { number, id, input: typed.input, category }
+  const variant = variantIn(values, reading.fields)
+  if (typeof variant === 'string') return { number, errors: [variant] }
+  return { number, id, input: typed.input, category, variant }
+}
+
+const VariantText = boundedText(30).optional()
+
+/** The variant of a line; null if it is none. A text says what is wrong with it. */
+function variantIn({ parent, size, color }: ReadLine['values'], fields: Fields): PlannedVariant | null | string {
+  const labelOf = (name: (typeof VARIANT_FIELDS)[number]) => fields[name]?.label ?? name
+  for (const [name, value] of [
+    ['size', size],
+    ['color', color],
+  ] as const) {
+    const { error } = VariantText.safeParse(value)
+    if (error) return `${labelOf(name)}: ${error.issues[0]?.message}`
+    if (value !== undefined && parent === undefined) return `${labelOf(name)}: informe também ${labelOf('parent')}`
+  }
+  if (parent === undefined) return null
+  if (size === undefined && color === undefined) return `${labelOf('parent')}: informe tamanho, cor ou ambos`
+  return { parent, size: size ?? null, color: color ?? null }
 }
 
 /** Messages of a refusal, with the column names that users see, and the values of the line. */

@@ -16,6 +16,7 @@ import { type ImportResult, type Plan, planImport, runImport } from '../import/i
 import { IMPORTED, type ImportableKind } from '../import/kinds.ts'
 import { isWrong, rowMessages } from '../import/plan.ts'
 import { REASON_HEAD } from '../import/unmapped-columns.ts'
+import { withoutStrayVariants } from '../import/variants.ts'
 import { link } from '../link.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, TableOf } from '../route.ts'
 import { ListTable } from '../ui/list.tsx'
@@ -103,7 +104,7 @@ function mappingOf(
 ): ImportMapping {
   const columns = heads.map((_, column) => chosen[`coluna-${column}`])
   if (columns.every((one) => one === undefined))
-    return guessMapping(heads, createHeadWords(fields, imported.heads), imported.reading.shared)
+    return withoutStrayVariants(guessMapping(heads, createHeadWords(fields, imported.heads), imported.reading.shared))
   return new Map(
     columns.flatMap((field, column) =>
       typeof field === 'string' && Object.hasOwn(fields, field) ? [[column, field] as const] : [],

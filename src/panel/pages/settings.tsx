@@ -2,16 +2,15 @@ import { z } from 'zod'
 import { companyShape, updateCompany } from '#commands/companies.ts'
 import { formatPhone } from '#domain/brazilian-format.ts'
 import type { TAX_REGIMES } from '#events/companies.ts'
-import type { CompanyObject } from '#projections/companies.ts'
 import type { UserObject } from '#projections/users.ts'
-import { getRow } from '#queries/events.ts'
 import { listUsers } from '#queries/users.ts'
 import type { Fields } from '../forms/form.ts'
-import { choiceInput, lineInput, namedOptions, webAddressInput } from '../forms/kinds.ts'
+import { choiceInput, lineInput, namedOptions } from '../forms/kinds.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsOnPage } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { BrandCard, companyOf } from './brand.tsx'
 import { PAYMENT_TYPES_PATH, PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
 import { ROLES_PATH } from './roles.tsx'
 import { USERS_PATH, UserTable } from './users.tsx'
@@ -68,15 +67,15 @@ const fieldsFor = (timezone: string): Fields => ({
     hint: 'Sai no recibo, como "Rua do Sol, 10, Centro, Recife/PE".',
   },
   phone: { label: 'Telefone', kind: lineInput, hint: 'Sai no recibo.' },
-  logo_url: { label: 'Endereço do logotipo', kind: webAddressInput, hint: 'Os caixas e o recibo o mostram.' },
+  brand_color: {
+    label: 'Cor da loja',
+    kind: lineInput,
+    hint: 'Em hexadecimal, como #0B5FA5. Deixe em branco para usar a cor do Tillbook.',
+  },
 })
 
-/** Plan and CNPJ belong to the operator (OPS-29). */
-const CompanyForm = z.strictObject(companyShape).omit({ plan: true, cnpj: true })
-
-export async function companyOf({ readModel }: PageContext): Promise<CompanyObject | null> {
-  return (await getRow(readModel.pool, readModel.companyId, 'company', readModel.companyId)) as CompanyObject | null
-}
+/** Plan and CNPJ belong to the operator (OPS-29); the logo has a form of its own. */
+const CompanyForm = z.strictObject(companyShape).omit({ plan: true, cnpj: true, logo_url: true })
 
 async function showSettings(visit: PageContext): Promise<PanelPage | null> {
   const { pool, companyId } = visit.readModel
@@ -99,18 +98,11 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
             ['Endereço', company.address],
             ['Telefone', company.phone && formatPhone(company.phone)],
             ['Fuso horário', company.timezone],
-            [
-              'Logotipo',
-              company.logo_url && (
-                <a href={company.logo_url} rel="noreferrer">
-                  {company.logo_url}
-                </a>
-              ),
-            ],
             ['Plano', PLAN_NAMES[company.plan]],
           ]}
         />
       </Card>
+      <BrandCard visit={visit} company={company} />
       <Card title="Empresa de teste" aside={<ButtonLink to={`${PATH}/teste`}>Abrir</ButtonLink>}>
         <p>
           {company.test

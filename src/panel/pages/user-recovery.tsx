@@ -3,6 +3,7 @@ import { LINK_MINUTES } from '#access/password-links.ts'
 import { recordPasswordLink, recordSecondFactorRemoval } from '#commands/user-security.ts'
 import { formatPersonName } from '#domain/brazilian-format.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { toShopBrand } from '#notifications/branded-email.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
 import type { PageAction, PageContext, PanelPage, PanelRoute } from '../route.ts'
@@ -27,6 +28,10 @@ interface RecoveredUser {
   readonly isElsewhere: boolean
   readonly hasSecondFactor: boolean
 }
+
+/** The shop that the person's e-mail is about. */
+const shopOf = ({ session: { companyName: name, logoUrl, brandColor: color }, context }: PageContext) =>
+  toShopBrand({ name, logoUrl, color }, context.publicUrl)
 
 /** Another user of the company. */
 async function recoveredUser(visit: PageContext): Promise<RecoveredUser | null> {
@@ -100,14 +105,17 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     back: pathOf,
     fields: () => ({}),
     schema: z.object({}),
-    async act({ context, session, run }, user) {
+    async act(submission, user) {
+      const { context, run } = submission
       if (user.email === null || user.isElsewhere) return null
       const answer = await run(recordPasswordLink, { id: user.id })
       if (isRefusal(answer)) return answer
       const secret = answer.replayed ? null : await context.panel.passwordLinks.issue(user.email)
       if (secret === null) return { to: pathOf(user), flash: 'sem-alteracao' }
-      const { companyName } = session
-      context.panel.secondFactors.notify(user.email, { kind: 'password_link_created', companyName })
+      context.panel.secondFactors.notify(user.email, {
+        kind: 'password_link_created',
+        shop: shopOf(submission),
+      })
       return linkPage(secret)
     },
   }),
@@ -129,7 +137,8 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     back: pathOf,
     fields: () => ({}),
     schema: z.object({}),
-    async act({ context, session, run }, user) {
+    async act(submission, user) {
+      const { context, session, run } = submission
       if (user.email === null || user.isElsewhere) return null
       const answer = await run(recordSecondFactorRemoval, { id: user.id, method: null })
       if (isRefusal(answer)) return answer
@@ -139,7 +148,7 @@ export const userRecoveryPages: readonly PanelRoute[] = [
       if (!answer.replayed)
         secondFactors.notify(user.email, {
           kind: 'second_factor_removed_by_owner',
-          companyName: session.companyName,
+          shop: shopOf(submission),
         })
       return { to: pathOf(user), flash: 'etapa-removida' }
     },

@@ -170,6 +170,17 @@ function valueInWords({ kind: { control } }: Field, values: readonly string[]): 
   return values.map(labelOf).join(', ')
 }
 
+/** The filters in use, on paper, where no chips are. */
+export const PrintedFilters = ({ fields, filled }: Pick<FilterChipsProps, 'fields' | 'filled'>) => {
+  const set = Object.entries(fields).filter(([name]) => filled.values[name]?.some(Boolean))
+  if (set.length === 0) return null
+  const parts = set.map(([name, field]) => {
+    const words = valueInWords(field, filled.values[name] ?? [])
+    return words === '' ? field.label : `${field.label}: ${words}`
+  })
+  return <p class="paper">{parts.join(' · ')}</p>
+}
+
 /** The filters in use, each with a link that removes it, and one that removes all. */
 export const FilterChips = ({ path, fields, filled, query, shown }: FilterChipsProps) => {
   const set = Object.entries(fields).filter(([name]) => filled.values[name]?.some(Boolean))

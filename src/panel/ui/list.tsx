@@ -8,7 +8,7 @@ import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type FilledForm, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { PageAction, PageContext } from '../route.ts'
-import { FilterChips, FilterProblems, Filters } from './form.tsx'
+import { FilterChips, FilterProblems, Filters, PrintedFilters } from './form.tsx'
 import { Icon } from './icon.tsx'
 import { Chips, Nothing, Toolbar } from './parts.tsx'
 
@@ -204,6 +204,7 @@ export function List<R>(props: ListProps<R>) {
             ))}
           </Toolbar>
         )}
+        <PrintedFilters fields={filters} filled={filled} />
         {summary}
         {first && !isFiltered && rows.length === 0 ? (
           <Nothing title={empty} action={first} />

@@ -14,6 +14,8 @@ export const FLASHES = {
   estoque: 'Estoque alterado.',
   contado: 'Contagem registrada.',
   variacoes: 'Variações criadas.',
+  marca: 'Logotipo gravado.',
+  'marca-excluida': 'Logotipo excluído.',
   imagem: 'Imagem gravada.',
   'imagem-excluida': 'Imagem excluída.',
   'inventario-aplicado': 'Inventário aplicado ao estoque.',

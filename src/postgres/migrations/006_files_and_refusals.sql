@@ -82,3 +82,13 @@ create table ops.item_pictures (
 );
 -- WebP is compressed already.
 alter table ops.item_pictures alter column content set storage external;
+
+-- Uploaded logos of companies, as pictures of items.
+create table ops.company_logos (
+  company_id bigint primary key,
+  -- SHA-256; null, like the content, after a deletion.
+  digest bytea,
+  content bytea check (octet_length(content) <= 204800),
+  stored_at timestamptz not null
+);
+alter table ops.company_logos alter column content set storage external;

@@ -2,8 +2,11 @@ import type { Response } from 'express'
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { CHECKOUT } from '#domain/payment-link.ts'
+import { brandStyleUrl } from '#http/brand-style.ts'
 import { type FailureReason, httpStatusOf, type Problem, type ProblemCode } from '#http/problems.ts'
-import { assets } from './assets.ts'
+import type { Shop } from '#queries/orders.ts'
+import { ASSETS, assets } from './assets.ts'
+import { ShopName } from './page.tsx'
 
 /** A checkout page. */
 interface Page {
@@ -11,13 +14,15 @@ interface Page {
   readonly body: ComponentChildren
   /** URL of the page's event stream; null if nothing can change. */
   readonly events: string | null
+  /** Null until the order is known. */
+  readonly shop: Shop | null
   readonly status?: number
 }
 
 /** Reload interval of pending pages without JavaScript, in seconds. */
 const RELOAD_SECONDS = '15'
 
-const Document = ({ title, body, events }: Page) => (
+const Document = ({ title, body, events, shop }: Page) => (
   <html lang="pt-BR">
     <head>
       <meta charset="utf-8" />
@@ -27,6 +32,7 @@ const Document = ({ title, body, events }: Page) => (
       <link rel="icon" href={assets.address('icon.svg')} type="image/svg+xml" />
       <link rel="stylesheet" href={assets.address('base.css')} />
       <link rel="stylesheet" href={assets.address('checkout.css')} />
+      {shop?.brand_color && <link rel="stylesheet" href={brandStyleUrl(ASSETS, shop.brand_color)} />}
       <script src={assets.address('checkout.js')} defer />
       {events !== null && (
         <noscript>
@@ -71,13 +77,15 @@ const OTHERS = ['Não foi possível continuar', 'Nada foi cobrado. Abra a págin
 /** Path of a form, and the path of its page in the group. */
 const FORM = new RegExp(`^(${CHECKOUT}/[^/?]+/[^/?]+)/pix$`)
 
-/** A problem as a page, without any detail of an order. */
+/** A problem as a page: with the shop's name once the order was found, and without any detail of the order. */
 export function answerCheckoutFailure(response: Response, problem: Problem): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   const [title, text] = WORDS[problem.reason ?? problem.code] ?? OTHERS
   const page = FORM.exec(response.req.originalUrl)?.[1]
+  const shop = (response.locals.shop as Shop | undefined) ?? null
   const body = (
     <>
+      {shop && <ShopName shop={shop} />}
       <h1>{title}</h1>
       <p>{text}</p>
       {page !== undefined && problem.code !== 'not_found' && (
@@ -88,5 +96,5 @@ export function answerCheckoutFailure(response: Response, problem: Problem): voi
       <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
     </>
   )
-  sendCheckoutPage(response, { title, body, events: null, status: httpStatusOf(problem.code) })
+  sendCheckoutPage(response, { title, body, shop, events: null, status: httpStatusOf(problem.code) })
 }

@@ -1,8 +1,10 @@
 import { CHECKOUT } from '#domain/payment-link.ts'
 import { assetsBelow, BASE_STYLE, FONT, FONT_STYLE, ICON, projectFile } from '#http/assets.ts'
 
+export const ASSETS = `${CHECKOUT}/assets`
+
 /** Static files of the pages. */
-export const assets = assetsBelow(`${CHECKOUT}/assets`, {
+export const assets = assetsBelow(ASSETS, {
   'icon.svg': ICON,
   'inter.woff2': FONT,
   'font.css': FONT_STYLE,

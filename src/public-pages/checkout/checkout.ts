@@ -4,6 +4,7 @@ import { Alias } from '#commands/stores.ts'
 import { canBePaid } from '#domain/orders.ts'
 import { CHECKOUT, formCodeOf, isFormCode, isTokenOf, orderIdOf, type PaymentLinks } from '#domain/payment-link.ts'
 import { Email } from '#domain/text.ts'
+import { serveBrandStyles } from '#http/brand-style.ts'
 import { dropFormCharset, FORM_TYPE } from '#http/content-type.ts'
 import {
   bodyProblem,
@@ -93,7 +94,7 @@ export function checkout(options: CheckoutOptions): Router {
     followers: createOrderUpdates({ live: options.live, pool: options.pool, onError }),
   }
   const router = express.Router({ caseSensitive: true, strict: true })
-  router.use('/assets', assets.serve())
+  router.use('/assets', assets.serve(), serveBrandStyles())
   router.use(
     pagePolicy,
     requireHttps(limitUnauthenticatedBy(options.checkoutLimit)),
@@ -101,7 +102,7 @@ export function checkout(options: CheckoutOptions): Router {
   )
   serve(router, ORDER, 'get', 'GET, HEAD', (request, response) => show(desk, request, response))
   serve(router, `${ORDER}/ao-vivo`, 'get', 'GET, HEAD', async (request, response) =>
-    streamTo(desk.followers, await orderOf(desk, request), request, response),
+    streamTo(desk.followers, await orderOf(desk, request, response), request, response),
   )
   serve(router, `${ORDER}/pix`, 'post', 'POST', (request, response) => pay(desk, request, response))
   router.use((_request, _response, next) => next(new Problem('not_found')))
@@ -127,20 +128,25 @@ const limitAddresses =
     next(counted.limited ? limited(counted) : undefined)
   }
 
-/** The order of a request's path. @throws Problem: the same 404 for everything that is wrong with it (ORDER-32) */
-async function orderOf({ pool, paymentLinks: { secret } }: CheckoutContext, { params }: Request): Promise<BuyersOrder> {
+/** The order of a request's path; error pages then name its shop. @throws Problem: the same 404 for everything that is wrong with it (ORDER-32) */
+async function orderOf(
+  { pool, paymentLinks: { secret } }: CheckoutContext,
+  { params }: Request,
+  response: Response,
+): Promise<BuyersOrder> {
   const { store_alias, token } = params as { store_alias: string; token: string }
   const alias = Alias.safeParse(store_alias).data
   const id = alias === undefined ? null : orderIdOf(secret, alias, token)
   const found = alias === undefined || id === null ? null : await findBuyersOrder(pool, alias, id)
   if (!found || !isTokenOf(secret, token, found.order)) throw new Problem('not_found')
+  response.locals.shop = found.shop
   return found
 }
 
 const pathOf = ({ params }: Request): string => `${CHECKOUT}/${params.store_alias}/${params.token}`
 
 async function show(desk: CheckoutContext, request: Request, response: Response): Promise<void> {
-  await answer(desk, request, response, { found: await orderOf(desk, request), problem: null })
+  await answer(desk, request, response, { found: await orderOf(desk, request, response), problem: null })
 }
 
 interface Outcome extends Pick<CheckoutView, 'found' | 'problem'> {
@@ -158,7 +164,13 @@ async function answer(
   const formCode = mayAskForPix(state) && (await isPixOffered(desk, found)) ? codeOf(desk, request) : null
   const shown: CheckoutView = { found, state, path, formCode, problem }
   const events = canBePaid(found.order) ? `${path}/ao-vivo?desde=${found.revision}` : null
-  sendCheckoutPage(response, { title: titleOf(shown), body: await checkoutPageOf(shown), events, status })
+  sendCheckoutPage(response, {
+    title: titleOf(shown),
+    body: await checkoutPageOf(shown),
+    shop: found.shop,
+    events,
+    status,
+  })
 }
 
 const codeOf = ({ paymentLinks }: CheckoutContext, { params }: Request): string =>
@@ -174,7 +186,7 @@ async function isPixOffered(desk: CheckoutContext, { companyId, order, enabled }
 
 /** Starts a payment, or continues the pending one, and shows the page. */
 async function pay(desk: CheckoutContext, request: Request, response: Response): Promise<void> {
-  const found = await orderOf(desk, request)
+  const found = await orderOf(desk, request, response)
   await requireForm(desk, request, response)
   const pressed = await desk.presses.consume(found.order.provider_reference)
   if (pressed.limited) throw limited(pressed)

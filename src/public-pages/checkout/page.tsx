@@ -1,7 +1,8 @@
 import QRCode from 'qrcode'
-import { formatDateTime, formatDay, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
+import { uploadedLogo } from '#domain/brand-color.ts'
+import { formatDateTime, formatDay, formatMoney, formatPhone, formatQuantity } from '#domain/brazilian-format.ts'
 import { type CheckoutState, ENDED_PAYMENTS, endedPaymentOf } from '#queries/checkout-state.ts'
-import type { BuyersOrder } from '#queries/orders.ts'
+import type { BuyersOrder, Shop } from '#queries/orders.ts'
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
@@ -25,7 +26,7 @@ export interface CheckoutView {
   readonly problem: string | null
 }
 
-export const titleOf = ({ found: { order, shopName } }: CheckoutView): string => `${nameOf(order)} · ${shopName}`
+export const titleOf = ({ found: { order, shop } }: CheckoutView): string => `${nameOf(order)} · ${shop.name}`
 
 const nameOf = ({ id, external_id }: BuyersOrder['order']): string => `Pedido ${external_id ?? id}`
 
@@ -33,10 +34,11 @@ export async function checkoutPageOf(shown: CheckoutView) {
   const { found, state } = shown
   return (
     <>
-      <p class="brand">{found.shopName}</p>
+      <ShopName shop={found.shop} />
       <h1>{nameOf(found.order)}</h1>
       <section class={state.is === 'paid' ? 'card state good' : 'card state'} aria-labelledby="estado">
         <h2 id="estado">{headingOf(state)}</h2>
+        {!SETTLED.has(state.is) && <p class="amount">{formatMoney(found.order.total)}</p>}
         {await Payment(shown)}
         {shown.problem !== null && (
           <p class="problem" role="alert">
@@ -46,6 +48,7 @@ export async function checkoutPageOf(shown: CheckoutView) {
         {shown.formCode !== null && <PixForm shown={shown} />}
       </section>
       <Items found={found} />
+      <Contact shop={found.shop} />
       <noscript>
         <p>
           <a href={shown.path}>Atualizar</a>
@@ -54,6 +57,32 @@ export async function checkoutPageOf(shown: CheckoutView) {
     </>
   )
 }
+
+/** States in which nothing is to be paid. */
+const SETTLED: ReadonlySet<CheckoutState['is']> = new Set(['paid', 'refunded', 'cancelled'])
+
+/** Head of every page of a shop, errors included. */
+export const ShopName = ({ shop: { name, logo_url } }: { readonly shop: Shop }) => {
+  const logo = uploadedLogo(logo_url)
+  return (
+    <p class="brand">
+      {logo !== null && <img class="logo" src={logo} alt="" />}
+      <span>{name}</span>
+    </p>
+  )
+}
+
+const Contact = ({ shop: { name, cnpj, address, phone } }: { readonly shop: Shop }) => (
+  <footer class="hint contact">
+    <p>{`${name} · CNPJ ${cnpj}`}</p>
+    {address !== null && <p>{address}</p>}
+    {phone !== null && (
+      <p>
+        Telefone: <a href={`tel:${phone}`}>{formatPhone(phone)}</a>
+      </p>
+    )}
+  </footer>
+)
 
 const HEADINGS: Readonly<Record<CheckoutState['is'], string>> = {
   unpaid: 'Aguardando pagamento',
@@ -127,12 +156,13 @@ interface PixProps {
 
 const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
   <>
-    <p>Abra o app do seu banco e escaneie o QR Code ou copie o código.</p>
+    <p>Copie o código e cole no app do seu banco, ou escaneie o QR Code.</p>
+    <CopyButton label="Copiar código" />
     {svg !== null && (
       // SVG paths from the library; they contain none of the text.
       <div class="qr" role="img" aria-label="QR Code do Pix" dangerouslySetInnerHTML={{ __html: svg }} />
     )}
-    <Copied label="Pix copia e cola" text={pix.qr_code} />
+    <CodeText label="Pix copia e cola" text={pix.qr_code} />
     {secondsLeft !== null && pix.expires_at !== null && (
       <p>
         Vale até {formatDateTime(pix.expires_at, timezone)} (faltam{' '}
@@ -145,7 +175,8 @@ const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
 
 const Boleto = ({ boleto }: { readonly boleto: Extract<CheckoutState, { is: 'boleto' }>['boleto'] }) => (
   <>
-    <Copied label="Linha digitável" text={boleto.digitable_line ?? boleto.barcode} />
+    <CopyButton label="Copiar código" />
+    <CodeText label="Linha digitável" text={boleto.digitable_line ?? boleto.barcode} />
     {boleto.due_on !== null && <p>Vence em {formatDay(boleto.due_on)}.</p>}
     {boleto.ticket_url?.startsWith('https://') && (
       <p>
@@ -158,14 +189,18 @@ const Boleto = ({ boleto }: { readonly boleto: Extract<CheckoutState, { is: 'bol
   </>
 )
 
-/** A selectable text with a copy button; long texts wrap. */
-const Copied = ({ label, text }: { readonly label: string; readonly text: string }) => (
+/** Copies the text of `CodeText`; the page's script shows it. */
+const CopyButton = ({ label }: { readonly label: string }) => (
+  <button type="button" class="main" data-copy="codigo" hidden>
+    {label}
+  </button>
+)
+
+/** A selectable text; long texts wrap. */
+const CodeText = ({ label, text }: { readonly label: string; readonly text: string }) => (
   <div class="copied">
     <label for="codigo">{label}</label>
     <textarea id="codigo" readOnly rows={4} value={text} />
-    <button type="button" data-copy="codigo" hidden>
-      Copiar
-    </button>
   </div>
 )
 

@@ -19,7 +19,7 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   version: 'Versão da interface: `1.…` enquanto só crescer.',
   company: 'A empresa do token.',
   cnpj: 'CNPJ da empresa.',
-  logo_url: 'Endereço do logotipo; vazio sem logotipo.',
+  logo_url: 'Endereço completo do logotipo; vazio sem logotipo.',
   payment_types: 'Todas as formas de pagamento da empresa.',
   kind: 'Tipo da forma de pagamento; `credit_account` é a prazo (fiado).',
   is_cash: 'Se é dinheiro: só dinheiro tem troco.',

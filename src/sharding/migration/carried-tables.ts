@@ -62,6 +62,7 @@ const OPERATIONS: readonly CarriedTable[] = [
   }),
   ofCompany('refused_sales'),
   ofCompany('item_pictures'),
+  ofCompany('company_logos'),
   ofCompany('store_secrets'),
   ofCompany('payment_notifications', {
     settled: before('received_at'),

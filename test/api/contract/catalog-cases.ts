@@ -35,6 +35,14 @@ async function deleted(world: World, barcode: string): Promise<number> {
   return id
 }
 
+/** Id of an item with a variant. */
+async function withVariant(world: World): Promise<number> {
+  const { id } = await world.create('/catalog/items', { name: 'Camiseta', price: '9.00' })
+  const variant = { size: 'M', color: 'Azul' }
+  await world.create('/catalog/items', { name: 'Camiseta M', price: '9.00', parent_id: id, variant })
+  return id
+}
+
 export const catalogCases: Cases = {
   ...items,
   ...categories,
@@ -45,14 +53,11 @@ export const catalogCases: Cases = {
       return { params: { id }, body: { stock_adjustment: '-3' } }
     },
   },
-  listCatalogItemVariants: {
-    200: async (world) => {
-      const { id } = await world.create('/catalog/items', { name: 'Camiseta', price: '9.00' })
-      const variant = { size: 'M', color: 'Azul' }
-      await world.create('/catalog/items', { name: 'Camiseta M', price: '9.00', parent_id: id, variant })
-      return { params: { id } }
-    },
+  deleteCatalogItem: {
+    ...items.deleteCatalogItem,
+    has_variants: async (world) => ({ params: { id: await withVariant(world) } }),
   },
+  listCatalogItemVariants: { 200: async (world) => ({ params: { id: await withVariant(world) } }) },
   getCatalogItemPicture: { 200: async (world) => ({ params: { id: await pictured(world) } }) },
   putCatalogItemPicture: { 200: async (world) => ({ params: { id: await pictured(world) }, body: PICTURE }) },
   deleteCatalogItemPicture: { 204: async (world) => ({ params: { id: await pictured(world) } }) },

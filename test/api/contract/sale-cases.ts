@@ -201,6 +201,11 @@ export const saleCases: Cases = {
       await world.company.call('PUT', `/returns/${id}/fiscal-document`, newDocument())
       return { params: { id }, body: newDocument() }
     },
+    duplicate_resource: async (world) => {
+      const body = newDocument()
+      await world.company.call('PUT', `/sales/${(await sold(world)).id}/fiscal-document`, body)
+      return { params: { id: (await returned(world)).id }, body }
+    },
   },
   getCustomerCredit: {
     200: async (world) => {

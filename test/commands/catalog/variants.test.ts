@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import {
   CreateItemInput,
   createItem,
+  deactivateItem,
   ReplaceItemInput,
   reactivateItem,
   replaceItem,
@@ -12,7 +13,7 @@ import { event } from '#events/catalogue.ts'
 import { companyRegistered, itemCreated } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'
 
-const shirt = itemCreated({ id: 3, name: 'Camiseta' })
+const shirt = itemCreated({ id: 3, external_id: 'CAMISETA', name: 'Camiseta', cost: '9.00' })
 const blue = { size: 'M', color: 'Azul' }
 const variant = itemCreated({ id: 4, external_id: 'M-AZUL', parent_id: 3, variant: blue })
 const begin = (...more: ReturnType<typeof event>[]) => given(companyRegistered(), shirt, variant, ...more)
@@ -74,6 +75,48 @@ describe('variants of items', () => {
     })
     await scenario.when(updateItem, { id: 4, changes: { parent_id: null, variant: null } })
     expect(await scenario.show('catalog_item/4')).to.deep.include({ parent_id: null, variant: null })
+  })
+
+  it('are one level deep: an item with variants is no variant, by PATCH or PUT, until they are gone [ITEM-122]', async () => {
+    const scenario = await begin(itemCreated({ id: 5, name: 'Roupa' }))
+    const changes = { parent_id: 5, variant: { size: 'G', color: null } }
+    const fields = { external_id: 'CAMISETA', name: 'Camiseta', price: '1.00', ...changes }
+    const put = ReplaceItemInput.parse(fields)
+    const refusal = wrong('parent_id', 'o item tem variações')
+    ;(await scenario.when(updateItem, { id: 3, changes })).refuses('validation_failed', refusal)
+    ;(await scenario.when(replaceItem, put)).refuses('validation_failed', refusal)
+    await scenario.when(updateItem, { id: 4, changes: { parent_id: null, variant: null } })
+    await scenario.when(replaceItem, put)
+    expect(await scenario.show('catalog_item/3')).to.deep.include(changes)
+  })
+
+  it('prevent that their item is deleted, also after they were deleted and revived [ITEM-122]', async () => {
+    const scenario = await begin()
+    const revive = { external_id: 'M-AZUL', name: 'Camiseta azul', price: '1.00' }
+    ;(await scenario.when(deactivateItem, { id: 3 })).refuses('has_variants')
+    for (const [command, input] of [
+      [reactivateItem, { id: 4 }],
+      [replaceItem, ReplaceItemInput.parse(revive)],
+    ] as const) {
+      await scenario.when(deactivateItem, { id: 4 })
+      await scenario.when<never>(command, input as never)
+      ;(await scenario.when(deactivateItem, { id: 3 })).refuses('has_variants')
+    }
+    await scenario.when(deactivateItem, { id: 4 })
+    expect((await scenario.when(deactivateItem, { id: 3 })).decision).to.include({ outcome: 'deleted' })
+  })
+
+  it('have the cost of their item if they are created without one [ITEM-123]', async () => {
+    const scenario = await begin()
+    for (const [cost, expected] of [
+      [undefined, '9.00'],
+      [null, null],
+      ['5.00', '5.00'],
+    ] as const) {
+      const variant = { size: expected ?? 'U' }
+      const { decision } = await scenario.when(createItem, input({ cost, parent_id: 3, variant }))
+      expect('events' in decision && decision.events[0]?.data, `${cost}`).to.include({ cost: expected })
+    }
   })
 
   it('are not revived beside another of the same size and colour [ITEM-120]', async () => {

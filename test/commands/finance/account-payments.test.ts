@@ -211,8 +211,13 @@ describe('facts about a receivable', () => {
   it('record what a till received; what is more than is open is excess [ACCT-106]', async () => {
     const scenario = await given(companyRegistered(), known, side!.paid(5, { amount: '60.00' }))
     const receive = async (id: number, cents: number) =>
-      tillReceiptEvents(receivableSide, await rowsOf(scenario), id, { cents, at, payment_method: 'cash' })
-    const cash = { payment_method: 'cash' }
+      tillReceiptEvents(receivableSide, await rowsOf(scenario), id, {
+        cents,
+        at,
+        payment_method: 'cash',
+        cash_session_id: 's1',
+      })
+    const cash = { payment_method: 'cash', cash_session_id: 's1' }
     expect(await receive(6, 100)).to.equal(null)
     expect(await receive(5, 1000)).to.deep.equal({
       events: [side!.paid(5, { ...cash, amount: '10.00' })],
@@ -222,7 +227,7 @@ describe('facts about a receivable', () => {
     expect(over?.excess_cents).to.equal(1000)
     expect(over?.events).to.deep.equal([
       side!.paid(5, { ...cash, amount: '40.00', excess: '10.00' }),
-      side!.happened('Settled', { id: 5, ...settlement, ...cash }),
+      side!.happened('Settled', { id: 5, ...settlement, payment_method: 'cash' }),
     ])
     for (const event of over?.events ?? []) await scenario.happens(event)
     expect(await receive(5, 100)).to.deep.equal({
@@ -277,7 +282,12 @@ async function perform(scenario: Scenario, side: (typeof SIDES)[number], taken: 
       await scenario.when(...side.update(5, { amount: fromCents(taken.cents) }), 'panel')
       return
     case 'till': {
-      const receipt = tillReceiptEvents(receivableSide, rows, 5, { cents: taken.cents, at, payment_method: 'cash' })
+      const receipt = tillReceiptEvents(receivableSide, rows, 5, {
+        cents: taken.cents,
+        at,
+        payment_method: 'cash',
+        cash_session_id: 's1',
+      })
       for (const event of receipt?.events ?? []) await scenario.happens(event)
       return
     }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { recordReturnDocument } from '#commands/sales/record-return-document.ts'
 import { event } from '#events/catalogue.ts'
@@ -95,6 +96,20 @@ describe('fiscal document of a return', () => {
     const again = await scenario.when(recordReturnDocument, authorized)
     expect(again.decision).to.include({ refused: 'validation_failed' })
     ;(await scenario.when(recordReturnDocument, { ...authorized, id: 99 })).refuses('not_found')
+  })
+
+  it('is of one return or sale only [FISCAL-6]', async () => {
+    const scenario = await given(...shop, saleCompleted({ id: 7 }), saleReturned({ id: 2, sale_id: 7 }))
+    const taken = { field: 'access_key', conflicting_id: 8, return_id: 1 }
+    const contingency = { ...authorized, status: 'contingency', protocol: null, authorized_at: null } as const
+    await scenario.when(recordReturnDocument, contingency)
+    ;(await scenario.when(recordReturnDocument, { ...authorized, id: 2 })).refuses('duplicate_resource', taken)
+    ;(await scenario.when(recordFiscalDocument, { ...authorized, id: 7 })).refuses('duplicate_resource', taken)
+    const next = { ...authorized, number: '1235', access_key: null, protocol: '9' }
+    ;(await scenario.when(recordReturnDocument, next)).accepts('updated', event('ReturnDocumentRecorded', next))
+    await scenario.when(recordFiscalDocument, { ...authorized, id: 7 })
+    const ofSale = { field: 'access_key', conflicting_id: 7 }
+    ;(await scenario.when(recordReturnDocument, { ...authorized, id: 2 })).refuses('duplicate_resource', ofSale)
   })
 
   it('of another company is refused [RETURN-7]', async () => {

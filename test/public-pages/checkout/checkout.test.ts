@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import QRCode from 'qrcode'
+import { updateCompany } from '#commands/companies.ts'
 import { disableStore } from '#commands/stores.ts'
 import { ownKey } from '#ledger/write/idempotency.ts'
 import {
@@ -44,10 +45,34 @@ describe('checkout page', () => {
     const { status, html } = await visitor().get(path)
     expect(status).to.equal(200)
     const text = textIn(html)
-    expect(text).to.include(`Loja ${company.id} Pedido ${id} Aguardando pagamento Pagar R$ 71,52 com Pix`)
+    expect(text).to.include(`Loja ${company.id} Pedido ${id} Aguardando pagamento R$ 71,52 Pagar R$ 71,52 com Pix`)
     expect(text).to.include('Cesta de <café> 1,5 R$ 60,00 Cartão 1 R$ 2,82 Entrega R$ 8,70 Total R$ 71,52')
     for (const personal of ['Ana', 'Souza', 'example.com', '52998224725', '529.982'])
       expect(html).not.to.include(personal)
+  })
+
+  it('shows the brand, CNPJ and contact of the shop, also on error pages, and the copy button above the code [ORDER-80] [ORDER-81]', async () => {
+    const { path } = await place()
+    const logo_url = `/pictures/${company.id}/logo/${'0b'.repeat(32)}.webp`
+    await company.run(updateCompany, {
+      phone: '8133334444',
+      address: 'Rua do Sol, 10',
+      brand_color: '#ffe000',
+      logo_url,
+    })
+    withCode()
+    await press(path)
+    const { html } = await visitor().get(path)
+    expect(textIn(html)).to.include(`CNPJ 11.222.333/0001-81 Rua do Sol, 10 Telefone: (81) 3333-4444`)
+    expect(html).to.include(`<img class="logo" src="${logo_url}"`)
+    const order = ['class="amount"', 'Copiar código', 'class="qr"', '<textarea'].map((part) => html.indexOf(part))
+    expect(order)
+      .to.deep.equal([...order].sort((a, b) => a - b))
+      .and.not.include(-1)
+    const style = /href="(\/pagar\/assets\/[0-9a-f]{12}\/marca-ffe000\.css)"/.exec(html)?.[1] ?? ''
+    expect(await (await fetch(api.url + style)).text()).to.include('--on-brand:#000000')
+    const refused = await visitor().post(`${path}/pix`, { codigo: 'x' })
+    expect(textIn(refused.html)).to.include(`Loja ${company.id} Não foi possível continuar`)
   })
 
   it('forbids caching, indexing and referrers, and loads nothing from other hosts [ORDER-37]', async () => {

@@ -6,7 +6,14 @@ import { event } from '#events/catalogue.ts'
 import { refreshAllSalesRollups, refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
 import { salesSums } from '#queries/sales/rollups.ts'
 import { useDatabase } from '../../support/database.ts'
-import { itemCreated, offlineSaleCompleted, paymentTypeCreated, saleCompleted } from '../../support/facts.ts'
+import {
+  itemCreated,
+  offlineSaleCompleted,
+  paymentTypeCreated,
+  returnedLine,
+  saleCompleted,
+  saleReturned,
+} from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
 import { explore } from '../../support/random.ts'
 import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
@@ -124,6 +131,8 @@ describe('sums of sales on the start page', () => {
         },
       ],
       before: { count: 0, cents: 0, units: 0, known_cents: 0, cost_cents: 0 },
+      returned_costs: { cents: 0, known_cents: 0, cost_cents: 0 },
+      returned_costs_before: { cents: 0, known_cents: 0, cost_cents: 0 },
       bars_before: [],
       items: [
         { key: '10', name: 'Café', unit: null, count: 2, cents: 2400, quantity: 2500 },
@@ -133,6 +142,22 @@ describe('sums of sales on the start page', () => {
       actors: [{ key: '', name: null, count: 2, cents: 2700 }],
       is_complete: true,
     })
+  })
+
+  it('take returns from channel, seller and margin, and keep the cost of goods that are lost [PANEL-123]', async () => {
+    const sale = await sell('2026-03-10T14:10:00.000Z', '20.00', { items: [line(10, '2.000', '20.00')] })
+    const back = (revision: number, restock: boolean) =>
+      saleReturned({
+        ...{ id: revision, sale_id: sale, returned_at: '2026-03-11T14:10:00.000Z', total: '5.00' },
+        items: [{ ...returnedLine, catalog_item_id: 10, quantity: '0.500', amount: '5.00', restock }],
+        refunds: [{ payment_type_id: 1, name: '?', amount: '5.00' }],
+      })
+    await shop.record([back(501, true), back(502, false)])
+    await grow()
+    const { returned_costs, returned_costs_before, origins, actors, items } = await byDay('2026-03-11', 1)
+    expect(returned_costs).to.deep.equal({ cents: 1000, known_cents: 1000, cost_cents: 167 })
+    expect(returned_costs_before).to.include({ cents: 0 })
+    for (const figures of [origins, actors, items]) expect(figures.map(({ cents }) => cents)).to.deep.equal([-1000])
   })
 
   for (const [what, lines, discount, cents] of [

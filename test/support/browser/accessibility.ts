@@ -23,15 +23,17 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /**
  * Fails unless axe-core finds the page accessible in its present state and it does not scroll sideways: all rules when
- * wide and light, the visual ones also when narrow and dark. Elements `known` from another page are skipped.
+ * wide and light, the visual ones also when narrow and dark, unless `isWideOnly`. Elements `known` from another page are
+ * skipped.
  */
-export async function check(page: Page, known: readonly string[] = []): Promise<void> {
+export async function check(page: Page, known: readonly string[] = [], isWideOnly = false): Promise<void> {
   // The browser runs it, not the page, so the page's policy against foreign scripts does not apply.
   await page.evaluate(AXE)
   await atBothWidths(page, async (width) => {
     const isWide = width === WIDE.width
     await page.emulateMedia({ colorScheme: isWide ? 'light' : 'dark' })
     await expectNoSidewaysScrolling(page)
+    if (isWideOnly && !isWide) return
     await expectNoViolations(page, isWide ? 'wide, in light colours' : 'narrow, in dark ones', known, {
       runOnly: isWide ? TAGS : OF_LOOKS,
     })

@@ -237,6 +237,7 @@ const KINDS: Readonly<Record<string, string>> = {
   in: 'Entrada',
   out: 'Retirada',
   closed: 'Fechamento',
+  reversed: 'Recebimento estornado',
 }
 
 interface DetailsProps {

@@ -1,14 +1,12 @@
 import { deleteItemPicture, setItemPicture } from '#commands/catalog/item-picture.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { MAX_PICTURE_BYTES } from '#domain/webp.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getItem } from '#queries/catalog/items.ts'
-import { link } from '../../link.ts'
 import type { FormRoute, FormSubmission, PageContext, PanelPage } from '../../route.ts'
-import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
-import { Alert, Card } from '../../ui/parts.tsx'
+import { Card } from '../../ui/parts.tsx'
+import { PictureForm, PictureProblem } from '../../ui/picture-form.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import type { Item } from './stock.tsx'
 
@@ -24,37 +22,18 @@ interface PictureProps {
 export const PictureCard = ({ visit, item: { id, name, picture_url }, refusal }: PictureProps) => {
   const isOpen = !visit.readModel.moment && visit.reaches('POST', pathOf(id))
   if (!isOpen && picture_url === null) return null
-  const messages = (refusal?.details?.fields as { content?: string[] } | undefined)?.content ?? []
   return (
     <Card title="Imagem">
-      {refusal && <Alert>{`A imagem ${messages.join('; ') || 'não foi gravada'}.`}</Alert>}
+      {refusal && <PictureProblem what="A imagem" refusal={refusal} />}
       {picture_url !== null && <img class="picture" src={picture_url} alt={name} width="240" />}
       {isOpen && (
-        <form method="post" action={link(pathOf(id))} enctype="multipart/form-data" class="form">
-          <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-          <input type="hidden" name="_key" value={visit.context.newId()} />
-          <div class="field w12">
-            <label for="campo-imagem">Arquivo WebP</label>
-            <input
-              id="campo-imagem"
-              name="file"
-              type="file"
-              accept=".webp,image/webp"
-              required
-              aria-describedby="dica-imagem"
-            />
-            <p
-              class="hint"
-              id="dica-imagem"
-            >{`Até ${MAX_PICTURE_BYTES / 1024} KB. Aparece no catálogo e nos caixas.`}</p>
-          </div>
-          <div class="actions">
-            <button type="submit">{picture_url === null ? 'Enviar imagem' : 'Trocar imagem'}</button>
-          </div>
-        </form>
-      )}
-      {picture_url !== null && isOpen && (
-        <ButtonForm visit={visit} to={`${pathOf(id)}/excluir`} label="Excluir imagem" isDangerous />
+        <PictureForm
+          visit={visit}
+          to={pathOf(id)}
+          noun="imagem"
+          hint="Aparece no catálogo e nos caixas."
+          hasPicture={picture_url !== null}
+        />
       )}
     </Card>
   )

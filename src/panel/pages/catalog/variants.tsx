@@ -91,12 +91,12 @@ function combined(sizes: readonly string[], colors: readonly string[]): VariantV
   return orNone(sizes).flatMap((size) => orNone(colors).map((color) => ({ size, color })))
 }
 
-/** A variant has the item's fields but its codes, and a stock of its own. */
+/** A variant has the item's fields but its codes, and a stock of its own. The command adds the cost, which roles may not see. */
 function variantOf(item: Item, variant: VariantValues): z.input<typeof CreateItemInput> {
-  const { id, type, price, cost, category_id, unit, ncm, cest } = item
+  const { id, type, price, category_id, unit, ncm, cest } = item
   const taxes = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, item[field]]))
   const name = `${item.name} ${[variant.size, variant.color].filter(Boolean).join(' ')}`
-  return { type, name, price, cost, category_id, unit, ncm, cest, ...taxes, stock: '0', parent_id: id, variant }
+  return { type, name, price, category_id, unit, ncm, cest, ...taxes, stock: '0', parent_id: id, variant }
 }
 
 /** Creates the missing variants; those that exist are left alone. */

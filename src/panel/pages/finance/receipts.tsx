@@ -7,8 +7,8 @@ import { type ReceiptLine, readAccountReceipt } from '#queries/finance/receipts.
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage, Section } from '../../route.ts'
 import { Alert, type Fact, Facts } from '../../ui/parts.tsx'
+import { companyOf, logoOriginOf, ShopHead } from '../brand.tsx'
 import { SumLine } from '../sales/sale.tsx'
-import { companyOf } from '../settings.tsx'
 import { type BalancePageSide, PAYABLE, RECEIVABLE } from './open-balances.tsx'
 
 /** Path of the receipt with a number; `accounts` is that of the accounts. */
@@ -86,12 +86,7 @@ async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPag
   const reversed = lines.flatMap(({ payment }) => payment.reversed_at ?? [])
   const body = (
     <div class="receipt">
-      {company && (
-        <header class="shop">
-          <p class="brand">{company.name}</p>
-          <p>CNPJ {company.cnpj}</p>
-        </header>
-      )}
+      {company && <ShopHead company={company} />}
       {reversed[0] && (
         <Alert>Estornado em {formatDateTime(reversed[0], timezone)}: este recibo não é mais válido.</Alert>
       )}
@@ -108,6 +103,7 @@ async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPag
     title: `Recibo nº ${receipt}`,
     parent: { label: 'Contas', to: side.accounts },
     main: { label: 'Imprimir', to: visit.path, prints: true },
+    imageOrigin: logoOriginOf(company),
     body,
   }
 }

@@ -1,15 +1,15 @@
+import type { ComponentChildren } from 'preact'
 import QRCode, { type QRCodeSegment } from 'qrcode'
-import { formatDateTime, formatMoney, formatPersonName, formatPhone, formatUnits } from '#domain/brazilian-format.ts'
+import { formatDateTime, formatMoney, formatPersonName, formatUnits } from '#domain/brazilian-format.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#integrity/proofs/receipt.ts'
-import type { CompanyObject } from '#projections/companies.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { receiptFilePath } from '../../receipt-file.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { Alert, type Fact, Facts } from '../../ui/parts.tsx'
-import { companyOf } from '../settings.tsx'
+import { companyOf, logoOriginOf, ShopHead } from '../brand.tsx'
 import { SumLine, saleOf } from './sale.tsx'
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
@@ -18,11 +18,11 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   const made = sale && (await receiptOf({ ...context, pool: readModel.pool }, session.companyId, sale.id))
   if (!sale || !made) return null
   const { receipt } = made
-  const code = codeOf(receipt, context.publicUrl)
+  const [code, short] = [codeOf(receipt, context.publicUrl), shortCodeOf(receipt, context.publicUrl)]
   const company = await companyOf(visit)
   const body = (
     <div class="receipt">
-      {company && <Shop company={company} />}
+      {company && <ShopHead company={company} />}
       {sale.cancelled_at !== null && (
         <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
       )}
@@ -30,7 +30,16 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
       <Lines sale={sale} units={await findUnits(readModel.pool, readModel.companyId, sale.items)} />
       <Paid sale={sale} />
       <p class="note">Não é documento fiscal.</p>
-      <Code code={code} svg={await drawn(code)} receipt={receipt} publicUrl={context.publicUrl} />
+      <Proof code={code} receipt={receipt} publicUrl={context.publicUrl}>
+        {code.isWhole && (
+          <div class="narrow-paper">
+            <Code code={short} svg={await drawn(short)} />
+          </div>
+        )}
+        <div class={code.isWhole ? 'wide-paper' : undefined}>
+          <Code code={code} svg={await drawn(code)} />
+        </div>
+      </Proof>
     </div>
   )
   return {
@@ -38,21 +47,10 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
     parent: { label: `Venda ${sale.id}`, to: `/vendas/${sale.id}` },
     main: { label: 'Imprimir', to: visit.path, prints: true },
     more: [{ label: 'Baixar o arquivo', to: receiptFilePath(sale.id) }],
-    imageOrigin: company?.logo_url ? new URL(company.logo_url).origin : null,
+    imageOrigin: logoOriginOf(company),
     body,
   }
 }
-
-/** Head of the receipt: what the shop says of itself. */
-const Shop = ({ company: { name, cnpj, address, phone, logo_url } }: { readonly company: CompanyObject }) => (
-  <header class="shop">
-    {logo_url && <img src={logo_url} alt="" class="logo" referrerpolicy="no-referrer" />}
-    <p class="brand">{name}</p>
-    <p>CNPJ {cnpj}</p>
-    {address && <p>{address}</p>}
-    {phone && <p>{formatPhone(phone)}</p>}
-  </header>
-)
 
 async function factsOf(
   visit: PageContext,
@@ -157,15 +155,22 @@ const DRAWING = { errorCorrectionLevel: 'L', margin: 4 } as const
 
 /** The receipt, or the hash of its event if the code would be too dense (PROOF-46). */
 function codeOf(receipt: Receipt, publicUrl: string): ReceiptCode {
-  const address = { data: Buffer.from(`${publicUrl}${RECEIPT_PAGE}#`), mode: 'byte' } as const
   const digits = digitsOf(receipt)
   if (digits !== null) {
-    const whole: ReceiptCode['segments'] = [address, { data: digits, mode: 'numeric' }]
+    const whole: ReceiptCode['segments'] = [addressSegment(publicUrl), { data: digits, mode: 'numeric' }]
     if (modulesOf(whole) <= MOST_MODULES) return { segments: whole, isWhole: true }
   }
-  const hash = Buffer.from(`${HASH_FRAGMENT}${receipt.event.hash}`)
-  return { segments: [address, { data: hash, mode: 'byte' }], isWhole: false }
+  return shortCodeOf(receipt, publicUrl)
 }
+
+/** The hash of the receipt's event, which also fits on a roll of 58 mm. */
+function shortCodeOf(receipt: Receipt, publicUrl: string): ReceiptCode {
+  const hash = Buffer.from(`${HASH_FRAGMENT}${receipt.event.hash}`)
+  return { segments: [addressSegment(publicUrl), { data: hash, mode: 'byte' }], isWhole: false }
+}
+
+const addressSegment = (publicUrl: string) =>
+  ({ data: Buffer.from(`${publicUrl}${RECEIPT_PAGE}#`), mode: 'byte' }) as const
 
 function modulesOf(segments: ReceiptCode['segments']): number {
   try {
@@ -182,27 +187,35 @@ const drawn = ({ segments }: ReceiptCode): Promise<string> =>
 interface CodeProps {
   readonly code: ReceiptCode
   readonly svg: string
-  readonly receipt: Receipt
-  readonly publicUrl: string
 }
 
-const Code = ({ code, svg, receipt, publicUrl }: CodeProps) => {
-  const address = `${publicUrl}${RECEIPT_PAGE}#${fragmentOf(code)}`
-  return (
-    <section class="proof" aria-label="Conferência">
-      {/* SVG paths from the library; they contain none of the text. */}
-      <div class="qr" role="img" aria-label="QR Code do recibo" dangerouslySetInnerHTML={{ __html: svg }} />
-      <p class="hint">
-        {code.isWhole
-          ? 'O código traz o recibo inteiro: aponte a câmera para conferir.'
-          : 'O código traz só a identificação da venda. Para conferir, é preciso também o arquivo do recibo.'}
-      </p>
-      <p class="hint">
-        {`${publicUrl}${RECEIPT_PAGE}`} · evento {receipt.event.revision}, {receipt.event.hash}
-      </p>
-      <p class="share">
-        <a href={address}>Link para enviar ao cliente</a>
-      </p>
-    </section>
-  )
+const Code = ({ code, svg }: CodeProps) => (
+  <>
+    {/* SVG paths from the library; they contain none of the text. */}
+    <div class="qr" role="img" aria-label="QR Code do recibo" dangerouslySetInnerHTML={{ __html: svg }} />
+    <p class="hint">
+      {code.isWhole
+        ? 'O código traz o recibo inteiro: aponte a câmera para conferir.'
+        : 'O código traz só a identificação da venda. Para conferir, é preciso também o arquivo do recibo.'}
+    </p>
+  </>
+)
+
+interface ProofProps {
+  readonly code: ReceiptCode
+  readonly receipt: Receipt
+  readonly publicUrl: string
+  readonly children: ComponentChildren
 }
+
+const Proof = ({ code, receipt, publicUrl, children }: ProofProps) => (
+  <section class="proof" aria-label="Conferência">
+    {children}
+    <p class="hint">
+      {`${publicUrl}${RECEIPT_PAGE}`} · evento {receipt.event.revision}, {receipt.event.hash}
+    </p>
+    <p class="share">
+      <a href={`${publicUrl}${RECEIPT_PAGE}#${fragmentOf(code)}`}>Link para enviar ao cliente</a>
+    </p>
+  </section>
+)

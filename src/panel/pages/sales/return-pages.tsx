@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NamedSession } from '#commands/cash/named-session.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
 import { formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
 import { fromCents, toCents } from '#domain/money.ts'
@@ -15,7 +16,6 @@ import { type Fields, formText } from '../../forms/form.ts'
 import {
   amountInput,
   choicesInput,
-  integerInput,
   paragraphInput,
   quantityInput,
   recordChoiceInput,
@@ -23,6 +23,9 @@ import {
 } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
+import { drawerFields } from '../cash/session-field.ts'
+import { SEARCHED_CUSTOMER } from '../finance/searched-customer.ts'
+import { partyField } from '../party-field.ts'
 import { saleOf } from './sale.tsx'
 
 /** A chosen line: its position, and the quantity (thousandths) and stock in the second step. */
@@ -203,6 +206,7 @@ const How = z.strictObject({
   other_type_id: Id.nullish(),
   other_amount: z.string().nullish(),
   customer_id: Id.nullish(),
+  cash_session_id: NamedSession,
 })
 
 const howPages = formPages({
@@ -228,16 +232,17 @@ const howPages = formPages({
       other_type_id: { label: 'Outra forma', kind: recordChoiceInput(ways, 'Nenhuma'), columns: 3 },
       other_amount: { label: 'Valor na outra forma', kind: amountInput, columns: 3 },
       customer_id: {
+        ...(await partyField(visit, SEARCHED_CUSTOMER, { path: pathOf(returning, '/forma') })),
         label: 'Cliente do crédito de troca',
-        kind: integerInput,
-        columns: 6,
-        hint: 'Número do cliente; em branco, o da venda.',
+        hint: 'Procure pelo nome, CPF, CNPJ ou telefone. Se vazio, o crédito é do cliente da venda.',
       },
+      ...(await drawerFields(visit, null)),
       reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12 },
     }
   },
   schema: How,
-  async act(submission, returning, { reason, payment_type_id, other_type_id, other_amount, customer_id }) {
+  async act(submission, returning, input) {
+    const { reason, payment_type_id, other_type_id, other_amount, customer_id, cash_session_id } = input
     const { sale, chosen, withFee, due } = returning
     if (chosen.length === 0) return { to: pathOf(returning) }
     const part = z.safeParse(ReturnBody.shape.refunds, [{ payment_type_id: 1, amount: other_amount ?? '0.01' }])
@@ -253,8 +258,8 @@ const howPages = formPages({
       restock,
       quantity: fromThousandths(thousandths),
     }))
-    const input = { id: sale.id, reason, items, refunds, delivery_fee: withFee, customer_id: customer_id ?? null }
-    const answer = await submission.run(returnGoods, input)
+    const of = { id: sale.id, reason, cash_session_id, customer_id: customer_id ?? null }
+    const answer = await submission.run(returnGoods, { ...of, items, refunds, delivery_fee: withFee })
     if ('refused' in answer) return answer
     return { to: `/vendas/${sale.id}`, flash: 'devolvida' as const }
   },

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
+import { NamedSession } from '#commands/cash/named-session.ts'
 import { type CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import {
   FiscalDocumentFields,
@@ -22,6 +23,7 @@ import type { PageAccess, PageContext, PanelRoute } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import type { FlashCode } from '../../words/flashes.ts'
+import { drawerFields } from '../cash/session-field.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { FISCAL_DOCUMENT_FIELDS, isInForce } from './fiscal-document.tsx'
 import { saleOf } from './sale.tsx'
@@ -71,7 +73,11 @@ const CancelledSale = (sale: SaleObject, { readModel }: PageContext) => (
 )
 
 /** `refunds`: chosen payment types by those of the sale. */
-const Cancelling = z.object({ reason: boundedText(500), refunds: z.record(z.string(), Id.nullable()).nullish() })
+const Cancelling = z.object({
+  reason: boundedText(500),
+  refunds: z.record(z.string(), Id.nullable()).nullish(),
+  cash_session_id: NamedSession,
+})
 
 /** Money of the sale that goes back, in cents by payment type, and the types that it may go back by. */
 async function moneyBackOf(sale: SaleObject, visit: PageContext) {
@@ -90,7 +96,8 @@ async function cancellingFields(sale: SaleObject, visit: PageContext): Promise<F
     // A till may have named a payment type that does not exist.
     return [`refunds.${id}`, { label: `Devolver ${formatCents(cents)} em`, kind, isRequired: paidBy === undefined }]
   })
-  return { ...Object.fromEntries(refunds), ...REASON }
+  const drawers = taken.size === 0 ? {} : await drawerFields(visit, sale.cash_session_id)
+  return { ...Object.fromEntries(refunds), ...drawers, ...REASON }
 }
 
 /** The refunds by the chosen payment types, those by the same type in one sum. */
@@ -128,6 +135,7 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>, Omit<CancelSaleInput, '
   command: cancelSale,
   inputOf: async (typed, sale, visit) => ({
     reason: typed.reason,
+    cash_session_id: typed.cash_session_id,
     refunds: await refundsOfForm(typed, sale, visit),
   }),
   flash: 'cancelada',

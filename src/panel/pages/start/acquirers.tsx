@@ -5,30 +5,34 @@ import { link } from '../../link.ts'
 import { Card, Facts } from '../../ui/parts.tsx'
 import { ACQUIRERS_PATH, addPayments } from '../finance/acquirers.tsx'
 import type { StartPeriod } from './period.ts'
+import { lessReturned } from './sales.tsx'
 
 interface AcquirersProps {
   readonly period: StartPeriod
-  readonly sums: Pick<SalesSums, 'bars'>
+  readonly sums: Pick<SalesSums, 'bars' | 'returned_costs'>
   readonly fees: AcquirerFees
   /** What acquirers pay from today on. */
   readonly coming: readonly AcquirerPayments[]
   readonly seesCosts: boolean
 }
 
-/** Takings and margin after the acquirers' rates (PANEL-381); nothing without an acquirer. */
+/** Takings and margin after returns and the acquirers' rates (PANEL-381); nothing without an acquirer. */
 export const AfterAcquirers = ({ period, sums, fees, coming, seesCosts }: AcquirersProps) => {
   if (fees.count === 0 && coming.length === 0) return null
   const sum = (name: 'cents' | 'known_cents' | 'cost_cents') => sums.bars.reduce((total, bar) => total + bar[name], 0)
-  const known = sum('known_cents')
-  const margin = known - sum('cost_cents') - fees.known_fee_cents
+  const sold = { cents: sum('cents'), known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
+  const left = lessReturned(sold, sums.returned_costs)
+  const margin = left.known_cents - left.cost_cents - fees.known_fee_cents
+  const returned = sums.returned_costs.cents
   return (
     <Card title="Depois das operadoras">
       <Facts
         facts={[
-          [`Vendas ${period.words}`, formatCents(sum('cents'))],
+          [`Vendas ${period.words}`, formatCents(sold.cents)],
+          ...(returned === 0 ? [] : [['Devolvido', formatCents(returned)] as const]),
           ['Taxas das operadoras', formatCents(fees.fee_cents)],
-          ['Líquido depois das taxas', formatCents(sum('cents') - fees.fee_cents)],
-          ...(seesCosts && known > 0 ? [['Margem depois das taxas', formatCents(margin)] as const] : []),
+          ['Líquido depois das taxas', formatCents(left.cents - fees.fee_cents)],
+          ...(seesCosts && left.known_cents > 0 ? [['Margem depois das taxas', formatCents(margin)] as const] : []),
           [
             'A receber das operadoras',
             <a key="coming" href={link(ACQUIRERS_PATH)}>

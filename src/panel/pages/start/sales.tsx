@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { formatCents, formatCount, formatFraction, formatMoney, formatUnits } from '#domain/brazilian-format.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Channel } from '#ledger/envelope.ts'
-import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/rollups.ts'
+import type { NamedFigure, ReturnedCosts, SalesBar, SalesFigure, SalesSums } from '#queries/sales/rollups.ts'
 import { link } from '../../link.ts'
 import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
 import { ListTable } from '../../ui/list.tsx'
@@ -89,7 +89,13 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
           hint={perSale(all)}
           comparison={changeOf(all.units, before.units)}
         />
-        {seesCosts && <Margin all={all} before={before} />}
+        {seesCosts && (
+          <Margin
+            sold={all.count}
+            all={lessReturned(all, sums.returned_costs)}
+            before={isCompared ? lessReturned(before, sums.returned_costs_before) : NOTHING_BEFORE}
+          />
+        )}
         {cancelled.count > 0 && (
           <Stat
             label="Canceladas"
@@ -114,28 +120,42 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
 const perSale = ({ units, count }: SalesBar): string | undefined =>
   count === 0 ? undefined : `${formatFraction(units / count, 1)} por venda`
 
-const marginOf = ({ known_cents, cost_cents }: SalesBar): number => known_cents - cost_cents
+/** What is left of the sales of a period after its returns. */
+export const lessReturned = (sold: ReturnedCosts, returned: ReturnedCosts): ReturnedCosts => ({
+  cents: sold.cents - returned.cents,
+  known_cents: sold.known_cents - returned.known_cents,
+  cost_cents: sold.cost_cents - returned.cost_cents,
+})
 
-/** Margin over the sales with known costs, and the covered amount. */
-const Margin = ({ all, before }: { readonly all: SalesBar; readonly before: SalesBar }) =>
-  all.known_cents === 0 ? (
-    <Stat
-      label="Margem"
-      value="—"
-      hint={all.count === 0 ? undefined : 'Nenhuma venda com todos os custos conhecidos'}
-    />
+const marginOf = ({ known_cents, cost_cents }: ReturnedCosts): number => known_cents - cost_cents
+
+interface MarginProps {
+  /** Number of sales. */
+  readonly sold: number
+  readonly all: ReturnedCosts
+  readonly before: ReturnedCosts
+}
+
+/** Margin over the sales with known costs, less returns, and the covered amount. */
+const Margin = ({ sold, all, before }: MarginProps) =>
+  all.known_cents === 0 && all.cost_cents === 0 ? (
+    <Stat label="Margem" value="—" hint={sold === 0 ? undefined : 'Nenhuma venda com todos os custos conhecidos'} />
   ) : (
     <Stat
       label="Margem"
       value={formatCents(marginOf(all))}
       comparison={marginOf(before) > 0 ? changeOf(marginOf(all), marginOf(before)) : null}
-      hint={
-        all.known_cents === all.cents
-          ? `${percent(marginOf(all), all.known_cents)} das vendas`
-          : `${percent(marginOf(all), all.known_cents)} de ${percent(all.known_cents, all.cents)} das vendas, as de custos conhecidos`
-      }
+      hint={marginHint(all)}
     />
   )
+
+/** Percentages of what is left of the sales; none where the returns of earlier sales exceed them. */
+function marginHint(all: ReturnedCosts): string | undefined {
+  if (all.known_cents <= 0 || all.cents <= 0) return undefined
+  const margin = percent(marginOf(all), all.known_cents)
+  if (all.known_cents === all.cents) return `${margin} das vendas`
+  return `${margin} de ${percent(all.known_cents, all.cents)} das vendas, as de custos conhecidos`
+}
 
 /** Change against the period before, in tenths of a percent; null if nothing was before. */
 const tenthsOf = (now: number, before: number): number | null =>

@@ -1,0 +1,48 @@
+import type { Refusal } from '#domain/refusal.ts'
+import { MAX_PICTURE_BYTES } from '#domain/webp.ts'
+import { link } from '../link.ts'
+import type { PageContext } from '../route.ts'
+import { ButtonForm } from './form.tsx'
+import { Alert } from './parts.tsx'
+
+interface PictureFormProps {
+  readonly visit: PageContext
+  /** Path that takes the file; `/excluir` below it deletes the picture. */
+  readonly to: string
+  /** As on its buttons: `imagem`, `logotipo`. */
+  readonly noun: string
+  readonly hint: string
+  readonly hasPicture: boolean
+}
+
+/** Upload form of a picture, with the button that deletes it. */
+export const PictureForm = ({ visit, to, noun, hint, hasPicture }: PictureFormProps) => (
+  <>
+    <form method="post" action={link(to)} enctype="multipart/form-data" class="form">
+      <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
+      <input type="hidden" name="_key" value={visit.context.newId()} />
+      <div class="field w12">
+        <label for="campo-imagem">Arquivo WebP</label>
+        <input
+          id="campo-imagem"
+          name="file"
+          type="file"
+          accept=".webp,image/webp"
+          required
+          aria-describedby="dica-imagem"
+        />
+        <p class="hint" id="dica-imagem">{`Até ${MAX_PICTURE_BYTES / 1024} KB. ${hint}`}</p>
+      </div>
+      <div class="actions">
+        <button type="submit">{`${hasPicture ? 'Trocar' : 'Enviar'} ${noun}`}</button>
+      </div>
+    </form>
+    {hasPicture && <ButtonForm visit={visit} to={`${to}/excluir`} label={`Excluir ${noun}`} isDangerous />}
+  </>
+)
+
+/** Why a picture was refused; `what` is its name with the article. */
+export const PictureProblem = ({ what, refusal }: { readonly what: string; readonly refusal: Refusal }) => {
+  const messages = (refusal.details?.fields as { content?: string[] } | undefined)?.content ?? []
+  return <Alert>{messages.length > 0 ? `${what} ${messages.join('; ')}.` : 'O arquivo não foi gravado.'}</Alert>
+}
