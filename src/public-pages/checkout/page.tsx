@@ -156,7 +156,7 @@ interface PixProps {
 
 const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
   <>
-    <p>Copie o código e cole no app do seu banco, ou abra o app e escaneie o QR Code.</p>
+    <p>Copie o código e cole no app do seu banco, ou escaneie o QR Code.</p>
     <CopyButton label="Copiar código" />
     {svg !== null && (
       // SVG paths from the library; they contain none of the text.

@@ -234,7 +234,7 @@ const howPages = formPages({
       customer_id: {
         ...(await partyField(visit, SEARCHED_CUSTOMER, { path: pathOf(returning, '/forma') })),
         label: 'Cliente do crédito de troca',
-        hint: 'Procure pelo nome, CPF ou CNPJ, ou telefone. Se vazio, o cliente da venda.',
+        hint: 'Procure pelo nome, CPF, CNPJ ou telefone. Se vazio, o crédito é do cliente da venda.',
       },
       ...(await drawerFields(visit, null)),
       reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12 },
