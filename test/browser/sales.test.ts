@@ -64,34 +64,6 @@ describeInBrowser('sales in a browser', () => {
   /** Rows of the list, with normalized blanks. */
   const rowsOf = async (page: Page): Promise<string[]> => page.locator('#lista tbody tr').allInnerTexts()
 
-  it('are printed: a receipt on one page of each paper, with its code, and the list on A4 with page numbers [PANEL-613] [PROOF-46]', async () => {
-    const id = await sell({ items: [{ catalog_item_id: goods[2], quantity: '1' }] })
-    const page = await panel.openAs(panel.owner, `/painel/vendas/${id}/recibo`)
-    const pagesOf = (pdf: Buffer) => pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length
-    const hasPageNumber = (pdf: Buffer) => heightsOfText(pdf).some((height) => height > A4_MARGIN_PX)
-    await page.emulateMedia({ media: 'print' })
-    for (const [millimetres, isWhole] of [
-      [58, false],
-      [80, true],
-      [210, true],
-    ] as const) {
-      const width = `${millimetres}mm`
-      const pdf = await page.pdf({ width, height: '297mm' })
-      expect([pagesOf(pdf), hasPageNumber(pdf)], width).to.deep.equal([1, false])
-      await page.setViewportSize({ width: Math.floor((millimetres / 25.4) * 96), height: 1000 })
-      const codes = await page.getByText(isWhole ? 'O código traz o recibo inteiro' : 'O código traz só').all()
-      for (const code of codes) expect(await code.isVisible(), width).to.equal(true)
-      expect(await page.locator('.qr:visible').count(), width).to.equal(1)
-    }
-    await page.goto('/painel/vendas?sold_from=2020-01-01')
-    await page.setViewportSize({ width: 703, height: 1000 })
-    const list = await page.pdf({ format: 'A4' })
-    expect([pagesOf(list), hasPageNumber(list)]).to.deep.equal([1, true])
-    expect(await page.locator('.company').isVisible()).to.equal(true)
-    expect(await page.getByText('De: 01/01/2020', { exact: true }).isVisible()).to.equal(true)
-    expect(await page.locator('.sizes').isVisible()).to.equal(false)
-  })
-
   it('are filtered while typing, with the filters in the address', async () => {
     const page = await panel.openAs(panel.owner, '/painel/vendas')
     expect(await rowsOf(page)).to.have.length(6)
@@ -198,5 +170,33 @@ describeInBrowser('sales in a browser', () => {
     await page.getByText('Nenhuma venda recusada para resolver.').waitFor()
     await page.getByRole('link', { name: 'Resolvidas' }).click()
     await page.getByRole('link', { name: 'caixa-1-004' }).waitFor()
+  })
+
+  it('are printed: a receipt on one page of each paper, with its code, and the list on A4 with page numbers [PANEL-613] [PROOF-46]', async () => {
+    const id = await sell({ items: [{ catalog_item_id: goods[2], quantity: '1' }] })
+    const page = await panel.openAs(panel.owner, `/painel/vendas/${id}/recibo`)
+    const pagesOf = (pdf: Buffer) => pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length
+    const hasPageNumber = (pdf: Buffer) => heightsOfText(pdf).some((height) => height > A4_MARGIN_PX)
+    await page.emulateMedia({ media: 'print' })
+    for (const [millimetres, isWhole] of [
+      [58, false],
+      [80, true],
+      [210, true],
+    ] as const) {
+      const width = `${millimetres}mm`
+      const pdf = await page.pdf({ width, height: '297mm' })
+      expect([pagesOf(pdf), hasPageNumber(pdf)], width).to.deep.equal([1, false])
+      await page.setViewportSize({ width: Math.floor((millimetres / 25.4) * 96), height: 1000 })
+      const codes = await page.getByText(isWhole ? 'O código traz o recibo inteiro' : 'O código traz só').all()
+      for (const code of codes) expect(await code.isVisible(), width).to.equal(true)
+      expect(await page.locator('.qr:visible').count(), width).to.equal(1)
+    }
+    await page.goto('/painel/vendas?sold_from=2020-01-01')
+    await page.setViewportSize({ width: 703, height: 1000 })
+    const list = await page.pdf({ format: 'A4' })
+    expect([pagesOf(list), hasPageNumber(list)]).to.deep.equal([1, true])
+    expect(await page.locator('.company').isVisible()).to.equal(true)
+    expect(await page.getByText('De: 01/01/2020', { exact: true }).isVisible()).to.equal(true)
+    expect(await page.locator('.sizes').isVisible()).to.equal(false)
   })
 })
