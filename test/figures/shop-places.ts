@@ -17,7 +17,7 @@ async function refusedPlaces({ user, refused }: FiguresShop): Promise<FiguresPla
   const [, menu = '0'] = /Caixas ([\d.]+) vendas? recusadas?/.exec(start) ?? []
   const tills = tableIn((await user.get('/painel/caixas')).html, 'Caixas hoje')
   const [, listed = ''] =
-    /que as resolvam?: ([\d.]+)\./.exec(textIn((await user.get('/painel/caixas/recusadas')).html)) ?? []
+    /Para resolver: ([\d.]+)\./.exec(textIn((await user.get('/painel/caixas/recusadas')).html)) ?? []
   const place = (name: string, count: number): FiguresPlace => ({
     name,
     shows: ['recusadas.abertas'],
@@ -44,7 +44,7 @@ async function orderPlaces({ company, user, orders }: FiguresShop): Promise<Figu
     answers[`pedido.${id}.devolvido`] = centsIn(order.refunded_total)
     if (order.released_at !== null)
       answers[`pedido.${id}.líquido`] = centsIn(order.total) - centsIn(order.refunded_total)
-    pages[`pedido.${id}.devolvido`] = centsOf(factIn(html, 'Devolvido') ?? '')
+    pages[`pedido.${id}.devolvido`] = centsOf(factIn(html, 'Estornado') ?? '')
     const net = factIn(html, 'Líquido')
     if (net !== null) pages[`pedido.${id}.líquido`] = centsOf(net)
   }

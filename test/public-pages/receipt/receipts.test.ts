@@ -227,7 +227,7 @@ describe('receipts while checkpoints cannot be written', () => {
         expect(reply.headers.get('retry-after')).to.equal('60')
       }
       const page = await owner.get(`/painel/vendas/${sale.id}/recibo`)
-      expect([page.status, textIn(page.html)].join()).to.match(/^503,.*assinaturas do livro/)
+      expect([page.status, textIn(page.html)].join()).to.match(/^503,.*assinaturas do registro de auditoria/)
       expect(logged.map(String)).to.have.length(3)
       for (const error of logged) expect(String(error)).to.include(`seals cannot be written to ${directory}: E`)
       expect((await receipt(before)).status).to.equal(200)
