@@ -315,7 +315,9 @@ describe(`random attack on the panel (${TITLE})`, function () {
         const headers = [['Cookie', cookie] as const, ...(body === undefined ? [] : [FORM])]
         const bytes = bytesOf({ method, path: `${PANEL}${path}`, headers, ...(body !== undefined && { body }) })
         const { status } = await exchange(service.url, bytes, { wait_budget_ms: STUCK_MS })
-        expect(status, role).to.be.within(303, 422)
+        // A clerk sees today's own sales, whatever period is asked for.
+        const isIgnored = role === 'clerk' && path.startsWith('?')
+        expect(status, role).to.be.within(isIgnored ? 200 : 303, 422)
       }
       expect(await lookOut()).to.be.at.most(WAIT_MS)
     })

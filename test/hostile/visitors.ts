@@ -67,6 +67,7 @@ export async function secretsOf({ api, company }: TestPanel, visitors: readonly 
 const MAKING_SECRETS = [
   '/configuracoes/usuarios/novo',
   '/configuracoes/usuarios/:id/convidar',
+  '/configuracoes/usuarios/:id/nova-senha',
   '/integracoes/chaves',
   '/integracoes/webhooks',
   '/integracoes/webhooks/:id/trocar-segredo',

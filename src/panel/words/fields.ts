@@ -495,7 +495,8 @@ const DECIMAL = /^-?\d+\.\d{2,3}$/
 export function textOfValue(name: string, value: string, timezone: string): string {
   const named = Object.hasOwn(VALUE_NAMES, name) ? VALUE_NAMES[name] : undefined
   if (named && Object.hasOwn(named, value)) return named[value] as string
-  if (INSTANT.test(value)) return format.formatDateTimeSeconds(value, timezone)
+  // A text may only look like an instant: 2016-12-31T23:59:60Z.
+  if (INSTANT.test(value) && !Number.isNaN(Date.parse(value))) return format.formatDateTimeSeconds(value, timezone)
   if (DAY.test(value)) return format.formatDay(value)
   if (MONEY.has(name) && CENTS.test(value)) return format.formatMoney(value)
   if (PERCENTAGES.has(name) && DECIMAL.test(value)) return format.formatPercentage(value)

@@ -10,7 +10,6 @@ import {
   type ShownCashMovement,
 } from '#queries/cash/session-details.ts'
 import { getCashSession, listLatestCashSessions } from '#queries/cash/sessions.ts'
-import { listPaymentTypes } from '#queries/payment-types.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput, lineInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
@@ -19,6 +18,7 @@ import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, List, ListTable, listed, recordsOnPage } from '../../ui/list.tsx'
 import { Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
 import { VALUE_NAMES } from '../../words/fields.ts'
+import { paymentTypesOf } from '../payment-types.tsx'
 import { CLOSING } from '../sales/tills-closing.tsx'
 
 export const CASH_SESSIONS_PATH = '/caixas/sessoes'
@@ -184,10 +184,8 @@ function factsOf(session: CashSessionObject, names: Names, timezone: string): Fa
   ]
 }
 
-async function namesOfTypes({ readModel: { pool, companyId } }: PageContext): Promise<(way: CashWay) => string> {
-  const { data } = await listPaymentTypes(pool, companyId)
-  const types = JSON.parse(`[${data}]`) as readonly { readonly id: number; readonly name: string }[]
-  const nameOf = new Map(types.map(({ id, name }) => [id, name]))
+async function namesOfTypes(visit: PageContext): Promise<(way: CashWay) => string> {
+  const nameOf = new Map((await paymentTypesOf(visit)).map(({ id, name }) => [id, name]))
   return ({ payment_type_id: id, is_cash }) =>
     is_cash ? 'Dinheiro na gaveta' : (nameOf.get(id ?? 0) ?? `Forma de pagamento ${id}`)
 }

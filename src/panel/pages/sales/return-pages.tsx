@@ -8,9 +8,7 @@ import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
 import { invalid } from '#domain/refusal.ts'
 import { amountOfPart } from '#domain/sale-discount.ts'
 import { boundedText, Id } from '#domain/text.ts'
-import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { listPaymentTypes } from '#queries/payment-types.ts'
 import { getReturnedAmounts, type ReturnedLines } from '#queries/sales/returns.ts'
 import { type Fields, formText } from '../../forms/form.ts'
 import {
@@ -26,6 +24,7 @@ import { formPages } from '../../ui/form-pages.tsx'
 import { drawerFields } from '../cash/session-field.ts'
 import { SEARCHED_CUSTOMER } from '../finance/searched-customer.ts'
 import { partyField } from '../party-field.ts'
+import { paymentTypesOf } from '../payment-types.tsx'
 import { saleOf } from './sale.tsx'
 
 /** A chosen line: its position, and the quantity (thousandths) and stock in the second step. */
@@ -191,9 +190,8 @@ const howMuchPages = formPages({
 const REFUND_KINDS = ['cash', 'transfer', 'pix', 'exchange_credit'] as const
 
 /** Ways in which the return may be given back. */
-async function waysOf({ sale }: Returning, { readModel }: PageContext) {
-  const { data } = await listPaymentTypes(readModel.pool, readModel.companyId)
-  const types = JSON.parse(`[${data}]`) as PaymentTypeObject[]
+async function waysOf({ sale }: Returning, visit: PageContext) {
+  const types = await paymentTypesOf(visit)
   const ofSale = new Set(sale.payments.map(({ payment_type_id }) => payment_type_id))
   return types
     .filter(({ id, kind }) => ofSale.has(id) || REFUND_KINDS.some((each) => each === kind))
