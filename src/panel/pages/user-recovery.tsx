@@ -75,13 +75,18 @@ function obstacleOf({ email, isElsewhere }: RecoveredUser): string | null {
   return isElsewhere ? ELSEWHERE : null
 }
 
-const linkPage = (secret: string): PanelPage => ({
+/** A form that is sent again gets no second link. */
+const linkPage = (secret: string | null): PanelPage => ({
   title: 'Link para nova senha',
   body: (
     <>
-      <Secret title="Link" secret={secret}>
-        <p class="hint">{`Mande para a pessoa. Vale por ${LINK_MINUTES} minutos, uma vez. A senha atual vale até lá.`}</p>
-      </Secret>
+      {secret === null ? (
+        <p>O link já foi mostrado. Se não o copiou, crie outro.</p>
+      ) : (
+        <Secret title="Link" secret={secret}>
+          <p class="hint">{`Mande para a pessoa. Vale por ${LINK_MINUTES} minutos, uma vez. A senha atual vale até lá.`}</p>
+        </Secret>
+      )}
       <ButtonLink to="/configuracoes">Ir para as configurações</ButtonLink>
     </>
   ),
@@ -110,7 +115,8 @@ export const userRecoveryPages: readonly PanelRoute[] = [
       if (user.email === null || user.isElsewhere) return null
       const answer = await run(recordPasswordLink, { id: user.id })
       if (isRefusal(answer)) return answer
-      const secret = answer.replayed ? null : await context.panel.passwordLinks.issue(user.email)
+      if (answer.replayed) return linkPage(null)
+      const secret = await context.panel.passwordLinks.issue(user.email)
       if (secret === null) return { to: pathOf(user), flash: 'sem-alteracao' }
       context.panel.secondFactors.notify(user.email, {
         kind: 'password_link_created',
