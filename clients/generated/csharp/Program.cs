@@ -23,18 +23,18 @@ var order = new SaleInput
 {
     External_id = "PEDIDO-1",
     Customer_id = customer.Id,
-    Items = [new Items { Catalog_item_id = item.Id, Quantity = "2" }],
+    Items = [new Items2 { Catalog_item_id = item.Id, Quantity = "2" }],
     Payments = [new Payments { Payment_type_id = cash.Id, Amount = "40.00" }],
 };
 var sale = (await tillbook.CreateSaleAsync("PEDIDO-1", order)).Data;
 var replayed = (await tillbook.CreateSaleAsync("PEDIDO-1", order)).Data;
-var cancelled = (await tillbook.CancelSaleAsync(sale.Id, null, new CancelSaleInput { Reason = "Cliente desistiu" })).Data;
+var cancelled = (await tillbook.CancelSaleAsync(sale.Id, null, new SaleCancellationInput { Reason = "Cliente desistiu" })).Data;
 
 var names = new List<string>();
 string cursor = null;
 do
 {
-    var page = await tillbook.ListCustomersAsync(2, cursor, null, null, null, null, null, null, null);
+    var page = await tillbook.ListCustomersAsync(2, cursor, null, null, null, null, null, null, null, null);
     names.AddRange(page.Data.Select(one => one.Name));
     cursor = page.Meta.Next_cursor;
 } while (cursor != null);
