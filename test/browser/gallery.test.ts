@@ -72,7 +72,8 @@ if (isGalleryAsked())
     const routes = Object.keys(SAMPLES)
     const lists = routes.filter((route) => !route.includes(':'))
     const records = routes.filter((route) => route.includes(':'))
-    const found = (route: string) => [...seen].find((link) => patternOf(route).test(link) && !link.includes('?'))
+    const isOther = (link: string) => /[?.]/.test(link) || lists.includes(link.replace('/painel', ''))
+    const found = (route: string) => [...seen].find((link) => patternOf(route).test(link) && !isOther(link))
 
     // Pages of records that the shop has come before those of records made for their picture.
     for (const route of lists)
