@@ -1,4 +1,5 @@
 import { brandPalette, uploadedLogo } from '#domain/brand-color.ts'
+import { escapeHtml } from '#lib/html.ts'
 
 /** What an e-mail shows of the shop that it is about. */
 export interface ShopBrand {
@@ -15,12 +16,8 @@ export function toShopBrand({ name, logoUrl, color }: ShopBrand, publicUrl: stri
   return { name, color, logoUrl: uploaded && `${publicUrl}${uploaded}` }
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-
-const escapeText = (text: string): string => text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? character)
-
 const paragraphOf = (text: string): string => {
-  const content = escapeText(text)
+  const content = escapeHtml(text)
   return /^https?:\/\/\S+$/.test(text)
     ? `<p style="overflow-wrap:anywhere"><a href="${content}">${content}</a></p>`
     : `<p>${content.replaceAll('\n', '<br>')}</p>`
@@ -36,10 +33,10 @@ export function brandedHtml(text: string, { name, logoUrl, color }: ShopBrand): 
   const logo =
     logoUrl === null
       ? ''
-      : `<img src="${escapeText(logoUrl)}" alt="" height="40" style="height:40px;max-width:160px;padding:4px;background:#ffffff;border-radius:4px;vertical-align:middle;margin-right:12px">`
+      : `<img src="${escapeHtml(logoUrl)}" alt="" height="40" style="height:40px;max-width:160px;padding:4px;background:#ffffff;border-radius:4px;vertical-align:middle;margin-right:12px">`
   const paragraphs = text
     .trim()
     .split(/\n{2,}/)
     .map(paragraphOf)
-  return `<!doctype html><html lang="pt-BR"><body style="margin:0;font-family:sans-serif;color:#17212d;background:#ffffff"><div style="max-width:36rem;margin:0 auto"><div style="padding:12px 16px;font-size:18px;font-weight:bold;color:${onBrand};background:${brand}">${logo}${escapeText(name)}</div><div style="padding:16px;line-height:1.5">${paragraphs.join('')}</div></div></body></html>`
+  return `<!doctype html><html lang="pt-BR"><body style="margin:0;font-family:sans-serif;color:#17212d;background:#ffffff"><div style="max-width:36rem;margin:0 auto"><div style="padding:12px 16px;font-size:18px;font-weight:bold;color:${onBrand};background:${brand}">${logo}${escapeHtml(name)}</div><div style="padding:16px;line-height:1.5">${paragraphs.join('')}</div></div></body></html>`
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
+import { escapeHtml } from '#lib/html.ts'
 import type { ExportedList, ExportHead, ExportPart, ExportTail, ListName, TouchingEvent } from '#privacy/data-export.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
-import { escaped, membersHtml } from './values.ts'
+import { membersHtml } from './values.ts'
 
 /** Turns parts, in order, into the text of one document. */
 export type ExportWriter = (piece: ExportPart) => string
@@ -72,7 +73,7 @@ export function htmlWriter(): ExportWriter {
       case 'list':
         return `<h2>${LIST_TITLES[piece.list]}</h2>\n`
       case 'entry':
-        return `<h3>${escaped(entryTitle(piece.held))}</h3>\n${heldHtml(piece.held, timezone)}`
+        return `<h3>${escapeHtml(entryTitle(piece.held))}</h3>\n${heldHtml(piece.held, timezone)}`
       case 'tail':
         return ending(piece.tail, timezone)
     }
@@ -87,12 +88,12 @@ function beginning({ subject, company, exported_at }: ExportHead): string {
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}</title>
+<title>${escapeHtml(title)}</title>
 <style>${STYLE}</style>
 </head>
 <body>
-<h1>${escaped(title)}</h1>
-<p>Tudo o que ${escaped(company.name)} guarda sobre esta pessoa neste sistema em ${escaped(formatDateTimeSeconds(exported_at, company.timezone))}, com cada evento sobre estes dados: quando, o que mudou, quem fez e de onde. Dados já excluídos aparecem como —.</p>
+<h1>${escapeHtml(title)}</h1>
+<p>Tudo o que ${escapeHtml(company.name)} guarda sobre esta pessoa neste sistema em ${escapeHtml(formatDateTimeSeconds(exported_at, company.timezone))}, com cada evento sobre estes dados: quando, o que mudou, quem fez e de onde. Dados já excluídos aparecem como —.</p>
 `
 }
 
@@ -113,7 +114,7 @@ ${rows}
 function eventRow({ recorded_at, type, actor, actor_name, origin, data }: TouchingEvent, timezone: string): string {
   const who = actor === null ? 'O sistema' : (actor_name ?? actor)
   const cells = [formatDateTimeSeconds(recorded_at, timezone), eventName(type), who, ORIGINS[origin]].map(
-    (text) => `<td>${escaped(text)}</td>`,
+    (text) => `<td>${escapeHtml(text)}</td>`,
   )
   return `<tr>${cells.join('')}<td>${membersHtml(data, timezone)}</td></tr>`
 }
@@ -123,7 +124,7 @@ function ending({ webhooks, access }: ExportTail, timezone: string): string {
 <p>${webhooks.messages} mensagens sobre estes registros nos últimos 30 dias, em ${webhooks.deliveries} entregas a ${webhooks.addresses} endereços.</p>
 `
   if (!access) return `${sent}</body>\n</html>\n`
-  const times = access.logins_seen_at.map((seen) => escaped(formatDateTimeSeconds(seen, timezone))).join(', ')
+  const times = access.logins_seen_at.map((seen) => escapeHtml(formatDateTimeSeconds(seen, timezone))).join(', ')
   return `${sent}<h2>Acessos</h2>
 <p>Sessões abertas no painel:</p>
 <ol>${access.sessions.map((session) => `<li>${membersHtml(session, timezone)}</li>`).join('')}</ol>

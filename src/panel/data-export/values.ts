@@ -1,14 +1,5 @@
+import { escapeHtml } from '#lib/html.ts'
 import { fieldName, textOfBoolean, textOfValue } from '../words/fields.ts'
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] as string)
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
@@ -16,21 +7,21 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 export function valueHtml(name: string, value: unknown, timezone: string): string {
   if (value === null || value === undefined || value === '') return '<span class="none">—</span>'
   if (typeof value === 'boolean') return textOfBoolean(name, value)
-  if (typeof value === 'string') return escaped(textOfValue(name, value, timezone))
+  if (typeof value === 'string') return escapeHtml(textOfValue(name, value, timezone))
   if (Array.isArray(value)) {
     if (value.length === 0) return '<span class="none">—</span>'
     const isPlain = value.every((each) => !isObject(each))
     if (isPlain) return value.map((each) => valueHtml(name, each, timezone)).join(', ')
     return `<ol>${value.map((each) => `<li>${valueHtml(name, each, timezone)}</li>`).join('')}</ol>`
   }
-  return isObject(value) ? membersHtml(value, timezone) : escaped(String(value))
+  return isObject(value) ? membersHtml(value, timezone) : escapeHtml(String(value))
 }
 
 /** All members of an object, one per row. */
 export function membersHtml(record: object, timezone: string): string {
   const rows = Object.entries(record).map(
     ([name, value]) =>
-      `<tr><th scope="row">${escaped(fieldName(name))}</th><td>${valueHtml(name, value, timezone)}</td></tr>`,
+      `<tr><th scope="row">${escapeHtml(fieldName(name))}</th><td>${valueHtml(name, value, timezone)}</td></tr>`,
   )
   return rows.length === 0 ? '<span class="none">—</span>' : `<table>${rows.join('')}</table>`
 }

@@ -130,33 +130,39 @@ export async function runImport(
   const right = plan.lines.flatMap((line) => (isWrong(line) ? [] : [line]))
   /** Records by line. */
   const ids = new Map<number, number>()
-  // Items first: a variant names the record of its item.
-  for (const group of [
-    right.filter(({ variant }) => variant === null),
-    right.filter(({ variant }) => variant !== null),
-  ])
-    for (let from = 0; from < group.length; from += LINES_PER_REQUEST) {
-      const part = group.slice(from, from + LINES_PER_REQUEST).flatMap((line) => {
-        const variant = variantInput(line, plan.parents, ids)
-        if (!isRefusal(variant)) return [{ line, variant }]
-        errors.push({ number: line.number, errors: rowMessages(variant, plan.fields) })
-        return []
-      })
-      const results = await run(part.map(({ line, variant }) => commandOf(imported, line, categories, variant)))
-      if (isRefusal(results)) return results
-      for (const [at, result] of results.entries()) {
-        const number = part[at]?.line.number ?? 0
-        if (isRefusal(result)) errors.push({ number, errors: rowMessages(result, plan.fields) })
-        else {
-          counts[result.outcome as keyof typeof counts] += 1
-          ids.set(number, idOf(result.subject))
-        }
+  for (const portion of portionsOf(right)) {
+    const part = portion.flatMap((line) => {
+      const variant = variantInput(line, plan.parents, ids)
+      if (!isRefusal(variant)) return [{ line, variant }]
+      errors.push({ number: line.number, errors: rowMessages(variant, plan.fields) })
+      return []
+    })
+    const results = await run(part.map(({ line, variant }) => commandOf(imported, line, categories, variant)))
+    if (isRefusal(results)) return results
+    for (const [at, result] of results.entries()) {
+      const number = part[at]?.line.number ?? 0
+      if (isRefusal(result)) errors.push({ number, errors: rowMessages(result, plan.fields) })
+      else {
+        counts[result.outcome as keyof typeof counts] += 1
+        ids.set(number, idOf(result.subject))
       }
     }
+  }
   return { ...counts, errors: errors.sort((a, b) => a.number - b.number) }
 }
 
 type ValidRow = Exclude<PlannedRow, { errors: unknown }>
+
+/** Lines of each request. Items come before variants, which name the records of their items. */
+function portionsOf(lines: readonly ValidRow[]): ValidRow[][] {
+  const items = lines.filter(({ variant }) => variant === null)
+  const variants = lines.filter(({ variant }) => variant !== null)
+  return [items, variants].flatMap((group) =>
+    Array.from({ length: Math.ceil(group.length / LINES_PER_REQUEST) }, (_, at) =>
+      group.slice(at * LINES_PER_REQUEST, (at + 1) * LINES_PER_REQUEST),
+    ),
+  )
+}
 
 /** Fields of a variant; none if the line is none. Its item may be a line that was refused. */
 function variantInput(

@@ -1,15 +1,13 @@
 import { deleteCompanyLogo, setCompanyLogo } from '#commands/company-logo.ts'
 import { uploadedLogo } from '#domain/brand-color.ts'
 import { formatPhone } from '#domain/brazilian-format.ts'
-import { invalid, type Refusal } from '#domain/refusal.ts'
-import { httpStatusOf } from '#http/problems.ts'
-import { isRefusal } from '#ledger/command.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import { getRow } from '#queries/events.ts'
-import type { FormRoute, FormSubmission, PageContext, PanelPage } from '../route.ts'
+import type { FormRoute, FormSubmission, PageContext } from '../route.ts'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
-import { PictureForm, PictureProblem } from '../ui/picture-form.tsx'
+import { PictureForm, PictureProblem, uploadPicture } from '../ui/picture-form.tsx'
 
 const SETTINGS = '/configuracoes'
 const LOGO = `${SETTINGS}/logotipo`
@@ -89,25 +87,15 @@ const Swatch = ({ color }: { readonly color: string }) => (
 async function upload(submission: FormSubmission) {
   const company = await companyOf(submission)
   if (company === null) return null
-  const { file } = submission
-  const answer =
-    file && file.length > 0
-      ? await runAndRedirect(
-          submission,
-          setCompanyLogo,
-          { content: Buffer.from(file) },
-          { to: SETTINGS, flash: 'marca' },
-        )
-      : invalid('content', 'não foi escolhido, ou está vazio')
-  return isRefusal(answer) ? refusedPage(submission, company, answer) : answer
+  return uploadPicture(submission, {
+    set: (content) => runAndRedirect(submission, setCompanyLogo, { content }, { to: SETTINGS, flash: 'marca' }),
+    refused: (refusal) => ({
+      title: 'Logotipo',
+      parent: { label: 'Configurações', to: SETTINGS },
+      body: <BrandCard visit={submission} company={company} refusal={refusal} />,
+    }),
+  })
 }
-
-const refusedPage = (submission: FormSubmission, company: CompanyObject, refusal: Refusal): PanelPage => ({
-  title: 'Logotipo',
-  parent: { label: 'Configurações', to: SETTINGS },
-  body: <BrandCard visit={submission} company={company} refusal={refusal} />,
-  status: httpStatusOf(refusal.refused),
-})
 
 const changing = { section: 'settings', access: 'manage_company' } as const
 

@@ -1,7 +1,9 @@
-import type { Refusal } from '#domain/refusal.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
 import { MAX_PICTURE_BYTES } from '#domain/webp.ts'
+import { httpStatusOf } from '#http/problems.ts'
+import { isRefusal } from '#ledger/command.ts'
 import { link } from '../link.ts'
-import type { PageContext } from '../route.ts'
+import type { FormSubmission, PageContext, PanelPage, Redirect } from '../route.ts'
 import { ButtonForm } from './form.tsx'
 import { Alert } from './parts.tsx'
 
@@ -45,4 +47,20 @@ export const PictureForm = ({ visit, to, noun, hint, hasPicture }: PictureFormPr
 export const PictureProblem = ({ what, refusal }: { readonly what: string; readonly refusal: Refusal }) => {
   const messages = (refusal.details?.fields as { content?: string[] } | undefined)?.content ?? []
   return <Alert>{messages.length > 0 ? `${what} ${messages.join('; ')}.` : 'O arquivo não foi gravado.'}</Alert>
+}
+
+interface PictureUpload {
+  /** Records the picture. */
+  set(content: Buffer): Promise<Redirect | Refusal>
+  /** Page that says why it was refused. */
+  refused(refusal: Refusal): PanelPage
+}
+
+/** Submission of a `PictureForm`. */
+export async function uploadPicture(
+  { file }: FormSubmission,
+  { set, refused }: PictureUpload,
+): Promise<Redirect | PanelPage> {
+  const answer = file && file.length > 0 ? await set(Buffer.from(file)) : invalid('content', 'precisa de um arquivo')
+  return isRefusal(answer) ? { ...refused(answer), status: httpStatusOf(answer.refused) } : answer
 }

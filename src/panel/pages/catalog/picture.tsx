@@ -1,12 +1,10 @@
 import { deleteItemPicture, setItemPicture } from '#commands/catalog/item-picture.ts'
-import { invalid, type Refusal } from '#domain/refusal.ts'
-import { httpStatusOf } from '#http/problems.ts'
-import { isRefusal } from '#ledger/command.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { getItem } from '#queries/catalog/items.ts'
-import type { FormRoute, FormSubmission, PageContext, PanelPage } from '../../route.ts'
+import type { FormRoute, FormSubmission, PageContext } from '../../route.ts'
 import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { Card } from '../../ui/parts.tsx'
-import { PictureForm, PictureProblem } from '../../ui/picture-form.tsx'
+import { PictureForm, PictureProblem, uploadPicture } from '../../ui/picture-form.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import type { Item } from './stock.tsx'
 
@@ -45,21 +43,21 @@ const loadItem = (visit: PageContext) =>
 async function upload(submission: FormSubmission) {
   const item = await loadItem(submission)
   if (item === null) return null
-  const { file } = submission
-  const done = { to: `/catalogo/${item.id}`, flash: 'imagem' } as const
-  const answer =
-    file && file.length > 0
-      ? await runAndRedirect(submission, setItemPicture, { id: item.id, content: Buffer.from(file) }, done)
-      : invalid('content', 'escolha uma imagem')
-  return isRefusal(answer) ? refusedPage(submission, item, answer) : answer
+  return uploadPicture(submission, {
+    set: (content) =>
+      runAndRedirect(
+        submission,
+        setItemPicture,
+        { id: item.id, content },
+        { to: `/catalogo/${item.id}`, flash: 'imagem' },
+      ),
+    refused: (refusal) => ({
+      title: item.name,
+      parent: { label: 'Catálogo', to: '/catalogo' },
+      body: <PictureCard visit={submission} item={item} refusal={refusal} />,
+    }),
+  })
 }
-
-const refusedPage = (submission: FormSubmission, item: Item, refusal: Refusal): PanelPage => ({
-  title: item.name,
-  parent: { label: 'Catálogo', to: '/catalogo' },
-  body: <PictureCard visit={submission} item={item} refusal={refusal} />,
-  status: httpStatusOf(refusal.refused),
-})
 
 export const pictureForms: readonly FormRoute[] = [
   { path: '/catalogo/:id/imagem', section: 'catalog', access: 'edit_catalog', takesFile: true, submit: upload },

@@ -5,7 +5,7 @@ import { link } from '../../link.ts'
 import { Card, Facts } from '../../ui/parts.tsx'
 import { ACQUIRERS_PATH, addPayments } from '../finance/acquirers.tsx'
 import type { StartPeriod } from './period.ts'
-import { lessReturned } from './sales.tsx'
+import { lessReturned, sumBars } from './sales.tsx'
 
 interface AcquirersProps {
   readonly period: StartPeriod
@@ -19,8 +19,7 @@ interface AcquirersProps {
 /** Takings and margin after returns and the acquirers' rates (PANEL-381); nothing without an acquirer. */
 export const AfterAcquirers = ({ period, sums, fees, coming, seesCosts }: AcquirersProps) => {
   if (fees.count === 0 && coming.length === 0) return null
-  const sum = (name: 'cents' | 'known_cents' | 'cost_cents') => sums.bars.reduce((total, bar) => total + bar[name], 0)
-  const sold = { cents: sum('cents'), known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
+  const sold = sumBars(sums.bars)
   const left = lessReturned(sold, sums.returned_costs)
   const margin = left.known_cents - left.cost_cents - fees.known_fee_cents
   const returned = sums.returned_costs.cents

@@ -31,7 +31,8 @@ const wayList = ({ from, to }: StartPeriod, payment_type_id: string) => ({
   payment_type_id,
 })
 
-const added = (bars: readonly SalesBar[]): SalesBar => {
+/** All bars as one. */
+export const sumBars = (bars: readonly SalesBar[]): SalesBar => {
   const sum = (name: keyof SalesBar) => bars.reduce((total, bar) => total + bar[name], 0)
   const [count, cents, units] = [sum('count'), sum('cents'), sum('units')]
   return { count, cents, units, known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
@@ -51,7 +52,7 @@ interface SalesFiguresProps extends SalesProps {
 
 /** Takings, chart and figures of a period; all come from the same rows, so that they agree (PANEL-123). */
 export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFiguresProps) => {
-  const all = added(sums.bars)
+  const all = sumBars(sums.bars)
   const { cancelled, returned } = sums
   const before = isCompared ? sums.before : NOTHING_BEFORE
   return (
