@@ -22,7 +22,7 @@ export async function createWebhookShops(
     for (const [index, shop] of shops.entries()) {
       const inputs = (urls[index] ?? []).map((url) => ({
         url,
-        events: ['*' as const],
+        events: ['sale.completed' as const],
         secret: webhookSecretOf(randomBytes(32)),
       }))
       const webhookIds = await run(

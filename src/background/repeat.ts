@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 
 export interface OnDemand {
   /** Requests a run; requests during a run share one more. */
@@ -7,11 +7,20 @@ export interface OnDemand {
   idle(): Promise<void>
 }
 
+/** Rest after each run, so that requests meanwhile share the next one; it ends early when the signal aborts. */
+export interface Rest {
+  readonly rest_ms: number
+  readonly signal: AbortSignal
+}
+
+const resting = ({ rest_ms, signal }: Rest): Promise<void> =>
+  pause(rest_ms, undefined, { signal, ref: false }).catch(() => {})
+
 /**
- * Coalesces requests: those of one event-loop turn share a run of `work`, those during a run share the next, and runs
- * never overlap. `work` handles its own errors.
+ * Coalesces requests: those of one event-loop turn share a run of `work`, those during a run or its rest share the next,
+ * and runs never overlap. `work` handles its own errors.
  */
-export function coalesce(work: () => Promise<unknown>): OnDemand {
+export function coalesce(work: () => Promise<unknown>, rest?: Rest): OnDemand {
   let asked = false
   let running: Promise<void> | null = null
 
@@ -20,6 +29,7 @@ export function coalesce(work: () => Promise<unknown>): OnDemand {
     while (asked) {
       asked = false
       await work()
+      if (rest) await resting(rest)
     }
     running = null
   }
@@ -45,24 +55,27 @@ export interface Repetition {
 
 /**
  * Runs `work` now, then again `every_ms` after each run has ended, failed or not. A function is asked for the pause
- * each time. The signal aborts on `stop`; an error caused by the abort is ignored.
+ * each time. However often it is asked to run at once, it rests `rest_ms` after each run. The signal aborts on `stop`; an
+ * error caused by the abort is ignored.
  */
 export function repeat(
   work: (stopping: AbortSignal) => Promise<unknown>,
   every_ms: number | (() => number),
   onError: (error: unknown) => void,
+  rest_ms = 0,
 ): Repetition {
   const stopping = new AbortController()
   const { signal } = stopping
   let timer: NodeJS.Timeout | undefined
-  const rounds = coalesce(async () => {
+  const round = async () => {
     clearTimeout(timer)
     if (signal.aborted) return
     await work(signal).catch((error: unknown) => {
       if (!isAbort(error, signal)) onError(error)
     })
     if (!signal.aborted) timer = setTimeout(rounds.ask, typeof every_ms === 'number' ? every_ms : every_ms())
-  })
+  }
+  const rounds = coalesce(round, rest_ms > 0 ? { rest_ms, signal } : undefined)
   rounds.ask()
   return {
     now: rounds.ask,

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
 
@@ -42,7 +41,7 @@ export function decodePositions(message: string): LedgerPosition[] | null {
 }
 
 /** At most twenty notifications a second, however many commits: each costs sales some time, and streams wait for it. */
-const PAUSE_MS = 50
+const REST_MS = 50
 
 /** Notifies all processes of commits, so that open pages are updated. */
 interface LiveNotifier {
@@ -55,7 +54,7 @@ interface LiveNotifier {
  * Notifies after the commit: transactions that notify commit one after another in the whole database. The first
  * positions are sent at once; later ones are merged by company. Unsent positions are added to the next message.
  */
-export function createLiveNotifier(pool: Pool, onError: (error: unknown) => void, pause_ms = PAUSE_MS): LiveNotifier {
+export function createLiveNotifier(pool: Pool, onError: (error: unknown) => void, rest_ms = REST_MS): LiveNotifier {
   const waiting = new Map<number, number>()
   const closing = new AbortController()
 
@@ -65,17 +64,19 @@ export function createLiveNotifier(pool: Pool, onError: (error: unknown) => void
     }
   }
 
-  const sending = coalesce(async () => {
-    const positions = [...waiting].map(([companyId, revision]) => ({ companyId, revision }))
-    waiting.clear()
-    try {
-      await pool.query({ ...NOTIFY, values: [LIVE_CHANNEL, encodePositions(positions)] })
-    } catch (error) {
-      remember(positions)
-      return onError(error)
-    }
-    await pause(pause_ms, undefined, { signal: closing.signal, ref: false }).catch(() => {})
-  })
+  const sending = coalesce(
+    async () => {
+      const positions = [...waiting].map(([companyId, revision]) => ({ companyId, revision }))
+      waiting.clear()
+      try {
+        await pool.query({ ...NOTIFY, values: [LIVE_CHANNEL, encodePositions(positions)] })
+      } catch (error) {
+        remember(positions)
+        onError(error)
+      }
+    },
+    { rest_ms, signal: closing.signal },
+  )
 
   return {
     notify(positions) {

@@ -293,7 +293,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await preparation?.stop()
       await writer.idle()
       if (isOutside(store)) await store.close()
-      await liveNotifier.close()
+      await Promise.all([deliveryNotifier.close(), liveNotifier.close()])
       await Promise.all([pool.end(), writing.pool.end()])
     },
   }
@@ -343,7 +343,7 @@ function writingOf(
   { databaseUrl, pool, store, model, keys, paymentLinks }: Rebuilding & Pick<Core, 'paymentLinks'>,
 ) {
   const { onOutdated, onGroup, log, onForgotten, reserve } = options
-  const deliveryNotifier = createDeliveryNotifier(pool, (error) =>
+  const deliveryNotifier = createDeliveryNotifier(pool, newId(), (error) =>
     log('dispatchers were not notified of deliveries', error),
   )
   const liveNotifier = createLiveNotifier(pool, (error) => log('commits were not announced to open pages', error))

@@ -181,14 +181,14 @@ interface RecorderOptions<T> {
 /** Bounds a statement, and how many items a failing one delays. */
 const BATCH = 256
 /** Minimum interval between batches: a statement costs Postgres as much as recording ten attempts. */
-const GATHER_MS = 5
+const GATHER_MS = 25
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
 /** Attempts on shutdown while Postgres does not answer. */
 const LAST_TRIES = 3
 
 /**
- * Writes items in batches: those that arrive while a batch is written, or within 5 ms of its start, form the next one.
+ * Writes items in batches: those that arrive while a batch is written, or within 25 ms of its start, form the next one.
  * Failures are retried with growing pauses without end, so the caller must bound the queue.
  */
 export function createRecorder<T>({ record, onRecorded, onError }: RecorderOptions<T>): Recorder<T> {

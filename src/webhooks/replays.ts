@@ -79,6 +79,9 @@ interface Running {
 /** Pause of a replay while too many deliveries are pending. */
 const WAIT_SECONDS = 1
 
+/** Each commit with deliveries asks for a look; it comes ten times a second at most. */
+const REST_MS = 100
+
 /** Delay after a failed step; the other replays continue. */
 const FAILED_WAIT_SECONDS = 60
 
@@ -281,5 +284,6 @@ export function writeReplays({ onQueued, poll_ms, log, ...writing }: ReplaysOpti
     },
     poll_ms,
     onError,
+    REST_MS,
   )
 }

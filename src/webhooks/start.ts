@@ -98,7 +98,9 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     databaseUrl,
     channel: DELIVERIES_CHANNEL,
     application_name: 'tillbook listener',
-    onNotification: wake,
+    onNotification: (sender) => {
+      if (sender === null || sender !== notifier?.sender) wake()
+    },
     onError: (error) => log('webhooks: no notifications; deliveries are found by polling only', error),
   })
   return {

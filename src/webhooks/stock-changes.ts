@@ -104,6 +104,9 @@ const STEP_ITEMS = 200
 /** Transactions per run; the next one begins at once if changes are due. */
 const RUN_STEPS = 1_000
 
+/** Each commit with deliveries asks for a look; it comes ten times a second at most. */
+const REST_MS = 100
+
 const NEXT_DUE = {
   name: 'next_due_stock_change',
   text: `select company_id from webhook_stock_changes where due_at <= clock_timestamp() and ${isNotMigrating('company_id')}
@@ -206,5 +209,6 @@ export function watchStockChanges({ pool, newId, onQueued, poll_ms, log }: Stock
       // The company's commands go first; the next run tries again.
       if (!isLockConflict(error)) log('webhooks: stock changes could not be queued', error)
     },
+    REST_MS,
   )
 }

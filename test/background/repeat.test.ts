@@ -1,6 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { coalesce, type Repetition, repeat } from '#background/repeat.ts'
+import { until } from '../support/wait.ts'
 
 /** Work that ends on command. */
 function steps() {
@@ -31,6 +32,20 @@ describe('coalesce', () => {
     await demand.idle()
     await nextTurn()
     expect(runs()).to.equal(2)
+  })
+
+  it('merges requests during a rest, which ends early when its signal aborts', async () => {
+    let runs = 0
+    const ending = new AbortController()
+    const demand = coalesce(async () => (runs += 1), { rest_ms: 60_000, signal: ending.signal })
+    demand.ask()
+    await until(() => runs === 1)
+    for (let n = 0; n < 3; n++) demand.ask()
+    await nextTurn()
+    expect(runs).to.equal(1)
+    ending.abort()
+    await demand.idle()
+    expect(runs).to.equal(2)
   })
 
   it('is idle before the first request, and starts again afterwards', async () => {

@@ -15,23 +15,24 @@ describe('a recorder', () => {
   }
 
   it('writes simultaneous results together, and later ones in the next batch', async () => {
-    let release = () => {}
-    const { recorder, recorded } = recording(() => new Promise((resolve) => (release = resolve)))
+    const releases: (() => void)[] = []
+    const { recorder, recorded } = recording(() => new Promise((resolve) => releases.push(resolve)))
+    const release = async (place: number) => {
+      await until(() => releases.length === place)
+      releases[place - 1]?.()
+      await until(() => recorded.length === place)
+    }
     for (const item of [1, 2, 3]) recorder.add(item)
-    await new Promise((resolve) => setImmediate(resolve))
+    await until(() => releases.length === 1)
     for (const item of [4, 5]) recorder.add(item)
-    release()
-    await until(() => recorded.length === 1)
-    release()
-    await until(() => recorded.length === 2)
+    await release(1)
+    await release(2)
     expect(recorded).to.deep.equal([
       [1, 2, 3],
       [4, 5],
     ])
     recorder.add(6)
-    await new Promise((resolve) => setImmediate(resolve))
-    release()
-    await until(() => recorded.length === 3)
+    await release(3)
   })
 
   it('limits the size of a batch', async () => {
