@@ -21,9 +21,10 @@ for (const name of ['depth', 'seed'] as const) {
 }
 
 /** As in package.json's `test`. */
-const LEFT_OUT = ['test/crash', 'test/histories', 'test/hostile', 'test/model', 'test/ops']
-const isDeep = (file: string): boolean =>
-  LEFT_OUT.some((folder) => file.startsWith(join(folder, '/'))) || readFileSync(file, 'utf8').includes("/random.ts'")
+const LEFT_OUT = ['test/browser', 'test/crash', 'test/histories', 'test/hostile', 'test/model', 'test/ops']
+const isLeftOut = (file: string): boolean =>
+  file.endsWith('.deep.test.ts') || LEFT_OUT.some((folder) => file.startsWith(join(folder, '/')))
+const isDeep = (file: string): boolean => isLeftOut(file) || readFileSync(file, 'utf8').includes("/random.ts'")
 
 const places = positionals.length > 0 ? positionals : ['test']
 for (const place of places) {
