@@ -3,7 +3,7 @@ import { type Addresses, vacuum, walOf } from './database.ts'
 import { forgetPeak, meterOf, type ProcessorTime, peakOf } from './processor.ts'
 import { lowerQuartile, median, spread, WARM_UP_ROUNDS } from './rounds.ts'
 
-/** Cost of a sale, page, delivery …, at any rate. */
+/** Cost of a sale, page, delivery …, at any rate; memory and the event loop's delay are of the process. */
 export interface Cost extends ProcessorTime, Counts {
   readonly per: string
   /** Bytes of write-ahead log, including full pages after a checkpoint. */
@@ -78,19 +78,22 @@ const FIGURES = [
   'other_writes',
   'wal_bytes',
   'allocated_bytes',
-] as const satisfies readonly Exclude<keyof Cost, 'per' | 'peak_mib'>[]
+] as const satisfies readonly Exclude<keyof Cost, 'per' | 'peak_mib' | 'loop_p99_ms'>[]
 type Figure = (typeof FIGURES)[number]
 
 export type Spent = Omit<Cost, 'per'>
 
 /** Cost per operation. */
 export function costOf(per: string, count: number, spent: Spent): Cost {
-  return { per, ...eachOf((figure) => spent[figure] / count), peak_mib: spent.peak_mib }
+  const { peak_mib, loop_p99_ms } = spent
+  return { per, ...eachOf((figure) => spent[figure] / count), peak_mib, loop_p99_ms }
 }
 
-export function grown(before: Counts, after: Counts): Counts {
-  const names = Object.keys(before) as (keyof Counts)[]
-  return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as unknown as Counts
+/** What counters grew by; the delay of the event loop as it is. */
+export function grown(before: Counts, { loop_p99_ms, ...after }: Counts): Counts {
+  const names = Object.keys(after) as (keyof typeof after)[]
+  const differences = Object.fromEntries(names.map((name) => [name, after[name] - before[name]]))
+  return { ...(differences as unknown as typeof after), loop_p99_ms }
 }
 
 /**
@@ -103,7 +106,8 @@ export function middleOf(per: string, rounds: readonly Cost[]): CostLine | null 
   const spreads = TIMES.map((figure) => spread(valuesOf(figure)))
   const middle = (figure: Figure) => (TIMES.includes(figure) ? lowerQuartile : median)(valuesOf(figure))
   const peak_mib = Math.max(...rounds.map((round) => round.peak_mib))
-  return { per, ...eachOf((figure) => round3(middle(figure))), peak_mib, spreads }
+  const loop_p99_ms = round3(median(rounds.map((round) => round.loop_p99_ms)))
+  return { per, ...eachOf((figure) => round3(middle(figure))), peak_mib, loop_p99_ms, spreads }
 }
 
 const TIMES: readonly Figure[] = ['service_us', 'postgres_us']

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { BenchDatabase } from './database.ts'
 import type { Share } from './flame/areas.ts'
 import { type PostgresFlame, watchPostgres } from './flame/postgres.ts'
-import { profiledAreas } from './flame/service.ts'
+import { readProfile } from './flame/service.ts'
 
 const SHOWN = 14
 const SHOWN_CHARACTERS = 110
@@ -27,8 +27,10 @@ export async function startFlame(kept: string | null): Promise<Flame> {
       return async () => tellPostgres(await watching.stop())
     },
     async tellService() {
-      const areas = await profiledAreas(directory)
+      const { areas, stretches } = await readProfile(directory)
       tell('the service, of its time at work (JavaScript thread, start and warm-up included)', areas)
+      console.log('\nthe service, longest stretches in which everything else waited:')
+      for (const { name, ms } of stretches) console.log(`${`${ms.toFixed(1)} ms`.padStart(10)}  ${name}`)
       if (kept === null) await rm(directory, { recursive: true })
     },
   }

@@ -94,6 +94,7 @@ const COST_COLUMNS = [
   'WAL bytes',
   'heap bytes',
   'peak MiB',
+  'loop p99 ms',
   'rounds ±',
 ] as const
 
@@ -108,12 +109,13 @@ export function costTableOf(lines: readonly Line[]): string | null {
             ...[cost.service_us, cost.postgres_us].map(figure),
             ...[cost.round_trips, cost.statements, cost.postgres_writes, cost.other_writes].map(few),
             ...[cost.wal_bytes, cost.allocated_bytes, cost.peak_mib].map(figure),
+            cost.loop_p99_ms.toFixed(1),
             told(cost.spreads),
           ],
         ]
       : [],
   )
-  return rows.length === 0 ? null : aligned(COST_COLUMNS, rows, [2, 3, 4, 5, 6, 7, 8, 9, 10])
+  return rows.length === 0 ? null : aligned(COST_COLUMNS, rows, [2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
 }
 
 function aligned(titles: readonly string[], rows: readonly (readonly string[])[], numbers: readonly number[]): string {

@@ -1,4 +1,5 @@
 import { Socket } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { GCProfiler, getHeapStatistics } from 'node:v8'
 
 /**
@@ -6,7 +7,7 @@ import { GCProfiler, getHeapStatistics } from 'node:v8'
  * service itself does not contain it. It costs about 2 µs per socket write, and as much per garbage collection.
  */
 
-/** Counters that only grow. */
+/** Counters that only grow, and a delay since the last look. */
 export interface Counts {
   /**
    * Number of times a connection to Postgres sent something after it had received something: each is at least one wait.
@@ -19,6 +20,8 @@ export interface Counts {
   readonly other_writes: number
   /** Allocated on the heap of this thread, from the sizes before and after each collection. */
   readonly allocated_bytes: number
+  /** 99th percentile of the event loop's delay since the last look: how long a turn of others holds a request up. */
+  readonly loop_p99_ms: number
 }
 
 interface Chunk {
@@ -48,7 +51,22 @@ export function startCounting(port: number): () => Counts {
     return write.call(this, several, data, ...others)
   }
   const allocated = countAllocations()
-  return () => ({ ...totals, allocated_bytes: allocated() })
+  const loopDelay = watchLoop()
+  return () => ({ ...totals, allocated_bytes: allocated(), loop_p99_ms: loopDelay() })
+}
+
+const LOOP_RESOLUTION_MS = 5
+const NS_PER_MS = 1e6
+
+/** The histogram contains its own interval. */
+function watchLoop(): () => number {
+  const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  histogram.enable()
+  return () => {
+    const delay_ms = histogram.percentile(99) / NS_PER_MS - LOOP_RESOLUTION_MS
+    histogram.reset()
+    return Math.max(0, delay_ms)
+  }
 }
 
 function countSent(socket: Socket, spoken: WeakMap<Socket, Spoken>, chunks: readonly Chunk[]): void {

@@ -92,3 +92,62 @@ export function sharesOf(figures: ReadonlyMap<string, number>): Share[] {
   const sum = [...figures.values()].reduce((total, each) => total + each, 0)
   return [...figures].map(([name, figure]) => ({ name, share: figure / sum })).sort((a, b) => b.share - a.share)
 }
+
+/** Time in which the process did one thing, so that everything else waited. */
+export interface Stretch {
+  /** Function and source file that most of it passed in, the innermost one. */
+  readonly name: string
+  readonly ms: number
+}
+
+const SHOWN_STRETCHES = 10
+/** A function holds a stretch if at least this share of it passes in it and what it calls. */
+const HELD = 0.5
+const US_PER_MS = 1_000
+
+/**
+ * The longest stretches: consecutive samples below the same function of the event loop. Turns of the same kind that follow
+ * each other within a sample count as one.
+ */
+export function stretchesOf(
+  { nodes, samples, timeDeltas }: Profile,
+  sourceOf: (node: ProfileNode) => string,
+): Stretch[] {
+  const paths = pathsOf(nodes)
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const stretches: { readonly root: number; us: number; readonly inside: Map<number, number> }[] = []
+  let open: (typeof stretches)[number] | undefined
+  for (const [place, id] of samples.entries()) {
+    const path = paths.get(id) ?? []
+    const [root] = path
+    const us = timeDeltas[place] ?? 0
+    if (root === undefined || byId.get(root)?.callFrame.functionName === '(idle)') open = undefined
+    else {
+      if (open?.root !== root) {
+        open = { root, us: 0, inside: new Map() }
+        stretches.push(open)
+      }
+      open.us += us
+      for (const each of path) open.inside.set(each, (open.inside.get(each) ?? 0) + us)
+    }
+  }
+  const longest = stretches.sort((a, b) => b.us - a.us).slice(0, SHOWN_STRETCHES)
+  return longest.map(({ root, us, inside }) => {
+    // Maps keep their order: callers come before what they call.
+    const holders = [...inside].filter(([id, own]) => own >= HELD * us && byId.get(id)?.callFrame.url !== '')
+    const holder = byId.get(holders.at(-1)?.[0] ?? root) as ProfileNode
+    return { name: `${holder.callFrame.functionName} ${sourceOf(holder)}`.trim(), ms: us / US_PER_MS }
+  })
+}
+
+/** Nodes from the event loop's function to each node, without the root. */
+function pathsOf(nodes: readonly ProfileNode[]): Map<number, readonly number[]> {
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const paths = new Map<number, readonly number[]>()
+  const visit = (node: ProfileNode, path: readonly number[]) => {
+    paths.set(node.id, path)
+    for (const child of node.children ?? []) visit(byId.get(child) as ProfileNode, [...path, child])
+  }
+  if (nodes[0]) visit(nodes[0], [])
+  return paths
+}

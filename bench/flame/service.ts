@@ -4,14 +4,17 @@ import { SourceMap, type SourceMapPayload } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ROOT } from '../child.ts'
-import { areasOf, type Profile, type ProfileNode, type Share } from './areas.ts'
+import { areasOf, type Profile, type ProfileNode, type Share, type Stretch, stretchesOf } from './areas.ts'
 
-/** Busy time by area, from the profiles in a directory. */
-export async function profiledAreas(directory: string): Promise<Share[]> {
+/** Busy time by area, and the longest stretches, from the largest profile in a directory. */
+export async function readProfile(directory: string): Promise<{ areas: Share[]; stretches: Stretch[] }> {
   const files = (await readdir(directory)).filter((name) => name.endsWith('.cpuprofile'))
   const profiles = await Promise.all(files.map((name) => readFile(join(directory, name), 'utf8')))
   const [largest] = profiles.sort((a, b) => b.length - a.length)
-  return largest === undefined ? [] : areasOf(JSON.parse(largest) as Profile, createLocator())
+  if (largest === undefined) return { areas: [], stretches: [] }
+  const profile = JSON.parse(largest) as Profile
+  const sourceOf = createLocator()
+  return { areas: areasOf(profile, sourceOf), stretches: stretchesOf(profile, sourceOf) }
 }
 
 /** Finds the source of compiled code by its source maps. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { costOf, grown, middleOf, type Spent } from '../../bench/cost.ts'
-import { areasOf, type Profile } from '../../bench/flame/areas.ts'
+import { areasOf, type Profile, stretchesOf } from '../../bench/flame/areas.ts'
 import { functionsIn } from '../../bench/flame/postgres.ts'
 import { callOf, KINDS, kindsInOrder, SHARES } from '../../bench/mixed/mix.ts'
 import { costTableOf, type Line } from '../../bench/report.ts'
@@ -15,6 +15,7 @@ const spent = (service_us: number): Spent => ({
   wal_bytes: 90_000,
   allocated_bytes: 1_000_000,
   peak_mib: 150,
+  loop_p99_ms: 4,
 })
 
 describe('costs of a benchmark', () => {
@@ -37,13 +38,14 @@ describe('costs of a benchmark', () => {
 
   it('are the differences of counters', () => {
     const { service_us: _, postgres_us: __, wal_bytes: ___, peak_mib: ____, ...counts } = spent(0)
-    const later = { ...counts, statements: counts.statements + 7 }
+    const later = { ...counts, statements: counts.statements + 7, loop_p99_ms: 2 }
     expect(grown(counts, later)).to.deep.equal({
       round_trips: 0,
       statements: 7,
       postgres_writes: 0,
       other_writes: 0,
       allocated_bytes: 0,
+      loop_p99_ms: 2,
     })
   })
 
@@ -74,6 +76,7 @@ describe('costs of a benchmark', () => {
       '9,000',
       '100,000',
       '150',
+      '4.0',
       '0 %, 0 %',
     ])
     expect(others).to.deep.equal([])
@@ -103,6 +106,32 @@ describe('flame summary', () => {
       { name: 'system calls that write', share: 0.5 },
       { name: 'decide', share: 0.4 },
       { name: 'garbage collection', share: 0.1 },
+    ])
+  })
+
+  it('names the longest stretches without a pause, by the function that holds each', () => {
+    const node = (id: number, functionName: string, url: string, children: number[] = []) => ({
+      id,
+      callFrame: { functionName, url, lineNumber: 0, columnNumber: 0 },
+      children,
+    })
+    const profile: Profile = {
+      nodes: [
+        node(1, '(root)', '', [2, 3, 6]),
+        node(2, '(idle)', ''),
+        node(3, 'processTicks', 'node:internal/process', [4]),
+        node(4, 'decide', 'commands/sale.ts', [5]),
+        node(5, 'parse', ''),
+        node(6, 'onread', 'node:internal/stream_base'),
+      ],
+      samples: [3, 4, 5, 5, 2, 6, 2, 4, 6],
+      timeDeltas: [1_000, 2_000, 3_000, 3_000, 50_000, 1_000, 9_000, 4_000, 2_000],
+    }
+    expect(stretchesOf(profile, ({ callFrame }) => callFrame.url)).to.deep.equal([
+      { name: 'decide commands/sale.ts', ms: 9 },
+      { name: 'decide commands/sale.ts', ms: 4 },
+      { name: 'onread node:internal/stream_base', ms: 2 },
+      { name: 'onread node:internal/stream_base', ms: 1 },
     ])
   })
 
