@@ -1,11 +1,15 @@
 import fc from 'fast-check'
 import { z } from 'zod'
-import { SettleInput } from '#commands/finance/account-input.ts'
+import type { AccountSide } from '#commands/finance/account-commands.ts'
+import { AccountPaymentInput, SettleInput } from '#commands/finance/account-input.ts'
+import { reverseAccountPayment } from '#commands/finance/account-payments.ts'
 import {
   CreatePayableInput,
   createPayable,
   deletePayable,
   PayableChanges,
+  payableSide,
+  payPayable,
   ReplacePayableInput,
   replacePayable,
   settlePayable,
@@ -15,8 +19,10 @@ import {
   CreateReceivableInput,
   createReceivable,
   deleteReceivable,
+  payReceivable,
   ReceivableChanges,
   ReplaceReceivableInput,
+  receivableSide,
   replaceReceivable,
   settleReceivable,
   updateReceivable,
@@ -24,7 +30,8 @@ import {
 import { RecordId } from '#commands/records.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { Id } from '#domain/text.ts'
-import { type Act, byId, maybe, nullable, place } from './act.ts'
+import { type Command, command } from '#ledger/command.ts'
+import { type Act, ById, byId, maybe, nullable, place } from './act.ts'
 import { changing, externalId, name, rarely } from './values.ts'
 
 const accountShape = {
@@ -45,6 +52,12 @@ const sideOf = (party: 'customer' | 'supplier') => {
     create: fc.record({ external_id: nullable(externalId), ...accountShape, ...parties }),
     replace: fc.record({ external_id: externalId, ...accountShape, [`${party}_external_id`]: rarely(externalId) }),
     update: changing(fc.record({ ...accountChanges, ...parties })),
+    pay: fc.record({
+      id: place,
+      amount: fc.constantFrom('0.01', '50.00'),
+      interest: rarely(fc.constant('1.00')),
+      discount: rarely(fc.constant('0.01')),
+    }),
     settle: fc.record({
       id: place,
       payment_method: fc.constantFrom(...PAYMENT_METHODS),
@@ -55,6 +68,24 @@ const sideOf = (party: 'customer' | 'supplier') => {
 const receivable = sideOf('customer')
 const payable = sideOf('supplier')
 const accountUpdate = (changes: z.ZodType) => z.strictObject({ id: Id, changes })
+
+/** Reverses the last payment of an account. */
+function reverseLastPayment<P extends object, N>(side: AccountSide<P, N>): Command<{ readonly id: number }> {
+  const { permission, needs, needsMore, decide } = reverseAccountPayment(side)
+  const reversalOf = (rows: Parameters<typeof decide>[0], { id }: { readonly id: number }) => ({
+    id,
+    payment_id: rows.get(side.byId(id))?.doc.payments.at(-1)?.id ?? NO_PAYMENT,
+    reason: 'lançado em dobro',
+  })
+  return command({
+    ...(permission && { permission }),
+    needs: ({ id }) => needs({ id, payment_id: NO_PAYMENT, reason: '' }),
+    needsMore: (rows, input) => needsMore?.(rows, reversalOf(rows, input)) ?? [],
+    decide: (rows, input, context) => decide(rows, reversalOf(rows, input), context),
+  })
+}
+
+const NO_PAYMENT = 900_000_001
 
 /** Receivables and payables. */
 export const accountActs = {
@@ -87,6 +118,20 @@ export const accountActs = {
     schema: SettleInput,
     input: receivable.settle,
   },
+  payReceivable: {
+    kind: 'receivable',
+    weight: 2,
+    command: payReceivable,
+    schema: AccountPaymentInput,
+    input: receivable.pay,
+  },
+  reverseReceivablePayment: {
+    kind: 'receivable',
+    weight: 2,
+    command: reverseLastPayment(receivableSide),
+    schema: ById,
+    input: byId,
+  },
   createPayable: {
     kind: 'payable',
     weight: 2,
@@ -109,5 +154,13 @@ export const accountActs = {
     input: payable.update,
   },
   deletePayable: { kind: 'payable', weight: 2, command: deletePayable, schema: RecordId, input: byId },
+  payPayable: { kind: 'payable', weight: 2, command: payPayable, schema: AccountPaymentInput, input: payable.pay },
+  reversePayablePayment: {
+    kind: 'payable',
+    weight: 2,
+    command: reverseLastPayment(payableSide),
+    schema: ById,
+    input: byId,
+  },
   settlePayable: { kind: 'payable', weight: 1, command: settlePayable, schema: SettleInput, input: payable.settle },
 } satisfies Record<string, Act>
