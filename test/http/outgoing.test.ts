@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express, { type Express } from 'express'
 import { Unavailable } from '#lib/errors.ts'
-import { createOutgoing, type StreamWrite } from '#till-sync/outgoing.ts'
+import { createOutgoing, type StreamWrite } from '#http/outgoing.ts'
 import { until } from '../support/wait.ts'
 
 const MB = 1_048_576
