@@ -30,7 +30,7 @@ import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../../r
 import { amountCell, type FileColumn, listFile } from '../../ui/csv-file.ts'
 import { ButtonForm, Form } from '../../ui/form.tsx'
 import { buttonRoute, formPages, formRoute, runAndRedirect } from '../../ui/form-pages.tsx'
-import { type Column, FileLink, ListTable, recordsOnPage, searched } from '../../ui/list.tsx'
+import { CardPager, type Column, FileLink, ListTable, recordsOnPage, searched } from '../../ui/list.tsx'
 import { Card, PanelBadge, type Tone } from '../../ui/parts.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 
@@ -193,7 +193,7 @@ const pageOf = ({ readModel }: PageContext, inventory_id: number, more: { cursor
 
 /** What has been counted, and the differences so far (PANEL-533). */
 async function CountsCard({ visit, inventory }: { readonly visit: PageContext; readonly inventory: InventoryObject }) {
-  const { contagens: cursor, ...query } = visit.query
+  const { contagens: cursor } = visit.query
   const asked = await pageOf(visit, inventory.id, { limit: OF_PAGE, ...(cursor && { cursor }) })
   const page = isRefusal(asked) ? await pageOf(visit, inventory.id, { limit: OF_PAGE }) : asked
   return (
@@ -205,16 +205,13 @@ async function CountsCard({ visit, inventory }: { readonly visit: PageContext; r
         columns={countColumns(visit, inventory)}
       />
       <FileLink to={`${INVENTORIES_PATH}/${inventory.id}/contagens.csv`} parameters={{}} />
-      {!isRefusal(page) && (cursor || page.next !== null) && (
-        <nav class="pager" aria-label="Páginas das contagens">
-          {cursor && <a href={`${link(visit.path, query)}#contagens`}>« Primeiras</a>}
-          {page.next !== null && (
-            <a href={`${link(visit.path, { ...query, contagens: page.next })}#contagens`} rel="next">
-              Próximas »
-            </a>
-          )}
-        </nav>
-      )}
+      <CardPager
+        visit={visit}
+        card="contagens"
+        parameter="contagens"
+        next={isRefusal(page) ? null : page.next}
+        words={['Páginas das contagens', 'Primeiras', 'Próximas']}
+      />
     </Card>
   )
 }
