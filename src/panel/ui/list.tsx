@@ -8,7 +8,7 @@ import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type FilledForm, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { PageAction, PageContext } from '../route.ts'
-import { FilterChips, FilterProblems, Filters, PrintedFilters } from './form.tsx'
+import { FilterChips, FilterProblems, Filters, PrintedFilters } from './filters.tsx'
 import { Icon } from './icon.tsx'
 import { Chips, Nothing, Toolbar } from './parts.tsx'
 
