@@ -5,7 +5,8 @@ import { checkProducts, listProductsForTill } from '#queries/catalog/products-fo
 import type { Services } from '#services.ts'
 import { parse, parseEach } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
-import { KnownProduct, ProductCheck, ProductQuery, SYNC_OPERATIONS } from './operations.ts'
+import { SYNC_OPERATIONS } from './operations.ts'
+import { KnownProduct, ProductCheck, ProductQuery } from './requests.ts'
 import type { SyncRoute } from './route.ts'
 
 /** Products for tills, all or changed ones, and changes that a till does not know yet (SYNC-10, SYNC-12, SYNC-15). */

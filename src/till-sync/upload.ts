@@ -19,7 +19,8 @@ import type { Services } from '#services.ts'
 import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { composeListAnswer, sentId, uploaderOf } from './list-answer.ts'
-import { SYNC_OPERATIONS, UploadedSales } from './operations.ts'
+import { SYNC_OPERATIONS } from './operations.ts'
+import { UploadedSales } from './requests.ts'
 import type { SyncRoute } from './route.ts'
 
 /** Lines of the sales in one unit of work. More are no faster and delay other requests. */
