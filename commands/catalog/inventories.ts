@@ -49,6 +49,7 @@ const InventoryCount = z
     const given = [catalog_item_id, catalog_item_external_id, code].filter((one) => (one ?? null) !== null)
     if (given.length !== 1) context.addIssue({ code: 'custom', path: ['catalog_item_id'], message: IDENTIFIER })
   })
+  .meta({ id: 'InventoryCountInput' })
 export type InventoryCount = z.infer<typeof InventoryCount>
 
 export const COUNT_MODES = ['set', 'add'] as const

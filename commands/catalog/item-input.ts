@@ -28,6 +28,7 @@ const optionalShape = {
     .strictObject({ size: boundedText(30).nullish(), color: boundedText(30).nullish() })
     .refine(({ size, color }) => (size ?? color ?? null) !== null, 'informe size, color ou ambos')
     .transform(({ size, color }) => ({ size: size ?? null, color: color ?? null }))
+    .meta({ id: 'VariantInput' })
     .nullish(),
   ...itemTaxShape,
   /** New absolute quantity. Null: stock is not tracked; absent: unchanged. */

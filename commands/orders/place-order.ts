@@ -14,7 +14,9 @@ import { LinesInput, lineRefs, priceLines } from '../sales/lines.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
-const Buyer = z.strictObject({ name: nameText(120), email: Email.nullish(), document: Document.nullish() })
+const Buyer = z
+  .strictObject({ name: nameText(120), email: Email.nullish(), document: Document.nullish() })
+  .meta({ id: 'BuyerInput' })
 
 /**
  * POST /orders. An alias of invalid format is simply not found. The buyer is a customer of the company, a description,

@@ -25,7 +25,7 @@ export const RefundInput = z.strictObject({
   /** Default: the payment that carries the order. */
   provider_payment_id: boundedText(100).nullish(),
   restock: z
-    .array(z.strictObject({ catalog_item_id: Id, quantity: Quantity }))
+    .array(z.strictObject({ catalog_item_id: Id, quantity: Quantity }).meta({ id: 'StockQuantityInput' }))
     .max(MAX_RESTOCKED)
     .nullish(),
 })

@@ -11,20 +11,22 @@ import { MAX_NAME } from './free-name.ts'
 const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
 
 /** Postal address; each part is optional. */
-export const AddressInput = z.strictObject({
-  zip: z
-    .string(expects(ZIP))
-    // Not any punctuation: `1310100.0` is a number of a spreadsheet without its first zero.
-    .refine((value) => /^\s*\d{2}[\s.]?\d{3}[\s.-]?\d{3}\s*$/.test(value), ZIP)
-    .overwrite((value) => value.replace(/[\s.-]/g, ''))
-    .nullish(),
-  street: boundedText(120).nullish(),
-  number: boundedText(20).nullish(),
-  complement: boundedText(80).nullish(),
-  district: boundedText(80).nullish(),
-  city: boundedText(80).nullish(),
-  state: z.enum(STATES, expects('deve ser a sigla de um estado do Brasil, como "SP"')).nullish(),
-})
+export const AddressInput = z
+  .strictObject({
+    zip: z
+      .string(expects(ZIP))
+      // Not any punctuation: `1310100.0` is a number of a spreadsheet without its first zero.
+      .refine((value) => /^\s*\d{2}[\s.]?\d{3}[\s.-]?\d{3}\s*$/.test(value), ZIP)
+      .overwrite((value) => value.replace(/[\s.-]/g, ''))
+      .nullish(),
+    street: boundedText(120).nullish(),
+    number: boundedText(20).nullish(),
+    complement: boundedText(80).nullish(),
+    district: boundedText(80).nullish(),
+    city: boundedText(80).nullish(),
+    state: z.enum(STATES, expects('deve ser a sigla de um estado do Brasil, como "SP"')).nullish(),
+  })
+  .meta({ id: 'AddressInput' })
 
 const DOCUMENT = 'deve ser um CPF ou CNPJ válido, com ou sem pontuação'
 

@@ -49,10 +49,10 @@ const linesOf = <L extends z.ZodType<LineInput>>(each: L) =>
   z.array(each).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens')
 
 /** Lines of an order: 1 to 500. */
-export const LinesInput = linesOf(line.superRefine(checkLine))
+export const LinesInput = linesOf(line.superRefine(checkLine).meta({ id: 'OrderItemInput' }))
 
 /** Lines of a sale, which may have discounts. */
-export const SaleLinesInput = linesOf(saleLine.superRefine(checkLine))
+export const SaleLinesInput = linesOf(saleLine.superRefine(checkLine).meta({ id: 'SaleItemInput' }))
 
 /** Priced lines with total = subtotal - discount + delivery fee. */
 interface PricedLines {

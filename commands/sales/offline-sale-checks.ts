@@ -1,6 +1,6 @@
 import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, toCents } from '#domain/money.ts'
 import { toThousandths } from '#domain/quantity.ts'
-import type { OfflineSaleWarning } from '#projections/sales.ts'
+import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
 

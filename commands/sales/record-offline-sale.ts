@@ -12,15 +12,10 @@ import { cashDrawerOf } from '#projections/cash-sessions.ts'
 import { itemById } from '#projections/catalog.ts'
 import { ownCompany, testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
+import { type OfflineSaleRow, type OfflineSaleWarning, offlineSaleById } from '#projections/offline-sales.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
-import {
-  type OfflineSaleRow,
-  type OfflineSaleWarning,
-  offlineSaleById,
-  type SaleObject,
-  saleById,
-} from '#projections/sales.ts'
+import { type SaleObject, saleById } from '#projections/sales.ts'
 import { creditCentsOf, creditOf } from '#projections/store-credit.ts'
 import { userById } from '#projections/users.ts'
 import { awaitedCustomerRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'

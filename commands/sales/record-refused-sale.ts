@@ -1,6 +1,6 @@
 import { refuse } from '#domain/refusal.ts'
 import { accept, command } from '#ledger/command.ts'
-import { offlineSaleById } from '#projections/sales.ts'
+import { offlineSaleById } from '#projections/offline-sales.ts'
 import { awaitedCustomerRefs } from './awaited-returns.ts'
 import { warning } from './offline-sale-warnings.ts'
 import { newSaleRefs, type OfflineSaleUpload, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'

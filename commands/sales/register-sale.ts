@@ -23,7 +23,9 @@ type Completed = DataOf<'SaleCompleted'>
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const Payment = z.strictObject({ payment_type_id: Id, amount: Money, ...paymentDetailsShape })
+const Payment = z
+  .strictObject({ payment_type_id: Id, amount: Money, ...paymentDetailsShape })
+  .meta({ id: 'SalePaymentInput' })
 
 /** Body of POST /sales. A sale of 0.00 needs no payments. */
 export const SaleInput = z

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
-import { fromCents, Money, toCents } from '#domain/money.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
@@ -25,16 +25,19 @@ import {
   stockOfReturn,
   stockRefs,
 } from './returned-goods.ts'
+import { MoneyBackInput } from './sale-refunds.ts'
 
 type Refunds = DataOf<'SaleReturned'>['refunds']
 
-const Line = z.strictObject({
-  /** Position in the sale's items, from 0. */
-  line: z.int().min(0),
-  quantity: Quantity,
-  /** Whether the goods go back to stock; true if absent. */
-  restock: z.boolean().nullish(),
-})
+const Line = z
+  .strictObject({
+    /** Position in the sale's items, from 0. */
+    line: z.int().min(0),
+    quantity: Quantity,
+    /** Whether the goods go back to stock; true if absent. */
+    restock: z.boolean().nullish(),
+  })
+  .meta({ id: 'ReturnItemInput' })
 
 /** Body of POST /sales/{id}/returns (RETURN-1). */
 export const ReturnBody = z.strictObject({
@@ -46,15 +49,7 @@ export const ReturnBody = z.strictObject({
   items: z.array(Line).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
   /** Whether the delivery fee is given back too. */
   delivery_fee: z.boolean().nullish(),
-  refunds: z
-    .array(
-      z.strictObject({
-        payment_type_id: Id,
-        amount: Money.refine((amount) => amount !== '0.00', 'deve ser maior que zero'),
-      }),
-    )
-    .max(50, 'no máximo 50 pagamentos')
-    .nullish(),
+  refunds: z.array(MoneyBackInput).max(50, 'no máximo 50 pagamentos').nullish(),
 })
 export type ReturnInput = z.infer<typeof ReturnBody> & {
   /** The sale. */

@@ -7,15 +7,16 @@ import type { Rows } from '#ledger/working-set.ts'
 import { type PaymentTypeObject, paymentTypeById } from '#projections/payment-types.ts'
 import type { SaleMoneyBack, SaleObject, SaleRow } from '#projections/sales.ts'
 
-/** How the money of a cancelled sale went back, each part by a payment type. */
-export const SaleRefunds = z
-  .array(
-    z.strictObject({
-      payment_type_id: Id,
-      amount: Money.refine((value) => value !== '0.00', 'deve ser maior que zero'),
-    }),
-  )
-  .max(50, 'no máximo 50 devoluções')
+/** Money given back by a payment type. */
+export const MoneyBackInput = z
+  .strictObject({
+    payment_type_id: Id,
+    amount: Money.refine((value) => value !== '0.00', 'deve ser maior que zero'),
+  })
+  .meta({ id: 'MoneyBackInput' })
+
+/** How the money of a cancelled sale went back. */
+export const SaleRefunds = z.array(MoneyBackInput).max(50, 'no máximo 50 devoluções')
 export type SaleRefunds = z.infer<typeof SaleRefunds>
 
 type PaidSale = Pick<SaleObject, 'payments'>

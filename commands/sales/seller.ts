@@ -15,6 +15,7 @@ export const SellerInput = z
     const isOne = (typeof user_id === 'number') !== (typeof name === 'string')
     if (!isOne) context.addIssue({ code: 'custom', message: 'informe exatamente um entre user_id e name' })
   })
+  .meta({ id: 'SellerInput' })
 type SellerInput = z.infer<typeof SellerInput>
 
 export const sellerRefs = (seller: SellerInput | null | undefined): AnyRef[] =>

@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { centsOf, waysOf } from '#projections/sale-payments.ts'
-import { IS_CANCELLED, type OfflineSaleWarning, type SaleObject } from '#projections/sales.ts'
+import { IS_CANCELLED, type SaleObject } from '#projections/sales.ts'
 import type { ListOrder } from '../list-statement.ts'
 import { type ReadScope, withReadSet } from '../read-set.ts'
 import {

@@ -1,6 +1,4 @@
 import express, { type RequestHandler, type Router } from 'express'
-import type { ApiAuthenticator } from '#access/api-authenticator.ts'
-import type { AddressLimit } from '#access/minute-limit.ts'
 import { chargeRead } from '#http/middleware/body-bytes.ts'
 import { companyBodyBudget, jsonBodyUpTo } from '#http/middleware/json-body.ts'
 import { limitLargeRequests } from '#http/middleware/large-requests.ts'
@@ -10,11 +8,10 @@ import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients
 import { routeSpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
-import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
-import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { Services } from '#services.ts'
 import { authenticate, callerOf, requireScope } from './authenticate.ts'
 import { serveContract } from './contract/document.ts'
-import { handlerOf, type RouteContext } from './handlers.ts'
+import { handlerOf } from './handlers.ts'
 import { logRequests } from './request-logging.ts'
 import { MAX_BODY_BYTES, type Route } from './route.ts'
 import { cashSessionRoutes } from './v1/cash-sessions.ts'
@@ -57,17 +54,6 @@ export const V1_ROUTES: readonly Route[] = [
   ...testCompanyRoutes,
 ]
 
-export interface ApiOptions extends RouteContext {
-  readonly authenticator: ApiAuthenticator
-  readonly addresses: AddressLimit
-  /** Where clients reach the service, for the contract. */
-  readonly publicUrl: string
-  /** Memory for request bodies. */
-  readonly bodies: MemoryBudget
-  /** Limits requests with large bodies. */
-  readonly largeCalls: KeyedSemaphore
-}
-
 /**
  * Answers contain personal and financial data (HTTP-18): shared caches must not store them; clients revalidate with the
  * ETag.
@@ -84,7 +70,7 @@ const PICTURE_PATH = /\/catalog\/items\/[^/]+\/picture(?:\?|$)/
 const EXACT = { caseSensitive: true, strict: true }
 
 /** API v1. Transport check, authentication and quota come before routing. */
-export function apiV1(options: ApiOptions): Router {
+export function apiV1(options: Services): Router {
   const router = express.Router(EXACT)
   const limitAnonymous = limitUnauthenticatedBy(options.addresses)
   router.use(forbidCaching)

@@ -1,38 +1,28 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import type { AuthenticatedCall, QuotaLimits } from '#access/api-authenticator.ts'
+import type { AuthenticatedCall } from '#access/api-authenticator.ts'
 import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
-import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
 import type { Compress } from '#http/compression.ts'
+import type { PageMoment } from '#http/page-cache.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
 import { etagOf, includesEtag, representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
-import type { RequestLog } from '#http/request-log/request-log.ts'
 import { shareOf } from '#http/share-of.ts'
-import type { Verifier } from '#integrity/audit/verify.ts'
-import type { ProofServices } from '#integrity/proofs/proofs.ts'
-import type { Prover } from '#integrity/proofs/prover.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { PersonKeys } from '#ledger/person-keys.ts'
-import type { EventStore } from '#ledger/port.ts'
-import { type OpenReadSession, type ReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/reads.ts'
+import { type ReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/reads.ts'
 import { type Answer, answerStatusOf } from '#ledger/write/answer.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Request as LedgerRequest, Precondition } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
-import type { Payments } from '#payments/pay-order.ts'
-import type { PoolOf } from '#postgres/shared-pool.ts'
-import type { DeliveryNotifier } from '#webhooks/notifier.ts'
+import type { Services } from '#services.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, composeBatch, readBatch } from './batch.ts'
-import type { EventFeed } from './event-feed.ts'
-import type { PageCache, PageMoment } from './page-cache.ts'
 import { identifyRequest } from './request-hash.ts'
 import {
   type ActionRoute,
@@ -40,7 +30,6 @@ import {
   type CommandRoute,
   demandsKey,
   hasAddress,
-  type InputDependencies,
   MIN_REVISION,
   type OperationRoute,
   type ReadRoute,
@@ -49,35 +38,8 @@ import {
   single,
 } from './route.ts'
 
-/** Dependencies of route handlers. */
-export interface RouteContext extends Payments, InputDependencies {
-  readonly poolOf: PoolOf
-  /** Opens reads of a company's records. */
-  readonly readsOf: OpenReadSession
-  /** Generates the UUID of a delivery. */
-  readonly newId: () => string
-  readonly store: EventStore
-  readonly keys: PersonKeys
-  readonly verifier: Verifier
-  readonly proof: ProofServices
-  readonly prover: Prover
-  readonly limits: QuotaLimits
-  readonly paymentLinks: PaymentLinks
-  /** Key of request hashes, one per installation. */
-  readonly requestSecret: Buffer
-  readonly pages: PageCache
-  readonly feed: EventFeed
-  /** Log of the company's requests. */
-  readonly calls: RequestLog
-  readonly compress: Compress
-  /** Called for each page with its source. */
-  readonly onPage?: (from: 'memory' | 'tables') => void
-  /** Notified when deliveries are pending. */
-  readonly deliveryNotifier: DeliveryNotifier
-}
-
 /** Handler of a route: validates, queries the read model or runs the writer, answers. */
-export function handlerOf(route: Route, context: RouteContext): RequestHandler {
+export function handlerOf(route: Route, context: Services): RequestHandler {
   if ('read' in route) return (request, response) => answerRead(route, context, request, response)
   if ('send' in route) return (request, response) => answerStream(route, context, request, response)
   if ('act' in route) return (request, response) => answerAction(route, context, request, response)
@@ -101,17 +63,12 @@ function parseQuery<T>(schema: z.ZodType<T>, query: Request['query']): T {
 
 const NO_QUERY = z.strictObject({})
 
-async function answerRead(
-  route: ReadRoute,
-  context: RouteContext,
-  request: Request,
-  response: Response,
-): Promise<void> {
+async function answerRead(route: ReadRoute, context: Services, request: Request, response: Response): Promise<void> {
   assertNoKey(request)
   const demand = requiredRevisionOf(request, admissionOf(response))
   const page = route.ofLedger ? pageOf(request, response) : null
   const kept = page && context.pages.find(page.key, page.moment)
-  if (page) context.onPage?.(kept ? 'memory' : 'tables')
+  if (page) context.onPage(kept ? 'memory' : 'tables')
   if (page && kept) {
     const sent = await sendRepresentation(response, kept, context.compress)
     if (sent !== kept) context.pages.keep(page.key, page.moment, sent)
@@ -172,7 +129,7 @@ const LAST_EVENT_ID = /^(0|[1-9]\d{0,14})$/
 
 async function answerStream(
   route: StreamRoute,
-  { poolOf, feed }: RouteContext,
+  { poolOf, feed }: Services,
   request: Request,
   response: Response,
 ): Promise<void> {
@@ -203,7 +160,7 @@ const bodyBytesOf = (response: Response): number => rawBodyOf(response)?.length 
 
 async function answerCommand(
   route: CommandRoute<unknown, object>,
-  context: RouteContext,
+  context: Services,
   request: Request,
   response: Response,
 ): Promise<void> {
@@ -270,7 +227,7 @@ const withMembers = (object: string, members: object): string =>
 
 async function answerOperation(
   route: OperationRoute,
-  context: RouteContext,
+  context: Services,
   request: Request,
   response: Response,
 ): Promise<void> {
@@ -293,7 +250,7 @@ async function answerOperation(
 
 async function answerAction(
   route: ActionRoute<unknown, Idempotency | undefined>,
-  context: RouteContext,
+  context: Services,
   request: Request,
   response: Response,
 ): Promise<void> {
@@ -310,12 +267,7 @@ async function answerAction(
   await send(response, answer, ({ json }) => single(json), context.compress)
 }
 
-async function answerBatch(
-  route: BatchRoute,
-  context: RouteContext,
-  request: Request,
-  response: Response,
-): Promise<void> {
+async function answerBatch(route: BatchRoute, context: Services, request: Request, response: Response): Promise<void> {
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const key = keyOf(request, false)
   const input: BatchInput = await readBatch(
@@ -342,7 +294,7 @@ interface CommandRun
 }
 
 async function run(
-  { writer, compress }: RouteContext,
+  { writer, compress }: Services,
   response: Response,
   { invocations, wrap, revealsSecret = false, headers, ...answering }: CommandRun,
 ): Promise<void> {
@@ -401,7 +353,7 @@ async function idempotencyOf(
   key: string | undefined,
   request: Request,
   response: Response,
-  { requestSecret }: RouteContext,
+  { requestSecret }: Services,
 ): Promise<Idempotency | undefined> {
   if (key === undefined) return undefined
   // A parameter changes the meaning of a write, an empty query string does not.

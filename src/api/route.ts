@@ -1,22 +1,14 @@
 import type { Response } from 'express'
 import type { Pool } from 'pg'
 import type { z } from 'zod'
-import type { QuotaLimits } from '#access/api-authenticator.ts'
 import type { Warning } from '#commands/catalog/item-input.ts'
-import type { Vault } from '#crypto/vault.ts'
-import type { PaymentLinks } from '#domain/payment-link.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import type { RequestLog } from '#http/request-log/request-log.ts'
-import type { Verifier } from '#integrity/audit/verify.ts'
-import type { ProofServices } from '#integrity/proofs/proofs.ts'
-import type { Prover } from '#integrity/proofs/prover.ts'
 import type { Command } from '#ledger/command.ts'
-import type { PersonKeys } from '#ledger/person-keys.ts'
-import type { EventStore } from '#ledger/port.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Answer } from '#ledger/write/answer.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
@@ -24,8 +16,9 @@ import type { OperationContext } from '#ledger/write/operation.ts'
 import type { Actor } from '#ledger/write/run.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
+import type { Services } from '#services.ts'
+import type { EventFeed } from '#webhooks/event-feed.ts'
 import type { Caller } from './authenticate.ts'
-import type { EventFeed } from './event-feed.ts'
 
 /** Minimum revision that the answer must show (SHARD-101). */
 export const MIN_REVISION = 'X-Min-Ledger-Revision'
@@ -68,19 +61,14 @@ interface Common {
   readonly reply?: z.ZodType
 }
 
-export interface ReadContext<Q> {
-  readonly pool: Pool
-  readonly vault: Vault
-  /** Store of the ledgers. */
-  readonly store: EventStore
-  /** Keys that open personal fields of its events. */
-  readonly keys: PersonKeys
-  readonly verifier: Verifier
-  readonly proof: ProofServices
-  readonly prover: Prover
-  readonly limits: QuotaLimits
+/** Services for the answers of reads. Stores are those of the present or of a replica. */
+type ReadServices = Pick<
+  Services,
+  'pool' | 'vault' | 'store' | 'keys' | 'verifier' | 'proof' | 'prover' | 'limits' | 'paymentLinks'
+>
+
+export interface ReadContext<Q> extends ReadServices {
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
-  readonly paymentLinks: PaymentLinks
   /** Flushed before a read, so that the answer contains all requests of this process. */
   readonly calls: Pick<RequestLog, 'flush'>
   readonly caller: Caller
@@ -125,15 +113,8 @@ export interface StreamRoute<Q = unknown> extends Common {
   send(context: StreamContext<Q>, response: Response): Promise<void>
 }
 
-/** Dependencies of a command's input besides the request: randomness, and settings of the operator. */
-export interface InputDependencies {
-  /** Generates a new signing secret. */
-  newSecret(): string
-  /** Whether webhooks may use http and private addresses. */
-  readonly allowPrivateTargets: boolean
-  /** Years after its authorization for which a fiscal document requires the person's data. */
-  readonly retentionYears: number
-}
+/** Randomness and settings of the operator, for a command's input. */
+export type InputDependencies = Pick<Services, 'newSecret' | 'allowPrivateTargets' | 'retentionYears'>
 
 /** Record that a PATCH, PUT or DELETE changes: `If-Match` demands its ETag (HTTP-45). */
 export interface RouteTarget {

@@ -28,7 +28,10 @@ const endToEnd = z
   .nullish()
 
 /** Electronic details of a payment, in requests of API v1. */
-export const paymentDetailsShape = { card: z.strictObject(cardShape).nullish(), end_to_end_id: endToEnd }
+export const paymentDetailsShape = {
+  card: z.strictObject(cardShape).meta({ id: 'SaleCardInput' }).nullish(),
+  end_to_end_id: endToEnd,
+}
 
 /** The same in uploads of tills, where unknown fields are ignored. */
 export const uploadedDetailsShape = { card: z.object(cardShape).nullish(), end_to_end_id: endToEnd }

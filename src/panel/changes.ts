@@ -1,5 +1,6 @@
 import type { Envelope } from '#ledger/envelope.ts'
-import { fieldName, textOfBoolean, textOfValue } from './words/fields.ts'
+import { fieldName } from './words/fields.ts'
+import { textOfBoolean, textOfValue } from './words/values.ts'
 
 /** One changed field in display texts; null for an absent value. */
 export interface Change {

@@ -3,19 +3,19 @@ import { Password } from '#access/passwords.ts'
 import { Email } from '#domain/text.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
+import type { Services } from '#services.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { formText } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { openSession } from './open-session.tsx'
 import { formOf } from './page-context.ts'
-import type { PanelContext } from './route.ts'
 import { beginSecondStep } from './second-step.tsx'
 import { loginOriginOf } from './session.ts'
 import { Alert } from './ui/parts.tsx'
 
 /** Pages behind e-mailed links, without a login: accepting an invitation, and a new password. */
-export function linkRoutes(context: PanelContext, readForm: RequestHandler): Router {
+export function linkRoutes(context: Services, readForm: RequestHandler): Router {
   const { panel, addresses } = context
   const router = express.Router({ caseSensitive: true })
   const limitAnonymous = limitUnauthenticatedBy(addresses)
@@ -77,7 +77,7 @@ type InvitationPage = (response: Response, code: string, problem?: string, statu
 
 /** Accepts an invitation and opens the company: the same password that was accepted logs in. */
 async function acceptInvitationLink(
-  context: PanelContext,
+  context: Services,
   request: Request,
   response: Response,
   show: InvitationPage,

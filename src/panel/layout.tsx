@@ -137,15 +137,15 @@ const UserMenu = ({ visit: { session } }: { readonly visit: PageContext }) => (
 )
 
 const InstallationNotice = ({ visit: { context } }: { readonly visit: PageContext }) => {
-  const { installation } = context
-  if (installation.inconsistency())
+  const { installationCheck } = context
+  if (installationCheck.inconsistency())
     return (
       <p class="past" role="note">
         <strong>Nada pode ser gravado agora.</strong> Os dados parecem ter sido restaurados de um backup. Quem opera o
         serviço precisa confirmar isso; até lá, tudo pode ser consultado.
       </p>
     )
-  if (!installation.isCopy()) return null
+  if (!installationCheck.isCopy()) return null
   return (
     <p class="past" role="note">
       <strong>Isto é uma cópia, para testes.</strong> Nada é enviado: nem webhooks, nem e-mails, nem pagamentos.

@@ -3,7 +3,7 @@ import type { PanelSession } from '#access/sessions.ts'
 import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
 import { WrongShardError } from '#lib/errors.ts'
 import { createFairShareLimiter } from '#lib/fair-share-limiter.ts'
-import type { PanelContext } from './route.ts'
+import type { Services } from '#services.ts'
 import { sessionCookie } from './session.ts'
 
 /** Proxies close connections that are silent for a minute. An ended session is detected at the next heartbeat. */
@@ -20,7 +20,7 @@ export const LIVE_PATH = '/ao-vivo'
  * Server-sent events: `mudou` when the ledger has moved beyond the revision that the page shows (`?desde=`). Pages then
  * reload themselves; the stream carries nothing but the revision.
  */
-export function liveStream({ live, panel: { sessions } }: PanelContext): RequestHandler {
+export function liveStream({ live, panel: { sessions } }: Services): RequestHandler {
   const places = createFairShareLimiter(PAGES, PAGES_OF_COMPANY)
   return (request, response) => {
     // HEAD ends at once.

@@ -1,11 +1,11 @@
 import type { Request, Response } from 'express'
 import type { CompletedLogin, LoginFailure } from '#access/login.ts'
 import { csrfTokenOf } from '#access/sessions.ts'
+import type { Services } from '#services.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { type FormBody, formText } from './forms/form.ts'
 import { link } from './link.ts'
 import { AGAIN, decodePreservedInput, inputOwnerOf, type PreservedInput } from './preserved-input.ts'
-import type { PanelContext } from './route.ts'
 import { panelSessionOf, setDeviceCookie, setSessionCookie } from './session.ts'
 import type { FlashCode } from './words/flashes.ts'
 
@@ -39,7 +39,7 @@ export const LoginTargetFields = ({ target: { next, typed, company } }: { readon
 
 /** Opens the session of a completed login and answers the request, unless it is refused. */
 export async function openSession(
-  context: PanelContext,
+  context: Services,
   request: Request,
   response: Response,
   { memberships, device, target, done }: CompletedLogin & { readonly target: LoginTarget; readonly done?: FlashCode },

@@ -13,13 +13,14 @@ import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import { limitToOwnSales, maskReads } from '#queries/masking.ts'
 import type { OwnSales } from '#queries/own-sales.ts'
+import type { Services } from '#services.ts'
 import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, formText } from './forms/form.ts'
-import type { FormSubmission, PageContext, PanelContext, RouteReach } from './route.ts'
+import type { FormSubmission, PageContext, RouteReach } from './route.ts'
 
 /** Context of a request on the present read model. The router sets `params` once a route matches. */
 export function pageContextOf(
-  context: PanelContext,
+  context: Services,
   session: PanelSession,
   reaches: RouteReach,
   request: Request,
@@ -46,7 +47,7 @@ function ownSalesOf({ permissions, companyId, userId, today, timezone }: PanelSe
 }
 
 /** The context of a visit: what its pages read beside the read model shows no sales of others either. */
-function withOwnSales(context: PanelContext, session: PanelSession): PanelContext {
+function withOwnSales(context: Services, session: PanelSession): Services {
   const own = ownSalesOf(session)
   return own ? { ...context, poolOf: (companyId) => limitToOwnSales(context.poolOf(companyId), own) } : context
 }

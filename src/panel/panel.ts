@@ -18,6 +18,7 @@ import { Problem } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { countPending, type PendingCounts } from '#queries/pending-counts.ts'
+import type { Services } from '#services.ts'
 import { answerPanelFailure, type ResponseTarget, sendPanelPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
@@ -37,7 +38,7 @@ import { atMoment, formOf, formSubmissionOf, withReplicaReads } from './page-con
 import { mayOpen, maySee, permissionsFor, routeAt, routeReachOf } from './permissions.ts'
 import { AGAIN } from './preserved-input.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
-import type { FormRoute, PageContext, PageRoute, PanelContext, PanelPage, PanelRoute, Redirect } from './route.ts'
+import type { FormRoute, PageContext, PageRoute, PanelPage, PanelRoute, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 import { placeholderPage } from './ui/placeholder.tsx'
@@ -86,7 +87,7 @@ function parserOf(room: BodyBudget): RequestHandler {
 }
 
 /** Router of the panel: pages rendered on the server. */
-export function panel(context: PanelContext): Router {
+export function panel(context: Services): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets(), serveBrandStyles())
   router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(context.addresses)), requireOwnSite)
@@ -146,7 +147,7 @@ const CROSS_SITE_PER_MINUTE = 30
  * Separate limits for event streams, which stay open for hours, and for requests from other sites, which must not use
  * up the session's limit (PANEL-303, PANEL-305). Per process.
  */
-function createSeparateLimits({ panelLimits }: PanelContext): (request: Request) => MinuteLimit | null {
+function createSeparateLimits({ panelLimits }: Services): (request: Request) => MinuteLimit | null {
   const streams = createMinuteLimit({ perMinute: panelLimits.ofSession })
   const fromOtherSites = createMinuteLimit({ perMinute: CROSS_SITE_PER_MINUTE })
   return (request) => (request.path === LIVE_PATH ? streams : isCrossSite(request) ? fromOtherSites : null)

@@ -1,83 +1,17 @@
 import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
-import type { QuotaLimits } from '#access/api-authenticator.ts'
-import type { AddressLimit } from '#access/minute-limit.ts'
-import type { PanelLimits } from '#access/panel-quota.ts'
-import type { IssuedSession, PanelAccess, PanelSession } from '#access/sessions.ts'
-import type { Vault } from '#crypto/vault.ts'
+import type { IssuedSession, PanelSession } from '#access/sessions.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { UnauthenticatedBodies } from '#http/middleware/json-body.ts'
-import type { LogError } from '#http/middleware/problem-handler.ts'
 import type { Params } from '#http/paths.ts'
-import type { RequestLog } from '#http/request-log/request-log.ts'
-import type { AsOfCore, AsOfMoment } from '#integrity/audit/as-of.ts'
-import type { Verifier } from '#integrity/audit/verify.ts'
-import type { InstallationCheck } from '#integrity/proofs/installation-watch.ts'
-import type { ProofServices } from '#integrity/proofs/proofs.ts'
-import type { Prover } from '#integrity/proofs/prover.ts'
+import type { AsOfMoment } from '#integrity/audit/as-of.ts'
 import type { Command } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/answer.ts'
 import type { Actor } from '#ledger/write/run.ts'
-import type { Writer } from '#ledger/write/writer.ts'
-import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
-import type { MemoryBudget } from '#lib/memory-budget.ts'
-import type { LiveUpdates } from '#live/updates.ts'
-import type { ProviderConnector } from '#payments/provider-connector.ts'
-import type { PaymentProvider } from '#payments/provider-port.ts'
-import type { PoolOf } from '#postgres/shared-pool.ts'
-import type { DeliveryNotifier } from '#webhooks/notifier.ts'
+import type { Services } from '#services.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
-
-/**
- * Dependencies of the panel. Pages that show only ledger data read from `readsOf` a company, others from `poolOf`. From
- * `AsOfCore`: the present read model, and the ledger for reading the past.
- */
-export interface PanelContext extends AsOfCore {
-  readonly poolOf: PoolOf
-  /** Database with the login history. */
-  readonly logins: () => Pool
-  readonly vault: Vault
-  readonly writer: Writer
-  readonly provider: PaymentProvider
-  /** Null if the service has no credentials at the provider: owners cannot connect stores then. */
-  readonly connector: ProviderConnector | null
-  readonly verifier: Verifier
-  /** Whether the installation accepts writes. */
-  readonly installation: Pick<InstallationCheck, 'inconsistency' | 'isCopy'>
-  readonly proof: ProofServices
-  readonly prover: Prover
-  readonly deliveryNotifier: DeliveryNotifier
-  readonly calls: RequestLog
-  /** Limits of API keys. */
-  readonly limits: QuotaLimits
-  readonly panelLimits: PanelLimits
-  /** Concurrency limit of pages and forms, by user. */
-  readonly panelTurns: KeyedSemaphore
-  readonly addresses: AddressLimit
-  /** Memory budget of form bodies. */
-  readonly bodies: MemoryBudget
-  /** Memory budget of login bodies. */
-  readonly unauthenticatedBodies: UnauthenticatedBodies
-  /** Generates a new signing secret. */
-  newSecret(): string
-  /** Whether webhooks may use http and private addresses. */
-  readonly allowPrivateTargets: boolean
-  /** Years after its authorization for which a fiscal document needs personal data. */
-  readonly retentionYears: number
-  /** Commission of stores that owners create: percent with two decimals. */
-  readonly storeCommission: string
-  readonly publicUrl: string
-  readonly newId: () => string
-  readonly panel: PanelAccess
-  /** Creates the ledger of a new company. @throws Unavailable */
-  found(companyId: number): Promise<void>
-  /** Commits of all processes, for open pages. */
-  readonly live: LiveUpdates
-  readonly log: LogError
-}
 
 /** Permissions that a page or form needs, all of them. */
 export type PageAccess = 'everyone' | Permission | readonly Permission[]
@@ -120,7 +54,7 @@ interface PastMoment {
 
 /** Context of a page request: session, parameters and read model. */
 export interface PageContext {
-  readonly context: PanelContext
+  readonly context: Services
   readonly session: PanelSession
   readonly readModel: PageReadModel
   readonly params: Params

@@ -1,13 +1,13 @@
 import type { Request, Response } from 'express'
 import type { PendingLogin } from '#access/login.ts'
 import type { SecondStep } from '#access/second-steps.ts'
+import type { Services } from '#services.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { asset } from './assets.ts'
 import { formText } from './forms/form.ts'
 import { link } from './link.ts'
 import { type LoginTarget, LoginTargetFields, loginTargetOf, openSession } from './open-session.tsx'
 import { formOf } from './page-context.ts'
-import type { PanelContext } from './route.ts'
 import { loginOriginOf } from './session.ts'
 import { Alert } from './ui/parts.tsx'
 
@@ -17,7 +17,7 @@ const STEP = 'etapa'
 
 /** Asks for the second factor after the password. The form has the step's token; no cookie is set. */
 export async function beginSecondStep(
-  context: PanelContext,
+  context: Services,
   response: Response,
   { holder }: PendingLogin,
   target: LoginTarget,
@@ -27,7 +27,7 @@ export async function beginSecondStep(
 }
 
 /** The answer to the second step: it opens the session, once. */
-export async function submitSecondStep(context: PanelContext, request: Request, response: Response): Promise<void> {
+export async function submitSecondStep(context: Services, request: Request, response: Response): Promise<void> {
   const { login, secondFactors } = context.panel
   const form = formOf(request)
   const token = formText(form, STEP)
@@ -63,7 +63,7 @@ interface SecondStepPage {
 }
 
 async function sendSecondStep(
-  { panel: { secondFactors } }: PanelContext,
+  { panel: { secondFactors } }: Services,
   response: Response,
   { token, step, target, problem, status = 200 }: SecondStepPage,
 ): Promise<void> {

@@ -3,12 +3,12 @@ import type { MinuteLimit } from '#access/minute-limit.ts'
 import { type AdmittedSession, csrfMatches, type PanelSession } from '#access/sessions.ts'
 import { limited } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
+import type { Services } from '#services.ts'
 import type { ResponseTarget } from './answer.tsx'
 import { attributesFor, cookieOf, nameFor } from './cookies.ts'
 import { type FormBody, formText } from './forms/form.ts'
 import { pageContextOf } from './page-context.ts'
 import type { routeReachOf } from './permissions.ts'
-import type { PanelContext } from './route.ts'
 
 const deviceNameFor = (request: Request): string => `${nameFor(request)}-device`
 
@@ -40,7 +40,7 @@ export function clearSessionCookie(request: Request, response: Response): void {
 }
 
 /** Session of a request; null without a login. */
-export async function panelSessionOf({ panel }: PanelContext, request: Request): Promise<PanelSession | null> {
+export async function panelSessionOf({ panel }: Services, request: Request): Promise<PanelSession | null> {
   const token = sessionCookie(request)
   return token === null ? null : panel.sessions.find(token)
 }
@@ -53,7 +53,7 @@ interface SessionRules {
 }
 
 /** Requires a live session and counts the request; redirects to the login otherwise. @throws Problem 429 */
-export function requireSession(context: PanelContext, { reachOfRole, toLogin, apart }: SessionRules): RequestHandler {
+export function requireSession(context: Services, { reachOfRole, toLogin, apart }: SessionRules): RequestHandler {
   return async (request, response, next) => {
     const admitted = await admittedOf(context, request, apart(request))
     if (!admitted) return void (await toLogin(request, response, next))
@@ -71,7 +71,7 @@ export function requireSession(context: PanelContext, { reachOfRole, toLogin, ap
 }
 
 async function admittedOf(
-  context: PanelContext,
+  context: Services,
   request: Request,
   apart: MinuteLimit | null,
 ): Promise<AdmittedSession | null> {
@@ -83,7 +83,7 @@ async function admittedOf(
 }
 
 /** Checks the session again after the form was read: it may have ended meanwhile (KEY-21). */
-export function requireSessionStill({ panel }: PanelContext, toLogin: RequestHandler): RequestHandler {
+export function requireSessionStill({ panel }: Services, toLogin: RequestHandler): RequestHandler {
   return async (request, response, next) => {
     if (request.method !== 'POST' || (await panel.sessions.isLive(sessionCookie(request) ?? ''))) next()
     else await toLogin(request, response, next)

@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
-import type { Pool } from 'pg'
-import type { Vault } from '#crypto/vault.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
-import type { Writer } from '#ledger/write/writer.ts'
 import { applyPayment, matchesOrder, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/notification-signature.ts'
-import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
+import type { ProviderPayment } from '#payments/provider-port.ts'
 import { accountAt } from '#payments/store-account.ts'
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
+import type { Services } from '#services.ts'
 import type { IpnNotification, NotifiedPayment, Payload } from './payload.ts'
 
 /** Responses in Portuguese, visible in the provider's panel and the log. */
@@ -25,13 +23,7 @@ const MESSAGES = {
   otherMode: 'O modo da notificação (live_mode) não é o da loja.',
 } as const
 
-/** Dependencies of notification processing. */
-export interface Processing {
-  readonly pool: Pool
-  readonly vault: Vault
-  readonly writer: Writer
-  readonly provider: PaymentProvider
-}
+export type Processing = Pick<Services, 'pool' | 'vault' | 'writer' | 'provider'>
 
 interface Sent {
   /** Null if the URL contains no valid alias. */

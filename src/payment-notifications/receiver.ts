@@ -1,23 +1,19 @@
 import express, { type Request, type Response, type Router } from 'express'
-import { type AddressLimit, type MinuteLimit, networkOf } from '#access/minute-limit.ts'
+import { networkOf } from '#access/minute-limit.ts'
 import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
-import {
-  holdBody,
-  tooLarge,
-  type UnauthenticatedBodies,
-  unauthenticatedBodyBudget,
-} from '#http/middleware/json-body.ts'
+import { holdBody, tooLarge, unauthenticatedBodyBudget } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { type LogError, problemOf } from '#http/middleware/problem-handler.ts'
+import { problemOf } from '#http/middleware/problem-handler.ts'
 import { limited } from '#http/middleware/unauthenticated-clients.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf, Problem, problemBody } from '#http/problems.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { type NotificationOutcomeRecord, recordArrival, recordConclusion } from '#payments/notification-log.ts'
+import type { Services } from '#services.ts'
 import { type Payload, payloadOf } from './payload.ts'
-import { findSender, type NotificationSender, type Processing, processNotification } from './process.ts'
+import { findSender, type NotificationSender, processNotification } from './process.ts'
 
 /** Limit per IP address of unsigned notifications, and per store and IP address of signed ones (RCV-10, RCV-21). */
 export const NOTIFICATIONS_PER_MINUTE = 60
@@ -28,23 +24,11 @@ const PATH = '/paymentprovider/:store_alias/:order_id'
 /** Notifications of payments take about 300 bytes, other types up to 2 KB. */
 const MAX_BODY_BYTES = 8_192
 
-export interface NotificationOptions extends Processing {
-  /** Limit per IP address; NOTIFICATIONS_PER_MINUTE in production. */
-  readonly notificationLimit: AddressLimit
-  /** Limit of signed notifications per store and IP address; the same number. */
-  readonly signedNotificationLimit: MinuteLimit
-  /** Called with the outcome of each notification. */
-  readonly onNotified?: ((outcome: NotificationOutcomeRecord['outcome']) => void) | undefined
-  /** Memory budget for notification bodies. */
-  readonly unauthenticatedBodies: UnauthenticatedBodies
-  readonly log: LogError
-}
-
 /**
  * Receives notifications of the payment provider, below /webhook. Each is stored on arrival and updated with its
  * response, so that the log also shows refused, failed and unfinished ones.
  */
-export function notificationReceiver(options: NotificationOptions): Router {
+export function notificationReceiver(options: Services): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const one = router.route(PATH).all(routed(`/webhook${PATH}`))
   one.post((request, response) => receive(options, request, response))
@@ -55,7 +39,7 @@ export function notificationReceiver(options: NotificationOptions): Router {
 }
 
 /** Counts a notification against its IP address; null while within the limit. */
-async function countAddress({ notificationLimit }: NotificationOptions, { ip = '' }: Request): Promise<Problem | null> {
+async function countAddress({ notificationLimit }: Services, { ip = '' }: Request): Promise<Problem | null> {
   const counted = await notificationLimit.consume(ip)
   return counted.limited ? limited(counted) : null
 }
@@ -91,7 +75,7 @@ const searchOf = ({ originalUrl }: Request): string => originalUrl.split('?').sl
 
 /** Counts a notification with a signature: a valid one by store and address, a wrong one by address. */
 async function countSigned(
-  options: NotificationOptions,
+  options: Services,
   request: Request,
   { isSigned, store }: NotificationSender,
 ): Promise<Problem | null> {
@@ -106,7 +90,7 @@ async function countSigned(
  * signed notifications count for their store only: strangers take nothing from them (RCV-21). What is refused is stored,
  * and the sweep polls the payment.
  */
-async function receive(options: NotificationOptions, request: Request, response: Response): Promise<void> {
+async function receive(options: Services, request: Request, response: Response): Promise<void> {
   const startedAt = performance.now()
   const { store_alias: storePath, order_id: orderPath } = request.params as { store_alias: string; order_id: string }
   const requestId = response.locals.requestId as string
@@ -147,7 +131,7 @@ const UNKNOWN_SENDER: NotificationSender = { store: null, isSigned: false, key: 
 type Answer = Omit<NotificationOutcomeRecord, 'durationMs'> & { readonly problem?: Problem }
 
 async function answerOf(
-  { log }: NotificationOptions,
+  { log }: Services,
   requestId: string,
   work: () => ReturnType<typeof processNotification>,
 ): Promise<Answer> {

@@ -19,21 +19,24 @@ import type { Payer, PayerAddress } from './provider-port.ts'
 
 const { zip: Zip, state: State } = AddressInput.shape
 
-const PayerInput = z.strictObject({
-  name: nameText(120).nullish(),
-  document: Document.nullish(),
-  email: Email.nullish(),
-  address: z
-    .strictObject({
-      zip_code: Zip,
-      street: boundedText(120).nullish(),
-      number: boundedText(20).nullish(),
-      neighborhood: boundedText(80).nullish(),
-      city: boundedText(80).nullish(),
-      state: State,
-    })
-    .nullish(),
-})
+const PayerInput = z
+  .strictObject({
+    name: nameText(120).nullish(),
+    document: Document.nullish(),
+    email: Email.nullish(),
+    address: z
+      .strictObject({
+        zip_code: Zip,
+        street: boundedText(120).nullish(),
+        number: boundedText(20).nullish(),
+        neighborhood: boundedText(80).nullish(),
+        city: boundedText(80).nullish(),
+        state: State,
+      })
+      .meta({ id: 'PayerAddressInput' })
+      .nullish(),
+  })
+  .meta({ id: 'PayerInput' })
 type PayerInput = z.infer<typeof PayerInput>
 
 const BRAND = 'deve ser a bandeira do cartão no nome do provedor, como "visa"'

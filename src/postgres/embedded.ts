@@ -32,7 +32,7 @@ interface EmbeddedOptions {
   readonly log?: (message: string, error: unknown) => void
   /** Called if the server was lost and could not be restarted. */
   readonly onFailure?: () => void
-  readonly restarts?: number
+  readonly attempts?: Partial<typeof ATTEMPTS>
 }
 
 /** Connection of the owner. While it is open, no other process can own the server. */
@@ -64,7 +64,7 @@ export async function startEmbedded(options: EmbeddedOptions) {
     if (session?.isOwner) await stopPostmaster(cluster)
     await session?.client.end()
   }
-  const first = (await persist(() => open(null), ATTEMPTS.start, signal)) as Session
+  const first = (await persist(() => open(null), options.attempts?.start ?? ATTEMPTS.start, signal)) as Session
   const { port, client, isOwner } = first
   try {
     await createDatabase(client)
@@ -93,9 +93,10 @@ async function supervise(
   first: Session,
   open: () => Promise<Session>,
   signal: AbortSignal,
-  { log = () => {}, onFailure = () => {}, restarts = ATTEMPTS.restart }: EmbeddedOptions,
+  { log = () => {}, onFailure = () => {}, attempts }: EmbeddedOptions,
 ): Promise<Session | null> {
   const stopped = once(signal, 'abort')
+  const restarts = attempts?.restart ?? ATTEMPTS.restart
   const onRetry = (error: unknown) => log('the embedded Postgres could not be started again', error)
   try {
     let session: Session | null = first

@@ -1,13 +1,12 @@
 import express, { type Request, type Response, type Router } from 'express'
-import type { AddressLimit } from '#access/minute-limit.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import type { PoolOf } from '#postgres/shared-pool.ts'
 import { findPicture } from '#queries/catalog/item-pictures.ts'
 import { findLogo } from '#queries/company-logos.ts'
+import type { Services } from '#services.ts'
 
 export const PICTURES = '/pictures'
 
@@ -16,17 +15,11 @@ export const PICTURES_PER_MINUTE = 6_000
 
 const FILE = /^([0-9a-f]{64})\.webp$/
 
-export interface PictureOptions {
-  readonly poolOf: PoolOf
-  /** Per address. */
-  readonly pictureLimit: AddressLimit
-}
-
 /** Bytes of the picture that a request names by its digest; null if there is none. */
 type FindByDigest = (request: Request, companyId: number, digest: string) => Promise<Buffer | null>
 
 /** Serves pictures of items and logos. Their addresses name their content, so an answer never changes (ITEM-111). */
-export function servePictures({ poolOf, pictureLimit }: PictureOptions): Router {
+export function servePictures({ poolOf, pictureLimit }: Services): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
 
   async function answer(request: Request, response: Response, find: FindByDigest): Promise<void> {

@@ -4,18 +4,18 @@ import { createApiAuthenticator, type QuotaLimits } from '#access/api-authentica
 import { KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
-import { type AddressLimit, createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
+import { type AddressLimit, createAddressLimit, createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
 import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
 import { peopleOf } from '#access/people.ts'
 import { createSecondFactors } from '#access/second-factors.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
-import { createEventFeed } from '#api/event-feed.ts'
-import { createPageCache } from '#api/page-cache.ts'
 import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
+import { createOutgoing } from '#http/outgoing.ts'
+import { createPageCache } from '#http/page-cache.ts'
 import { createRequestLog } from '#http/request-log/request-log.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
@@ -28,8 +28,8 @@ import { CHECKOUTS_PER_MINUTE } from '#public-pages/checkout/checkout.ts'
 import { PICTURES_PER_MINUTE } from '#public-pages/pictures.ts'
 import { countedAuthenticator } from '#service/metrics/counted-authenticator.ts'
 import type { Metrics } from '#service/metrics/metrics.ts'
-import { createOutgoing } from '#till-sync/outgoing.ts'
-import type { InterfaceOptions } from './app.ts'
+import type { Services } from '#services.ts'
+import { createEventFeed } from '#webhooks/event-feed.ts'
 import type { RunningRole, SharedServices } from './role.ts'
 
 const MEBIBYTE = 1_048_576
@@ -64,7 +64,7 @@ const GATE_CONNECTIONS = 1
 const GATE_STATEMENT_TIMEOUT_MS = 5_000
 
 export interface Interfaces extends RunningRole {
-  readonly options: InterfaceOptions
+  readonly services: Services
   /**
    * Ends requests that have no natural end, such as streams of open pages. Called before the shutdown waits for
    * requests.
@@ -136,7 +136,9 @@ function openShared({ watchShared }: InterfaceFigures) {
 
 /** Shared by the interfaces of all shards of a process. Closed after the last of them. */
 export interface CommonServices {
-  readonly options: ReturnType<typeof commonOf> & Pick<InterfaceOptions, 'addresses'>
+  readonly services: ReturnType<typeof commonOf> & ReturnType<typeof openShared> & Pick<Services, 'addresses'>
+  /** Requests per token of a till. */
+  readonly tillCalls: MinuteLimit
   /** Null without a mail server. */
   readonly mailer: Mailer | null
   close(): void
@@ -150,21 +152,20 @@ export function openCommon(
   newId: () => string,
 ): CommonServices {
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
-  const options = { ...commonOf(config, metrics, newId), addresses }
-  return { options, mailer, close: () => mailer?.close() }
+  const services = { ...commonOf(config, newId), ...openShared(metrics), addresses }
+  const tillCalls = createMinuteLimit({ perMinute: config.SYNC_QUOTA_PER_MINUTE })
+  return { services, tillCalls, mailer, close: () => mailer?.close() }
 }
 
 /** Limit of clients without a key or login, for all answers of a process. */
 export const openAddressLimit = (config: Config): AddressLimit => createAddressLimit(limitsOf(config))
 
-function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string) {
+function commonOf(config: Config, newId: () => string) {
   return {
     limits: limitsOf(config),
     panelLimits: panelLimitsOf(config),
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),
-    calls: createMinuteLimit({ perMinute: config.SYNC_QUOTA_PER_MINUTE }),
-    ...openShared(metrics),
     notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     signedNotificationLimit: createMinuteLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
     checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
@@ -186,7 +187,6 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
   // A copy sends no mail, even if the common settings have a mail server.
   const mailer = config.SMTP_URL === undefined ? null : common.mailer
   const { tokens, ...panel } = dependencies.access ?? accessOf(dependencies, mailer)
-  const { calls: tillCalls, ...options } = common.options
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -200,15 +200,14 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
   })
   metrics.watchShared('request_log', calls)
   return {
-    options: {
+    services: {
       ...core,
-      ...options,
-      installation: core.installationCheck,
+      ...common.services,
       feed,
       calls,
       onPage: metrics.onPage,
-      authenticator: countedAuthenticator(createApiAuthenticator(gatePool, options.limits), metrics),
-      sync: { login: panel.login, tokens, calls: tillCalls },
+      authenticator: countedAuthenticator(createApiAuthenticator(gatePool, common.services.limits), metrics),
+      sync: { login: panel.login, tokens, calls: common.tillCalls },
       live,
       panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },
       provider,

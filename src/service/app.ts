@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import express, { type Request, type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
-import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
+import { apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
 import { serveDocs, serveHome } from '#api/docs/serve.ts'
 import type { PublishedContract } from '#api/docs/site.ts'
@@ -21,15 +21,15 @@ import { RECEIPT_PAGE } from '#integrity/proofs/receipt.ts'
 import { answerPanelFailure as answerVisitor } from '#panel/answer.tsx'
 import { PANEL } from '#panel/link.ts'
 import { panel } from '#panel/panel.ts'
-import type { PanelContext } from '#panel/route.ts'
-import { type NotificationOptions, notificationReceiver } from '#payment-notifications/receiver.ts'
+import { notificationReceiver } from '#payment-notifications/receiver.ts'
 import { answerCheckoutFailure as answerBuyer } from '#public-pages/checkout/answer.tsx'
-import { type CheckoutOptions, checkout } from '#public-pages/checkout/checkout.ts'
-import { PICTURES, type PictureOptions, servePictures } from '#public-pages/pictures.ts'
-import { type ReceiptPageOptions, serveVerificationPage } from '#public-pages/receipt/receipt-page.ts'
+import { checkout } from '#public-pages/checkout/checkout.ts'
+import { PICTURES, servePictures } from '#public-pages/pictures.ts'
+import { serveVerificationPage } from '#public-pages/receipt/receipt-page.ts'
 import { type MetricsOptions, serveMetrics } from '#service/metrics/serve.ts'
+import type { Services } from '#services.ts'
 import { answerSyncProblem as answerTill } from '#till-sync/answer.ts'
-import { type SyncOptions, syncRouter } from '#till-sync/router.ts'
+import { syncRouter } from '#till-sync/router.ts'
 import { serveTillContract, tillContractOf } from './contracts/till-contract.ts'
 import { type CheckHealth, probes } from './health.ts'
 
@@ -120,15 +120,6 @@ export function createApp(options: AppOptions): App {
   }
 }
 
-export interface InterfaceOptions
-  extends ApiOptions,
-    SyncOptions,
-    NotificationOptions,
-    PanelContext,
-    CheckoutOptions,
-    ReceiptPageOptions,
-    PictureOptions {}
-
 /** The contracts that /docs shows. */
 export const publishedContracts = (publicUrl: string): PublishedContract[] => [
   { contract: contractOf(V1_ROUTES, publicUrl), path: '/api/v1/openapi.json', credential: 'KEY' },
@@ -136,24 +127,24 @@ export const publishedContracts = (publicUrl: string): PublishedContract[] => [
 ]
 
 /** Router of all interfaces for clients. */
-export function interfaceRouter(options: InterfaceOptions): Router {
+export function interfaceRouter(services: Services): Router {
   const router = express.Router()
-  router.use(PANEL, panel(options))
-  router.use(CHECKOUT, checkout(options))
-  router.use(PICTURES, servePictures(options))
-  router.use(RECEIPT_PAGE, serveVerificationPage(options))
+  router.use(PANEL, panel(services))
+  router.use(CHECKOUT, checkout(services))
+  router.use(PICTURES, servePictures(services))
+  router.use(RECEIPT_PAGE, serveVerificationPage(services))
   router.use(serveFavicons())
-  router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, options))
+  router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, services))
   router.use(
     '/docs',
-    serveDocs(() => publishedContracts(options.publicUrl), options),
+    serveDocs(() => publishedContracts(services.publicUrl), services),
   )
-  router.all('/proof/keys', serveProofKeys(options))
-  router.all('/tillbook-verify.mjs', serveVerifier(options))
-  router.use('/api/v1', apiV1(options))
-  router.all('/api/openapi.json', serveTillContract(options))
-  router.use('/api', syncRouter(options))
-  router.use('/webhook', notificationReceiver(options))
+  router.all('/proof/keys', serveProofKeys(services))
+  router.all('/tillbook-verify.mjs', serveVerifier(services))
+  router.use('/api/v1', apiV1(services))
+  router.all('/api/openapi.json', serveTillContract(services))
+  router.use('/api', syncRouter(services))
+  router.use('/webhook', notificationReceiver(services))
   return router
 }
 

@@ -6,30 +6,21 @@ import { loadMasterKeys, type MasterKeys } from '#crypto/master-keys.ts'
 import { createVault, type Vault } from '#crypto/vault.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { attestorNames } from '#integrity/attestors/configured-attestors.ts'
-import type { AsOfBounds } from '#integrity/audit/as-of.ts'
-import type { Verifier } from '#integrity/audit/verify.ts'
 import { sealDirectoryOf } from '#integrity/proofs/checkpoint-files.ts'
 import type { Sealing } from '#integrity/proofs/checkpoints.ts'
-import {
-  assertConsistent,
-  createInstallationCheck,
-  type InstallationCheck,
-} from '#integrity/proofs/installation-watch.ts'
-import type { ProofServices } from '#integrity/proofs/proofs.ts'
-import type { Prover } from '#integrity/proofs/prover.ts'
+import { assertConsistent, createInstallationCheck } from '#integrity/proofs/installation-watch.ts'
 import { type CatchUpSubscription, startCatchUpSubscription } from '#ledger/follow/follower.ts'
 import { ownStreams, type ResolvePlacement } from '#ledger/follow/placement.ts'
 import { type Preparation, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
 import { companiesWithMissingKeys } from '#ledger/missing-keys.ts'
-import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
+import { createPersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import type { RebuildOptions, RebuildReport } from '#ledger/rebuild/build.ts'
 import { ensureReadModel, rebuild } from '#ledger/rebuild/rebuild.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertCompatible, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
-import type { OpenReadSession } from '#ledger/replicas/reads.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { CatchUpOptions } from '#ledger/write/catch-up.ts'
@@ -55,7 +46,8 @@ import { keyDestruction } from '#privacy/key-destruction.ts'
 import { testDataReset } from '#privacy/test-data-reset.ts'
 import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
-import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
+import type { LedgerServices } from '#services.ts'
+import { createDeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { noteStockChanges } from '#webhooks/stock-changes.ts'
 import {
@@ -73,50 +65,17 @@ import { type MeasuredReplica, openReads, type ReplicaOptions } from './read-rep
 export type PartStates = Record<string, 'up' | 'down' | 'catching_up'>
 
 /** The ledger with its read model, without any interface. The service, the command line and tests build on it. */
-export interface Core {
-  /** For queries and operational statements that concern no company, or run before the company is known. */
-  readonly pool: Pool
-  /** For the statements of a company: its share of the same connections. */
-  readonly poolOf: PoolOf
-  /** Login data, which one shard keeps for all. */
-  readonly logins: () => Pool
-  /** Opens reads for one answer with a required revision, on a read replica if possible. */
-  readonly readsOf: OpenReadSession
+export interface Core extends LedgerServices {
   /** Read replicas. */
   readonly replicas: readonly MeasuredReplica[]
-  readonly store: EventStore
-  readonly model: ReadModel
-  readonly writer: Writer
   /** Writes even during a write block: for recording a restore and repeating erasures after it. */
   readonly writerAfterRestore: Writer
-  /** Checks that database, DATA_DIR and event store belong together. */
-  readonly installationCheck: InstallationCheck
   /** All Postgres pools, by name. */
   readonly pools: Readonly<Record<string, Pool>>
   /** Limits shared by companies, by name. */
   readonly shared: Readonly<Record<string, LimiterFigures>>
-  /** Verifies ledgers, a few at a time. */
-  readonly verifier: Verifier
-  /** Builds inclusion and consistency proofs of ledgers. */
-  readonly prover: Prover
   /** Creates checkpoints; null without a directory for them. */
   readonly sealing: Sealing | null
-  /** Checkpoints and keys, for API clients. */
-  readonly proof: ProofServices
-  /** Limits for answers as of a past moment. */
-  readonly asOf: AsOfBounds
-  /** Encrypts and decrypts secrets. */
-  readonly vault: Vault
-  /** Keys that seal personal fields of events. */
-  readonly keys: PersonKeys
-  /** Key of request hashes, the same in all processes of the database. */
-  readonly requestSecret: Buffer
-  /** Creates the payment links of buyers, the same in all processes of the database. */
-  readonly paymentLinks: PaymentLinks
-  /** Notified when deliveries are pending. */
-  readonly deliveryNotifier: DeliveryNotifier
-  /** Creates the ledger of a new company under an unused id. @throws Unavailable */
-  found(companyId: number): Promise<void>
   /** Rebuilds all read model tables from the ledgers, beside the live ones, and compares both. */
   rebuild(building?: Pick<RebuildOptions, 'onProgress' | 'parallel' | 'pace'>): Promise<RebuildReport>
   /** Compares a company's rows in all read model tables with a replay of its ledger, at the same revision. */

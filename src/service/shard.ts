@@ -123,7 +123,7 @@ export function createShard(options: ShardOptions): ShardProcess {
       const interfaces = openInterfaces({ ...shared(), common, ...(access && { access }) })
       closing.push(interfaces.stop)
       background.push({ stop: interfaces.leave })
-      return interfaceRouter(interfaces.options)
+      return interfaceRouter(interfaces.services)
     },
     succeed: () => succession.succeed(shared().core),
     core: () => shared().core,

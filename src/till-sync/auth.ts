@@ -6,7 +6,8 @@ import { ROLE_TRAITS } from '#domain/roles.ts'
 import { bearer, limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
-import { Credentials, SYNC_OPERATIONS } from './operations.ts'
+import { SYNC_OPERATIONS } from './operations.ts'
+import { Credentials } from './requests.ts'
 import type { SyncRoute } from './route.ts'
 
 interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {

@@ -16,7 +16,8 @@ import type { CashMovementRow } from '#projections/cash-sessions.ts'
 import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { composeListAnswer, sentId, uploaderOf } from './list-answer.ts'
-import { SYNC_OPERATIONS, UploadedMovements } from './operations.ts'
+import { SYNC_OPERATIONS } from './operations.ts'
+import { UploadedMovements } from './requests.ts'
 import type { SyncRoute } from './route.ts'
 
 type Movements = readonly unknown[]

@@ -2,56 +2,16 @@ import { z } from 'zod'
 import { CashMovementInput } from '#commands/cash/movement-input.ts'
 import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { Instant } from '#domain/instant.ts'
 import { TILL_ROLES } from '#domain/roles.ts'
-import { Email, Id } from '#domain/text.ts'
 import { CASH_WARNINGS } from '#events/cash.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { OFFLINE_RETURN_WARNINGS, OFFLINE_SALE_WARNINGS } from '#events/sales.ts'
-import { QueryInstant } from '#http/query-values.ts'
 import type { FailureCode } from './answer.ts'
+import { Credentials, KnownProduct, MAX_CHECKED, MAX_SALES, ProductQuery } from './requests.ts'
 import { CREDENTIALS_BYTES, LIST_BODY_BYTES, type SyncOperation } from './route.ts'
 
 /** Version of the sync interface; docs/pos-sync.md lists the changes allowed within a version. */
 export const SYNC_VERSION = '1.0'
-
-/** Longer passwords are refused, because hashing them would only take time. */
-const MAX_PASSWORD_LENGTH = 200
-
-/** Maximum of sales, or of returns, per upload; a till with more sends several uploads. */
-const MAX_SALES = 1_000
-
-/** The same maximum as for a download. */
-const MAX_CHECKED = 50_000
-
-export const Credentials = z
-  .object({
-    email: Email,
-    password: z.string().min(1).max(MAX_PASSWORD_LENGTH),
-    company_id: Id.nullish(),
-  })
-  .meta({ id: 'Login' })
-
-export const ProductQuery = z.object({ last_sync: QueryInstant.optional() })
-
-/** The elements are validated in slices. */
-export const ProductCheck = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
-export const KnownProduct = z.object({ id: Id, updated_at: Instant }).meta({ id: 'KnownProduct' })
-
-/** The sales are validated one by one. */
-export const UploadedSales = z.object({
-  sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`),
-})
-
-/** The returns are validated one by one. */
-export const UploadedReturns = z.object({
-  returns: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} devoluções por envio`),
-})
-
-/** Maximum of movements per upload, validated one by one. */
-export const UploadedMovements = z.object({
-  movements: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} movimentos por envio`),
-})
 
 const Moment = z
   .string()

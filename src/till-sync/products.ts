@@ -1,20 +1,16 @@
+import type { StreamWrite } from '#http/outgoing.ts'
 import type { EncodedText } from '#lib/bytes.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
-import type { PoolOf } from '#postgres/shared-pool.ts'
 import { checkProducts, listProductsForTill } from '#queries/catalog/products-for-till.ts'
+import type { Services } from '#services.ts'
 import { parse, parseEach } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
-import { KnownProduct, ProductCheck, ProductQuery, SYNC_OPERATIONS } from './operations.ts'
-import type { Outgoing, StreamWrite } from './outgoing.ts'
+import { SYNC_OPERATIONS } from './operations.ts'
+import { KnownProduct, ProductCheck, ProductQuery } from './requests.ts'
 import type { SyncRoute } from './route.ts'
 
-interface Options {
-  readonly poolOf: PoolOf
-  readonly outgoing: Outgoing
-}
-
 /** Products for tills, all or changed ones, and changes that a till does not know yet (SYNC-10, SYNC-12, SYNC-15). */
-export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
+export function productRoutes({ poolOf, outgoing }: Pick<Services, 'poolOf' | 'outgoing'>): SyncRoute[] {
   return [
     {
       ...SYNC_OPERATIONS.products,

@@ -1,59 +1,33 @@
 import express, { type RequestHandler, type Response, type Router } from 'express'
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
-import type { AddressLimit } from '#access/minute-limit.ts'
-import type { SyncAccess } from '#access/sync-access.ts'
 import { type ChargeBytes, chargeOrRefuse, chargeRead, declaredBytes } from '#http/middleware/body-bytes.ts'
 import {
   type BodyBudget,
   companyBodyBudget,
   jsonBodyUpTo,
-  type UnauthenticatedBodies,
   unauthenticatedBodyBudget,
 } from '#http/middleware/json-body.ts'
 import { limitLargeRequests } from '#http/middleware/large-requests.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
+import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
-import type { Writer } from '#ledger/write/writer.ts'
-import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
-import type { MemoryBudget } from '#lib/memory-budget.ts'
-import type { PoolOf } from '#postgres/shared-pool.ts'
+import type { Services } from '#services.ts'
 import { answerSyncProblem } from './answer.ts'
 import { authRoutes, requireToken, requireTokenStill, tillSessionOf } from './auth.ts'
 import { cashRoute } from './cash.ts'
-import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import { returnsRoute } from './returns.ts'
 import type { SyncRoute } from './route.ts'
 import { configRoute, statusRoute } from './till.ts'
 import { uploadRoute } from './upload.ts'
 
-export interface SyncOptions {
-  readonly poolOf: PoolOf
-  /** Base URL of the service. */
-  readonly publicUrl: string
-  readonly writer: Writer
-  readonly sync: SyncAccess
-  readonly addresses: AddressLimit
-  /** Counts the bytes of tills against their company's day. */
-  readonly authenticator: ApiAuthenticator
-  /** Memory for the bodies of requests and of logins. */
-  readonly bodies: MemoryBudget
-  readonly unauthenticatedBodies: UnauthenticatedBodies
-  /** Limits requests with large bodies. */
-  readonly largeCalls: KeyedSemaphore
-  /** Large answers to tills. */
-  readonly outgoing: Outgoing
-  readonly log: LogError
-}
-
 /**
  * The sync interface of tills: all of /api except API v1, so unknown paths get its error shape too. It serves every
  * company, with or without the API add-on.
  */
-export function syncRouter(options: SyncOptions): Router {
+export function syncRouter(options: Services): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const limitAnonymous = limitUnauthenticatedBy(options.addresses)
   // An unknown route answers without authentication, so the request counts as unauthenticated.
@@ -98,7 +72,7 @@ function countBodyBytes(limit: number, room: BodyBudget, authenticator: ApiAuthe
   return [chargeDeclared, ...jsonBodyUpTo(limit, room, chargeRead(charge, companyOf, limit))]
 }
 
-const routesOf = (options: SyncOptions): SyncRoute[] => [
+const routesOf = (options: Services): SyncRoute[] => [
   ...authRoutes(options.sync),
   statusRoute,
   configRoute(options.poolOf, options.publicUrl),

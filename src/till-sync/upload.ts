@@ -13,13 +13,14 @@ import { runList } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
-import type { PoolOf } from '#postgres/shared-pool.ts'
-import type { OfflineSaleWarning } from '#projections/sales.ts'
+import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
+import type { Services } from '#services.ts'
 import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { composeListAnswer, sentId, uploaderOf } from './list-answer.ts'
-import { SYNC_OPERATIONS, UploadedSales } from './operations.ts'
+import { SYNC_OPERATIONS } from './operations.ts'
+import { UploadedSales } from './requests.ts'
 import type { SyncRoute } from './route.ts'
 
 /** Lines of the sales in one unit of work. More are no faster and delay other requests. */
@@ -28,16 +29,11 @@ const PORTION_LINES = 1_000
 /** Lines that weigh as one command in a group commit (queue.ts). */
 const LINES_OF_A_COMMAND = 32
 
-interface Options {
-  readonly poolOf: PoolOf
-  readonly writer: Writer
-}
-
 /**
  * Uploads offline sales (UP-1). Each is recorded or refused on its own; the answer is always 200. A repeated upload
  * records nothing twice, so a till that got no answer simply retries.
  */
-export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
+export const uploadRoute = ({ poolOf, writer }: Pick<Services, 'poolOf' | 'writer'>): SyncRoute => ({
   ...SYNC_OPERATIONS.sales,
   async handle(request, response) {
     const session = tillSessionOf(response)

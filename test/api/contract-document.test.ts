@@ -141,6 +141,12 @@ describe('contract for generators', () => {
     expect(unnamed).to.deep.equal([])
   })
 
+  it('names every object within the body of a request [HTTP-60]', () => {
+    const within = /^\/components\/schemas\/\w+(?:Input|Changes|BatchItem|Replacement)\/properties\//
+    const unnamed = schemas.filter(([place, { properties }]) => properties && within.test(place))
+    expect(unnamed.map(([place]) => place)).to.deep.equal([])
+  })
+
   it('writes null as a type of a plain value, and as an alternative of others [HTTP-60]', () => {
     const others = schemas.filter(([, { anyOf = [] }]) => Array.isArray(anyOf) && anyOf.some(isNull))
     expect(others.map(([place]) => place)).to.deep.equal([])

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { createPageCache } from '#api/page-cache.ts'
 import { codingOf } from '#http/compression.ts'
+import { createPageCache } from '#http/page-cache.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

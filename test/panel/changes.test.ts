@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { EVENT_TYPES, event } from '#events/catalogue.ts'
 import { changesOfEach, describeChanges, describeEventData, fieldsChangedBy, splitTechnical } from '#panel/changes.ts'
 import { EVENTS } from '#panel/words/events.ts'
-import { FIELD_NAMES, VALUE_NAMES } from '#panel/words/fields.ts'
+import { FIELD_NAMES } from '#panel/words/fields.ts'
 import { sentenceOf } from '#panel/words/sentences.ts'
+import { VALUE_NAMES } from '#panel/words/values.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 
 interface Schema {

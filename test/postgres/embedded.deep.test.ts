@@ -27,7 +27,11 @@ describe('embedded Postgres', function () {
     await chmod(base, 0o755)
     dataDir = join(base, 'data')
   })
+  /** A service that several cases look at. */
+  let owner: Awaited<ReturnType<typeof hold>> | null = null
+
   afterEach(async () => {
+    if (owner) return
     for (const holder of holders.splice(0)) holder.kill('SIGKILL')
     for (const name of await readdir(base)) await stopLeftOver(join(base, name))
   })
@@ -44,13 +48,16 @@ describe('embedded Postgres', function () {
     return { child, next, url, refused }
   }
 
-  async function end({ child, next }: Awaited<ReturnType<typeof hold>>): Promise<void> {
+  /** The server of a data directory in this process. */
+  const start = (kind: 'service' | 'command' = 'service') => startEmbedded({ dataDir, kind, settings })
+
+  async function end({ child, next }: Pick<Awaited<ReturnType<typeof hold>>, 'child' | 'next'>): Promise<void> {
     child.kill('SIGTERM')
     expect(await next()).to.deep.equal({ stopped: true })
   }
 
   it('creates cluster and database at the first start, keeps data and port, and gives the service its own role [OPS-1] [OPS-103]', async () => {
-    const first = await startEmbedded({ dataDir, settings })
+    const first = await start()
     await administer(first.ownerUrl, (client) => client.query('create table notes as select 1 as id'))
     const { rows } = await administer(first.ownerUrl, (client) =>
       client.query(`select current_database() as name, getdatabaseencoding() as encoding, datcollate, 'a' < 'B' as dictionary_order,
@@ -69,7 +76,7 @@ describe('embedded Postgres', function () {
     await first.stop()
     expect(await findEmbedded(dataDir)).to.equal(null)
 
-    const second = await startEmbedded({ dataDir, settings })
+    const second = await start()
     expect(second.url).to.equal(first.url)
     const { rows: roles } = await administer(second.url, (client) =>
       client.query(
@@ -109,7 +116,7 @@ describe('embedded Postgres', function () {
     expect(port).to.be.within(20_000, 32_767)
     const squatter = createServer().listen(port, '127.0.0.1')
     await once(squatter, 'listening')
-    const server = await startEmbedded({ dataDir, settings })
+    const server = await start()
     expect(new URL(server.url).port).not.to.equal(String(port))
     await administer(server.ownerUrl, (client) => client.query('select 1'))
     await server.stop()
@@ -123,10 +130,10 @@ describe('embedded Postgres', function () {
     await once(killed.child, 'exit')
     expect(await findEmbedded(dataDir)).to.equal(killed.url)
 
-    const next = await hold()
-    expect(next.url).to.equal(killed.url)
+    const next = await start()
+    expect(next.ownerUrl).to.equal(killed.url)
     expect(await serverPid(dataDir)).to.equal(pid)
-    await end(next)
+    await next.stop()
     expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
@@ -134,7 +141,7 @@ describe('embedded Postgres', function () {
     const killed = await hold()
     killed.child.kill('SIGKILL')
     await once(killed.child, 'exit')
-    await end(await hold(dataDir, 'command'))
+    await (await start('command')).stop()
     expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
@@ -145,85 +152,102 @@ describe('embedded Postgres', function () {
     expect(await findEmbedded(dataDir)).to.equal(null)
   })
 
-  it('has one owner if several services start at once on a new folder [OPS-151]', async () => {
+  it('has one owner if several services start at once on a folder whose initdb was interrupted [OPS-151]', async () => {
     const fresh = join(base, 'fresh')
-    const all = await Promise.all([hold(fresh), hold(fresh), hold(fresh)])
-    const [owner, ...others] = all.filter(({ url }) => url)
+    await mkdir(fresh)
+    const killed = spawn(process.execPath, [...testProgramOf(HOLDER), fresh], { stdio: 'ignore' })
+    await until(async () => (await readdir(fresh)).some((name) => name.startsWith('postgres.init-')), {
+      interval_ms: 1,
+    })
+    killed.kill('SIGKILL')
+    await once(killed, 'exit')
+    expect(await readdir(fresh)).not.to.include('postgres')
+    const all = await Promise.all([hold(fresh), hold(fresh)])
+    const [first, ...others] = all.filter(({ url }) => url)
     expect(others).to.deep.equal([])
     expect((await readdir(fresh)).filter((name) => name.includes('init'))).to.deep.equal([])
-    for (const { refused } of all.filter((one) => one !== owner))
-      expect(refused).to.include(`process ${owner?.child.pid}`)
-    await end(owner!)
+    for (const { refused } of all.filter((one) => one !== first))
+      expect(refused).to.include(`process ${first?.child.pid}`)
+    await end(first!)
     expect(await serverPid(fresh)).to.equal(undefined)
-  })
-
-  it('refuses a second service, and reports process, folder and remedy [OPS-151]', async () => {
-    const owner = await hold()
-    const second = await hold()
-    expect(second.refused).to.equal(
-      `${await realpath(dataDir)} is in use by a tillbook service (process ${owner.child.pid}): stop it or wait until it ends, or set another DATA_DIR; several services need a Postgres of your own (DATABASE_URL)`,
-    )
-    await administer(owner.url, (client) => client.query('select 1'))
-    await end(owner)
-  })
-
-  it('serves a command beside the service, and keeps running after the command ends [OPS-152]', async () => {
-    const service = await hold()
-    const command = await hold(dataDir, 'command')
-    expect(command.url).to.equal(service.url)
-    await end(command)
-    await administer(service.url, (client) => client.query('select 1'))
-    await end(service)
-    expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
   for (const kind of ['service', 'command'] as const)
     it(`lets a ${kind} wait for a command that started it [OPS-152]`, async () => {
       const command = await hold(dataDir, 'command')
-      const waiting = hold(dataDir, kind)
+      const waiting = start(kind)
       const waits = () =>
         administer(command.url, async (client) => {
           const { rowCount } = await client.query(`select from pg_stat_activity where application_name ~ $1`, [
-            `^tillbook ${kind} (?!${command.child.pid}$)`,
+            `^tillbook ${kind} ${process.pid}$`,
           ])
           return rowCount === 1
         })
       await until(waits, { timeout_ms: 30_000, what: 'the second process' })
       await end(command)
       const second = await waiting
-      await administer(second.url, (client) => client.query('select 1'))
-      await end(second)
+      await administer(second.ownerUrl, (client) => client.query('select 1'))
+      await second.stop()
       expect(await serverPid(dataDir)).to.equal(undefined)
     })
 
-  it('is restarted on its port by its owner after it was killed [OPS-10]', async () => {
-    const owner = await hold()
-    const killed = (await serverPid(dataDir))!
-    process.kill(killed, 'SIGKILL')
-    await until(() => administer(owner.url, (client) => client.query('select 1')), { timeout_ms: 30_000 })
-    expect(await serverPid(dataDir)).not.to.equal(killed)
-    expect((await hold()).refused).to.include(`process ${owner.child.pid}`)
-    await end(owner)
-    expect(await serverPid(dataDir)).to.equal(undefined)
-  })
+  describe('with a service', () => {
+    let url: string
+    let name: string
 
-  it('stays with an owner that lost only its connection [OPS-151]', async () => {
-    const owner = await hold()
-    const pid = await serverPid(dataDir)
-    const name = `tillbook service ${owner.child.pid}`
-    const sessions = async (work: 'pid' | 'pg_terminate_backend(pid)') =>
+    before(async () => {
+      owner = await hold()
+      url = owner.url
+      name = `tillbook service ${owner.child.pid}`
+    })
+    after(async () => {
+      const { child, next } = owner!
+      owner = null
+      await end({ child, next })
+    })
+
+    const query = async (sql: string, ...values: readonly string[]) =>
+      (await administer(url, (client) => client.query(sql, [...values]))).rows[0]
+    /** Process id of the session that owns the server. */
+    const session = async (): Promise<number | undefined> =>
       (
-        await administer(owner.url, (client) =>
-          client.query(`select ${work} as id from pg_stat_activity where application_name = $1`, [name]),
+        await query(
+          `select pid from pg_stat_activity join pg_locks using (pid)
+           where locktype = 'advisory' and granted and application_name = $1`,
+          name,
         )
-      ).rows[0]?.id
-    const before = await sessions('pid')
-    await sessions('pg_terminate_backend(pid)')
-    await until(async () => ((await sessions('pid')) ?? before) !== before, { timeout_ms: 30_000 })
-    expect((await hold()).refused).to.include(`process ${owner.child.pid}`)
-    expect(await serverPid(dataDir)).to.equal(pid)
-    await end(owner)
-    expect(await serverPid(dataDir)).to.equal(undefined)
+      )?.pid
+
+    it('refuses a second one, and reports process, folder and remedy [OPS-151]', async () => {
+      const second = await start().catch((error) => error)
+      expect(second).to.have.property(
+        'message',
+        `${await realpath(dataDir)} is in use by a tillbook service (process ${owner?.child.pid}): stop it or wait until it ends, or set another DATA_DIR; several services need a Postgres of your own (DATABASE_URL)`,
+      )
+      await query('select 1')
+    })
+
+    it('serves a command beside it, and keeps running after the command ends [OPS-152]', async () => {
+      const command = await start('command')
+      expect(command.ownerUrl).to.equal(url)
+      await command.stop()
+      await query('select 1')
+    })
+
+    it('stays with it if it lost only its connection [OPS-151]', async () => {
+      const pid = await serverPid(dataDir)
+      const lost = await session()
+      await query('select pg_terminate_backend($1::int)', String(lost))
+      await until(async () => ((await session()) ?? lost) !== lost, { timeout_ms: 30_000 })
+      expect(await serverPid(dataDir)).to.equal(pid)
+    })
+
+    it('is restarted on its port by it after it was killed [OPS-10]', async () => {
+      const killed = (await serverPid(dataDir))!
+      process.kill(killed, 'SIGKILL')
+      await until(async () => (await session()) !== undefined, { timeout_ms: 30_000 })
+      expect(await serverPid(dataDir)).not.to.equal(killed)
+    })
   })
 
   describe('that cannot be restarted', () => {
@@ -235,7 +259,7 @@ describe('embedded Postgres', function () {
       troubles = []
       givenUp = 0
     })
-    const start = (restarts?: number) =>
+    const startWatched = (restarts?: number) =>
       startEmbedded({
         dataDir,
         settings,
@@ -243,11 +267,11 @@ describe('embedded Postgres', function () {
         onFailure: () => {
           givenUp += 1
         },
-        ...(restarts !== undefined && { restarts }),
+        ...(restarts !== undefined && { attempts: { restart: restarts } }),
       })
 
     it('is retried a limited number of times, then given up once [OPS-10]', async () => {
-      const server = await start(3)
+      const server = await startWatched(3)
       await rename(control(), `${control()}.away`)
       process.kill((await serverPid(dataDir))!, 'SIGKILL')
       await until(() => givenUp > 0, { timeout_ms: 30_000 })
@@ -263,7 +287,7 @@ describe('embedded Postgres', function () {
     })
 
     it('is given up if it stops again soon after each restart [OPS-10]', async () => {
-      const server = await start(1)
+      const server = await startWatched(1)
       const killed = new Set<number>()
       await until(
         async () => {
@@ -279,7 +303,7 @@ describe('embedded Postgres', function () {
     })
 
     it('is not retried once its owner stops', async () => {
-      const server = await start()
+      const server = await startWatched()
       await rename(control(), `${control()}.away`)
       process.kill((await serverPid(dataDir))!, 'SIGKILL')
       await until(() => troubles.length > 1, { timeout_ms: 30_000 })
@@ -304,7 +328,7 @@ describe('embedded Postgres', function () {
           squatter.once('error', () => resolve(false)).listen(Number(port), '127.0.0.1', () => resolve(true))
         }),
     )
-    const server = await startEmbedded({ dataDir, settings })
+    const server = await start()
     expect(new URL(server.url).port).not.to.equal(port)
     const { rows } = await administer(server.ownerUrl, (client) => client.query('select * from survivors'))
     expect(rows).to.have.length(1)
@@ -316,22 +340,7 @@ describe('embedded Postgres', function () {
     const lock = [process.pid, join(dataDir, 'postgres'), 1, 5432, '', '127.0.0.1', '0 0', 'ready   '].join('\n')
     await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), `${lock}\n`)
     expect(await findEmbedded(dataDir)).to.equal(null)
-    const server = await startEmbedded({ dataDir, settings })
-    await administer(server.ownerUrl, (client) => client.query('select 1'))
-    await server.stop()
-  })
-
-  it('repeats an interrupted initdb', async () => {
-    const interrupted = join(base, 'interrupted')
-    await mkdir(interrupted)
-    const killed = spawn(process.execPath, [...testProgramOf(HOLDER), interrupted], { stdio: 'ignore' })
-    await until(async () => (await readdir(interrupted)).some((name) => name.startsWith('postgres.init-')), {
-      interval_ms: 1,
-    })
-    killed.kill('SIGKILL')
-    await once(killed, 'exit')
-    expect(await readdir(interrupted)).not.to.include('postgres')
-    const server = await startEmbedded({ dataDir: interrupted, settings })
+    const server = await start()
     await administer(server.ownerUrl, (client) => client.query('select 1'))
     await server.stop()
   })
@@ -342,7 +351,9 @@ describe('embedded Postgres', function () {
   })
 
   it('reports the reason if the server cannot start', async () => {
-    const failure = await startEmbedded({ dataDir, settings: { fsync: 'perhaps' } }).catch((error) => error)
+    const failure = await startEmbedded({ dataDir, settings: { fsync: 'perhaps' }, attempts: { start: 1 } }).catch(
+      (error) => error,
+    )
     expect(failure).to.match(/fsync/)
   })
 

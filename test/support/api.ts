@@ -9,7 +9,6 @@ import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import type { Login } from '#access/login.ts'
 import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import type { Tokens } from '#access/sync-access.ts'
-import type { PageCache } from '#api/page-cache.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
@@ -20,6 +19,7 @@ import { RECORD_KINDS } from '#domain/record-kinds.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
 import type { UnauthenticatedBodies } from '#http/middleware/json-body.ts'
+import type { PageCache } from '#http/page-cache.ts'
 import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
@@ -32,9 +32,10 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { openAddressLimit, openCommon, openInterfaces, panelLimitsOf } from '#service/api.ts'
-import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
+import { createApp, interfaceRouter } from '#service/app.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { createHealthCheck } from '#service/health.ts'
+import type { Services } from '#services.ts'
 import { accessOnShard } from '#sharding/cross-shard-access.ts'
 import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { expectDocumentedCall } from './contract.ts'
@@ -214,7 +215,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
 /** Replacements for what a process with the role `api` opens. */
 const insteadOf =
   (options: TestApiOptions) =>
-  ({ authenticator: gate, ...opened }: InterfaceOptions): Partial<InterfaceOptions> => ({
+  ({ authenticator: gate, ...opened }: Services): Partial<Services> => ({
     authenticator: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
@@ -256,7 +257,7 @@ export async function serve(
   core: Core,
   databaseUrl: string,
   { provider = noProvider, connector = null, log = () => {}, trustProxy = false, ...options }: TestApiOptions,
-  instead: (opened: InterfaceOptions) => Partial<InterfaceOptions>,
+  instead: (opened: Services) => Partial<Services>,
   shards: TwoShards | null = null,
 ): Promise<Serving> {
   const config = readConfig({
@@ -287,7 +288,7 @@ export async function serve(
       ...plain,
       ...(access && shards && { access: accessOnShard(name, access, shards.directory) }),
     })
-    const router = interfaceRouter({ ...interfaces.options, ...instead(interfaces.options) })
+    const router = interfaceRouter({ ...interfaces.services, ...instead(interfaces.services) })
     return { name, router, interfaces }
   })
   const routers = Object.fromEntries(opened.map(({ name, router }) => [name, router]))
@@ -306,7 +307,7 @@ export async function serve(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
-    tokens: opened[0]?.interfaces.options.sync.tokens as Tokens,
+    tokens: opened[0]?.interfaces.services.sync.tokens as Tokens,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

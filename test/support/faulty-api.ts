@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
-import type { InterfaceOptions } from '#service/app.ts'
 import type { Core } from '#service/core.ts'
+import type { Services } from '#services.ts'
 import { serve } from './api.ts'
 
 /** URLs of a service with failing handlers, and of one that fails during key lookup. */
@@ -21,7 +21,7 @@ export interface FaultyApi {
 export async function startFaultyApi(core: Core, databaseUrl: string): Promise<FaultyApi> {
   const closing: (() => Promise<void>)[] = []
 
-  async function listen(served: Core, instead: Partial<InterfaceOptions> = {}): Promise<string> {
+  async function listen(served: Core, instead: Partial<Services> = {}): Promise<string> {
     const { url, close } = await serve(served, databaseUrl, {}, () => instead)
     closing.push(close)
     return url

@@ -23,8 +23,8 @@ var order = new SaleInput
 {
     External_id = "PEDIDO-1",
     Customer_id = customer.Id,
-    Items = [new Items2 { Catalog_item_id = item.Id, Quantity = "2" }],
-    Payments = [new Payments { Payment_type_id = cash.Id, Amount = "40.00" }],
+    Items = [new SaleItemInput { Catalog_item_id = item.Id, Quantity = "2" }],
+    Payments = [new SalePaymentInput { Payment_type_id = cash.Id, Amount = "40.00" }],
 };
 var sale = (await tillbook.CreateSaleAsync("PEDIDO-1", order)).Data;
 var replayed = (await tillbook.CreateSaleAsync("PEDIDO-1", order)).Data;

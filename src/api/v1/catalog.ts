@@ -108,7 +108,7 @@ const CatalogItem = z
     min_stock: ThreeDecimals.nullable(),
     picture_url: NullableText,
     parent_id: ContractRecordId.nullable(),
-    variant: z.strictObject({ size: NullableText, color: NullableText }).nullable(),
+    variant: z.strictObject({ size: NullableText, color: NullableText }).meta({ id: 'Variant' }).nullable(),
     origin: NullableText,
     cfop: NullableText,
     icms_cst: NullableText,

@@ -64,12 +64,17 @@ export const LedgerEvent = z
     origin: z.enum(['api', 'pdv', 'panel', 'system']),
     actor: NullableText,
     request_id: NullableText,
-    idempotency: z.strictObject({ key: z.string(), request_hash: z.string(), status: z.int() }).nullable(),
+    idempotency: z
+      .strictObject({ key: z.string(), request_hash: z.string(), status: z.int() })
+      .meta({ id: 'LedgerIdempotency' })
+      .nullable(),
     previous_hash: Hash,
     hash: Hash,
     data: z.record(z.string(), z.unknown()),
     opened: z.record(z.string(), z.unknown()).optional(),
-    messages: z.array(z.strictObject({ event: z.enum(WEBHOOK_EVENTS), body: z.string() })).optional(),
+    messages: z
+      .array(z.strictObject({ event: z.enum(WEBHOOK_EVENTS), body: z.string() }).meta({ id: 'EventNotice' }))
+      .optional(),
   })
   .meta({ id: 'LedgerEvent', examples: [eventExample, sealedExample] })
 
@@ -90,7 +95,10 @@ const LedgerVerification = z
     revision: z.int().min(-1),
     hash: Hash,
     root: TreeHash.nullable(),
-    first_error: z.strictObject({ revision: z.int().min(0), reason: z.string() }).nullable(),
+    first_error: z
+      .strictObject({ revision: z.int().min(0), reason: z.string() })
+      .meta({ id: 'LedgerError' })
+      .nullable(),
   })
   .meta({
     id: 'LedgerVerification',

@@ -42,34 +42,40 @@ const example = {
 /** The authenticated company and key, with scopes and quotas (queries/api-keys.ts). */
 const Me = z
   .strictObject({
-    company: z.strictObject({
-      id: ContractRecordId,
-      name: z.string(),
-      cnpj: z.string(),
-      state_registration: NullableText,
-      tax_regime: z.enum(TAX_REGIMES).nullable(),
-      logo_url: NullableText,
-      brand_color: NullableText,
-      test: z.boolean(),
-    }),
-    key: z.strictObject({
-      id: ContractRecordId,
-      name: z.string(),
-      prefix: z.string(),
-      scopes: z.array(z.enum(SCOPES)),
-      created_at: Timestamp,
-      expires_at: Timestamp.nullable(),
-    }),
+    company: z
+      .strictObject({
+        id: ContractRecordId,
+        name: z.string(),
+        cnpj: z.string(),
+        state_registration: NullableText,
+        tax_regime: z.enum(TAX_REGIMES).nullable(),
+        logo_url: NullableText,
+        brand_color: NullableText,
+        test: z.boolean(),
+      })
+      .meta({ id: 'MeCompany' }),
+    key: z
+      .strictObject({
+        id: ContractRecordId,
+        name: z.string(),
+        prefix: z.string(),
+        scopes: z.array(z.enum(SCOPES)),
+        created_at: Timestamp,
+        expires_at: Timestamp.nullable(),
+      })
+      .meta({ id: 'MeKey' }),
     plan: z.enum(PLANS),
     server_time: Timestamp,
-    limits: z.strictObject({
-      requests_per_minute: z.int(),
-      requests_per_day: z.int(),
-      bytes_per_day: z.int(),
-      batch_items: z.int(),
-      page_size: z.int(),
-      body_bytes: z.int(),
-    }),
+    limits: z
+      .strictObject({
+        requests_per_minute: z.int(),
+        requests_per_day: z.int(),
+        bytes_per_day: z.int(),
+        batch_items: z.int(),
+        page_size: z.int(),
+        body_bytes: z.int(),
+      })
+      .meta({ id: 'MeLimits' }),
   })
   .meta({ id: 'Me', examples: [example] })
 

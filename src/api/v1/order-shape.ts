@@ -152,7 +152,9 @@ const Commission = z
   })
   .meta({ id: 'Commission' })
 
-const StockQuantity = z.strictObject({ catalog_item_id: ContractRecordId, quantity: ThreeDecimals })
+const StockQuantity = z
+  .strictObject({ catalog_item_id: ContractRecordId, quantity: ThreeDecimals })
+  .meta({ id: 'StockQuantity' })
 
 const Refund = z
   .strictObject({

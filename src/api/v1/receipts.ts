@@ -66,7 +66,11 @@ const proved = { event: LedgerEvent, proof: z.string() }
 
 /** The receipt file: `src/integrity/proofs/receipt.ts`. */
 const Receipt = z
-  .strictObject({ version: z.literal(1), ...proved, cancellation: z.strictObject(proved).optional() })
+  .strictObject({
+    version: z.literal(1),
+    ...proved,
+    cancellation: z.strictObject(proved).meta({ id: 'ReceiptCancellation' }).optional(),
+  })
   .meta({ id: 'Receipt', examples: [example] })
 
 export const receiptRoute: Route = readRoute({

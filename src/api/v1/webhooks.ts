@@ -83,6 +83,7 @@ const HealthOfSpan = z
     p95_ms: z.int().min(0).nullable(),
     last_failure: z
       .strictObject({ at: Timestamp, status: z.int().nullable(), error: NullableText, delivery_id: z.uuid() })
+      .meta({ id: 'WebhookFailure' })
       .nullable(),
   })
   .meta({ id: 'WebhookHealthOfSpan', examples: [spanExample] })

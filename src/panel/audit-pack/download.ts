@@ -7,8 +7,8 @@ import { recordDownload } from '#integrity/audit/downloads.ts'
 import { auditPack } from '#integrity/audit/pack.ts'
 import type { PackWanted } from '#integrity/audit/pack-guide.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import type { Services } from '#services.ts'
 import type { ResponseTarget } from '../answer.tsx'
-import type { PanelContext } from '../route.ts'
 import { beginPack } from './begin.ts'
 
 /** Path of the download, below the panel; `?dados=abertos` includes personal data in clear. */
@@ -30,7 +30,7 @@ export const mayOpenPack = ({
   may(permissions, 'see_company') && seesPersonalData
 
 /** Sends the audit pack to users who may check the books (AUDIT-20), and records the download (AUDIT-26). */
-export function packDownload(context: PanelContext): RequestHandler {
+export function packDownload(context: Services): RequestHandler {
   const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {
     const { session } = (response.locals.place as ResponseTarget).visit
@@ -63,7 +63,7 @@ export function packDownload(context: PanelContext): RequestHandler {
 
 /** Closes the connection on a time-out or failure: a truncated ZIP cannot be opened. */
 async function send(
-  context: PanelContext,
+  context: Services,
   wanted: PackWanted,
   response: Response,
   tell: (done: number, total: number) => void,

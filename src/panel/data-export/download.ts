@@ -7,8 +7,8 @@ import { Problem } from '#http/problems.ts'
 import { recordDownload } from '#integrity/audit/downloads.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'
+import type { Services } from '#services.ts'
 import type { ResponseTarget } from '../answer.tsx'
-import type { PanelContext } from '../route.ts'
 import { type ExportWriter, htmlWriter, jsonWriter } from './document.ts'
 
 /** Route path of a person's data export, below the panel. */
@@ -38,7 +38,7 @@ export const canExportPerson = ({
   may(permissions, 'see_company') && may(permissions, 'export') && seesPersonalData
 
 /** Sends the data export of a person as a file to permitted users (PRIV-51), and records the download (AUDIT-26). */
-export function dataExportDownload(context: PanelContext): RequestHandler {
+export function dataExportDownload(context: Services): RequestHandler {
   const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {
     const { session } = (response.locals.place as ResponseTarget).visit

@@ -1,5 +1,6 @@
 import { escapeHtml } from '#lib/html.ts'
-import { fieldName, textOfBoolean, textOfValue } from '../words/fields.ts'
+import { fieldName } from '../words/fields.ts'
+import { textOfBoolean, textOfValue } from '../words/values.ts'
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 

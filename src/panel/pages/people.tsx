@@ -19,7 +19,7 @@ import { dataExportActions } from '../data-export/links.ts'
 import { lineInput } from '../forms/kinds.ts'
 import type { PageContext, PanelRoute } from '../route.ts'
 import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
-import { IE_INDICATOR_NAMES } from '../words/fields.ts'
+import { IE_INDICATOR_NAMES } from '../words/values.ts'
 import { forgetAction, forgetPages } from './erase-person.tsx'
 import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
 import {

@@ -18,7 +18,7 @@ import {
 } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { FormSubmission, PageContext } from '../route.ts'
-import { IE_INDICATOR_NAMES } from '../words/fields.ts'
+import { IE_INDICATOR_NAMES } from '../words/values.ts'
 
 /** Of a customer or a supplier. */
 export type Person = Omit<CustomerObject, 'state_registration' | 'ie_indicator'>

@@ -8,7 +8,7 @@ import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type FilledForm, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { PageAction, PageContext } from '../route.ts'
-import { FilterChips, FilterProblems, Filters, PrintedFilters } from './form.tsx'
+import { FilterChips, FilterProblems, Filters, PrintedFilters } from './filters.tsx'
 import { Icon } from './icon.tsx'
 import { Chips, Nothing, Toolbar } from './parts.tsx'
 
@@ -321,6 +321,36 @@ export const Pager = ({ path, query: { cursor, feito: _, ...filters }, next, chi
       {children}
     </nav>
   )
+
+interface CardPagerProps {
+  readonly visit: PageContext
+  /** Id of the card, to which the links return. */
+  readonly card: string
+  /** Parameter of the cursor; a page has one for each of its lists. */
+  readonly parameter: string
+  /** Cursor of the next page; null on the last one. */
+  readonly next: string | null
+  /** Name of the pages, and words of the links back to the first page and to the next one. */
+  readonly words: readonly [pages: string, first: string, next: string]
+}
+
+/** Pager of a list that is a card on the page of a record. */
+export function CardPager({ visit: { path, query }, card, parameter, next, words }: CardPagerProps) {
+  const { [parameter]: cursor, ...others } = query
+  const [pages, first, following] = words
+  const to = (parameters: PageContext['query']) => `${link(path, parameters)}#${card}`
+  if (!cursor && next === null) return null
+  return (
+    <nav class="pager" aria-label={pages}>
+      {cursor && <a href={to(others)}>{`« ${first}`}</a>}
+      {next !== null && (
+        <a href={to({ ...others, [parameter]: next })} rel="next">
+          {`${following} »`}
+        </a>
+      )}
+    </nav>
+  )
+}
 
 /** Validates the filters, then lists; invalid filters are refused like command input. */
 export async function searched<F, T>(

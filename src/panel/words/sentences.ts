@@ -12,7 +12,7 @@ import { fromCents } from '#domain/money.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { eventName } from './events.ts'
-import { textOfValue } from './fields.ts'
+import { textOfValue } from './values.ts'
 
 /** Display text of a named value, in the company's time zone. */
 type ValueText = (name: string, value: string) => string

@@ -2,26 +2,20 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { type AddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import { Alias } from '#commands/stores.ts'
 import { canBePaid } from '#domain/orders.ts'
-import { CHECKOUT, formCodeOf, isFormCode, isTokenOf, orderIdOf, type PaymentLinks } from '#domain/payment-link.ts'
+import { CHECKOUT, formCodeOf, isFormCode, isTokenOf, orderIdOf } from '#domain/payment-link.ts'
 import { Email } from '#domain/text.ts'
 import { serveBrandStyles } from '#http/brand-style.ts'
 import { dropFormCharset, FORM_TYPE } from '#http/content-type.ts'
-import {
-  bodyProblem,
-  holdBody,
-  type UnauthenticatedBodies,
-  unauthenticatedBodyBudget,
-} from '#http/middleware/json-body.ts'
+import { bodyProblem, holdBody, unauthenticatedBodyBudget } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
+import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { httpStatusOf, Problem } from '#http/problems.ts'
-import type { LiveUpdates } from '#live/updates.ts'
-import type { Payments } from '#payments/pay-order.ts'
 import { paymentOptions } from '#payments/payment-options.ts'
 import { checkoutStateOf, mayAskForPix } from '#queries/checkout-state.ts'
 import { type BuyersOrder, findBuyersOrder } from '#queries/orders.ts'
+import type { Services } from '#services.ts'
 import { answerCheckoutFailure, sendCheckoutPage } from './answer.tsx'
 import { assets } from './assets.ts'
 import { createOrderUpdates } from './live.ts'
@@ -38,17 +32,6 @@ const PRESSES_PER_MINUTE = 30
 /** Largest form, in bytes. */
 const FORM_BYTES = 2_048
 const FORM_FIELDS = 10
-
-export interface CheckoutOptions extends Payments {
-  readonly paymentLinks: PaymentLinks
-  /** Commits of all processes, for open pages. */
-  readonly live: LiveUpdates
-  /** Per address; CHECKOUTS_PER_MINUTE in production. */
-  readonly checkoutLimit: AddressLimit
-  /** Budget of form bodies. */
-  readonly unauthenticatedBodies: UnauthenticatedBodies
-  readonly log: LogError
-}
 
 const POLICY = [
   "default-src 'none'",
@@ -74,7 +57,7 @@ const pagePolicy: RequestHandler = (_request, response, next) => {
   next()
 }
 
-interface CheckoutContext extends CheckoutOptions {
+interface CheckoutContext extends Services {
   readonly payByPix: PayByPix
   readonly takesPix: TakesPix
   readonly presses: ReturnType<typeof createMinuteLimit>
@@ -84,7 +67,7 @@ interface CheckoutContext extends CheckoutOptions {
 const ORDER = '/:store_alias/:token'
 
 /** Pages below /pagar on which buyers see and pay an order; the link is the only credential (ORDER-30 … ORDER-36). */
-export function checkout(options: CheckoutOptions): Router {
+export function checkout(options: Services): Router {
   const onError = (error: unknown) => options.log('checkout: open pages are not updated', error, '')
   const desk: CheckoutContext = {
     ...options,

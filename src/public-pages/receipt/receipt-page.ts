@@ -1,6 +1,4 @@
 import express, { type Router } from 'express'
-import type { Pool } from 'pg'
-import type { AddressLimit } from '#access/minute-limit.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
@@ -9,19 +7,12 @@ import { keyIdOf } from '#integrity/audit/signing-key.ts'
 import { installationIdOf } from '#integrity/proofs/installation.ts'
 import { isEntry, parseStatement, type RingEntry } from '#integrity/proofs/key-statement.ts'
 import { rawOf } from '#integrity/proofs/note.ts'
-import type { ProofServices } from '#integrity/proofs/proofs.ts'
 import { RECEIPT_PAGE } from '#integrity/proofs/receipt.ts'
+import type { Services } from '#services.ts'
 import { documentOf, PAGE_POLICY, type TrustedKeys } from './document.tsx'
 
-export interface ReceiptPageOptions {
-  readonly pool: Pool
-  readonly proof: ProofServices
-  /** Per address, shared with checkout pages. */
-  readonly checkoutLimit: AddressLimit
-}
-
 /** Serves `/conferir`, the public page that verifies receipts (PROOF-48, PROOF-49). */
-export function serveVerificationPage({ pool, proof, checkoutLimit }: ReceiptPageOptions): Router {
+export function serveVerificationPage({ pool, proof, checkoutLimit }: Services): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitUnauthenticatedBy(checkoutLimit)))
   one.get(async (request, response) => {

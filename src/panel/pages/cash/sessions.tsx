@@ -17,7 +17,7 @@ import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, List, ListTable, listed, recordsOnPage } from '../../ui/list.tsx'
 import { Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
-import { VALUE_NAMES } from '../../words/fields.ts'
+import { VALUE_NAMES } from '../../words/values.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { CLOSING } from '../sales/tills-closing.tsx'
 

@@ -1,40 +1,27 @@
 import { z } from 'zod'
-import {
-  COUNT_MODES,
-  closeInventory,
-  countInventory,
-  OpenInventoryInput,
-  openInventory,
-} from '#commands/catalog/inventories.ts'
-import { formatCount, formatDateTime, formatQuantity } from '#domain/brazilian-format.ts'
-import { may } from '#domain/permissions.ts'
-import { REQUIRED_FIELD } from '#domain/portuguese.ts'
-import { StockQuantity, toThousandths } from '#domain/quantity.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { boundedText } from '#domain/text.ts'
+import { closeInventory, OpenInventoryInput, openInventory } from '#commands/catalog/inventories.ts'
+import { formatCount, formatDateTime } from '#domain/brazilian-format.ts'
 import { INVENTORY_STATUSES } from '#events/inventories.ts'
-import { pathId } from '#http/paths.ts'
-import { httpStatusOf } from '#http/problems.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { InventoryObject, InventoryStatus } from '#projections/inventories.ts'
-import {
-  getInventory,
-  type InventoryCountObject,
-  listInventoryCounts,
-  searchInventories,
-} from '#queries/catalog/inventories.ts'
-import { type Fields, type FilledForm, filledFrom, filledWith, formText } from '../../forms/form.ts'
-import { choiceInput, lineInput, namedOptions, paragraphInput, quantityInput } from '../../forms/kinds.ts'
+import { getInventory, searchInventories } from '#queries/catalog/inventories.ts'
+import type { Fields } from '../../forms/form.ts'
+import { choiceInput, lineInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../../route.ts'
-import { amountCell, type FileColumn, listFile } from '../../ui/csv-file.ts'
-import { ButtonForm, Form } from '../../ui/form.tsx'
-import { buttonRoute, formPages, formRoute, runAndRedirect } from '../../ui/form-pages.tsx'
-import { type Column, FileLink, ListTable, recordsOnPage, searched } from '../../ui/list.tsx'
-import { Card, PanelBadge, type Tone } from '../../ui/parts.tsx'
-import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
-
-export const INVENTORIES_PATH = '/catalogo/inventarios'
+import type { PanelRoute } from '../../route.ts'
+import { formPages, runAndRedirect } from '../../ui/form-pages.tsx'
+import { searched } from '../../ui/list.tsx'
+import { PanelBadge, type Tone } from '../../ui/parts.tsx'
+import { recordPages } from '../../ui/record-pages.tsx'
+import {
+  CountingForms,
+  CountsCard,
+  countList,
+  countOne,
+  countsFile,
+  INVENTORIES_PATH,
+  loadInventory,
+  takeOut,
+} from './inventory-counts.tsx'
 
 const STATUSES: Readonly<Record<InventoryStatus, readonly [tone: Tone, text: string]>> = {
   open: ['info', 'Aberto'],
@@ -52,275 +39,6 @@ const statusOptions = INVENTORY_STATUSES.map((value) => ({ value, label: STATUSE
 const filters: Fields = { status: { label: 'Situação', kind: choiceInput(statusOptions, 'Todas'), columns: 6 } }
 
 const Search = z.object({ status: z.enum(INVENTORY_STATUSES).optional(), cursor: z.string().max(2_000).optional() })
-
-const MODES: Readonly<Record<(typeof COUNT_MODES)[number], string>> = {
-  add: 'Somar ao que já foi contado',
-  set: 'Substituir o que já foi contado',
-}
-
-const mode = { label: 'Se o produto já foi contado', kind: choiceInput(namedOptions(MODES)), isRequired: true } as const
-
-/** One product, as a scanner reads it. */
-const scanned: Fields = {
-  code: { label: 'Código de barras ou externo', kind: lineInput, isRequired: true, columns: 6 },
-  quantity: { label: 'Quantidade', kind: quantityInput, columns: 2, hint: 'Se vazio, conta 1.' },
-  mode: { ...mode, columns: 4 },
-}
-
-/** Many products, typed or pasted from a collector. */
-const typed: Fields = {
-  lines: {
-    label: 'Lista de contagem',
-    kind: paragraphInput,
-    isRequired: true,
-    columns: 8,
-    hint: 'Um produto por linha: código e quantidade, separados por ponto e vírgula, tabulação ou espaço. Só o código conta 1.',
-  },
-  mode: { ...mode, columns: 4 },
-}
-
-const ScannedForm = z.object({
-  code: boundedText(100),
-  quantity: StockQuantity.nullable(),
-  mode: z.enum(COUNT_MODES),
-})
-
-const MOST_LINES = 500
-
-const ListForm = z.object({ lines: z.string(), mode: z.enum(COUNT_MODES) })
-
-interface TypedCount {
-  readonly code: string
-  readonly quantity: string
-}
-
-/** The counts of a typed list, or what is wrong with its lines. */
-function countsIn(lines: string): readonly TypedCount[] | Refusal {
-  const texts = lines.split('\n').map((line) => line.trim())
-  const problems: string[] = []
-  const counts = texts.flatMap((line, position): TypedCount[] => {
-    if (line === '') return []
-    const [, code = '', amount] = /^(\S+?)(?:\s*[;\t]\s*|\s+)(\S+)$/.exec(line) ?? [line, line]
-    const quantity = amount === undefined ? '1' : String(quantityInput.read(amount, ''))
-    if (code.length <= 100 && StockQuantity.safeParse(quantity).success) return [{ code, quantity }]
-    problems.push(`linha ${position + 1}: escreva o código e uma quantidade como 1,5`)
-    return []
-  })
-  if (counts.length > MOST_LINES) problems.push(`no máximo ${MOST_LINES} linhas: envie a lista em partes`)
-  if (problems.length === 0 && counts.length > 0) return counts
-  return refuse('validation_failed', {
-    fields: { lines: problems.length > 0 ? problems.slice(0, 20) : [REQUIRED_FIELD] },
-  })
-}
-
-/** A refusal about items of the command's list, said of the field that they were typed in. */
-function ofField(refusal: Refusal, field: 'code' | 'lines', counts: readonly TypedCount[]): Refusal {
-  const fields = (refusal.details?.fields ?? {}) as Record<string, string[]>
-  const messages = Object.entries(fields).map(([name, told]) => {
-    const position = Number(/^items\[(\d+)\]/.exec(name)?.[1] ?? Number.NaN)
-    const code = counts[position]?.code
-    return code === undefined || field === 'code' ? told.join('; ') : `${code}: ${told.join('; ')}`
-  })
-  return messages.length === 0
-    ? refusal
-    : refuse(refusal.refused, { fields: { [field]: messages.slice(0, 20) }, unknown_fields: [] })
-}
-
-const loadInventory = (visit: PageContext) =>
-  loadRecord<InventoryObject>(visit, ({ readModel }, id) => getInventory(readModel.pool, readModel.companyId, id))
-
-/** Counts of a page. */
-const OF_PAGE = 100
-
-const signed = (quantity: string): string =>
-  quantity.startsWith('-') ? formatQuantity(quantity).replace('-', '−') : `+${formatQuantity(quantity)}`
-
-const differenceOf = ({ difference, is_superseded }: InventoryCountObject) => {
-  if (is_superseded) return <PanelBadge tone="plain">Contado de novo depois</PanelBadge>
-  if (difference === null) return 'Não controlava estoque'
-  const thousandths = toThousandths(difference)
-  return thousandths === 0 ? (
-    'Confere'
-  ) : (
-    <PanelBadge tone={thousandths < 0 ? 'bad' : 'warn'}>{signed(difference)}</PanelBadge>
-  )
-}
-
-/** Sales of others since the counting count in the expected stock. */
-const showsExpected = ({ session }: PageContext): boolean => may(session.permissions, 'see_all_sales')
-
-const EXPECTED: readonly Column<InventoryCountObject>[] = [
-  { head: 'Esperado', cell: ({ expected }) => expected && formatQuantity(expected), isNumber: true, isExtra: true },
-  { head: 'Diferença', cell: differenceOf, isNumber: true },
-]
-
-function countColumns(visit: PageContext, { id, status }: InventoryObject): Column<InventoryCountObject>[] {
-  const takesOut = status === 'open' && visit.reaches('POST', `${INVENTORIES_PATH}/${id}/retirar`)
-  return [
-    { head: 'Produto', cell: ({ catalog_item_id, name }) => <a href={link(`/catalogo/${catalog_item_id}`)}>{name}</a> },
-    {
-      head: 'Contado',
-      cell: ({ counted, unit }) => `${formatQuantity(counted)}${unit === null ? '' : ` ${unit}`}`,
-      isNumber: true,
-    },
-    {
-      head: 'Contado em',
-      cell: ({ counted_at }) => formatDateTime(counted_at, visit.readModel.timezone),
-      isExtra: true,
-    },
-    ...(showsExpected(visit) ? EXPECTED : []),
-    ...(takesOut
-      ? [
-          {
-            head: 'Retirar',
-            cell: ({ catalog_item_id }: InventoryCountObject) => (
-              <ButtonForm
-                visit={visit}
-                to={`${INVENTORIES_PATH}/${id}/retirar`}
-                label="Retirar"
-                values={{ item: String(catalog_item_id) }}
-              />
-            ),
-            isExtra: true as const,
-          },
-        ]
-      : []),
-  ]
-}
-
-const pageOf = ({ readModel }: PageContext, inventory_id: number, more: { cursor?: string; limit: number }) =>
-  listInventoryCounts(readModel.pool, readModel.companyId, { ...more, inventory_id })
-
-/** What has been counted, and the differences so far (PANEL-533). */
-async function CountsCard({ visit, inventory }: { readonly visit: PageContext; readonly inventory: InventoryObject }) {
-  const { contagens: cursor, ...query } = visit.query
-  const asked = await pageOf(visit, inventory.id, { limit: OF_PAGE, ...(cursor && { cursor }) })
-  const page = isRefusal(asked) ? await pageOf(visit, inventory.id, { limit: OF_PAGE }) : asked
-  return (
-    <Card title="Contagens" id="contagens">
-      <ListTable
-        caption="Contagens"
-        rows={recordsOnPage<InventoryCountObject>(page)}
-        empty="Nada contado ainda."
-        columns={countColumns(visit, inventory)}
-      />
-      <FileLink to={`${INVENTORIES_PATH}/${inventory.id}/contagens.csv`} parameters={{}} />
-      {!isRefusal(page) && (cursor || page.next !== null) && (
-        <nav class="pager" aria-label="Páginas das contagens">
-          {cursor && <a href={`${link(visit.path, query)}#contagens`}>« Primeiras</a>}
-          {page.next !== null && (
-            <a href={`${link(visit.path, { ...query, contagens: page.next })}#contagens`} rel="next">
-              Próximas »
-            </a>
-          )}
-        </nav>
-      )}
-    </Card>
-  )
-}
-
-interface CountingProps {
-  readonly visit: PageContext
-  readonly inventory: InventoryObject
-  readonly filled?: { readonly scanned?: FilledForm; readonly typed?: FilledForm }
-}
-
-const CountingForms = ({ visit, inventory: { id }, filled = {} }: CountingProps) => {
-  const begun = (fields: Fields) => filledFrom(fields, { mode: 'add' }, visit.readModel.timezone)
-  return (
-    <>
-      <Card title="Contar um produto">
-        <Form
-          visit={visit}
-          to={`${INVENTORIES_PATH}/${id}/contar`}
-          label="Contar"
-          fields={scanned}
-          filled={filled.scanned ?? begun(scanned)}
-        />
-      </Card>
-      <Card title="Contar por lista">
-        <Form
-          visit={visit}
-          to={`${INVENTORIES_PATH}/${id}/lista`}
-          label="Enviar lista"
-          fields={typed}
-          filled={filled.typed ?? begun(typed)}
-        />
-      </Card>
-    </>
-  )
-}
-
-const refusedPage = (
-  submission: FormSubmission,
-  inventory: InventoryObject,
-  refusal: Refusal,
-  part: 'scanned' | 'typed',
-): PanelPage => {
-  const filled = filledWith(part === 'scanned' ? scanned : typed, submission.form, refusal)
-  return {
-    title: inventory.name,
-    parent: { label: 'Inventários', to: INVENTORIES_PATH },
-    body: <CountingForms visit={submission} inventory={inventory} filled={{ [part]: filled }} />,
-    status: httpStatusOf(refusal.refused),
-  }
-}
-
-const done = ({ id }: InventoryObject) => ({ to: `${INVENTORIES_PATH}/${id}`, flash: 'contado' }) as const
-
-const countOne = formRoute<InventoryObject, z.infer<typeof ScannedForm>>({
-  path: `${INVENTORIES_PATH}/:id/contar`,
-  section: 'catalog',
-  access: 'adjust_stock',
-  subject: loadInventory,
-  fields: () => scanned,
-  schema: ScannedForm,
-  async act(submission, inventory, { code, quantity, mode }) {
-    const count = { code, quantity: quantity ?? '1' }
-    const answer = await runAndRedirect(
-      submission,
-      countInventory,
-      { id: inventory.id, mode, items: [count] },
-      done(inventory),
-    )
-    return isRefusal(answer) ? ofField(answer, 'code', [count]) : answer
-  },
-  again: (submission, inventory, refusal) => refusedPage(submission, inventory, refusal, 'scanned'),
-})
-
-const countList = formRoute<InventoryObject, z.infer<typeof ListForm>>({
-  path: `${INVENTORIES_PATH}/:id/lista`,
-  section: 'catalog',
-  access: 'adjust_stock',
-  subject: loadInventory,
-  fields: () => typed,
-  schema: ListForm,
-  async act(submission, inventory, { lines, mode }) {
-    const counts = countsIn(lines)
-    if ('refused' in counts) return counts
-    const answer = await runAndRedirect(
-      submission,
-      countInventory,
-      { id: inventory.id, mode, items: [...counts] },
-      done(inventory),
-    )
-    return isRefusal(answer) ? ofField(answer, 'lines', counts) : answer
-  },
-  again: (submission, inventory, refusal) => refusedPage(submission, inventory, refusal, 'typed'),
-})
-
-const takeOut = buttonRoute<InventoryObject>({
-  path: `${INVENTORIES_PATH}/:id/retirar`,
-  section: 'catalog',
-  access: 'adjust_stock',
-  subject: loadInventory,
-  act(submission, inventory) {
-    const catalog_item_id = pathId(formText(submission.form, 'item'))
-    if (catalog_item_id === null) return Promise.resolve(null)
-    const input = { id: inventory.id, mode: 'set' as const, items: [{ catalog_item_id, quantity: null }] }
-    return runAndRedirect(submission, countInventory, input, done(inventory))
-  },
-})
 
 const closing = (apply: boolean) =>
   formPages<InventoryObject, Record<string, never>>({
@@ -350,29 +68,6 @@ const closing = (apply: boolean) =>
         { to: `${INVENTORIES_PATH}/${id}`, flash: apply ? 'inventario-aplicado' : 'inventario-descartado' },
       ),
   })
-
-const EXPECTED_IN_FILE: readonly FileColumn<InventoryCountObject>[] = [
-  ['Esperado', ({ expected }) => amountCell(expected)],
-  ['Diferença', ({ difference }) => amountCell(difference)],
-]
-
-const file = listFile<InventoryCountObject>({
-  path: `${INVENTORIES_PATH}/:id/contagens`,
-  section: 'catalog',
-  filters: {},
-  async page(visit, { cursor }, { limit }) {
-    const id = pathId(visit.params.id)
-    return pageOf(visit, id ?? 0, { limit, ...(cursor && { cursor }) })
-  },
-  columns: (visit) => [
-    ['Produto', ({ name }) => name],
-    ['Número do item', ({ catalog_item_id }) => String(catalog_item_id)],
-    ['Unidade', ({ unit }) => unit],
-    ['Contado', ({ counted }) => amountCell(counted)],
-    ['Contado em', ({ counted_at }) => formatDateTime(counted_at, visit.readModel.timezone)],
-    ...(showsExpected(visit) ? EXPECTED_IN_FILE : []),
-  ],
-})
 
 export const inventoryPages: readonly PanelRoute[] = [
   ...recordPages<InventoryObject>({
@@ -425,7 +120,7 @@ export const inventoryPages: readonly PanelRoute[] = [
     fields: () => ({ name: { label: 'Nome', kind: lineInput, isRequired: true, hint: 'Ex.: Mercearia, novembro' } }),
     create: { schema: OpenInventoryInput, command: openInventory },
   }),
-  file,
+  countsFile,
   countOne,
   countList,
   takeOut,

@@ -1,7 +1,7 @@
 import type { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import type { Field } from '../../forms/form.ts'
 import { choiceInput, lineInput, namedOptions } from '../../forms/kinds.ts'
-import { GOODS_ORIGIN_NAMES } from '../../words/fields.ts'
+import { GOODS_ORIGIN_NAMES } from '../../words/values.ts'
 import type { Item } from './stock.tsx'
 
 type ItemTaxField = (typeof ITEM_TAX_FIELDS)[number]

@@ -15,6 +15,7 @@ import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { namesOfActors, namesOfSubjects } from '../../ui/history.tsx'
 import {
+  CardPager,
   type Column,
   FileLink,
   List,
@@ -105,9 +106,9 @@ interface MovementsProps {
 
 /** Stock movements of a product, newest first; `estoque` in the query string is the cursor of a page (PANEL-164). */
 export async function MovementsCard({ visit, item }: MovementsProps) {
-  const { readModel, path } = visit
+  const { readModel } = visit
   if (item.type === 'service') return null
-  const { estoque: cursor, ...query } = visit.query
+  const { estoque: cursor } = visit.query
   const wanted = { catalog_item_id: item.id, limit: OF_PRODUCT }
   const ask = (more: { cursor?: string }) =>
     listShownMovements(readModel.pool, readModel.companyId, { ...wanted, ...more })
@@ -125,16 +126,13 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
         columns={await columnsFor(visit, rows)}
       />
       <FileLink to={`${MOVEMENTS_PATH}.csv`} parameters={{ catalog_item_id: String(item.id) }} />
-      {(cursor || page.next !== null) && (
-        <nav class="pager" aria-label="Páginas da movimentação">
-          {cursor && <a href={`${link(path, query)}#movimentacao`}>« Últimas</a>}
-          {page.next !== null && (
-            <a href={`${link(path, { ...query, estoque: page.next })}#movimentacao`} rel="next">
-              Anteriores »
-            </a>
-          )}
-        </nav>
-      )}
+      <CardPager
+        visit={visit}
+        card="movimentacao"
+        parameter="estoque"
+        next={page.next}
+        words={['Páginas da movimentação', 'Últimas', 'Anteriores']}
+      />
     </Card>
   )
 }

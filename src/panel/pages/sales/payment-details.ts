@@ -1,7 +1,7 @@
 import { formatTaxNumber } from '#domain/brazilian-format.ts'
 import type { SalePaymentDetails } from '#domain/sale-payment.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { CARD_BRAND_NAMES } from '../../words/fields.ts'
+import { CARD_BRAND_NAMES } from '../../words/values.ts'
 
 /** Card or Pix of a payment in one line; empty if unknown. */
 export function paymentDetailsText({ card, end_to_end_id }: SalePaymentDetails): string {

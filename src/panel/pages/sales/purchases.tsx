@@ -4,7 +4,7 @@ import type { SaleObject } from '#projections/sales.ts'
 import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#queries/sales/purchases.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
-import { ListTable, recordsOnPage } from '../../ui/list.tsx'
+import { CardPager, ListTable, recordsOnPage } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
 import { SaleBadge } from './sales.tsx'
 
@@ -19,11 +19,10 @@ interface PurchasesProps {
 /** Purchases of a customer, latest first, ten per page; `compras` in the query string is the page (PANEL-160). */
 export async function PurchasesCard({ visit, id }: PurchasesProps) {
   const { pool, companyId, timezone } = visit.readModel
-  const { compras, ...query } = visit.query
+  const { compras } = visit.query
   const asked = { customer_id: id, limit: ROWS }
   const found = await listPurchases(pool, companyId, { ...asked, ...(compras && { cursor: compras }) })
   const page = isRefusal(found) ? await listPurchases(pool, companyId, asked) : found
-  const next = isRefusal(page) ? null : page.next
   return (
     <Card title="Compras" id="compras">
       <PurchaseStats bought={await sumPurchases(pool, companyId, id)} timezone={timezone} />
@@ -39,16 +38,13 @@ export async function PurchasesCard({ visit, id }: PurchasesProps) {
           { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
         ]}
       />
-      {(compras !== undefined || next !== null) && (
-        <nav class="pager" aria-label="Páginas de compras">
-          {compras !== undefined && <a href={`${link(visit.path, query)}#compras`}>« Últimas compras</a>}
-          {next !== null && (
-            <a href={`${link(visit.path, { ...query, compras: next })}#compras`} rel="next">
-              Compras anteriores »
-            </a>
-          )}
-        </nav>
-      )}
+      <CardPager
+        visit={visit}
+        card="compras"
+        parameter="compras"
+        next={isRefusal(page) ? null : page.next}
+        words={['Páginas de compras', 'Últimas compras', 'Compras anteriores']}
+      />
     </Card>
   )
 }

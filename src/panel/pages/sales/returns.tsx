@@ -6,7 +6,7 @@ import { getCustomerCredit } from '#queries/sales/store-credit.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { AsOfForm, History } from '../../ui/history.tsx'
-import { type Column, ListTable, recordsOnPage } from '../../ui/list.tsx'
+import { type Column, ListTable, Pager, recordsOnPage } from '../../ui/list.tsx'
 import { Card, Facts, PanelBadge, Stat, Stats } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { subjectName, subjectPath } from '../../words/events.ts'
@@ -44,7 +44,7 @@ const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObj
 ]
 
 async function list(visit: PageContext): Promise<PanelPage> {
-  const { readModel, query } = visit
+  const { readModel, query, path } = visit
   const { pool, companyId, timezone } = readModel
   const { cursor } = query
   const asked = { limit: ROWS, timezone }
@@ -60,13 +60,7 @@ async function list(visit: PageContext): Promise<PanelPage> {
         empty="Nenhuma devolução."
         columns={columnsOf(timezone, visit)}
       />
-      {next !== null && (
-        <nav class="pager" aria-label="Páginas">
-          <a href={link('/devolucoes', { cursor: next })} rel="next">
-            Devoluções anteriores »
-          </a>
-        </nav>
-      )}
+      <Pager path={path} query={query} next={next} />
     </Card>
   )
   return { title: 'Devoluções', parent: { label: 'Vendas', to: '/vendas' }, body }

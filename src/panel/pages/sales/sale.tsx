@@ -1,6 +1,7 @@
 import * as format from '#domain/brazilian-format.ts'
 import { formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
-import type { OfflineSaleWarning, SaleMoneyBack, SaleObject } from '#projections/sales.ts'
+import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
+import type { SaleMoneyBack, SaleObject } from '#projections/sales.ts'
 import { findLiveItems } from '#queries/catalog/items.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'

@@ -5,7 +5,7 @@ import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { event } from '#events/catalogue.ts'
 import type { Accepted } from '#ledger/command.ts'
-import { offlineSaleById } from '#projections/sales.ts'
+import { offlineSaleById } from '#projections/offline-sales.ts'
 import {
   customerCreated,
   itemCreated,

@@ -3,8 +3,8 @@ import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express, { type Express } from 'express'
+import { createOutgoing, type StreamWrite } from '#http/outgoing.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { createOutgoing, type StreamWrite } from '#till-sync/outgoing.ts'
 import { until } from '../support/wait.ts'
 
 const MB = 1_048_576

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createPageCache, type PageCache, type PageMoment } from '#api/page-cache.ts'
+import { createPageCache, type PageCache, type PageMoment } from '#http/page-cache.ts'
 import { representationOf } from '#http/representation.ts'
 
 const MOMENT: PageMoment = { revision: 7, tables: 16_700, today: '2026-03-10' }

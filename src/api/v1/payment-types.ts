@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import {
+  CreatePaymentTypeInput,
+  createPaymentType,
+  PaymentTypeChanges,
+  updatePaymentType,
+} from '#commands/payment-types.ts'
+import { PAYMENT_KINDS } from '#events/companies.ts'
+import { withId } from '#http/paths.ts'
+import type { PaymentTypeObject } from '#projections/payment-types.ts'
+import { getPaymentType, listPaymentTypes } from '#queries/payment-types.ts'
+import { singleOf } from '../contract/envelopes.ts'
+import { Amount, ContractRecordId } from '../contract/formats.ts'
+import { commandRoute, type Route, readRoute } from '../route.ts'
+import { getRoute } from './record-routes.ts'
+
+const paymentTypeExample = {
+  id: 1,
+  name: 'Dinheiro',
+  kind: 'cash',
+  is_cash: true,
+  fee_percentage: '0.00',
+  accepts_api: true,
+  due_days: 30,
+  acquirer_rate: null,
+  settles_in_days: null,
+}
+
+/** Request example of a payment type. */
+const cardExample = { name: 'Crédito Visa', kind: 'card', acquirer_rate: '3.55', settles_in_days: 30 }
+
+/** There are few, so the list has no pages. */
+const PaymentType = z
+  .strictObject({
+    id: ContractRecordId,
+    name: z.string(),
+    kind: z.enum(PAYMENT_KINDS),
+    is_cash: z.boolean(),
+    fee_percentage: Amount,
+    accepts_api: z.boolean(),
+    reason: z.string().optional(),
+    due_days: z.int().min(0),
+    acquirer_rate: Amount.nullable(),
+    settles_in_days: z.int().min(0).nullable(),
+  })
+  .meta({ id: 'PaymentType', examples: [paymentTypeExample] }) satisfies z.ZodType<PaymentTypeObject>
+
+/** Payment types of a company. */
+export const paymentTypeRoutes: readonly Route[] = [
+  readRoute({
+    path: '/sales/payment-types',
+    scope: 'sales:read',
+    operation: 'listPaymentTypes',
+    summary: 'Lista as formas de pagamento da empresa, também as que a API não aceita',
+    reply: z.strictObject({ data: z.array(PaymentType) }),
+    fromReplica: true,
+    async read({ pool, caller }) {
+      const { data, revision } = await listPaymentTypes(pool, caller.companyId)
+      return { body: `{"data":[${data}]}`, revision }
+    },
+  }),
+  getRoute({
+    path: '/sales/payment-types/:id',
+    scope: 'sales:read',
+    operation: 'getPaymentType',
+    summary: 'Mostra uma forma de pagamento',
+    record: PaymentType,
+    get: getPaymentType,
+    fromReplica: true,
+  }),
+  commandRoute({
+    method: 'post',
+    path: '/sales/payment-types',
+    scope: 'sales:write',
+    operation: 'createPaymentType',
+    summary: 'Cria uma forma de pagamento',
+    description:
+      '`fee_percentage` é um acréscimo embutido no valor pago; `acquirer_rate` é o que a operadora retém dele, e `settles_in_days` em quantos dias ela paga o resto.',
+    body: CreatePaymentTypeInput.meta({ id: 'PaymentTypeInput' }),
+    example: cardExample,
+    reply: singleOf(PaymentType),
+    refusals: ['duplicate_resource'],
+    command: createPaymentType,
+    input: (_params, body) => body,
+  }),
+  commandRoute({
+    method: 'patch',
+    path: '/sales/payment-types/:id',
+    scope: 'sales:write',
+    operation: 'updatePaymentType',
+    summary: 'Altera uma forma de pagamento',
+    description:
+      'Vale para os pagamentos a partir de agora. Campos ausentes ficam como estão; `null` desfaz os opcionais.',
+    body: PaymentTypeChanges.meta({ id: 'PaymentTypeChanges' }),
+    example: { acquirer_rate: '3.20', settles_in_days: 14 },
+    reply: singleOf(PaymentType),
+    refusals: ['duplicate_resource'],
+    command: updatePaymentType,
+    target: { kind: 'payment_type' },
+    input: (params, changes) => withId(params, changes),
+  }),
+]
