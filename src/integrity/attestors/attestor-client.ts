@@ -44,7 +44,8 @@ export async function callAttestor({
   ...options
 }: Call): Promise<AttestorAnswer> {
   try {
-    const { request, agent } = await (client ??= openClient())
+    client ??= openClient()
+    const { request, agent } = await client
     const ends = AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)])
     const { statusCode, body } = await request(url, { ...options, signal: ends, reset: true, dispatcher: agent })
     return { status: statusCode, body: await bounded(body) }
