@@ -16,7 +16,7 @@ async function withShard<T>(context: Context, name: string, work: (shard: Migrat
   ]
   const { pool, store, model, keys } = core
   const dataDir = configOf(context.config, name).DATA_DIR
-  const verifyTables = (companyId: number) => core.verifyTables(companyId)
+  const verifyTables = (companyId: number) => core.verifyTables(companyId, { onApplied: context.progress.add })
   return core.asOwner((owner) =>
     work({ name, databaseUrl, ownerUrl, dataDir, pool, owner, store, model, keys, verifyTables }),
   )
@@ -62,8 +62,8 @@ async function runMigration(
   const { pool: main } = await context.core()
   return withShard(context, leaves, (from) =>
     withShard(context, to, async (target) => {
-      const tell = (line: string) => process.stderr.write(`${line}\n`)
-      const moving: MigrationRun = { ...how, from, to: target, main, onProgress: tell, newId }
+      const { progress } = context
+      const moving: MigrationRun = { ...how, from, to: target, main, onProgress: progress.tell, progress, newId }
       if (!undo) return migrateCompany(moving)
       await undoMigration(moving)
       return { company_id: how.companyId, shard: leaves }

@@ -8,6 +8,7 @@ import type { Core, CoreOptions } from '#service/core.ts'
 import type { Directory } from '#sharding/directory.ts'
 import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { createShardsView } from '#sharding/shards.ts'
+import { createProgress } from './progress.ts'
 import type { Context, NamedShard } from './verb.ts'
 
 /** Commands run one by one on one connection; a list may be read at the same time. */
@@ -48,9 +49,11 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
     cores.set(shard, core)
     return core
   }
+  const progress = createProgress({ stream: process.stderr, isShown: !json, clock: () => performance.now() })
   return {
     config,
     json,
+    progress,
     core,
     addresses,
     directory,
@@ -64,6 +67,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
       return all
     },
     async close() {
+      progress.end()
       for (const each of opened.values()) await (await each.catch(() => undefined))?.close()
       await (await openedDirectory?.catch(() => undefined))?.close()
       await (await postgres?.catch(() => undefined))?.stop()

@@ -7,7 +7,7 @@ import { type EventStore, type OutsideStore, WrongExpectedRevision } from '#ledg
 import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { newId } from '#lib/ids.ts'
-import { type NamedShard, Refused, type Verbs } from './verb.ts'
+import { countEvents, type NamedShard, Refused, type Verbs } from './verb.ts'
 
 export const verbs: Verbs<'ledger copy'> = {
   'ledger copy': {
@@ -17,7 +17,8 @@ export const verbs: Verbs<'ledger copy'> = {
         // Checks the address before anything is opened or copied.
         await target.ping()
         const shards = await context.shards()
-        const report = await copyLedgers(ledgersOf(shards), target, { onStream: printProgress })
+        context.progress.begin('events', await countEvents(shards.map(({ core }) => core)))
+        const report = await copyLedgers(ledgersOf(shards), target, { onEvents: context.progress.add })
         await claimTarget(target, (await context.core()).pool)
         return report
       } catch (error) {
@@ -54,11 +55,6 @@ function ledgersOf(shards: readonly NamedShard[]): Pick<EventStore, 'streams' | 
 /** Claims the target for this installation: its database accepts no other store (OPS-83). */
 const claimTarget = async (target: OutsideStore, pool: Pool): Promise<void> =>
   claimStore({ newId, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
-
-/** Prints progress. */
-const printProgress = (stream: string, events: number): void => {
-  process.stderr.write(`${stream}: ${events} events\n`)
-}
 
 /** @throws Refused */
 function openTarget(address: string): OutsideStore {

@@ -13,7 +13,7 @@ import { readOwnCheckpoints } from '#integrity/proofs/own-checkpoints.ts'
 import { checkRoots } from '#integrity/proofs/root-check.ts'
 import type { Core } from '#service/core.ts'
 import { copySealKeys } from '#sharding/seal-keys.ts'
-import { type Context, companyIdFrom, type NamedShard, Refused, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyIdFrom, countEvents, type NamedShard, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** A printed checkpoint. */
 interface PrintedCheckpoint {
@@ -44,12 +44,16 @@ const sealVerb: Verb<'ledger seal'> = {
       throw new Refused(invalid('company', 'informe --company ou --all, um só'))
     if (company !== undefined) {
       const { core, companyId } = await companyIdFrom(context, company)
-      return withRefusals(async () => toPrintedCheckpoint(await verifyAndSeal(sealingOf(core), companyId)))
+      return withRefusals(async () => {
+        context.progress.begin('events', await countEvents([core], companyId))
+        return toPrintedCheckpoint(await verifyAndSeal(context, sealingOf(core), companyId))
+      })
     }
     const shards = await context.shards()
+    context.progress.begin('events', await countEvents(shards.map(({ core }) => core)))
     return withRefusals(async () => {
       const made: PrintedCheckpoint[] = []
-      for (const { core } of shards) made.push(...(await sealShard(core)))
+      for (const { core } of shards) made.push(...(await sealShard(context, core)))
       return made
     })
   },
@@ -61,20 +65,21 @@ const sealVerb: Verb<'ledger seal'> = {
 }
 
 /** Seals the ledgers of a shard, then its installation log. */
-async function sealShard(core: Core): Promise<PrintedCheckpoint[]> {
+async function sealShard(context: Context, core: Core): Promise<PrintedCheckpoint[]> {
   const sealing = sealingOf(core)
   const made: PrintedCheckpoint[] = []
   for (const companyId of await knownCompanies(core, sealing.directory))
-    made.push(toPrintedCheckpoint(await verifyAndSeal(sealing, companyId)))
+    made.push(toPrintedCheckpoint(await verifyAndSeal(context, sealing, companyId)))
   const installation = await sealInstallation(sealing)
   return installation ? [...made, toPrintedCheckpoint(installation)] : made
 }
 
 /** Reads the ledger from its first event: a manual checkpoint includes a full check. */
-async function verifyAndSeal(sealing: Sealing, companyId: number): Promise<SignedCheckpoint> {
+async function verifyAndSeal({ progress }: Context, sealing: Sealing, companyId: number): Promise<SignedCheckpoint> {
   await openKeyRing(sealing)
   const { anchors, heads } = await readOwnCheckpoints(sealing, await knownRing(sealing), companyId)
-  const found = await verifyLedger(sealing, companyId, { anchors, watch: checkRoots(heads) })
+  const onEvent = () => progress.add(1)
+  const found = await verifyLedger(sealing, companyId, { anchors, watch: checkRoots(heads), onEvent })
   if (!found.valid) throw new LedgerNotIntact(companyId, found)
   const made = await makeCheckpoint(sealing, companyId)
   if (!made) throw new Error(`company ${companyId}: the ledger is empty, there is nothing to seal`)

@@ -7,7 +7,7 @@ import { checkRoots } from '#integrity/proofs/root-check.ts'
 import { companyIdOfStream as companyOfStream } from '#ledger/envelope.ts'
 import type { Core } from '#service/core.ts'
 import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
-import { type Context, companyIdFrom, Refused, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyIdFrom, countEvents, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** Result of a verification, with the checkpoints and keys it used. */
 interface VerificationResult extends Verification {
@@ -33,7 +33,9 @@ const verifyVerb: Verb<'ledger verify'> = {
   async run(context, flags) {
     const trusted = await trustedKeys(flags)
     const given = await readGivenCheckpoints(context, flags, trusted)
-    return flags.file === undefined ? verifyStored(context, flags, given) : verifyFile(flags.file, flags, given)
+    return flags.file === undefined
+      ? verifyStored(context, flags, given)
+      : verifyFile(context, flags.file, flags, given)
   },
   isBad: (result) => [result].flat().some((each) => !(each as VerificationResult).valid),
 }
@@ -101,17 +103,19 @@ async function verifyStored(
   given: readonly GivenCheckpoint[],
 ): Promise<VerificationResult | VerificationResult[]> {
   const { companiesOf, ringOf, verifySealed } = await stored()
+  const onEvent = () => context.progress.add(1)
   const verifyOne = async (
     core: Core,
     companyId: number,
     own: readonly GivenCheckpoint[],
   ): Promise<VerificationResult> => ({
     company_id: companyId,
-    ...(await verifySealed(core, await ringOf(core), { companyId, heads: own })),
+    ...(await verifySealed(core, await ringOf(core), { companyId, heads: own, onEvent })),
     ...describeComparison(own, flags),
   })
   if (flags.company !== undefined) {
     const { core, companyId } = await companyIdFrom(context, flags.company)
+    context.progress.begin('events', await countEvents([core], companyId))
     return verifyOne(core, companyId, requireOwnCheckpoints(given, companyId))
   }
   const companies = new Map<number, Core>()
@@ -119,6 +123,7 @@ async function verifyStored(
     for (const companyId of await companiesOf(core)) companies.set(companyId, core)
   for (const { company_id } of given)
     if (!companies.has(company_id)) companies.set(company_id, await context.coreOf(company_id))
+  context.progress.begin('events', await countEvents([...new Set(companies.values())]))
   const results: VerificationResult[] = []
   for (const [companyId, core] of [...companies].sort(([a], [b]) => a - b))
     results.push(await verifyOne(core, companyId, ofCompany(given, companyId)))
@@ -126,17 +131,19 @@ async function verifyStored(
 }
 
 async function verifyFile(
+  { progress }: Context,
   path: string,
   flags: Flags,
   given: readonly GivenCheckpoint[],
 ): Promise<VerificationResult & Pick<ExportVerification, 'stream' | 'from'>> {
   let own = given
   await withReadErrors('file', access(path, constants.R_OK))
+  progress.begin('events', null)
   const found = await verifyExport(path, (stream, from) => {
     own = stream === null ? given : requireOwnCheckpoints(given, companyOfStream(stream))
     if (from > 0 && own.length > 0)
       throw new Refused(invalid('file', 'um checkpoint só se confere com o livro desde o primeiro evento'))
-    return { watch: checkRoots(own) }
+    return { watch: checkRoots(own), onEvent: () => progress.add(1) }
   })
   const companyId = found.stream === null ? null : companyOfStream(found.stream)
   if (flags.company !== undefined && flags.company !== String(companyId))

@@ -10,7 +10,8 @@ import { exportLines } from '#integrity/audit/export.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { listHistory } from '#queries/events.ts'
 import { formatAsText } from './output.ts'
-import { accepted, companyIdFrom, Refused, type Verb, type Verbs, validateInput } from './verb.ts'
+import type { Progress } from './progress.ts'
+import { accepted, companyIdFrom, countEvents, Refused, type Verb, type Verbs, validateInput } from './verb.ts'
 
 /** Events per page of a history. */
 const PAGE = 200
@@ -38,12 +39,22 @@ const exportVerb: Verb<'ledger export'> = {
       throw new Refused(invalid('from', 'deve ser um número inteiro a partir de 0'))
     const { core, companyId } = await companyIdFrom(context, company)
     const lines = exportLines(core.store, companyId, Number(from))
-    await pipeline(Readable.from(lines), process.stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
+    context.progress.begin('events', Math.max(0, (await countEvents([core], companyId)) - Number(from)))
+    // On a terminal the events themselves show it.
+    const counted = process.stdout.isTTY ? lines : counting(lines, context.progress)
+    await pipeline(Readable.from(counted), process.stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
       // The reader closed the pipe, like `head`.
       if (error.code !== 'EPIPE') throw error
     })
     return undefined
   },
+}
+
+async function* counting(lines: AsyncIterable<string>, { add }: Pick<Progress, 'add'>): AsyncGenerator<string> {
+  for await (const line of lines) {
+    yield line
+    add(1)
+  }
 }
 
 const historyVerb: Verb<'ledger history'> = {

@@ -4,7 +4,7 @@ import { checkTables } from '#integrity/audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
-import { companyIdFrom, onEachShard, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyIdFrom, countEvents, onEachShard, type Verb, type Verbs } from './verb.ts'
 
 /** Result for one company. */
 interface TableVerification {
@@ -18,12 +18,15 @@ const verifyVerb: Verb<'projections verify'> = {
   async run(context, { company }) {
     if (company !== undefined) {
       const { core, companyId } = await companyIdFrom(context, company)
-      return verifyOne(core, companyId)
+      context.progress.begin('events', await countEvents([core], companyId))
+      return verifyOne(context, core, companyId)
     }
     const results: TableVerification[] = []
-    for (const { core } of await context.shards()) {
+    const shards = await context.shards()
+    context.progress.begin('events', await countEvents(shards.map(({ core }) => core)))
+    for (const { core } of shards) {
       const { rows } = await core.pool.query<{ company_id: number }>(COMPANIES_OF_SHARD)
-      for (const { company_id } of rows) results.push(await verifyOne(core, company_id))
+      for (const { company_id } of rows) results.push(await verifyOne(context, core, company_id))
     }
     return results.sort((a, b) => a.company_id - b.company_id)
   },
@@ -34,8 +37,8 @@ const verifyVerb: Verb<'projections verify'> = {
 const COMPANIES_OF_SHARD = `select company_id from ledgers where ${isOnThisShard('company_id')}`
 
 /** @throws Error during a rebuild: the tables cannot be compared then. */
-async function verifyOne(core: Core, companyId: number): Promise<TableVerification> {
-  const found = await checkTables(core, companyId)
+async function verifyOne({ progress }: Context, core: Core, companyId: number): Promise<TableVerification> {
+  const found = await checkTables(core, companyId, { onApplied: progress.add })
   if (found.kind !== 'verified') throw new Error('the tables are being rebuilt; verify them afterwards')
   const { revision, differences } = found
   return { company_id: companyId, revision, equal: differences.length === 0, differences }
@@ -43,6 +46,8 @@ async function verifyOne(core: Core, companyId: number): Promise<TableVerificati
 
 /** Length of pauses as a multiple of the working time, to leave Postgres and the processor to the service. */
 const PAUSE_FACTOR = 3
+/** Events per second and processor on two slow cores (docs/performance.md), until the rate is measured. */
+const ESTIMATED_RATE = 16_000
 const PACED = { parallel: 1, pace: (spent_ms: number) => delay(spent_ms * PAUSE_FACTOR) }
 
 export const verbs: Verbs<'projections'> = {
@@ -51,9 +56,11 @@ export const verbs: Verbs<'projections'> = {
     yields: true,
     async run(context, { 'at-once': isAtOnce }) {
       const pace = isAtOnce ? {} : PACED
-      const onProgress = (count: number) => process.stderr.write(`${count} events\n`)
-      return onEachShard(await context.shards({ upgrades: true }), async (core) => {
-        const { events, companies, parity } = await core.rebuild({ onProgress, ...pace })
+      const shards = await context.shards({ upgrades: true })
+      const total = await countEvents(shards.map(({ core }) => core))
+      context.progress.begin('events', total, isAtOnce ? ESTIMATED_RATE : ESTIMATED_RATE / (1 + PAUSE_FACTOR))
+      return onEachShard(shards, async (core) => {
+        const { events, companies, parity } = await core.rebuild({ onApplied: context.progress.add, ...pace })
         return { version: readModel.version, events, companies, parity }
       })
     },

@@ -66,8 +66,10 @@ async function rebuild(context: Context, given: RebuildOptions, place: Addresses
       config: configOf(config, given.name),
       giver,
       hooks,
-      tell: printLine,
+      tell: context.progress.tell,
+      onApplied: context.progress.add,
     }
+    context.progress.begin('events', null)
     const { core, report } = await rebuildShard(shard)
     try {
       opened.set(given.name, core)

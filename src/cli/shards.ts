@@ -3,8 +3,6 @@ import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { refuse } from '#domain/refusal.ts'
 import { openKeyRing } from '#integrity/proofs/key-ring.ts'
 import type { ShardFigures } from '#sharding/directory.ts'
-import { sweepDirectory } from '#sharding/directory-sweep.ts'
-import { prepareShard } from '#sharding/prepare-shard.ts'
 import { createShardsView } from '#sharding/shards.ts'
 import { sealingOf } from './ledger-seal.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
@@ -30,6 +28,10 @@ export const verbs: Verbs<'shard add' | 'shard list'> = {
       const { config } = context
       const named = config.SHARDS?.find((each) => each.name === name)
       if (!named) throw new Refused(refuse('not_found', { shard: name, setting: 'SHARDS' }))
+      const [{ sweepDirectory }, { prepareShard }] = await Promise.all([
+        import('#sharding/directory-sweep.ts'),
+        import('#sharding/prepare-shard.ts'),
+      ])
       const [main, directory] = [await context.core(), await context.directory()]
       // All shards sign with one key. Creates the first key if there is none yet.
       await openKeyRing(sealingOf(main))

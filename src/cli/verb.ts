@@ -5,6 +5,7 @@ import { describeIssues } from '#domain/validation.ts'
 import type { Core } from '#service/core.ts'
 import type { Directory } from '#sharding/directory.ts'
 import type { COMMANDS, Flags, Name } from './commands.ts'
+import type { Progress } from './progress.ts'
 
 /** Flag values of a verb. */
 type Values<F extends Flags> = {
@@ -22,6 +23,8 @@ export interface Context {
   readonly config: Config
   /** Whether the output is JSON. */
   readonly json: boolean
+  /** Shows how far a long command is, on standard error. */
+  readonly progress: Progress
   /**
    * Core of a shard, by default the default shard. Opened at the first call and closed after the verb. A database of
    * another version is upgraded only if `upgrades` is set (OPS-38).
@@ -116,6 +119,22 @@ export async function onEachShard<T extends object>(
   const answers: T[] = []
   for (const { name, core } of shards) answers.push({ shard: name, ...(await work(core)) })
   return answers
+}
+
+/** Number of recorded events of all companies, or of one, for the progress of a command. */
+export async function countEvents(
+  cores: readonly Pick<Core, 'pool'>[],
+  companyId: number | null = null,
+): Promise<number> {
+  let events = 0
+  for (const { pool } of cores) {
+    const { rows } = await pool.query<{ events: number }>(
+      `select coalesce(sum(revision + 1), 0)::float8 as events from ops.ledgers where $1::bigint is null or company_id = $1`,
+      [companyId],
+    )
+    events += rows[0]?.events ?? 0
+  }
+  return events
 }
 
 /** Removes undefined members: commands distinguish absent from empty values. */

@@ -23,19 +23,20 @@ export const companiesOf = (core: Core): Promise<number[]> => knownCompanies(cor
 
 interface LedgerToVerify extends Pick<OwnCheckpoints, 'heads'> {
   readonly companyId: number
+  readonly onEvent: () => void
 }
 
 /** Compares a ledger with the given checkpoints and with those of the service. */
 export async function verifySealed(
   core: Core,
   ring: KnownRing | null,
-  { companyId, heads }: LedgerToVerify,
+  { companyId, heads, onEvent }: LedgerToVerify,
 ): Promise<Verification> {
   try {
     const nothing: OwnCheckpoints = { anchors: [], heads: [] }
     const kept = ring && core.sealing ? await readOwnCheckpoints(core.sealing, ring, companyId) : nothing
     const watch = checkRoots([...heads, ...kept.heads])
-    return await verifyLedger(core, companyId, { anchors: kept.anchors, watch })
+    return await verifyLedger(core, companyId, { anchors: kept.anchors, watch, onEvent })
   } catch (error) {
     if (!(error instanceof CheckpointAltered)) throw error
     const head = await headOf(core.pool, companyId)

@@ -1,6 +1,5 @@
 import { readdir } from 'node:fs/promises'
 import { join, parse } from 'node:path'
-import { runner } from 'node-pg-migrate'
 import type { Client, Pool } from 'pg'
 import { IncompatibleVersion, UnsupportedPostgres } from '#lib/errors.ts'
 import { projectRoot } from '#lib/project-root.ts'
@@ -92,6 +91,7 @@ async function bringUp(
 async function apply(client: Client, folder: string, log: (line: string) => void): Promise<string[]> {
   const complaints: string[] = []
   try {
+    const { runner } = await import('node-pg-migrate')
     const applied = await runner({
       dbClient: client,
       dir: folder,

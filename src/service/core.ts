@@ -77,9 +77,12 @@ export interface Core extends LedgerServices {
   /** Creates checkpoints; null without a directory for them. */
   readonly sealing: Sealing | null
   /** Rebuilds all read model tables from the ledgers, beside the live ones, and compares both. */
-  rebuild(building?: Pick<RebuildOptions, 'onProgress' | 'parallel' | 'pace'>): Promise<RebuildReport>
+  rebuild(building?: Pick<RebuildOptions, 'onApplied' | 'parallel' | 'pace'>): Promise<RebuildReport>
   /** Compares a company's rows in all read model tables with a replay of its ledger, at the same revision. */
-  verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
+  verifyTables(
+    companyId: number,
+    options?: Pick<VerifyTablesOptions, 'pace' | 'yields' | 'onApplied'>,
+  ): Promise<TablesVerification>
   /**
    * Applies events that other processes wrote to an event store outside Postgres; null if the ledgers are in Postgres.
    */
@@ -99,7 +102,7 @@ export interface Core extends LedgerServices {
 }
 
 /** Options of a start that builds tables. */
-interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress' | 'missingKeys'> {
+interface Building extends Pick<RebuildOptions, 'parallel' | 'onApplied' | 'missingKeys'> {
   /** Called with the report; with null if there was nothing to build. */
   readonly onBuilt?: (report: RebuildReport | null) => void
 }

@@ -19,7 +19,7 @@ const apart = <T>(url: string, options: PoolOptions, work: (pool: Pool) => Promi
 export interface Rebuilding
   extends Pick<
     RebuildOptions,
-    'pool' | 'store' | 'model' | 'keys' | 'parallel' | 'pace' | 'onProgress' | 'missingKeys'
+    'pool' | 'store' | 'model' | 'keys' | 'parallel' | 'pace' | 'onApplied' | 'missingKeys'
   > {
   readonly databaseUrl: string
 }
@@ -29,13 +29,13 @@ export interface Rebuilding
  * command with the owner's URL creates the tables for their former owner: services could not read them otherwise.
  */
 export async function withRebuild<T>(
-  { databaseUrl, parallel = PARALLEL, onProgress = () => {}, ...rest }: Rebuilding,
+  { databaseUrl, parallel = PARALLEL, ...rest }: Rebuilding,
   work: (options: RebuildOptions) => Promise<T>,
 ): Promise<T> {
   const role = await ownerOfReadModel(rest.pool)
   const sessions = { read_schemas: [NEXT_SCHEMA], role, keyLookupsOnly: true, application_name: 'tillbook rebuild' }
   return apart(databaseUrl, { max: BUILD_CONNECTIONS + parallel, ...sessions }, (buildPool) =>
-    work({ ...rest, buildPool, parallel, onProgress }),
+    work({ ...rest, buildPool, parallel }),
   )
 }
 

@@ -28,6 +28,8 @@ export interface ShardToRebuild extends Addresses {
   /** If true, data sealed with a missing key becomes null; otherwise a missing key is an error. */
   readonly withoutKeys: boolean
   readonly tell: (line: string) => void
+  /** Called with the number of events of each applied batch. */
+  readonly onApplied?: (events: number) => void
 }
 
 export interface ShardRebuildReport {
@@ -50,7 +52,7 @@ const MOST_PARALLEL = 8
 export async function rebuildShard(
   given: ShardToRebuild,
 ): Promise<{ readonly core: Core; readonly report: ShardRebuildReport }> {
-  const { name, databaseUrl, ownerUrl, config, giver, hooks, tell } = given
+  const { name, databaseUrl, ownerUrl, config, giver, hooks, tell, onApplied } = given
   await assertEmpty(databaseUrl, name)
   const masterKeys = loadMasterKeys(config)
   if (giver)
@@ -70,7 +72,7 @@ export async function rebuildShard(
     building: {
       missingKeys: 'fail',
       parallel: Math.min(MOST_PARALLEL, Math.max(2, availableParallelism())),
-      onProgress: (events) => tell(`${events} events, ${rateOf(events)} a second`),
+      ...(onApplied && { onApplied }),
       onBuilt(report) {
         built.report = report
         built.rate = rateOf(report?.events ?? 0)

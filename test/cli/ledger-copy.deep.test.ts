@@ -33,12 +33,12 @@ describe('tillbook ledger copy', function () {
   const copy = (to = server.url) => tillbook({ DATABASE_URL: database.url }, 'ledger', 'copy', '--to', to, '--json')
   const problemOf = (stderr: string): Json => JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error
 
-  it('copies the ledgers unchanged, reports progress, ends by itself, and adds later events when repeated [LEDGER-15]', async () => {
+  it('copies the ledgers unchanged, ends by itself, and adds later events when repeated [LEDGER-15]', async () => {
     const events = await collect(api.core.store.read(streamOf(company.id), 0))
     const first = await copy()
     expect(first.code, first.stderr).to.equal(0)
     expect(JSON.parse(first.stdout)).to.deep.equal({ streams: 1, events: events.length, known: 0 })
-    expect(first.stderr).to.equal(`company-${company.id}: ${events.length} events\n`)
+    expect(first.stderr).to.equal('')
     const target = createEventStoreDb(server.url)
     expect(await collect(target.read(streamOf(company.id), 0))).to.deep.equal(events)
     await target.close()

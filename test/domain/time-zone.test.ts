@@ -59,7 +59,8 @@ describe('times in a zone', () => {
   it('stay correct when the cache restarts', () => {
     for (let day = 0; day < 21_000; day++) {
       const ms = Date.UTC(1973, 0, 1) + day * 86_400_000
-      expect(inZone(iso(ms), 'Etc/GMT+3').slice(0, 10)).to.equal(iso(ms - 3 * 3_600_000).slice(0, 10))
+      const [local, wanted] = [inZone(iso(ms), 'Etc/GMT+3').slice(0, 10), iso(ms - 3 * 3_600_000).slice(0, 10)]
+      if (local !== wanted) expect(local).to.equal(wanted)
     }
     expect(inZone('2026-11-21T11:17:15.123Z', 'America/Sao_Paulo')).to.equal('2026-11-21T08:17:15.123-03:00')
   }).timeout(20_000)

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { readModel } from '#projections/index.ts'
@@ -14,12 +14,12 @@ describe('number of the read model', () => {
     expect(readModel.version.split('-')[0]).to.equal(String(readModel.number))
   })
 
-  it('selects the schema of a process’s tables, so no statement names one [OPS-37]', async () => {
+  it('selects the schema of a process’s tables, so no statement names one [OPS-37]', () => {
     const named: string[] = []
     for (const folder of ['src', 'queries', 'commands', 'projections', 'demo']) {
-      for (const path of await readdir(folder, { recursive: true })) {
+      for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
         if (!/\.tsx?$/.test(path)) continue
-        const text = await readFile(join(folder, path), 'utf8')
+        const text = readFileSync(join(folder, path), 'utf8')
         for (const [statement] of text.matchAll(/\b(from|join|into|update) read\.\w+/g))
           named.push(`${folder}/${path}: ${statement}`)
       }

@@ -1,3 +1,4 @@
+import { createProgress } from '#cli/progress.ts'
 import type { Context } from '#cli/verb.ts'
 import { type Config, readConfig } from '#config/config.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
@@ -7,6 +8,7 @@ import type { Core } from '#service/core.ts'
 export const contextOf = (core: Core, config: Config = readConfig({})): Context => ({
   config,
   json: false,
+  progress: createProgress({ stream: process.stderr, isShown: false, clock: () => 0 }),
   core: async () => core,
   coreOf: async () => core,
   shards: async () => [{ name: DEFAULT_SHARD, core }],

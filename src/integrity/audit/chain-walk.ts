@@ -29,6 +29,8 @@ export interface ChainWalk {
   /** Stops the walk at this revision even if more events follow. */
   readonly isEnough?: (revision: number) => boolean
   readonly watch?: ChainObserver
+  /** Called after each valid event. */
+  readonly onEvent?: () => void
 }
 
 /** Checks properties that span several events. */
@@ -48,7 +50,7 @@ const BEGINNING = { revision: -1, hash: GENESIS_HASH }
  */
 export async function walkChain(
   events: AsyncIterable<StoredEvent>,
-  { stream, after = BEGINNING, anchors = [], isEnough = () => false, watch }: ChainWalk,
+  { stream, after = BEGINNING, anchors = [], isEnough = () => false, watch, onEvent }: ChainWalk,
 ): Promise<Verification> {
   const hashes = hashesOf(anchors)
   const known = after.revision === BEGINNING.revision ? BEGINNING.hash : after.hash
@@ -73,6 +75,7 @@ export async function walkChain(
     const seen = watch?.see(event)
     if (seen) return found(seen)
     at = { stream, revision: event.revision, hash: event.hash, recordedAt: event.recorded_at }
+    onEvent?.()
     if (isEnough(at.revision)) return standing(at, after.revision)
   }
   const isShort = [...anchors, ...(watch ? [watch] : [])].some(({ revision }) => revision > at.revision)

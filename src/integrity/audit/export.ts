@@ -27,7 +27,7 @@ export interface ExportVerification extends Verification {
  */
 export async function verifyExport(
   path: string,
-  heldOf: (stream: string | null, from: number) => Pick<ChainWalk, 'anchors' | 'watch'>,
+  heldOf: (stream: string | null, from: number) => Pick<ChainWalk, 'anchors' | 'watch' | 'onEvent'>,
 ): Promise<ExportVerification> {
   const first = await firstEvent(path)
   const stream = first?.stream ?? null

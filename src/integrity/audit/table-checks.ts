@@ -8,7 +8,10 @@ import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/ve
 /** Dependencies for comparing a company's tables with its ledger (src/service/core.ts). */
 export interface TablesCore {
   readonly pool: Pool
-  verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
+  verifyTables(
+    companyId: number,
+    options?: Pick<VerifyTablesOptions, 'pace' | 'yields' | 'onApplied'>,
+  ): Promise<TablesVerification>
 }
 
 /** The last comparison of a company. */
@@ -27,7 +30,7 @@ const AGAIN_HOURS = 1
 export async function checkTables(
   core: TablesCore,
   companyId: number,
-  options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>,
+  options?: Pick<VerifyTablesOptions, 'pace' | 'yields' | 'onApplied'>,
 ): Promise<TablesVerification> {
   const found = await core.verifyTables(companyId, options)
   if (found.kind !== 'verified') return found

@@ -12,7 +12,7 @@ export interface LedgerStores {
   readonly store: EventStore
 }
 
-export interface VerifyOptions extends Pick<ChainWalk, 'after' | 'isEnough' | 'watch'> {
+export interface VerifyOptions extends Pick<ChainWalk, 'after' | 'isEnough' | 'watch' | 'onEvent'> {
   readonly anchors?: readonly Anchor[]
 }
 
@@ -35,7 +35,7 @@ export class LedgerNotIntact extends Error {
 export async function verifyLedger(
   { pool, store }: LedgerStores,
   companyId: number,
-  { after, anchors = [], isEnough, watch }: VerifyOptions = {},
+  { after, anchors = [], isEnough, watch, onEvent }: VerifyOptions = {},
 ): Promise<Verification> {
   const stream = streamOf(companyId)
   const head = await headOf(pool, companyId)
@@ -45,6 +45,7 @@ export async function verifyLedger(
     ...(after && { after }),
     ...(isEnough && { isEnough }),
     ...(watch && { watch }),
+    ...(onEvent && { onEvent }),
   })
   // A store outside Postgres may have events that were not applied yet.
   if (!found.valid || !store.transactional) return found

@@ -20,8 +20,8 @@ export interface RebuildOptions extends EventReader {
   readonly missingKeys?: 'fail' | 'block' | undefined
   /** Ignored while writers wait. */
   readonly pace?: ReplayPace | undefined
-  /** Called periodically with the number of events applied so far. */
-  readonly onProgress?: (events: number) => void
+  /** Called with the number of events of each applied batch. */
+  readonly onApplied?: (events: number) => void
   /** Called with the reason for a wait, for the operator; on standard error by default. */
   readonly tell?: (line: string) => void
 }
@@ -51,23 +51,6 @@ export async function sideBySide<T>(
   // Also after a failure: work that went on would write into the tables of the next rebuild.
   await Promise.all(Array.from({ length: parallel }, doNext))
   if (failures.length > 0) throw failures[0]
-}
-
-/** Events between two progress reports. */
-const PROGRESS_EVENTS = 10_000
-
-/** Adds one company's applied events to the total, and reports each multiple of PROGRESS_EVENTS. */
-export function progressOf(
-  work: { readonly events: number },
-  onProgress: ((events: number) => void) | undefined,
-): (events: number) => void {
-  let applied = 0
-  return (events) => {
-    const before = Math.floor((work.events + applied) / PROGRESS_EVENTS)
-    applied += events
-    const reached = work.events + applied
-    if (before < Math.floor(reached / PROGRESS_EVENTS)) onProgress?.(reached)
-  }
 }
 
 /** One text and so one transaction: a hundred commits take as long as thousands of events. `also` is part of it. */

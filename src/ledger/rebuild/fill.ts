@@ -9,7 +9,6 @@ import {
   createTables,
   PARALLEL,
   prepareForQueries,
-  progressOf,
   type RebuildOptions,
   type RebuildReport,
   sideBySide,
@@ -89,7 +88,7 @@ interface End {
 }
 
 async function fillCompany(options: FillOptions, work: { events: number }, companyId: number): Promise<void> {
-  const { buildPool, model, onProgress, missingKeys, tell } = options
+  const { buildPool, model, onApplied, missingKeys, tell } = options
   const end: End = { last: null, ids: {}, cannotOpen: null }
   const onCannotOpen = (error: CannotOpen) => {
     end.cannotOpen ??= error
@@ -97,9 +96,7 @@ async function fillCompany(options: FillOptions, work: { events: number }, compa
   const reading = { ...options, ...(missingKeys === 'block' && { onCannotOpen }) }
   const events = watched(readNewest(reading, streamOf(companyId), 0), end)
   const applied = await inTransaction(buildPool, async (tx) => {
-    const replayed = await replay(tx, model, companyId, events, Number.MAX_SAFE_INTEGER, {
-      onApplied: progressOf(work, onProgress),
-    })
+    const replayed = await replay(tx, model, companyId, events, Number.MAX_SAFE_INTEGER, { onApplied })
     await adopt(tx, companyId, end)
     return replayed
   })

@@ -10,7 +10,6 @@ import {
   createTables,
   PARALLEL,
   prepareForQueries,
-  progressOf,
   type RebuildOptions,
   type RebuildReport,
   sideBySide,
@@ -145,7 +144,7 @@ async function replayCompany(
   const events = readNewest({ ...work, onCannotOpen }, streamOf(companyId), from)
   const applied = await inTransaction(buildPool, (tx) =>
     replay(tx, model, companyId, events, upTo, {
-      onApplied: progressOf(work, work.onProgress),
+      onApplied: work.onApplied,
       pace,
       ...(from > 0 && { erasesAfter: from - 1 }),
     }),

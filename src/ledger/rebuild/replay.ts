@@ -19,7 +19,7 @@ export async function paced(pace: ReplayPace | undefined, portion: () => Promise
 }
 
 interface ReplayOptions {
-  readonly onApplied?: (events: number) => void
+  readonly onApplied?: ((events: number) => void) | undefined
   /** A portion ends when rows are written. */
   readonly pace?: ReplayPace | undefined
   /** By default no event was read before its fields became unreadable. */

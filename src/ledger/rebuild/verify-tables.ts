@@ -12,6 +12,8 @@ export interface VerifyTablesOptions extends EventReader {
   /** Provides one connection without a statement time-out, which is closed afterwards. */
   readonly pool: Pool
   readonly pace?: ReplayPace
+  /** Called with the number of events of each applied batch. */
+  readonly onApplied?: (events: number) => void
   /** Whether to skip the verification if another process runs one. */
   readonly yields?: boolean
 }
@@ -110,9 +112,10 @@ async function replayTo(work: Work, head: number, pace: ReplayPace | undefined):
 
 async function apply(work: Work, upTo: number): Promise<void> {
   const { client, companyId, done } = work
-  const { model } = work.options
+  const { model, onApplied } = work.options
   const events = readNewest(work.options, streamOf(companyId), done + 1)
   const applied = await replay(transactionOn(client), model, companyId, events, upTo, {
+    onApplied,
     ...(work.began !== null && { erasesAfter: work.began }),
   })
   if (applied !== upTo - done) throw new Error(`the ledger of company ${companyId} ends before its tables do`)

@@ -25,7 +25,8 @@ export class CopyDiffers extends Error {
 }
 
 interface CopyOptions {
-  readonly onStream?: (stream: string, events: number) => void
+  /** Called with the number of events that the target has from now on, or had already. */
+  readonly onEvents?: (events: number) => void
 }
 
 /**
@@ -36,7 +37,7 @@ interface CopyOptions {
 export async function copyLedgers(
   from: Pick<EventStore, 'streams' | 'read'>,
   to: EventStore,
-  { onStream = () => {} }: CopyOptions = {},
+  { onEvents = () => {} }: CopyOptions = {},
 ): Promise<CopyReport> {
   const report = { streams: 0, events: 0, known: 0 }
   const streams = new Set<string>()
@@ -46,13 +47,13 @@ export async function copyLedgers(
   for (const stream of streams) {
     const compared = () => compare(stream, from.read(stream, 0), to.read(stream, 0))
     const known = await compared()
-    await append(stream, from.read(stream, known), to, known)
+    onEvents(known)
+    await append(stream, from.read(stream, known), { to, known, onEvents })
     // Reads to the end of the target; newer events of the source are left to the next run.
     const events = await compared()
     report.streams += 1
     report.events += events
     report.known += known
-    onStream(stream, events)
   }
   return report
 }
@@ -78,12 +79,22 @@ async function compare(
   }
 }
 
-async function append(stream: string, events: AsyncIterable<Envelope>, to: EventStore, known: number): Promise<void> {
+interface AppendOptions extends Required<CopyOptions> {
+  readonly to: EventStore
+  readonly known: number
+}
+
+async function append(
+  stream: string,
+  events: AsyncIterable<Envelope>,
+  { to, known, onEvents }: AppendOptions,
+): Promise<void> {
   let expectedRevision = known - 1
   for await (const batch of inBatches(events, BATCH)) {
     const commands = batch.map((event) => [event])
     await to.append([{ stream, expectedRevision, commands }], NO_TRANSACTION)
     expectedRevision += batch.length
+    onEvents(batch.length)
   }
 }
 

@@ -160,9 +160,11 @@ async function reduceLag(migration: LockedMigration, verified: LedgerHead): Prom
 
 /** Verifies what takes time in proportion to the company and no longer changes. */
 async function verify(migration: MigrationRun, head: LedgerHead): Promise<void> {
-  const { companyId, to, onProgress } = migration
+  const { companyId, to, onProgress, progress } = migration
   onProgress(`verifying ${head.revision + 1} events and their tables`)
+  progress?.begin('events', head.revision + 1)
   await verifyLedgerTo(migration, LEDGER_START, head)
+  progress?.begin('events in tables', head.revision + 1)
   const tables = await to.verifyTables(companyId)
   if (tables.kind !== 'verified')
     throw new MigrationRefused('busy', `tables of shard ${to.name} cannot be verified now: ${tables.kind}`)

@@ -21,7 +21,15 @@ export interface Migration {
   readonly companyId: number
   readonly from: MigratingShard
   readonly to: MigratingShard
-  /** Receives progress. */
+  /** Receives the beginning of each part. */
   readonly onProgress: (line: string) => void
+  /** Counts the work of a long part. */
+  readonly progress?: MigrationProgress
   readonly newId: () => string
+}
+
+export interface MigrationProgress {
+  /** Begins a part of `total` units. */
+  begin(unit: string, total: number): void
+  add(count: number): void
 }

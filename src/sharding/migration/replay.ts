@@ -46,13 +46,14 @@ export const createReplayPool = ({ databaseUrl, model }: MigratingShard): Pool =
  * Builds the read model of an arriving company up to a revision that has arrived with its keys. Like a rebuild it
  * writes rows only: deliveries and stored answers are carried (SHARD-53).
  */
-export async function replayTo({ companyId, to, onProgress }: Migration, pool: Pool, revision: number): Promise<void> {
+export async function replayTo({ companyId, to, progress }: Migration, pool: Pool, revision: number): Promise<void> {
+  progress?.begin('events', revision - (await readLedgerHead(to, companyId)).revision)
   for (;;) {
     const { revision: done } = await readLedgerHead(to, companyId)
     if (done >= revision) return
     const upTo = Math.min(revision, done + PORTION)
     await replayPortion({ companyId, to }, pool, upTo)
-    if (revision - done > PORTION) onProgress(`replayed ${upTo + 1} of ${revision + 1} events`)
+    progress?.add(upTo - done)
   }
 }
 
@@ -102,7 +103,11 @@ async function* trackLastEvent(
  * Verifies the target's ledger from a verified event up to the given head. An external event store is the same for both
  * shards. @throws MigrationRefused
  */
-export async function verifyLedgerTo({ companyId, to }: Migration, after: Anchor, head: Anchor): Promise<void> {
+export async function verifyLedgerTo(
+  { companyId, to, progress }: Migration,
+  after: Anchor,
+  head: Anchor,
+): Promise<void> {
   if (!to.store.transactional || head.revision <= after.revision) return
   const stream = streamOf(companyId)
   const { valid, first_error } = await walkChain(
@@ -112,6 +117,7 @@ export async function verifyLedgerTo({ companyId, to }: Migration, after: Anchor
       after,
       anchors: [head],
       isEnough: (revision) => revision >= head.revision,
+      onEvent: () => progress?.add(1),
     },
   )
   if (!valid)

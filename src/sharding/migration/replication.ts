@@ -7,7 +7,6 @@ import { MigrationRefused } from './migration-refused.ts'
 export const replicationName = (companyId: number): string => `tillbook_move_${companyId}`
 
 const POLL_MS = 10
-const PROGRESS_EVERY_MS = 1_000
 /** Time without progress of the first copy after which a hint is printed. */
 const STILL_MS = 10_000
 
@@ -61,10 +60,9 @@ export async function startReplication({ companyId, from, to }: Migration): Prom
 }
 
 /** Waits for the initial copy, through restarts of the servers, which resume by themselves. */
-export async function waitForInitialCopy({ companyId, to, onProgress }: Migration): Promise<void> {
+export async function waitForInitialCopy({ companyId, to, onProgress, progress }: Migration): Promise<void> {
   let seen = -1
   let movedAt = performance.now()
-  let reportedAt = performance.now()
   for (;;) {
     const { rows } = await to.owner.query<{ done: number; all: number }>(
       `select count(*) filter (where r.srsubstate = 'r')::int as done, count(*)::int as all
@@ -75,13 +73,11 @@ export async function waitForInitialCopy({ companyId, to, onProgress }: Migratio
     const { done = 0, all = 0 } = rows[0] ?? {}
     if (all > 0 && done === all) return onProgress(`copied ${all} tables`)
     const now = performance.now()
-    if (done !== seen) {
+    if (done !== seen && all > 0) {
+      if (seen < 0) progress?.begin('tables', all)
+      progress?.add(done - Math.max(0, seen))
       seen = done
       movedAt = now
-    }
-    if (now - reportedAt > PROGRESS_EVERY_MS) {
-      reportedAt = now
-      onProgress(`copying: ${done} of ${all} tables`)
     }
     if (now - movedAt > STILL_MS) {
       movedAt = now

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Reply } from '../../support/api.ts'
-import { explore } from '../../support/random.ts'
+import { anyCharacter, explore } from '../../support/random.ts'
 import { useCaller, WRITES } from './caller.ts'
 
 describe('errors of API v1: random values', () => {
@@ -10,14 +10,14 @@ describe('errors of API v1: random values', () => {
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof(
       { maxDepth: 4 },
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.constantFrom('', '1', '1.00', '0', '-1', '1e9', 'PF', 'product', '2026-01-01T00:00:00Z', '\ud800'),
       fc.double(),
       fc.maxSafeInteger(),
       fc.constantFrom(null, true, false),
       fc.array(tie('value'), { maxLength: 4 }),
       fc.dictionary(
-        fc.oneof(fc.constantFrom('name', 'external_id', 'items', '__proto__'), fc.string({ unit: 'binary' })),
+        fc.oneof(fc.constantFrom('name', 'external_id', 'items', '__proto__'), fc.string({ unit: anyCharacter })),
         tie('value'),
         { maxKeys: 5 },
       ),

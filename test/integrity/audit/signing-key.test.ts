@@ -30,8 +30,8 @@ describe('signing keys of checkpoints', () => {
   })
 
   it('are Ed25519 keys; a file with other contents is refused', async () => {
-    const other = join(directory, 'rsa.pem')
-    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const other = join(directory, 'p256.pem')
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     await writeFile(other, privateKey.export({ type: 'pkcs8', format: 'pem' }))
     for (const load of [readSigningKey, readPublicKeys])
       expect(await load(other).catch((error: Error) => error.message)).to.include('no Ed25519 key')
