@@ -4,6 +4,7 @@ import { changePassword } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import { toShopBrand } from '#notifications/branded-email.ts'
 import { passwordEmail } from '#notifications/email-templates.ts'
 import type { Mailer } from '#notifications/mailer.ts'
 import type { Login } from './login.ts'
@@ -63,10 +64,14 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
   }
 
   async function send(mailer: Mailer, email: string): Promise<void> {
-    if ((await login.membershipsOf(email)).length === 0) return
+    const [membership, ...others] = await login.membershipsOf(email)
+    if (!membership) return
     const link = await create(email, PAUSE_MINUTES)
     if (link === null) return
-    const letter = passwordEmail(link, LINK_MINUTES)
+    const { companyName: name, logoUrl, brandColor: color } = membership
+    // The login of several shops has the brand of none.
+    const shop = others.length > 0 ? null : toShopBrand({ name, logoUrl, color }, publicUrl)
+    const letter = passwordEmail(link, LINK_MINUTES, shop)
     await mailer.send({ id: randomUUID(), to: [email], ...letter })
   }
 

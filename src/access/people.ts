@@ -33,6 +33,9 @@ export type RegisterLogin = (
 /** A company of a person, and the person's user there. */
 export interface Membership {
   readonly companyName: string
+  readonly logoUrl: string | null
+  /** `#rrggbb`, or null. */
+  readonly brandColor: string | null
   readonly user: CompanyUser
   readonly role: Role
   readonly holder: SessionHolder
@@ -107,6 +110,8 @@ export async function companiesIn(pool: Pool, email: string): Promise<ReadonlySe
 interface FoundUser extends Omit<CompanyUser, 'email'>, AccessTerms {
   readonly generation: number
   readonly company_name: string
+  readonly logo_url: string | null
+  readonly brand_color: string | null
   readonly timezone: string
 }
 
@@ -118,8 +123,10 @@ interface FoundUsers {
 function membershipsOf({ users, now }: FoundUsers, email: string, personGeneration: number): readonly Membership[] {
   // A login ignores companies in which the user's access has expired.
   const letIn = users.filter((user) => hasAccessOn(user, dateInZone(now, user.timezone)))
-  return letIn.map(({ id, name, company_id, company_name, generation, role }) => ({
+  return letIn.map(({ id, name, company_id, company_name, logo_url, brand_color, generation, role }) => ({
     companyName: company_name,
+    logoUrl: logo_url,
+    brandColor: brand_color,
     user: { id, name, email, company_id },
     role,
     holder: { userId: id, companyId: company_id, generation, personGeneration },
@@ -128,7 +135,7 @@ function membershipsOf({ users, now }: FoundUsers, email: string, personGenerati
 
 const USERS = `array(
   select json_build_object('id', u.id, 'name', u.doc->'name', 'company_id', u.company_id,
-    'company_name', ${MASKED_NAME}, 'timezone', c.timezone, 'generation', u.generation,
+    'company_name', ${MASKED_NAME}, 'logo_url', c.doc->'logo_url', 'brand_color', c.doc->'brand_color', 'timezone', c.timezone, 'generation', u.generation,
     'role', u.doc->'role', 'access_until', u.doc->'access_until')
   from users u join companies c on c.company_id = u.company_id
   where u.email = $1 and u.doc->>'status' = 'active' and ${isOnThisShard('u.company_id')}

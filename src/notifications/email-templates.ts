@@ -32,10 +32,11 @@ Tillbook
     shop,
   )
 
-/** E-mail to one person; its link is a credential. */
-export const passwordEmail = (link: string, minutes: number): EmailMessage => ({
-  subject: 'Nova senha no Tillbook',
-  text: `Olá,
+/** E-mail to one person; its link is a credential. `shop` is the person's only one, or null. */
+export const passwordEmail = (link: string, minutes: number, shop: ShopBrand | null): EmailMessage => {
+  const message = {
+    subject: 'Nova senha no Tillbook',
+    text: `Olá,
 
 recebemos um pedido de nova senha para este e-mail. Se foi você, crie a senha neste link em até ${minutes} minutos:
 
@@ -45,7 +46,9 @@ Se não foi você, ignore esta mensagem: a senha continua a mesma.
 
 Tillbook
 `,
-})
+  }
+  return shop === null ? message : brandedEmail(message, shop)
+}
 
 /** News about a person's login, sent to the person whatever its origin. */
 export type SecurityNews =

@@ -1,3 +1,4 @@
+import { formatQuantity } from '#domain/brazilian-format.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { fieldName } from './words/fields.ts'
 import { textOfBoolean, textOfValue } from './words/values.ts'
@@ -47,9 +48,35 @@ const textsOf = (value: object | null, timezone: string): Map<string, string> =>
   return new Map(leaves('', '', Object.fromEntries(members), timezone))
 }
 
+/** Most lines of a sale or order that are named; the raw form has all of them. */
+const NAMED_LINES = 10
+
+interface NamedLine {
+  readonly description: string
+  readonly quantity: string
+}
+
+const isNamedLine = (value: unknown): value is NamedLine =>
+  isObject(value) && typeof value.description === 'string' && typeof value.quantity === 'string'
+
+/** `3 itens: Café torrado (1), Leite (2), Pão francês (0,392)`, for lines of a sale or order. */
+function inOneLine(value: unknown): unknown {
+  if (!Array.isArray(value) || value.length === 0 || !value.every(isNamedLine)) return value
+  const named = value
+    .slice(0, NAMED_LINES)
+    .map(({ description, quantity }) => `${description} (${formatQuantity(quantity)})`)
+  const more = value.length > NAMED_LINES ? ` e mais ${value.length - NAMED_LINES}` : ''
+  return `${value.length === 1 ? '1 item' : `${value.length} itens`}: ${named.join(', ')}${more}`
+}
+
 /** Differences between two states of a record, by field; null before its creation. */
-export function describeChanges(before: object | null, after: object | null, timezone: string): Change[] {
-  const [then, now] = [textsOf(before, timezone), textsOf(after, timezone)]
+export function describeChanges(before: Json | null, after: Json | null, timezone: string): Change[] {
+  // Where there are no earlier lines, no single value of one can have changed.
+  const added = Object.entries(after ?? {}).map(([name, value]) => [
+    name,
+    isEmpty(before?.[name]) ? inOneLine(value) : value,
+  ])
+  const [then, now] = [textsOf(before, timezone), textsOf(Object.fromEntries(added), timezone)]
   return [...new Set([...then.keys(), ...now.keys()])]
     .map((field) => ({ field, before: then.get(field) ?? null, after: now.get(field) ?? null }))
     .filter((change) => change.before !== change.after)

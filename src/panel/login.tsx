@@ -94,14 +94,14 @@ export function sendLogin(response: Response, { email, target, flash, problem }:
       )}
       {problem && <Alert>{problem}</Alert>}
       <LoginTargetFields target={target} />
-      <div class="field w12">
+      <p>
         <label for="email">E-mail</label>
         <input id="email" name="email" type="email" autocomplete="username" required value={email} />
-      </div>
-      <div class="field w12">
+      </p>
+      <p>
         <label for="password">Senha</label>
         <input id="password" name="password" type="password" autocomplete="current-password" required maxlength={200} />
-      </div>
+      </p>
       <div class="actions">
         <button type="submit" class="main">
           Entrar

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { moveTestClock } from '#commands/test-companies.ts'
 import type { DemoFile } from '#demo/companies/access.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
 import { companyWith, type TestApi, type TestCompany } from '../support/api.ts'
@@ -14,27 +15,31 @@ import { SAMPLES } from './samples/all.ts'
 const FRIDAY = 5
 const DAY_MS = 86_400_000
 const MOST_LINKS = 3_000
+/** Printed as well. */
+const ON_A4 = ['/vendas', '/caixas/fechamento']
 
-/** Noon of the latest Friday in the shop, as an instant. */
-function latestNoon(): string {
-  const day = new Date(Date.now() - DAY_MS)
-  while (day.getUTCDay() !== FRIDAY) day.setTime(day.getTime() - DAY_MS)
+/** Noon of the next Friday in the shop, as an instant: the clock of its company is moved there. */
+function nextNoon(): string {
+  const day = new Date(Date.now() + DAY_MS)
+  while (day.getUTCDay() !== FRIDAY) day.setTime(day.getTime() + DAY_MS)
   return `${day.toISOString().slice(0, 10)}T15:00:00.000Z`
 }
 
-const NOON = latestNoon()
 let ana: TestUser
 
 /** The demonstration shop, which has sold until noon. */
 async function openDemo(api: TestApi): Promise<TestCompany> {
   const folder = await mkdtemp(join(tmpdir(), 'tillbook-gallery-'))
   const demoFile = join(folder, 'demo.json')
-  await seedDemo(api.core, { baseUrl: api.url, demoFile, soldUntil: NOON })
+  await seedDemo(api.core, { baseUrl: api.url, demoFile })
   const [demo] = (JSON.parse(await readFile(demoFile, 'utf8')) as DemoFile).companies
-  await rm(folder, { recursive: true })
   if (!demo) throw new Error('the demonstration has no company')
   ana = { id: 0, name: 'Ana', companyId: demo.id, ...demo.user }
   const company = companyWith(api.core, api.url, { id: demo.id, key: demo.api_key })
+  const noon = nextNoon()
+  await company.run(moveTestClock, { now: noon })
+  await seedDemo(api.core, { baseUrl: api.url, demoFile, soldUntil: noon })
+  await rm(folder, { recursive: true })
   return { ...company, paymentType: (kind) => typeOfKind(api, demo.id, kind) }
 }
 
@@ -52,7 +57,7 @@ const patternOf = (route: string): RegExp => new RegExp(`^/painel${route.replace
 /** Only `npm run screenshots` defines it: every page of the panel, with what the demonstration shop has. */
 if (isGalleryAsked())
   describeInBrowser('gallery of the panel', () => {
-    const panel = usePanel({ now: () => NOON }, openDemo)
+    const panel = usePanel({}, openDemo)
     const seen = new Set<string>()
     let page: Page
 
@@ -81,13 +86,14 @@ if (isGalleryAsked())
       it(`shows ${route}`, async () => {
         await show(`/painel${route === '/' ? '' : route}`)
         await portrait(page, route)
+        if (ON_A4.includes(route)) await printed(page, route, ['A4'])
       })
     for (const route of records)
       it(`shows ${route}`, async () => {
         const address = found(route) ?? `/painel${await SAMPLES[route]?.(panel)}`
         await show(address)
         await portrait(page, route)
-        if (route.endsWith('/recibo')) await printed(page, route)
+        if (route.endsWith('/recibo')) await printed(page, route, ['A4', '80mm', '58mm'])
       })
 
     after('write the gallery', () => writeGallery(routes))

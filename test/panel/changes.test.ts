@@ -130,6 +130,17 @@ describe('panel: event changes in words', () => {
     expect(describeEventData({ data }, ZONE).map(({ after }) => after)).to.deep.equal(['4.797', '96,5', '5,00%'])
   })
 
+  it('name the lines of a sale in one line, up to ten', () => {
+    const line = (place: number) => ({ description: `Pão ${place}`, quantity: `${place}.500`, unit_price: '1.00' })
+    const told = (count: number) => {
+      const data = { id: 1, items: Array.from({ length: count }, (_, at) => line(at + 1)) }
+      return describeEventData({ data }, ZONE).map(({ field, after }) => [field, after])
+    }
+    expect(told(1)).to.deep.equal([['Itens', '1 item: Pão 1 (1,5)']])
+    expect(told(2)).to.deep.equal([['Itens', '2 itens: Pão 1 (1,5), Pão 2 (2,5)']])
+    expect(told(12).join()).to.match(/^Itens,12 itens: Pão 1 .* Pão 10 \(10,5\) e mais 2$/)
+  })
+
   it('keep what identifies an event for programs apart', () => {
     const [plain, technical] = splitTechnical({ id: 1, amount: '1.00', attempt_id: 'a', fingerprint: 'f' })
     expect(plain).to.deep.equal({ id: 1, amount: '1.00' })

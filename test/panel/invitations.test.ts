@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { updateCompany } from '#commands/companies.ts'
 import { changePassword, deactivateUser } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -198,6 +199,18 @@ describe('panel: invitations', () => {
     expect(textIn((await browser(api.url).get('/painel/esqueci')).html)).to.include(
       'A recuperação por e-mail não está disponível',
     )
+  })
+
+  it('give the e-mail of a forgotten password the brand of the only shop of its address [PANEL-612]', async () => {
+    await company.run(updateCompany, { brand_color: '#0b5fa5' })
+    const person = await member()
+    const count = mailbox.letters.length
+    await browser(mailing.url).post('/painel/esqueci', { email: person.email })
+    await until(() => mailbox.letters.length > count)
+    const letter = mailbox.letters.at(-1)
+    const [, html = ''] = letter?.text.split('text/html') ?? []
+    expect(html).to.include(`Loja ${company.id}</div>`).and.include('background:#0b5fa5')
+    expect(codeIn(html)).to.not.equal('')
   })
 
   it('invalidate password links when the password changes [PANEL-342]', async () => {

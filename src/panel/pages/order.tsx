@@ -195,7 +195,7 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
 
 /** Refunds to the buyer, and disputes. */
 const returnedFacts = (order: OrderObject, time: (at: string | null) => string | null): Fact[] => [
-  ['Estornado', formatMoney(order.refunded_total)],
+  ['Estornado', order.refunded_total === '0.00' ? null : formatMoney(order.refunded_total)],
   ...(hasBeenPaid(order.payments) ? ([['Líquido', formatMoney(netOfOrder(order))]] as const) : []),
   ['Estornado em', time(order.refunded_at)],
   ...(order.dispute === null

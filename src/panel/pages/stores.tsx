@@ -39,10 +39,10 @@ async function showOverview(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(visit.session.permissions, 'see_company')
   const body = (
     <>
+      <Card title="Pedidos">{await OrderList({ visit, stores })}</Card>
       <Card title="Lojas" aside={!moment && <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>}>
         <StoreTable stores={stores} seesAll={seesAll} />
       </Card>
-      <Card title="Pedidos">{await OrderList({ visit, stores })}</Card>
     </>
   )
   return { title: 'Loja online', body }

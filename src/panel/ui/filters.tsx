@@ -14,11 +14,11 @@ interface FilterProps {
   readonly kept?: Readonly<Record<string, string | undefined>>
 }
 
-/** A field that names itself within its control. */
-function namedWithin(field: Field): Field {
+/** A field that says within its control what may be typed. */
+function namedWithin({ hint, ...field }: Field): Field {
   const { control } = field.kind
   if (control.as === 'input')
-    return { ...field, kind: { ...field.kind, control: { ...control, placeholder: field.label } } }
+    return { ...field, kind: { ...field.kind, control: { ...control, placeholder: hint ?? field.label } } }
   if (control.as === 'select') return { ...field, kind: { ...field.kind, control: { ...control, none: field.label } } }
   return field
 }
@@ -49,13 +49,14 @@ export const Filters = ({ path, fields, filled, target, kept = {} }: FilterProps
         {first && <FieldList fields={{ [first[0]]: namedWithin(first[1]) }} filled={filled} />}
         <button type="submit">
           <Icon name="search" />
-          <span>Filtrar</span>
+          <span class="hidden">Filtrar</span>
         </button>
         {others.length > 0 && (
           <details open={others.some(([name]) => filled.errors[name])}>
             <summary>
               <Icon name="filter" />
-              {set > 0 ? `Filtros (${set})` : 'Filtros'}
+              <span>Filtros</span>
+              {set > 0 && `(${set})`}
             </summary>
             <FieldList fields={Object.fromEntries(others)} filled={filled} />
           </details>

@@ -154,6 +154,8 @@ interface ListProps<R> {
   readonly columns: readonly Column<R>[]
   readonly empty: string
   readonly quick?: readonly QuickFilter[]
+  /** Further chips beside the quick filters. */
+  readonly chips?: ComponentChildren
   /** Default order, as in `?ordem=`. */
   readonly order?: string
   /** Action that creates the first record, shown in an empty list. */
@@ -175,6 +177,7 @@ export function List<R>(props: ListProps<R>) {
     columns,
     empty,
     quick = [],
+    chips,
     order,
     first,
     file,
@@ -186,26 +189,31 @@ export function List<R>(props: ListProps<R>) {
   const isFiltered = Object.keys(filters).some((name) => query[name]) || query.cursor !== undefined
   const kept = { em: readModel.moment?.asked, ordem: query.ordem, linhas: query.linhas }
   return (
-    <>
+    <div class="listing">
       <Filters path={path} fields={filters} filled={filled} target={id} kept={kept} />
       <div id={id}>
         <FilterProblems fields={filters} filled={filled} />
-        {(quick.length > 0 || file || isFiltered) && (
+        {(quick.length > 0 || isFiltered) && (
           <Toolbar>
             {quick.length > 0 && (
               <Chips label="Filtros rápidos" chips={quick.map((one) => chipOf(one, path, here, filters))} />
             )}
+            {chips}
             <FilterChips path={path} fields={filters} filled={filled} query={here} shown={namesInQuick(quick, here)} />
+          </Toolbar>
+        )}
+        <PrintedFilters fields={filters} filled={filled} />
+        {(summary || file) && (
+          <div class="list-head">
+            <div>{summary}</div>
             {file && <FileLink to={file} parameters={here} />}
             {moreFiles.map(({ label, to }) => (
               <FileLink key={to} to={to} parameters={here}>
                 {label}
               </FileLink>
             ))}
-          </Toolbar>
+          </div>
         )}
-        <PrintedFilters fields={filters} filled={filled} />
-        {summary}
         {first && !isFiltered && rows.length === 0 ? (
           <Nothing title={empty} action={first} />
         ) : (
@@ -223,7 +231,7 @@ export function List<R>(props: ListProps<R>) {
           <Sizes path={path} query={here} />
         </Pager>
       </div>
-    </>
+    </div>
   )
 }
 

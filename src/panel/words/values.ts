@@ -143,7 +143,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     receivable_unknown: 'Conta a receber não encontrada',
     receivable_exceeded: 'Recebido mais que o valor em aberto',
   },
-  origin: { api: 'API', pdv: 'Ponto de venda', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
+  origin: { api: 'API', pdv: 'Ponto de venda', system: 'Loja online', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
   brand: CARD_BRAND_NAMES,
   ie_indicator: IE_INDICATOR_NAMES,
   payment_method: {

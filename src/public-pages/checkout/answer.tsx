@@ -30,6 +30,8 @@ const Document = ({ title, body, events, shop }: Page) => (
       <meta name="robots" content="noindex, nofollow" />
       <title>{title}</title>
       <link rel="icon" href={assets.address('icon.svg')} type="image/svg+xml" />
+      <link rel="preload" href={assets.address('inter.woff2')} as="font" type="font/woff2" crossorigin="anonymous" />
+      <link rel="stylesheet" href={assets.address('font.css')} />
       <link rel="stylesheet" href={assets.address('base.css')} />
       <link rel="stylesheet" href={assets.address('checkout.css')} />
       {shop?.brand_color && <link rel="stylesheet" href={brandStyleUrl(ASSETS, shop.brand_color)} />}

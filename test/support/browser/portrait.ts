@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { NARROW } from './widths.ts'
@@ -7,12 +7,16 @@ const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url))
 const FOLDER = 'images/pages'
 const DESK = { width: 1280, height: 800 }
 const SCHEMES = ['light', 'dark'] as const
-/**
- * Quality of 100, and scale of the page: text is readable, and four pictures of each page take less than 4 MB in all.
- */
+/** Quality of 100, and scale of the page: text is readable, and all pictures take less than 4 MB. */
 const [QUALITY, SCALE] = [30, 0.6]
 
 const titles = new Map<string, string>()
+/** Pictures on paper, by route: their names and titles. */
+const onPaper = new Map<string, (readonly [name: string, title: string])[]>()
+
+/** Forms look as others do: the dark ones are of what people look at. */
+const isShownDark = (route: string): boolean => !/(:\w+\/[\w-]+|\/nov[oa])$/.test(route)
+const schemesOf = (route: string) => SCHEMES.filter((scheme) => scheme === 'light' || isShownDark(route))
 
 export const isGalleryAsked = (): boolean => process.env.UPDATE_SCREENSHOTS === '1'
 
@@ -71,13 +75,14 @@ export async function portrait(page: Page, route: string): Promise<void> {
     await page.setViewportSize(size)
     // Rendered at its final size: scaling afterwards is not deterministic.
     await session.send('Emulation.setDeviceMetricsOverride', { ...size, deviceScaleFactor: SCALE, mobile: false })
-    for (const colorScheme of SCHEMES) {
+    for (const colorScheme of schemesOf(route)) {
       await page.emulateMedia({ colorScheme })
       const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
       await keep(page, `${DOCS}${FOLDER}/${nameOf(route)}-${size.width}-${colorScheme}.webp`, data)
     }
   }
   if (route === '/') {
+    await page.emulateMedia({ colorScheme: 'light' })
     await session.send('Emulation.setDeviceMetricsOverride', { ...DESK, deviceScaleFactor: 1, mobile: false })
     const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: SHOP_QUALITY })
     await keep(page, SHOP, data)
@@ -87,31 +92,57 @@ export async function portrait(page: Page, route: string): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light' })
 }
 
-/** Saves a page as it is printed. */
-export async function printed(page: Page, route: string): Promise<void> {
+/** Widths of paper in CSS pixels, without the margins. */
+const PAPERS = { A4: 703, '80mm': 280, '58mm': 197 } as const
+
+/** A sheet of A4. */
+const MAX_HEIGHT = 1030
+
+/** Saves a page as it is printed on one kind of paper after the other. */
+export async function printed(page: Page, route: string, papers: readonly (keyof typeof PAPERS)[]): Promise<void> {
+  const before = page.viewportSize()
   const session = await page.context().newCDPSession(page)
+  await page.evaluate(SETTLE)
   await page.emulateMedia({ media: 'print' })
-  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
-  await keep(page, `${DOCS}${FOLDER}/${nameOf(route)}-print.webp`, data)
+  for (const paper of papers) {
+    const size = { width: PAPERS[paper], height: 100 }
+    await page.setViewportSize(size)
+    const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+    const metrics = { ...size, height: Math.min(height, MAX_HEIGHT), deviceScaleFactor: 1, mobile: false }
+    await session.send('Emulation.setDeviceMetricsOverride', metrics)
+    const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
+    const name = `${nameOf(route)}-${paper}`
+    await keep(page, `${DOCS}${FOLDER}/${name}.webp`, data)
+    onPaper.set(route, [...(onPaper.get(route) ?? []), [name, `on paper, ${paper}`]])
+  }
   await page.emulateMedia({ media: 'screen' })
   await session.detach()
+  if (before) await page.setViewportSize(before)
 }
 
 /** Writes the page of the docs that shows all pictures, once all were taken. */
 export async function writeGallery(routes: readonly string[]): Promise<void> {
   if (!routes.every((route) => titles.has(route))) return
+  const names = new Set<string>()
   const parts = routes.map((route) => {
     const title = titles.get(route)?.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;') ?? ''
+    const image = (name: string, shown: number, of: string) => {
+      names.add(`${name}.webp`)
+      return `<img src="${FOLDER}/${name}.webp" width="${shown}" alt="${title}, ${of}">`
+    }
     const picture = (width: number, scheme: string, shown: number) =>
-      `<img src="${FOLDER}/${nameOf(route)}-${width}-${scheme}.webp" width="${shown}" alt="${title}, ${scheme}, ${width} px">`
-    const pictures = SCHEMES.map(
+      image(`${nameOf(route)}-${width}-${scheme}`, shown, `${scheme}, ${width} px`)
+    const pictures = schemesOf(route).map(
       (scheme) => `${picture(DESK.width, scheme, 420)} ${picture(NARROW.width, scheme, 120)}`,
     )
+    pictures.push(...(onPaper.get(route) ?? []).map(([name, of]) => image(name, 240, of)))
     return `## ${title}\n\n\`/painel${route === '/' ? '' : route}\`\n\n<p>${pictures.join(' ')}</p>\n`
   })
   const head = `# Every page of the panel
 
-On a desk (1280 px) and on a phone (360 px), light and dark: the demonstration shop at noon of a Friday. [The panel](panel.md) says what one does where. Made by \`npm run screenshots\`.
+On a desk (1280 px) and on a phone (360 px), light and, but for forms, dark; receipts, the closing and a list also on paper: the demonstration shop at noon of a Friday. [The panel](panel.md) says what one does where. Made by \`npm run screenshots\`.
 `
   await writeFile(`${DOCS}panel-gallery.md`, `${head}\n${parts.join('\n')}`)
+  // Of pages that are gone, or look otherwise.
+  for (const file of await readdir(`${DOCS}${FOLDER}`)) if (!names.has(file)) await rm(`${DOCS}${FOLDER}/${file}`)
 }

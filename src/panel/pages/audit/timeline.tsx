@@ -113,7 +113,10 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
           <FilterProblems fields={filters} filled={filled} />
         ) : (
           <>
-            <FileLink to={`${PATH}.csv`} parameters={asked} />
+            <div class="list-head">
+              <div />
+              <FileLink to={`${PATH}.csv`} parameters={asked} />
+            </div>
             {await events(visit, query)}
           </>
         )}

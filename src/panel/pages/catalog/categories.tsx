@@ -29,6 +29,15 @@ export async function categoryOptions({ readModel }: PageContext): Promise<Optio
   return categories.map(({ id, name }) => ({ value: String(id), label: name }))
 }
 
+/** Bound of choices of a filter, so that the page stays light; the page of a category leads to its items. */
+const MOST_FILTERS = 200
+
+/** The first categories by name, and that in the address. */
+export async function categoryFilterOptions(visit: PageContext): Promise<Option[]> {
+  const options = await categoryOptions(visit)
+  return options.filter(({ value }, at) => at < MOST_FILTERS || value === visit.query.category_id)
+}
+
 const Search = z.object({ name: boundedText(80).optional(), cursor: z.string().optional() })
 
 const filters: Fields = { name: { label: 'Nome', kind: lineInput, columns: 6 } }

@@ -28,7 +28,7 @@ import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
-import { categoryOptions } from './categories.tsx'
+import { categoryFilterOptions, categoryOptions } from './categories.tsx'
 import { INVENTORIES_PATH } from './inventory-counts.tsx'
 import { ITEM_TAX_COLUMNS, ITEM_TAX_INPUTS, itemTaxFacts } from './item-taxes.ts'
 import { MOVEMENTS_PATH, MovementsCard } from './movements.tsx'
@@ -49,7 +49,7 @@ const types = namedOptions(ITEM_TYPE_NAMES)
 
 const filters = async (visit: PageContext): Promise<Fields> => ({
   q: { label: 'Busca', kind: lineInput, columns: 4, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
-  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryOptions(visit), 'Todas'), columns: 4 },
+  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'), columns: 4 },
   type: { label: 'Tipo', kind: choiceInput(types, 'Todos'), columns: 4 },
   out_of_stock: { label: 'Sem estoque', kind: yesOrNoInput, columns: 4 },
   low_stock: { label: 'Acabando', kind: yesOrNoInput, columns: 4 },
@@ -230,10 +230,11 @@ export const catalogPages = recordPages<Item>({
   ],
   more: async (item, visit) => (
     <>
-      <PictureCard visit={visit} item={item} />
+      {item.picture_url !== null && <PictureCard visit={visit} item={item} />}
       <StockCard visit={visit} item={item} cover={await coverOf(item, visit)} />
       {await VariantsCard({ visit, item })}
       {await MovementsCard({ visit, item })}
+      {item.picture_url === null && <PictureCard visit={visit} item={item} />}
     </>
   ),
   fields: itemFields,

@@ -11,14 +11,14 @@ import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, type FileColumn, listFile } from '../../ui/csv-file.ts'
 import { type Column, List, type ListRequest, listed, searched } from '../../ui/list.tsx'
-import { categoryOptions } from './categories.tsx'
+import { categoryFilterOptions } from './categories.tsx'
 import { coverText, StockInfo } from './stock.tsx'
 
 export const RUNNING_OUT_PATH = '/catalogo/reposicao'
 
 const filters = async (visit: PageContext): Promise<Fields> => ({
   q: { label: 'Busca', kind: lineInput, columns: 6, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
-  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryOptions(visit), 'Todas'), columns: 6 },
+  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'), columns: 6 },
 })
 
 const Search = z.object({

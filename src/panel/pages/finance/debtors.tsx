@@ -58,10 +58,6 @@ async function show(owedSide: BalancePageSide, visit: PageContext): Promise<Pane
         />
         <Stat label="Vencido" value={formatMoney(total.overdue)} to={accounts} parameters={{ view: 'overdue' }} />
       </Stats>
-      <Card title="Por vencimento">
-        <AgeStats owed={total} />
-        {found.isPartial && <Partial />}
-      </Card>
       <ListTable
         isList
         caption={words.all}
@@ -70,6 +66,10 @@ async function show(owedSide: BalancePageSide, visit: PageContext): Promise<Pane
         empty="Nenhuma conta em aberto."
       />
       <Pager path={visit.path} query={visit.query} next={skip + ROWS < parties ? String(before + 1) : null} />
+      <Card title="Por vencimento">
+        <AgeStats owed={total} />
+        {found.isPartial && <Partial />}
+      </Card>
       <AsOfForm visit={visit} />
     </>
   )

@@ -103,8 +103,13 @@ function actionsOf(
 function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: string): readonly Fact[] {
   const { customer } = sale
   return [
+    [
+      'Total',
+      <strong key="total" class="figure">
+        {formatMoney(sale.total)}
+      </strong>,
+    ],
     ['Situação', <SaleBadge key="status" status={sale.status} />],
-    ['Total', formatMoney(sale.total)],
     ...(sale.returned_total === '0.00' ? [] : ([['Devolvido', formatMoney(sale.returned_total)]] as const)),
     ['Vendida em', formatDateTime(sale.sold_at, timezone)],
     ['Registrada em', formatDateTime(sale.created_at, timezone)],
@@ -170,6 +175,13 @@ const ItemName = ({ item: { catalog_item_id, description }, live }: ItemNameProp
     description
   )
 
+const DISCOUNT: Column<SaleObject['items'][number]> = {
+  head: 'Desconto',
+  cell: ({ discount }) => formatMoney(discount),
+  isNumber: true,
+  isExtra: true,
+}
+
 /** Part of the discount on the whole sale. */
 const SHARE: Column<SaleObject['items'][number]> = {
   head: 'Rateio do desconto',
@@ -188,15 +200,15 @@ const Items = ({ sale, liveItems, units }: ItemsProps) => (
         { head: 'Item', cell: (item) => <ItemName item={item} live={liveItems} /> },
         { head: 'Qtd.', cell: (item) => format.formatUnits(item.quantity, unitIn(units, item)), isNumber: true },
         { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true, isExtra: true },
-        { head: 'Desconto', cell: ({ discount }) => formatMoney(discount), isNumber: true, isExtra: true },
+        ...(sale.items.some(({ discount }) => discount !== '0.00') ? [DISCOUNT] : []),
         { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
         ...(sale.discount === '0.00' ? [] : [SHARE]),
       ]}
     />
     <dl class="sums">
       <SumLine name="Subtotal" amount={sale.subtotal} />
-      <SumLine name="Desconto" amount={sale.discount} />
-      <SumLine name="Entrega" amount={sale.delivery_fee} />
+      {sale.discount !== '0.00' && <SumLine name="Desconto" amount={sale.discount} />}
+      {sale.delivery_fee !== '0.00' && <SumLine name="Entrega" amount={sale.delivery_fee} />}
       <SumLine name="Total" amount={sale.total} />
     </dl>
   </Card>
@@ -216,9 +228,11 @@ const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
         { head: 'Líquido', cell: ({ net }) => formatMoney(net), isNumber: true },
       ]}
     />
-    <dl class="sums">
-      <SumLine name="Troco" amount={sale.change} />
-    </dl>
+    {sale.change !== '0.00' && (
+      <dl class="sums">
+        <SumLine name="Troco" amount={sale.change} />
+      </dl>
+    )}
     <p class="hint">O acréscimo já está dentro do valor; o líquido é o valor sem ele e sem o troco.</p>
   </Card>
 )

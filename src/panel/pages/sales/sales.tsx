@@ -178,7 +178,7 @@ const paidWith = ({ payments }: SaleObject): string => [...new Set(payments.map(
 const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a>, order: 'numero' },
   { head: 'Quando', cell: ({ sold_at }) => formatDateTime(sold_at, timezone), order: 'quando' },
-  { head: 'Cliente', cell: ({ customer }) => customer && formatPersonName(customer.name), isExtra: true },
+  { head: 'Cliente', cell: ({ customer }) => customer && formatPersonName(customer.name) },
   { head: 'Vendedor', cell: ({ seller }) => seller && formatPersonName(seller.name), isExtra: true },
   { head: 'Pagamento', cell: paidWith },
   { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
@@ -281,13 +281,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
     const sales = await page(visit, asked, wanted)
     return isRefusal(sales) ? sales : { ...sales, summary: await SumsOf({ visit, asked }) }
   })
-  const summary = (
-    <>
-      <DayArrows visit={visit} />
-      {found.filled.errors.product ? await Meant({ visit }) : found.summary}
-    </>
-  )
-  const list = { ...found, summary }
+  const list = found.filled.errors.product ? { ...found, summary: await Meant({ visit }) } : found
   const body = (
     <List
       visit={visit}
@@ -297,6 +291,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       columns={columnsFor(timezone)}
       empty="Nenhuma venda encontrada."
       quick={periodsOf(today)}
+      chips={<DayArrows visit={visit} />}
       order={USUAL_ORDER}
       file="/vendas.csv"
       moreFiles={[{ label: 'Itens (CSV)', to: `${ITEMS_PATH}.csv` }]}

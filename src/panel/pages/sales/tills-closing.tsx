@@ -59,7 +59,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
 const Days = ({ day, today }: { readonly day: string; readonly today: string }) => {
   const yesterday = addDays(today, -1)
   return (
-    <>
+    <div class="toolbar">
       <Chips
         label="Dia"
         chips={[
@@ -67,12 +67,12 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
           { label: 'Ontem', to: CLOSING, parameters: { dia: yesterday }, isCurrent: day === yesterday },
         ]}
       />
-      <form method="get" action={link(CLOSING)} class="toolbar">
+      <form method="get" action={link(CLOSING)} class="range">
         <label for="dia">Outro dia</label>
         <input id="dia" name="dia" type="date" max={today} value={day} />
         <button type="submit">Ver</button>
       </form>
-    </>
+    </div>
   )
 }
 
@@ -155,10 +155,15 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
                 <ReconciliationLine sales={all} />
               </a>,
             ],
-            ['Esperado nas gavetas', formatMoney(cash)],
+            [
+              'Esperado nas gavetas',
+              <strong key="cash" class="figure">
+                {formatMoney(cash)}
+              </strong>,
+            ],
             [
               'Contas recebidas em dinheiro',
-              may(visit.session.permissions, 'see_all_sales')
+              may(visit.session.permissions, 'see_all_sales') && settled_in_cash.count > 0
                 ? `${formatMoney(settled_in_cash.amount)} (${counted(settled_in_cash.count, 'conta', 'contas')}; some este valor ao caixa que recebeu)`
                 : null,
             ],
@@ -191,7 +196,12 @@ const Till = ({ till, day, name, refused }: TillProps) => (
         ],
         ['Entrou em dinheiro', formatMoney(till.cash_in)],
         ['Saiu por cancelamentos e devoluções', formatMoney(till.cash_back)],
-        ['Esperado na gaveta', <strong key="cash">{formatMoney(till.cash)}</strong>],
+        [
+          'Esperado na gaveta',
+          <strong key="cash" class="figure">
+            {formatMoney(till.cash)}
+          </strong>,
+        ],
         ['Contado', <span key="counted" class="blank" />],
         ['Diferença', <span key="difference" class="blank" />],
       ]}

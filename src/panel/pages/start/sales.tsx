@@ -170,6 +170,9 @@ function changeOf(now: number, before: number): StatChange | null {
   return tenths > 0 ? ['good', '▲', `${size} a mais`] : ['bad', '▼', `${size} a menos`]
 }
 
+/** Ends the name of a period that is compared up to the same hour; its line in the chart has all hours. */
+const UNTIL_NOW = ', até a mesma hora'
+
 interface ComparisonProps {
   readonly now: number
   readonly before: number
@@ -179,7 +182,10 @@ interface ComparisonProps {
 /** The same of the takings, with the period that they are compared with. */
 const Comparison = ({ now, before, than }: ComparisonProps) => {
   const change = changeOf(now, before)
-  if (before === 0) return now === 0 ? null : <dd class="compared">{`Sem vendas ${than} para comparar`}</dd>
+  if (before === 0)
+    return now === 0 ? null : (
+      <dd class="compared">{`Sem vendas ${than.replace(UNTIL_NOW, ' até esta hora')} para comparar`}</dd>
+    )
   return change === null ? (
     <dd class="compared">{`O mesmo que ${than}`}</dd>
   ) : (
@@ -234,7 +240,7 @@ const Chart = ({ period, sums: { bars, bars_before } }: SalesProps) => {
     >
       <Bars bars={drawn} summary={summary} axis={shortReais} />
       {drawn.some(({ before }) => before > 0) && (
-        <p class="hint legend">{`Linha: ${period.than.replace(/^(no|na|nos|nas|em) /, '')}`}</p>
+        <p class="hint legend">{`Linha: ${period.than.replace(/^(no|na|nos|nas|em) /, '').replace(UNTIL_NOW, '')}`}</p>
       )}
     </ChartFigure>
   )
