@@ -13,8 +13,8 @@ import {
   type AppendCall,
   type AppendReply,
   type AppendRequest,
+  appendFailureOf,
   appendRequest,
-  failureOf,
   type SerializedEvent,
   StreamsClient,
 } from './eventstoredb-messages.ts'
@@ -151,7 +151,7 @@ function settle({ sent }: OpenCall, reply: AppendReply): Error | null {
   const correlationId = reply.getCorrelationId()?.getString() ?? ''
   const append = sent.get(correlationId)
   if (!append) return null
-  const failure = failureOf(reply)
+  const failure = appendFailureOf(reply)
   if (failure?.kind === 'not handled') return new UnavailableError(undefined, failure.message)
   sent.delete(correlationId)
   clearTimeout(append.timer)

@@ -63,7 +63,7 @@ export interface AppendFailure {
 }
 
 /** Null if the append is stored. */
-export function failureOf(reply: AppendReply): AppendFailure | null {
+export function appendFailureOf(reply: AppendReply): AppendFailure | null {
   if (!reply.hasError()) return null
   const error = reply.getError()
   const type = error?.getDetails()?.getTypeName() ?? ''
