@@ -11,14 +11,18 @@ export interface Append {
 }
 
 /**
- * Splits an append into chunks of at most `maxBytes` of JSON, unless a single command exceeds that. The events of one
- * command stay together: if only some chunks are stored, no command is half done.
+ * Splits an append into chunks of at most `maxBytes`, unless a single command exceeds that. The events of one command
+ * stay together: if only some chunks are stored, no command is half done.
  */
-export function chunksOf(commands: Append['commands'], maxBytes: number): Envelope[][] {
-  const chunks: Envelope[][] = []
+export function chunksOf<T>(
+  commands: readonly (readonly T[])[],
+  maxBytes: number,
+  bytesOf: (event: T) => number,
+): T[][] {
+  const chunks: T[][] = []
   let bytes = Number.POSITIVE_INFINITY
   for (const events of commands) {
-    const size = Buffer.byteLength(JSON.stringify(events))
+    const size = events.reduce((sum, event) => sum + bytesOf(event), 0)
     if (bytes + size > maxBytes) {
       chunks.push([])
       bytes = 0

@@ -86,7 +86,8 @@ describe('service during outages of EventStoreDB', function () {
   }
 
   it('answers every sale once if its append is acknowledged, cut off or never answered', async () => {
-    server.faults.push('cut', 'none', 'silence', 'cut', 'cut', 'none', 'cut')
+    server.faults.push('cut', 'none', 'silence', 'cut', 'cut', 'none', 'cut', 'lost', 'end', 'not leader')
+    server.faults.push('none', 'time-out', 'not ready', 'end', 'none', 'not leader', 'time-out')
     const replies = new Map<string, Reply>()
     for (let round = 0; server.faults.length > 0; round++) {
       await recovered()

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
-import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { type Envelope, STREAM_PREFIX, streamOf } from '#ledger/envelope.ts'
 import { type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { Unavailable } from '#lib/errors.ts'
+import type { Fault } from '../support/fake-eventstoredb/appends.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
 import { until } from '../support/wait.ts'
 import { appendOf, collect } from './event-store-contract.ts'
@@ -42,16 +43,29 @@ describe('EventStoreDB adapter during server failures', () => {
   const stored = (of = stream) => server.all.filter((event) => event.stream === of).map(({ proposed }) => proposed.id)
   const ids = (events: readonly Envelope[]) => events.map(({ id }) => id)
 
-  it('reports an unknown outcome if the answer of an append is lost, and accepts its retry as done', async () => {
-    const events = sealed(3)
-    server.faults.push('cut')
-    expect(await failureOf(append(events)))
-      .to.be.instanceOf(Error)
-      .and.not.instanceOf(WrongExpectedRevision)
-    expect(stored()).to.deep.equal(ids(events))
-    await append(events)
-    expect(await collect(store.read(stream, 0))).to.deep.equal(events)
-  })
+  const FAILURES: Readonly<Partial<Record<Fault, string>>> = {
+    cut: 'the connection breaks before the answer',
+    lost: 'the connection breaks before the append',
+    end: 'the server ends the call',
+    'time-out': 'the server does not know it',
+    'not leader': 'another node is the leader',
+    'not ready': 'the node is not ready',
+  }
+  for (const [fault, what] of Object.entries(FAILURES))
+    it(`reports an unknown outcome of an append if ${what}, and accepts its retry [LEDGER-44]`, async () => {
+      await append(sealed(1, null, streamOf(700_000)))
+      const all = [sealed(3), sealed(2, null, streamOf(700_001))]
+      server.faults.push(fault as Fault)
+      const failures = await Promise.all(all.map((events) => failureOf(append(events))))
+      expect(failures.some((failure) => failure instanceof Error)).to.equal(true)
+      for (const failure of failures) expect(failure).to.not.be.instanceOf(WrongExpectedRevision)
+      for (const events of all) {
+        await until(() => append(events).then(() => true), { what: 'the retry' })
+        const { stream: name } = events[0] as Envelope
+        expect(stored(name)).to.deep.equal(ids(events))
+        expect(await collect(store.read(name, 0))).to.deep.equal(events)
+      }
+    })
 
   it('stops calling a server that does not respond for a while, and resumes once it does', async () => {
     const events = sealed(2)
@@ -164,10 +178,25 @@ describe('EventStoreDB adapter during server failures', () => {
     await last
   })
 
-  it('sends each append as a separate call', async () => {
-    await Promise.all([append(sealed(1)), append(sealed(1, null, streamOf(500_000)))])
-    expect([...server.calls.keys()]).to.not.include.members(['BatchAppend'])
-    expect(server.calls.get('Append')).to.equal(2)
+  /** Appends to many streams at once, and returns the number of calls by name. */
+  async function callsOf(batches: boolean): Promise<ReadonlyMap<string, number>> {
+    const other = await startFakeEventStoreDb({ batches })
+    const client = createEventStoreDb(other.url)
+    const all = Array.from({ length: 300 }, (_, n) => sealed(1, null, streamOf(800_000 + n)))
+    await Promise.all(all.map((events) => client.append([appendOf(events)], NO_TRANSACTION)))
+    await client.close()
+    await other.close()
+    const companies = other.all.filter(({ stream: name }) => name.startsWith(STREAM_PREFIX))
+    expect(companies.map(({ proposed }) => proposed.id)).to.have.members(all.flatMap(ids))
+    return other.calls
+  }
+
+  it('sends appends of many streams over one call [LEDGER-44]', async () => {
+    expect(Object.fromEntries(await callsOf(true))).to.deep.equal({ BatchAppend: 1 })
+  })
+
+  it('sends separate appends to a server that does not know the shared call [LEDGER-44]', async () => {
+    expect(Object.fromEntries(await callsOf(false))).to.deep.equal({ Append: 300 })
   })
 
   it('accepts the newer scheme names, and keeps the password of an unreadable address out of errors', async () => {

@@ -19,6 +19,7 @@ export interface FaultyStore extends OutsideStore {
 }
 
 const MAX_APPEND_BYTES = 1_048_576
+const bytesOf = (event: Envelope): number => Buffer.byteLength(JSON.stringify(event))
 
 /**
  * An event store outside the Postgres transaction that behaves like EventStoreDB: compares ids only, refuses a wrong
@@ -47,8 +48,9 @@ export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): 
   const land = ({ stream, expectedRevision, commands }: Append): void => {
     const stored = eventsOf(stream)
     let expected = expectedRevision
-    for (const chunk of chunksOf(commands, maxAppendBytes)) {
-      if (Buffer.byteLength(JSON.stringify(chunk)) > maxAppendBytes) throw new Error('maximum append size exceeded')
+    for (const chunk of chunksOf(commands, maxAppendBytes, bytesOf)) {
+      if (chunk.reduce((sum, event) => sum + bytesOf(event), 0) > maxAppendBytes)
+        throw new Error('maximum append size exceeded')
       const again = chunk.every((event, position) => stored[expected + 1 + position]?.id === event.id)
       if (!again) {
         if (stored.length - 1 !== expected) throw new WrongExpectedRevision(stream, expected)

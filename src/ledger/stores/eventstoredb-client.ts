@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { Unavailable } from '#lib/errors.ts'
+import type { StreamsCalls, StreamsClient } from './eventstoredb-messages.ts'
+
+type CallArguments = Parameters<StreamsCalls['batchAppend']>
 
 /** Members that the client's types do not declare, though its own methods use them. */
 interface Inside {
@@ -8,17 +11,25 @@ interface Inside {
   supports(): Promise<boolean>
   /** Replaces a failed connection by a new one. The client ignores the returned promise. */
   handleError(client: unknown, error: Error): Promise<void>
+  /** Calls of the current connection. */
+  getGRPCClient(calls: typeof StreamsClient, debugName: string): Promise<StreamsCalls>
+  /** Credentials, and the headers that every call of the client has. */
+  callArguments(
+    options: { readonly requiresLeader: boolean },
+    callOptions: { readonly deadline: number },
+  ): Required<CallArguments>
 }
 
+export const insideOf = (client: EventStoreDBClient): Inside => client as unknown as Inside
+
 /**
- * A client of version 6, patched so that an outage cannot end the process or outlast itself (ADR-0017). Each
- * append is a separate call. Appends that share a call would cause unhandled rejections when the connection breaks,
- * would all fail with any one of them, and would first query the server's features, without a time limit and with
- * failures cached forever.
+ * A client of version 6, patched so that an outage cannot end the process or outlast itself (ADR-0017). Its own appends
+ * are separate calls. When they share one, they cause unhandled rejections if the connection breaks, and first query
+ * the server's features, without a time limit and with failures cached forever. Our own share one (append-stream.ts).
  */
 export function createEventStoreClient(url: string): EventStoreDBClient {
   const client = connect(url)
-  const inside = client as unknown as Inside
+  const inside = insideOf(client)
   const { handleError } = inside
   inside.supports = async () => false
   // Without a leader in the cluster it rejects, and the rejection would be unhandled. The next call reconnects or

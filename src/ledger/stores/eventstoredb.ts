@@ -23,19 +23,23 @@ import {
   rangesOf,
   WrongExpectedRevision,
 } from '../port.ts'
+import { type AppendStream, createAppendStream, SharedCallRefused } from './append-stream.ts'
 import { type CircuitBreaker, createCircuitBreaker, withTimeout } from './circuit-breaker.ts'
 import { createEventStoreClient, createOpenStreams, type OpenStreams } from './eventstoredb-client.ts'
+import type { SerializedEvent } from './eventstoredb-messages.ts'
 
 /** Below the server's default of 1 MiB per append, with room for its overhead per event. */
 const MAX_APPEND_BYTES = 900_000
+/** Upper bound of what the server counts for the type of an event. */
+const RECORD_BYTES = 100
 /** Events per page of a read; memory does not grow with the length of a stream. */
 const PAGE = 500
 /** Largest gap between two requested events that is read along instead of skipped by another call. */
 const PICK_GAP = 32
 const PICKS_AT_ONCE = 8
 /**
- * Deadline of the call; an append without a result one second later (for example during discovery of a cluster) has an
- * unknown outcome.
+ * Deadline of a separate call; an append without a result one second later (for example during discovery of a cluster)
+ * has an unknown outcome.
  */
 const APPEND_DEADLINE_MS = 4000
 const APPEND_TIMEOUT_MS = 5000
@@ -48,6 +52,7 @@ const OPEN_MS = 2000
 /** Connection to one server or cluster, with its open reads. */
 interface Connection {
   readonly client: EventStoreDBClient
+  readonly appends: AppendStream
   readonly open: OpenStreams
   readonly breaker: CircuitBreaker
 }
@@ -60,10 +65,11 @@ export function createEventStoreDb(url: string): OutsideStore {
   const client = createEventStoreClient(url)
   const open = createOpenStreams()
   const breaker = createCircuitBreaker(OPEN_MS)
-  const connection = { client, open, breaker }
+  const appends = createAppendStream(client, APPEND_TIMEOUT_MS)
+  const connection = { client, appends, open, breaker }
   return {
     transactional: false,
-    append: (appends) => appendAll(connection, appends),
+    append: (all) => appendAll(connection, all),
     read: (stream, fromRevision) => reachable(readStream(connection, stream, fromRevision)),
     pick: (stream, revisions) => reachable(pickEvents(connection, stream, revisions)),
     async *streams() {
@@ -82,6 +88,7 @@ export function createEventStoreDb(url: string): OutsideStore {
       breaker.close()
     },
     async close() {
+      appends.close()
       open.close()
     },
   }
@@ -97,32 +104,69 @@ async function appendAll(connection: Connection, appends: readonly Append[]): Pr
   if (failed) throw failed.reason
 }
 
-async function appendOne({ client, breaker }: Connection, append: Append): Promise<void> {
+async function appendOne({ client, appends, breaker }: Connection, append: Append): Promise<void> {
   const { stream, expectedRevision, commands } = append
+  const serialized = commands.map((events) => events.map(serialize))
   let revision = expectedRevision
-  for (const chunk of chunksOf(commands, MAX_APPEND_BYTES)) {
-    const options = {
-      expectedRevision: revision < 0 ? NO_STREAM : BigInt(revision),
-      deadline: APPEND_DEADLINE_MS,
-      requiresLeader: true,
-    } as const
+  for (const chunk of chunksOf(serialized, MAX_APPEND_BYTES, bytesOf)) {
     try {
-      // A connection string may disable the error; then only the result shows the failure.
-      const { success } = await breaker.call(() =>
-        withTimeout(client.appendToStream(stream, chunk.map(toEvent), options), APPEND_TIMEOUT_MS),
+      await breaker.call(() =>
+        appends.append(stream, revision, chunk).catch((error: unknown) => {
+          // Repeating an append with the same ids is safe.
+          if (error instanceof SharedCallRefused) return appendAlone(client, stream, revision, chunk)
+          throw error
+        }),
       )
-      if (!success) throw new WrongExpectedRevision(stream, expectedRevision)
     } catch (error) {
-      if (error instanceof WrongExpectedVersionError || error instanceof WrongExpectedRevision)
-        throw new WrongExpectedRevision(stream, expectedRevision)
+      if (error instanceof WrongExpectedRevision) throw new WrongExpectedRevision(stream, expectedRevision)
       throw new Unavailable('the event store has not acknowledged an append', { cause: error })
     }
     revision += chunk.length
   }
 }
 
-function toEvent({ data, ...metadata }: Envelope): JSONEventData {
-  return jsonEvent({ id: metadata.id, type: metadata.type, data: data as JSONEventData['data'], metadata })
+/** Serialized here, because the size and the message need it. */
+interface StoredEnvelope extends SerializedEvent {
+  readonly envelope: Envelope
+}
+
+function serialize(envelope: Envelope): StoredEnvelope {
+  const { data, ...metadata } = envelope
+  const { id, type } = metadata
+  return {
+    id,
+    type,
+    data: Buffer.from(JSON.stringify(data)),
+    metadata: Buffer.from(JSON.stringify(metadata)),
+    envelope,
+  }
+}
+
+const bytesOf = ({ data, metadata }: SerializedEvent): number => data.length + metadata.length + RECORD_BYTES
+
+/** A separate call. @throws WrongExpectedRevision */
+async function appendAlone(
+  client: EventStoreDBClient,
+  stream: string,
+  expectedRevision: number,
+  events: readonly StoredEnvelope[],
+): Promise<void> {
+  const options = {
+    expectedRevision: expectedRevision < 0 ? NO_STREAM : BigInt(expectedRevision),
+    deadline: APPEND_DEADLINE_MS,
+    requiresLeader: true,
+  } as const
+  const messages = events.map(({ envelope: { data, ...metadata } }) =>
+    jsonEvent({ id: metadata.id, type: metadata.type, data: data as JSONEventData['data'], metadata }),
+  )
+  // A connection string may disable the error; then only the result shows the failure.
+  const { success } = await withTimeout(client.appendToStream(stream, messages, options), APPEND_TIMEOUT_MS).catch(
+    (error: unknown) => {
+      if (error instanceof WrongExpectedVersionError) return { success: false }
+      throw error
+    },
+  )
+  if (!success) throw new WrongExpectedRevision(stream, expectedRevision)
 }
 
 const toEnvelope = (event: { readonly data: unknown; readonly metadata: unknown }): Envelope =>

@@ -27,6 +27,7 @@ export type AppendRequest = Streams.AppendReq
 export type AppendResponse = Streams.AppendResp
 export type BatchRequest = Streams.BatchAppendReq
 export type BatchResponse = Streams.BatchAppendResp
+export type Status = StatusMessages.Status
 export type Identifier = Shared.StreamIdentifier
 
 export const empty = (): Shared.Empty => new shared.Empty()

@@ -1,12 +1,9 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js'
-import { type AppendCall, append, type BatchCall, batchAppend } from './appends.ts'
+import { type AppendCall, append, type BatchCall, batchAppend, type Failing, type Fault } from './appends.ts'
 import { createLog, type Recorded } from './log.ts'
 import { features, ServerFeaturesService, StreamsService } from './protocol.ts'
 import { type ReadCall, read } from './reads.ts'
 import { startRelay } from './relay.ts'
-
-/** Failure of the next appends after they took effect: a lost connection, or no response. */
-export type Fault = 'none' | 'cut' | 'silence'
 
 /** In-memory server with the protocol of EventStoreDB; fails on command. */
 export interface FakeEventStoreDb {
@@ -30,22 +27,27 @@ export interface FakeEventStoreDb {
   close(): Promise<void>
 }
 
-export async function startFakeEventStoreDb(): Promise<FakeEventStoreDb> {
+/** The value `no` lets the server know only separate appends, as old ones do: for runs of all tests with both. */
+const { FAKE_EVENTSTOREDB_BATCHES } = process.env
+
+export async function startFakeEventStoreDb({
+  batches = FAKE_EVENTSTOREDB_BATCHES !== 'no',
+} = {}): Promise<FakeEventStoreDb> {
   const log = createLog()
   const faults: Fault[] = []
   const calls = new Map<string, number>()
   const count = (name: string) => calls.set(name, (calls.get(name) ?? 0) + 1)
   let openReads = 0
-  const mayAnswer = (): boolean => {
-    const fault = faults.shift() ?? 'none'
-    if (fault === 'cut') relay.reset()
-    return fault === 'none'
+  const failing: Failing = {
+    next: () => faults.shift() ?? 'none',
+    cut: () => relay.reset(),
+    leaderPort: () => relay.port,
   }
   const server = new Server()
   server.addService(ServerFeaturesService, {
     getSupportedMethods(_call: unknown, answer: (error: null, value: unknown) => void) {
       count('GetSupportedMethods')
-      answer(null, supported())
+      answer(null, supported(batches))
     },
   })
   server.addService(StreamsService, {
@@ -59,12 +61,14 @@ export async function startFakeEventStoreDb(): Promise<FakeEventStoreDb> {
     },
     append(call: AppendCall, answer: Parameters<typeof append>[2]) {
       count('Append')
-      append(log, call, answer, mayAnswer)
+      append(log, call, answer, failing)
     },
-    batchAppend(call: BatchCall) {
-      count('BatchAppend')
-      batchAppend(log, call, mayAnswer)
-    },
+    ...(batches && {
+      batchAppend(call: BatchCall) {
+        count('BatchAppend')
+        batchAppend(log, call, failing)
+      },
+    }),
     delete: unused,
     tombstone: unused,
   })
@@ -104,8 +108,8 @@ function listen(server: Server): Promise<number> {
   })
 }
 
-function supported() {
-  const names = ['read', 'append', 'batchappend']
+function supported(batches: boolean) {
+  const names = ['read', 'append', ...(batches ? ['batchappend'] : [])]
   const methods = names.map((name) =>
     new features.SupportedMethod().setServiceName('event_store.client.streams.streams').setMethodName(name),
   )
