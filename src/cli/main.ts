@@ -1,4 +1,9 @@
+import * as nodeModule from 'node:module'
 import { parseCommandLine, usageFor, WrongUsage } from './arguments.ts'
+
+/** Node 22 and later keep compiled code between commands; a folder that cannot be written is passed over. */
+const { enableCompileCache } = nodeModule as { readonly enableCompileCache?: () => unknown }
+enableCompileCache?.()
 
 process.exitCode = await main(process.argv.slice(2))
 

@@ -13,20 +13,21 @@ const SECOND_MS = 1_000
 /** `events: 120,000 of 1,000,000 (12 %), 8,400 a second, 1 min 45 s left`. */
 export function formatProgress({ unit, done, total, elapsed_ms }: ProgressState): string {
   const rate = elapsed_ms > 0 ? (done * SECOND_MS) / elapsed_ms : 0
-  const parts = [`${unit}: ${formatCount(done)}`, `${formatCount(rate)} a second`]
+  const parts = [`${unit}: ${groupDigits(done)}`, `${groupDigits(rate)} a second`]
   if (total === null) return parts.join(', ')
   // Events that arrive meanwhile are done too.
   const all = Math.max(done, total)
-  parts[0] += ` of ${formatCount(all)} (${all === 0 ? 100 : Math.floor((done / all) * 100)} %)`
+  parts[0] += ` of ${groupDigits(all)} (${all === 0 ? 100 : Math.floor((done / all) * 100)} %)`
   if (rate > 0) parts.push(`${formatDuration(((all - done) * SECOND_MS) / rate)} left`)
   return parts.join(', ')
 }
 
 /** A total with the time that it takes at a rate per second. */
 export const formatEstimate = (unit: string, total: number, rate: number): string =>
-  `${unit}: ${formatCount(total)}, about ${formatDuration((total * SECOND_MS) / rate)} at an estimated ${formatCount(rate)} a second`
+  `${unit}: ${groupDigits(total)}, about ${formatDuration((total * SECOND_MS) / rate)} at an estimated ${groupDigits(rate)} a second`
 
-const formatCount = (count: number): string => Math.round(count).toLocaleString('en-US')
+/** A whole number, in English as all output of commands: `1,000,000`. */
+const groupDigits = (count: number): string => String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',')
 
 /** The two largest units: `45 s`, `1 min 45 s`, `2 h 5 min`. */
 function formatDuration(ms: number): string {
