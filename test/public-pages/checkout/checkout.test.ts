@@ -75,6 +75,16 @@ describe('checkout page', () => {
     expect(textIn(refused.html)).to.include(`Loja ${company.id} Não foi possível continuar`)
   })
 
+  it('is in the same face as the panel, and weighs less than 90 KB in all [ORDER-82]', async () => {
+    const { html } = await visitor().get((await place()).path)
+    const files = [...html.matchAll(/(?:href|src)="(\/pagar\/assets\/[^"]+)"/g)].map(([, path]) => path as string)
+    expect(files.join()).to.include('/inter.woff2').and.include('/font.css')
+    const sizes = await Promise.all(
+      files.map(async (path) => (await (await fetch(api.url + path)).arrayBuffer()).byteLength),
+    )
+    expect(sizes.reduce((sum, size) => sum + size, html.length)).to.be.below(90_000)
+  })
+
   it('forbids caching, indexing and referrers, and loads nothing from other hosts [ORDER-37]', async () => {
     const { headers, html } = await visitor().get((await place()).path)
     expect(headers.get('content-security-policy')).to.match(/^default-src 'none'; script-src 'self'; style-src 'self';/)
