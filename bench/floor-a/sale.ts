@@ -115,6 +115,8 @@ function priceItem(item: SaleBody['items'][number], rows: readonly ItemRow[]) {
     unit_price: unitPrice,
     total: money(Math.round((cents(unitPrice) * Math.round(Number(item.quantity) * 1000)) / 1000)),
     discount: '0.00',
+    discount_share: '0.00',
+    returned: '0.000',
   }
 }
 
@@ -150,9 +152,12 @@ export function saleObject(
     id,
     external_id: body.external_id ?? null,
     offline_id: null,
+    cash_session_id: null,
+    order_id: null,
     status: 'completed',
     origin: 'api',
     customer,
+    seller: null,
     sold_at: body.sold_at === undefined ? at : inZone(new Date(body.sold_at), timezone),
     items: priced.items,
     payments: priced.payments,
@@ -161,9 +166,13 @@ export function saleObject(
     delivery_fee: body.delivery_fee ?? '0.00',
     total: priced.total,
     change: priced.change,
+    refunded_total: '0.00',
+    returned_total: '0.00',
+    warnings: [],
     fiscal_document: null,
     cancelled_at: null,
     cancel_reason: null,
+    cancel_refunds: null,
     created_at: at,
     updated_at: at,
   }

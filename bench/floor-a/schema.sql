@@ -92,6 +92,20 @@ create table catalog_items (
 );
 create index on catalog_items (company_id, changed_at, revision, id);
 
+create table stock_movements (
+  company_id bigint not null,
+  id bigint not null,
+  catalog_item_id bigint not null,
+  kind text not null,
+  quantity numeric(13, 3) not null,
+  balance numeric(13, 3),
+  revision bigint not null,
+  changed_at timestamptz not null,
+  primary key (company_id, id)
+);
+create index on stock_movements (company_id, catalog_item_id, id);
+create index on stock_movements (company_id, changed_at, revision, id);
+
 create sequence sale_ids;
 
 create table sales (

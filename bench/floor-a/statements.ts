@@ -80,10 +80,14 @@ export const insertSale = declare(
 
 export const takeStock = declare(
   'take_stock',
-  `update catalog_items i
-   set stock = i.stock - taken.quantity, stock_updated_at = $4, revision = $5, changed_at = $4
-   from unnest($2::bigint[], $3::numeric[]) as taken(id, quantity)
-   where i.company_id = $1 and i.id = taken.id`,
+  `with moved as (
+     update catalog_items i
+     set stock = i.stock - taken.quantity, stock_updated_at = $4, revision = $5, changed_at = $4
+     from unnest($2::bigint[], $3::numeric[]) as taken(id, quantity)
+     where i.company_id = $1 and i.id = taken.id
+     returning i.id, i.stock, taken.quantity)
+   insert into stock_movements (company_id, id, catalog_item_id, kind, quantity, balance, revision, changed_at)
+   select $1, ($5 + 1) * 1000 + row_number() over (), id, 'sale', -quantity, stock, $5, $4 from moved`,
 )
 
 export const insertAnswer = declare(
