@@ -103,7 +103,7 @@ describe('panel: details of a sale', () => {
     for (const text of [
       `Vendedor ${seller.name}`,
       'Total Rateio do desconto Café 100 2 R$ 10,00 R$ 1,00 R$ 19,00 R$ 4,00',
-      'Subtotal R$ 19,00 Desconto R$ 4,00 Entrega R$ 0,00 Total R$ 15,00',
+      'Subtotal R$ 19,00 Desconto R$ 4,00 Total R$ 15,00',
       'Elo · 2× · NSU 4711 · credenciadora 01.027.058/0001-91 · TEF',
       'Pix E0003816620190726',
     ])

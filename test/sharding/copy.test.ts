@@ -34,6 +34,7 @@ describe('ledgers of two shards', () => {
 
   const context = (): Context =>
     ({
+      progress: { begin() {}, add() {}, end() {} },
       config: { SHARDS: [{ name: SOUTH, url: '' }] },
       core: async () => shards.cores.main,
       shards: async () => [DEFAULT_SHARD, SOUTH].map((name) => ({ name, core: shards.cores.at(name) })),
