@@ -1,7 +1,6 @@
 import { addYears, dateInZone, startOfDay } from '#domain/instant.ts'
 import type { PersonKind } from '#domain/personal-data.ts'
 import { IS_OPEN } from '#projections/finance.ts'
-import { IS_DOCUMENTED } from '#projections/sales.ts'
 
 export const NEEDS = ['sale', 'receivable', 'payable', 'order', 'store_credit'] as const
 
@@ -58,7 +57,7 @@ interface Source {
 
 const sales: Source = {
   kind: 'sale',
-  from: `sales where company_id = $1 and customer_id = $2 and documented_at >= $3 and ${IS_DOCUMENTED}`,
+  from: `sales where company_id = $1 and customer_id = $2 and documented_at >= $3`,
   since: 'documented_at',
   order: 'documented_at desc',
 }
