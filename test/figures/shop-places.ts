@@ -1,9 +1,11 @@
-import { fromCents } from '#domain/money.ts'
 import type { Json } from '../support/api.ts'
 import { textIn } from '../support/panel.ts'
 import { centsOf, factIn, fileRows, numberOf, tableIn, thousandthsOf } from './parse.ts'
 import type { Figures, FiguresPlace } from './places.ts'
 import { centsIn, type FiguresShop } from './shop.ts'
+
+/** Pages leave amounts of zero out. */
+const ZERO = 'R$ 0,00'
 
 /** Figures without a period: refused sales, orders and stock. */
 export async function shopPlaces(shop: FiguresShop): Promise<FiguresPlace[]> {
@@ -44,7 +46,7 @@ async function orderPlaces({ company, user, orders }: FiguresShop): Promise<Figu
     answers[`pedido.${id}.devolvido`] = centsIn(order.refunded_total)
     if (order.released_at !== null)
       answers[`pedido.${id}.líquido`] = centsIn(order.total) - centsIn(order.refunded_total)
-    pages[`pedido.${id}.devolvido`] = centsOf(factIn(html, 'Estornado') ?? '')
+    pages[`pedido.${id}.devolvido`] = centsOf(factIn(html, 'Estornado') ?? ZERO)
     const net = factIn(html, 'Líquido')
     if (net !== null) pages[`pedido.${id}.líquido`] = centsOf(net)
   }
@@ -62,7 +64,7 @@ async function orderPlaces({ company, user, orders }: FiguresShop): Promise<Figu
     {
       name: 'lista de pedidos',
       shows: [],
-      figures: { 'pedidos.valor': centsOf(listed ?? `R$ ${fromCents(0).replace('.', ',')}`) },
+      figures: { 'pedidos.valor': centsOf(listed ?? ZERO) },
     },
   ]
 }
