@@ -182,15 +182,30 @@ async function allOf({ company }: FiguresShop, path: string): Promise<Json[]> {
 
 interface ShopRecords {
   readonly sales: readonly Json[]
+  /** Of goods, and refunds of orders. */
   readonly returns: readonly Json[]
   /** Names of the tills, by sale. */
   readonly tills: ReadonlyMap<number, string>
 }
 
+/** What was given back of orders, in the form of returns without goods; a cancelled sale has none. */
+function refundsOfOrders(orders: readonly Json[], sales: readonly Json[]): Json[] {
+  return orders.flatMap(({ sale_id, refunds }) => {
+    const sale = sales.find(({ id }) => id === sale_id)
+    if (sale?.status !== 'completed') return []
+    const done = refunds.filter(({ status }: Json) => status === 'completed')
+    return done.map(({ amount, completed_at }: Json) => ({
+      ...{ total: amount, returned_at: completed_at, items: [] },
+      refunds: [{ name: sale.payments[0].name, amount }],
+    }))
+  })
+}
+
 /** All sales and returns as the API shows them, with the name of the till of each sale. */
 async function recordsOf(shop: FiguresShop): Promise<ShopRecords> {
   const { user } = shop
-  const [sales, returns] = [await allOf(shop, '/sales'), await allOf(shop, '/returns')]
+  const [sales, goods] = [await allOf(shop, '/sales'), await allOf(shop, '/returns')]
+  const returns = [...goods, ...refundsOfOrders(await allOf(shop, '/orders'), sales)]
   const uploads = fileRows((await user.get('/painel/caixas.csv')).html)
   return { sales, returns, tills: new Map(uploads.map((row) => [Number(row.Venda), row['Enviada por'] ?? ''])) }
 }

@@ -253,8 +253,8 @@ describe('rebuild', () => {
     expect(told[0]).to.match(
       /the switch to the new tables waits for process \d+ .pg_dump, idle in transaction, query of 20/,
     )
-    // Two lock waits, doubled because the machine is shared.
-    expect(Math.max(...waits_ms)).to.be.below(200)
+    // The dump holds its lock for ever: a call behind the switch in the queue of locks would not return.
+    expect(Math.max(...waits_ms)).to.be.below(2_000)
     await dump.query('commit; reset application_name')
     dump.release()
     expect(await building).to.include({ companies: 2 })

@@ -95,7 +95,7 @@ async function openConnections(client: pg.Pool, name: string): Promise<string[]>
   await until(
     async () => {
       const { rows } = await client.query<{ line: string }>(
-        `select coalesce(application_name, '') || ': ' || left(query, 200) as line from pg_stat_activity where datname = $1`,
+        `select coalesce(application_name, '') || ': ' || left(query, 200) as line from pg_stat_activity where datname = $1 and backend_type = 'client backend'`,
         [name],
       )
       open = rows.map(({ line }) => line)
