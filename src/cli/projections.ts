@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isOnThisShard } from '#background/migration-condition.ts'
 import { checkTables } from '#integrity/audit/table-checks.ts'
-import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
+import type { RowDifference, TableParity } from '#ledger/rebuild/compare-tables.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
 import { type Context, companyIdFrom, countEvents, onEachShard, type Verb, type Verbs } from './verb.ts'
@@ -44,6 +44,13 @@ async function verifyOne({ progress }: Context, core: Core, companyId: number): 
   return { company_id: companyId, revision, equal: differences.length === 0, differences }
 }
 
+/** The comparison of the former tables with the new ones, for people. */
+function wordsOf(parity: readonly TableParity[] | null): string {
+  if (parity === null) return 'nothing to compare with'
+  const differing = parity.filter(({ equal }) => !equal).map(({ table }) => table)
+  return differing.length === 0 ? `${parity.length} tables equal` : `differing: ${differing.join(', ')}`
+}
+
 /** Length of pauses as a multiple of the working time, to leave Postgres and the processor to the service. */
 const PAUSE_FACTOR = 3
 /** Events per second and processor on two slow cores (docs/performance.md), until the rate is measured. */
@@ -61,7 +68,7 @@ export const verbs: Verbs<'projections'> = {
       context.progress.begin('events', total, isAtOnce ? ESTIMATED_RATE : ESTIMATED_RATE / (1 + PAUSE_FACTOR))
       return onEachShard(shards, async (core) => {
         const { events, companies, parity } = await core.rebuild({ onApplied: context.progress.add, ...pace })
-        return { version: readModel.version, events, companies, parity }
+        return { version: readModel.version, events, companies, parity: context.json ? parity : wordsOf(parity) }
       })
     },
   },

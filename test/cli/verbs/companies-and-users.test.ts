@@ -247,8 +247,9 @@ describe('commands for companies and users', () => {
 
   it('rebuild the read model with equal rows', async () => {
     const before = await run('company', 'list')
-    const { events } = await run('projections', 'rebuild')
+    const { events, parity } = await run('projections', 'rebuild')
     expect(events).to.be.greaterThan(10)
+    expect(parity).to.match(/^\d+ tables equal$/)
     expect(await run('company', 'list')).to.deep.equal(before)
   })
 
