@@ -47,6 +47,13 @@ describe('panel: start page', () => {
     expect(await shown()).not.to.include('cópia')
   })
 
+  it('counts a day of sales that cost nothing [PANEL-420]', async () => {
+    const gift = [{ description: 'Brinde', quantity: '1', unit_price: '0.00' }]
+    const reply = await company.post('/sales', { items: gift, payments: [] })
+    expect(reply.status, reply.text).to.equal(201)
+    expect(await shown()).to.match(/Hora Vendas Total Antes \d+h 1 R\$ 0,00/)
+  })
+
   it('totals the day: sales, cancelled ones, open and overdue accounts [PANEL-19]', async () => {
     await sale('10.00')
     await sale('20.50')

@@ -196,6 +196,8 @@ const Comparison = ({ now, before, than }: ComparisonProps) => {
   )
 }
 
+const NO_SALES = 'Nenhuma venda no período.'
+
 const BAR_HEADS = { hora: 'Hora', dia: 'Dia', mês: 'Mês' } as const
 
 type DrawnBar = SalesBar & StartPeriod['bars'][number] & { readonly before: number }
@@ -215,7 +217,7 @@ const Chart = ({ period, sums: { bars, bars_before } }: SalesProps) => {
   }))
   const shown = inOpenHours(all, period)
   const best = shown.reduce<DrawnBar | null>((top, one) => (top && top.cents >= one.cents ? top : one), null)
-  if (!best || best.cents === 0) return <p class="empty">Nenhuma venda no período.</p>
+  if (!best || shown.every(({ count }) => count === 0)) return <p class="empty">{NO_SALES}</p>
   const drawn = shown.map<ChartBar>((bar) => ({
     label: bar.label,
     value: bar.cents,
@@ -266,6 +268,7 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       caption="Produtos que mais venderam"
       head="Produto"
       rows={sums.items}
+      empty="Nenhum produto do catálogo vendido no período."
       name={({ key, name }) => name ?? `Produto ${key}`}
       list={({ key }) => listOf(period, { item: key })}
       count={['Quantidade', (item) => formatUnits(fromThousandths(item.quantity), item.unit)]}
@@ -274,7 +277,7 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       <ReconciliationTable
         caption="Formas de pagamento"
         sales={sums}
-        empty="Nenhuma venda no período."
+        empty={NO_SALES}
         linked={({ key }, name) => (key === '' ? name : <a href={link('/vendas', wayList(period, key))}>{name}</a>)}
       />
     </Card>
@@ -304,13 +307,15 @@ interface FiguresProps<F extends NamedFigure> {
   readonly caption: string
   readonly head: string
   readonly rows: readonly F[]
+  readonly empty?: string
   readonly name: (row: F) => string
   /** Filters of the sales in a row. */
   readonly list: (row: F) => ReturnType<typeof listOf>
   readonly count: readonly [head: string, cell: (row: F) => ComponentChildren]
 }
 
-function Figures<F extends NamedFigure>({ title, caption, head, rows, name, list, count }: FiguresProps<F>) {
+function Figures<F extends NamedFigure>(props: FiguresProps<F>) {
+  const { title, caption, head, rows, empty = NO_SALES, name, list, count } = props
   const columns = [
     { head, cell: (row: F) => <a href={link('/vendas', list(row))}>{name(row)}</a> },
     { head: count[0], cell: count[1], isNumber: true },
@@ -318,7 +323,7 @@ function Figures<F extends NamedFigure>({ title, caption, head, rows, name, list
   ] as const
   return (
     <Card title={title}>
-      <ListTable caption={caption} rows={rows} empty="Nenhuma venda no período." columns={columns} />
+      <ListTable caption={caption} rows={rows} empty={empty} columns={columns} />
     </Card>
   )
 }
