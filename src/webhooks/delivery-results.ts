@@ -180,33 +180,29 @@ interface RecorderOptions<T> {
 
 /** Bounds a statement, and how many items a failing one delays. */
 const BATCH = 256
-/** Minimum interval between batches: a statement costs Postgres as much as recording ten attempts. */
-const GATHER_MS = 25
+/** Rest between batches: a statement costs Postgres as much as recording ten attempts. */
+const REST_MS = 25
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
 /** Attempts on shutdown while Postgres does not answer. */
 const LAST_TRIES = 3
 
 /**
- * Writes items in batches: those that arrive while a batch is written, or within 25 ms of its start, form the next one.
+ * Writes items in batches: those that arrive while a batch is written, or within 25 ms of its end, form the next one.
  * Failures are retried with growing pauses without end, so the caller must bound the queue.
  */
 export function createRecorder<T>({ record, onRecorded, onError }: RecorderOptions<T>): Recorder<T> {
   let waiting: T[] = []
   let failures = 0
-  let ending = false
-  let beganAt = Number.NEGATIVE_INFINITY
-  const batches = coalesce(async () => {
-    const early_ms = beganAt + GATHER_MS - performance.now()
-    if (early_ms > 0 && waiting.length < BATCH && !ending) await pause(early_ms)
-    beganAt = performance.now()
+  const ending = new AbortController()
+  const writeBatch = async () => {
     const items = waiting.slice(0, BATCH)
     try {
       await record(items)
     } catch (error) {
       onError(error)
       failures += 1
-      if (ending && failures >= LAST_TRIES) return
+      if (ending.signal.aborted && failures >= LAST_TRIES) return
       await pause(Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS))
       return batches.ask()
     }
@@ -214,7 +210,8 @@ export function createRecorder<T>({ record, onRecorded, onError }: RecorderOptio
     waiting = waiting.slice(items.length)
     onRecorded(items)
     if (waiting.length > 0) batches.ask()
-  })
+  }
+  const batches = coalesce(writeBatch, { rest_ms: REST_MS, signal: ending.signal })
 
   return {
     add(item) {
@@ -222,7 +219,7 @@ export function createRecorder<T>({ record, onRecorded, onError }: RecorderOptio
       batches.ask()
     },
     drain() {
-      ending = true
+      ending.abort()
       return batches.idle()
     },
   }
