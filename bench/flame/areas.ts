@@ -113,23 +113,24 @@ export function stretchesOf(
   { nodes, samples, timeDeltas }: Profile,
   sourceOf: (node: ProfileNode) => string,
 ): Stretch[] {
-  const paths = pathsOf(nodes)
   const byId = new Map(nodes.map((node) => [node.id, node]))
+  const paths = pathsOf(nodes, byId)
   const stretches: { readonly root: number; us: number; readonly inside: Map<number, number> }[] = []
   let open: (typeof stretches)[number] | undefined
   for (const [place, id] of samples.entries()) {
     const path = paths.get(id) ?? []
     const [root] = path
-    const us = timeDeltas[place] ?? 0
-    if (root === undefined || byId.get(root)?.callFrame.functionName === '(idle)') open = undefined
-    else {
-      if (open?.root !== root) {
-        open = { root, us: 0, inside: new Map() }
-        stretches.push(open)
-      }
-      open.us += us
-      for (const each of path) open.inside.set(each, (open.inside.get(each) ?? 0) + us)
+    if (root === undefined || byId.get(root)?.callFrame.functionName === '(idle)') {
+      open = undefined
+      continue
     }
+    if (open?.root !== root) {
+      open = { root, us: 0, inside: new Map() }
+      stretches.push(open)
+    }
+    const us = timeDeltas[place] ?? 0
+    open.us += us
+    for (const each of path) open.inside.set(each, (open.inside.get(each) ?? 0) + us)
   }
   const longest = stretches.sort((a, b) => b.us - a.us).slice(0, SHOWN_STRETCHES)
   return longest.map(({ root, us, inside }) => {
@@ -141,8 +142,10 @@ export function stretchesOf(
 }
 
 /** Nodes from the event loop's function to each node, without the root. */
-function pathsOf(nodes: readonly ProfileNode[]): Map<number, readonly number[]> {
-  const byId = new Map(nodes.map((node) => [node.id, node]))
+function pathsOf(
+  nodes: readonly ProfileNode[],
+  byId: ReadonlyMap<number, ProfileNode>,
+): Map<number, readonly number[]> {
   const paths = new Map<number, readonly number[]>()
   const visit = (node: ProfileNode, path: readonly number[]) => {
     paths.set(node.id, path)
