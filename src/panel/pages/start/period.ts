@@ -29,7 +29,11 @@ export interface StartPeriod extends SalesPeriod {
   readonly bar: 'hora' | 'dia' | 'mês'
   /** Label and days of each bar, both inclusive. */
   readonly bars: readonly { readonly label: string; readonly from: string; readonly to: string }[]
-  /** When the comparison was: `na segunda passada (16/11)`. */
+  /** Days of the comparison: `na segunda passada (16/11)`. */
+  readonly compared: string
+  /** Whether it is compared up to the same hour. */
+  readonly isUntilNow: boolean
+  /** Both, in words: `na segunda passada (16/11), até a mesma hora`. */
   readonly than: string
 }
 
@@ -48,16 +52,16 @@ export function periodOf(asked: QueryValues, calendar: Calendar, now: string): S
   switch (asked.periodo) {
     case 'ontem': {
       const yesterday = addDays(today, -1)
-      const than = weekdayBefore(yesterday)
-      return toPeriod({ name: 'ontem', words: 'de ontem', from: yesterday, to: yesterday, than }, -7, calendar, now)
+      const compared = weekdayBefore(yesterday)
+      return toPeriod({ name: 'ontem', words: 'de ontem', from: yesterday, to: yesterday, compared }, -7, calendar, now)
     }
     case '7':
     case '30': {
       const days = Number(asked.periodo)
       const from = addDays(today, 1 - days)
-      const than = `nos ${days} dias anteriores, até a mesma hora`
+      const compared = `nos ${days} dias anteriores`
       return toPeriod(
-        { name: asked.periodo, words: `dos últimos ${days} dias`, from, to: today, than },
+        { name: asked.periodo, words: `dos últimos ${days} dias`, from, to: today, compared, isUntilNow: true },
         -days,
         calendar,
         now,
@@ -65,14 +69,15 @@ export function periodOf(asked: QueryValues, calendar: Calendar, now: string): S
     }
     case 'mes': {
       const before = `${addDays(month, -1).slice(0, 8)}01`
-      const than = 'nos mesmos dias do mês passado, até a mesma hora'
-      return toPeriod({ name: 'mes', words: 'deste mês', from: month, to: today, than }, before, calendar, now)
+      const compared = 'nos mesmos dias do mês passado'
+      const days = { from: month, to: today, compared, isUntilNow: true }
+      return toPeriod({ name: 'mes', words: 'deste mês', ...days }, before, calendar, now)
     }
     case 'intervalo':
       return rangeOf(asked, calendar, now)
     default: {
-      const than = `${weekdayBefore(today)}, até a mesma hora`
-      return toPeriod({ name: 'hoje', words: 'de hoje', from: today, to: today, than }, -7, calendar, now)
+      const days = { from: today, to: today, compared: weekdayBefore(today), isUntilNow: true }
+      return toPeriod({ name: 'hoje', words: 'de hoje', ...days }, -7, calendar, now)
     }
   }
 }
@@ -107,22 +112,23 @@ function rangeOf({ de = '', ate = '' }: QueryValues, calendar: Calendar, now: st
   const days = (Date.parse(ate) - Date.parse(de)) / (24 * HOUR_MS) + 1
   if (days > MAX_DAYS) return { field: 'ate', message: `o período pode ter até ${MAX_DAYS} dias` }
   const words = de === ate ? `de ${formatDay(de)}` : `de ${formatDay(de)} a ${formatDay(ate)}`
-  const than = days === 1 ? `em ${formatDay(addDays(de, -1))}` : `nos ${days} dias anteriores`
-  return toPeriod({ name: 'intervalo', words, from: de, to: ate, than }, -days, calendar, now)
+  const compared = days === 1 ? `em ${formatDay(addDays(de, -1))}` : `nos ${days} dias anteriores`
+  return toPeriod({ name: 'intervalo', words, from: de, to: ate, compared }, -days, calendar, now)
 }
 
-type PeriodDays = Pick<StartPeriod, 'name' | 'words' | 'from' | 'to' | 'than'>
+type PeriodDays = Pick<StartPeriod, 'name' | 'words' | 'from' | 'to' | 'compared'> &
+  Partial<Pick<StartPeriod, 'isUntilNow'>>
 
-/** `compared`: days back, or the first day of the comparison. A running period is compared up to the same hour. */
+/** `firstBefore`: days back, or the first day of the comparison. A running period is compared up to the same hour. */
 function toPeriod(
-  wanted: PeriodDays,
-  compared: number | string,
+  { isUntilNow = false, ...wanted }: PeriodDays,
+  firstBefore: number | string,
   { timezone, today }: Calendar,
   now: string,
 ): StartPeriod {
   const { from, to } = wanted
   const days = (Date.parse(to) - Date.parse(from)) / (24 * HOUR_MS)
-  const first = typeof compared === 'string' ? compared : addDays(from, compared)
+  const first = typeof firstBefore === 'string' ? firstBefore : addDays(from, firstBefore)
   const shifted = addDays(first, days)
   const last = shifted < from ? shifted : addDays(from, -1)
   const time = inZone(now, timezone).slice(11, 23)
@@ -141,7 +147,8 @@ function toPeriod(
     bounds: partsOf(first, daysBefore).bounds,
   }
   const bars = parts.bars.map(({ label, from, to }) => ({ label, from, to }))
-  return { ...wanted, ...parts, bars, bounds, before }
+  const than = isUntilNow ? `${wanted.compared}, até a mesma hora` : wanted.compared
+  return { ...wanted, isUntilNow, than, ...parts, bars, bounds, before }
 }
 
 function hoursOf(date: string, timezone: string) {

@@ -64,7 +64,7 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
             <dd class="figure">
               <a href={link('/vendas', listOf(period))}>{formatCents(all.cents)}</a>
             </dd>
-            {isCompared && <Comparison now={all.cents} before={before.cents} than={period.than} />}
+            {isCompared && <Comparison now={all.cents} before={before.cents} period={period} />}
           </div>
         </dl>
         <Chart period={period} sums={isCompared ? sums : { ...sums, bars_before: [] }} />
@@ -170,21 +170,18 @@ function changeOf(now: number, before: number): StatChange | null {
   return tenths > 0 ? ['good', '▲', `${size} a mais`] : ['bad', '▼', `${size} a menos`]
 }
 
-/** Ends the name of a period that is compared up to the same hour; its line in the chart has all hours. */
-const UNTIL_NOW = ', até a mesma hora'
-
 interface ComparisonProps {
   readonly now: number
   readonly before: number
-  readonly than: string
+  readonly period: Pick<StartPeriod, 'compared' | 'isUntilNow' | 'than'>
 }
 
 /** The same of the takings, with the period that they are compared with. */
-const Comparison = ({ now, before, than }: ComparisonProps) => {
+const Comparison = ({ now, before, period: { compared, isUntilNow, than } }: ComparisonProps) => {
   const change = changeOf(now, before)
   if (before === 0)
     return now === 0 ? null : (
-      <dd class="compared">{`Sem vendas ${than.replace(UNTIL_NOW, ' até esta hora')} para comparar`}</dd>
+      <dd class="compared">{`Sem vendas ${compared}${isUntilNow ? ' até esta hora' : ''} para comparar`}</dd>
     )
   return change === null ? (
     <dd class="compared">{`O mesmo que ${than}`}</dd>
@@ -242,7 +239,7 @@ const Chart = ({ period, sums: { bars, bars_before } }: SalesProps) => {
     >
       <Bars bars={drawn} summary={summary} axis={shortReais} />
       {drawn.some(({ before }) => before > 0) && (
-        <p class="hint legend">{`Linha: ${period.than.replace(/^(no|na|nos|nas|em) /, '').replace(UNTIL_NOW, '')}`}</p>
+        <p class="hint legend">{`Linha: ${period.compared.replace(/^(no|na|nos|nas|em) /, '')}`}</p>
       )}
     </ChartFigure>
   )
