@@ -31,6 +31,8 @@ import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 export interface LedgerServices extends AsOfCore {
   /** For the statements of a company: its share of the same connections. */
   readonly poolOf: PoolOf
+  /** Connections of the statements that look up keys, logins, sessions and tokens: each request waits for one. */
+  readonly gate: Pool
   /** Login data, which one shard keeps for all. */
   readonly logins: () => Pool
   readonly writer: Writer

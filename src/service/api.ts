@@ -17,13 +17,11 @@ import { createCompress } from '#http/compression.ts'
 import { createOutgoing } from '#http/outgoing.ts'
 import { createPageCache } from '#http/page-cache.ts'
 import { createRequestLog } from '#http/request-log/request-log.ts'
-import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import { createMailer, type Mailer } from '#notifications/mailer.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
-import { createPool } from '#postgres/pool.ts'
 import { CHECKOUTS_PER_MINUTE } from '#public-pages/checkout/checkout.ts'
 import { PICTURES_PER_MINUTE } from '#public-pages/pictures.ts'
 import { countedAuthenticator } from '#service/metrics/counted-authenticator.ts'
@@ -55,14 +53,6 @@ const PANEL_TURNS: SemaphoreLimits = { running: Number.POSITIVE_INFINITY, runnin
  */
 const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
 
-/** API key authentication sends one statement at a time. */
-const GATE_CONNECTIONS = 1
-
-/**
- * All API requests wait for this connection, so a silently broken one must be detected soon (after twice this time).
- */
-const GATE_STATEMENT_TIMEOUT_MS = 5_000
-
 export interface Interfaces extends RunningRole {
   readonly services: Services
   /**
@@ -82,15 +72,6 @@ interface InterfaceDependencies
   readonly access?: InterfaceAccess
 }
 
-const gatePoolOf = (databaseUrl: string, { model }: SharedServices['core']) =>
-  createPool(databaseUrl, {
-    max: GATE_CONNECTIONS,
-    statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
-    keyLookupsOnly: true,
-    read_schemas: readSchemasOf(model),
-    application_name: 'tillbook gate',
-  })
-
 /** Login, sessions and tokens of the interfaces. */
 export interface InterfaceAccess extends Omit<PanelAccess, 'newKey'> {
   readonly tokens: Tokens
@@ -98,7 +79,7 @@ export interface InterfaceAccess extends Omit<PanelAccess, 'newKey'> {
 
 /** Access for a single shard. */
 function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer | null): InterfaceAccess {
-  const { pool, writer } = core
+  const { gate: pool, writer } = core
   const login = createLogin(pool)
   const links = { pool, writer, login, mailer, publicUrl: config.PUBLIC_URL, log }
   return {
@@ -182,8 +163,6 @@ function commonOf(config: Config, newId: () => string) {
 /** Creates the dependencies of a shard's HTTP interfaces. Stopped after the last request was answered. */
 export function openInterfaces(dependencies: InterfaceDependencies): Interfaces {
   const { config, core, databaseUrl, provider, connector, metrics, common, log } = dependencies
-  const gatePool = gatePoolOf(databaseUrl, core)
-  metrics.watchPool('gate', gatePool)
   // A copy sends no mail, even if the common settings have a mail server.
   const mailer = config.SMTP_URL === undefined ? null : common.mailer
   const { tokens, ...panel } = dependencies.access ?? accessOf(dependencies, mailer)
@@ -206,7 +185,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
       feed,
       calls,
       onPage: metrics.onPage,
-      authenticator: countedAuthenticator(createApiAuthenticator(gatePool, common.services.limits), metrics),
+      authenticator: countedAuthenticator(createApiAuthenticator(core.gate, common.services.limits), metrics),
       sync: { login: panel.login, tokens, calls: common.tillCalls },
       live,
       panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },
@@ -216,10 +195,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
       log,
     },
     leave: live.close,
-    async stop() {
-      await calls.stop()
-      await gatePool.end()
-    },
+    stop: () => calls.stop(),
   }
 }
 

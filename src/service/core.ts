@@ -175,6 +175,13 @@ export const coreSettings = (config: Config) => ({
 const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 2, waitingCommands: 5_000 }
 /** One for each lane, and one to resolve unknown outcomes. */
 const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
+
+/**
+ * One for API keys, which are looked up by one statement at a time, and one for logins, sessions and tokens. All requests
+ * wait for them, so a silently broken one must be detected soon (after twice this time).
+ */
+const GATE_POOL = { max: 2, statement_timeout_ms: 5_000, pipeline: true, keyLookupsOnly: true } as const
+
 /** Reads that may wait for a connection. */
 const WAITING_QUERIES = 2_000
 
@@ -202,6 +209,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const vault = createVault(options.masterKeys)
   const known = sessionsOf(model, options)
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
+  const gate = createPool(options.databaseUrl, { ...GATE_POOL, ...known, application_name: 'tillbook gate' })
   const queries = createKeyedSemaphore(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
   const whole = await storeOf(options, pool, poolOf)
@@ -224,6 +232,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   return {
     pool,
     poolOf,
+    gate,
     logins: options.logins ?? (() => pool),
     readsOf,
     replicas,
@@ -231,7 +240,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     model,
     ...writersOf(options, writer, { installationCheck, preparation }),
     installationCheck,
-    pools: { queries: pool, writer: writing.pool },
+    pools: { queries: pool, writer: writing.pool, gate },
     shared: {
       commands: writer.waiting,
       queries,
@@ -256,7 +265,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await writer.idle()
       if (isOutside(store)) await store.close()
       await Promise.all([deliveryNotifier.close(), liveNotifier.close()])
-      await Promise.all([pool.end(), writing.pool.end()])
+      await Promise.all([pool.end(), writing.pool.end(), gate.end()])
     },
   }
 }

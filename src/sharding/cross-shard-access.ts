@@ -45,6 +45,7 @@ interface ShardAccess extends Pick<ShardedAccess, 'sessions' | 'tokens' | 'invit
 interface AccessOptions extends PersonDirectory {
   readonly shards: Shards<{
     readonly pool: Pool
+    readonly gate: Pool
     readonly writer: Writer
     readonly requestSecret: Buffer
     readonly vault: Vault
@@ -63,7 +64,7 @@ interface AccessOptions extends PersonDirectory {
 export function createShardedAccess(options: AccessOptions): ShardedAccess {
   const { shards, mailer, publicUrl, log } = options
   const people = peopleOverShards(options)
-  const login = createLogin(shards.main.pool, people)
+  const login = createLogin(shards.main.gate, people)
   const made = new WeakMap<object, ShardAccess>()
 
   function accessOf(name: string): ShardAccess {
@@ -72,11 +73,11 @@ export function createShardedAccess(options: AccessOptions): ShardedAccess {
     if (known) return known
     const access = {
       writer: shard.writer,
-      sessions: createSessions(shard.pool, (error) => log('sharding: last use of a session was not recorded', error), {
+      sessions: createSessions(shard.gate, (error) => log('sharding: last use of a session was not recorded', error), {
         register: registerLoginOf(options, shard, 'session'),
         limits: options.panelLimits,
       }),
-      tokens: createTokens(shard.pool, {
+      tokens: createTokens(shard.gate, {
         days: options.tokenDays,
         secret: shard.requestSecret,
         register: registerLoginOf(options, shard, 'sync_token'),

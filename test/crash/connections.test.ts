@@ -13,7 +13,7 @@ import { type Drama, play, type Surroundings, startSurroundings } from './stage.
 /** Maximum number of open connections per part of a process, by application name. */
 const NORMAL: Readonly<Record<string, number>> = {
   tillbook: 8 + 3,
-  'tillbook gate': 1,
+  'tillbook gate': 2,
   'tillbook webhooks': 3,
   'tillbook listener': 1,
   'tillbook live': 1,
