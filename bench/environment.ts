@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { MASTER_KEY } from '../test/support/master-key.ts'
 import { type Child, ROOT, startChild } from './child.ts'
 import { asAfterADay, type BenchDatabase, startDatabase } from './database.ts'
+import { ALLOCATIONS_FILE } from './flame/areas.ts'
+import { allocationsIn } from './flame/service.ts'
 import { installFloor } from './floor-a/install.ts'
 import { createShops, type Shop } from './shop.ts'
 
@@ -12,6 +15,7 @@ const compiled = createRequire(import.meta.url)('../tools/compiled.cjs') as {
 
 const PROGRAMS = [
   'cost/probe',
+  'flame/sampler',
   'floor-a',
   'floor-batch',
   'floor-list',
@@ -19,6 +23,9 @@ const PROGRAMS = [
   'rebuild-round',
   'webhook-receiver',
 ].map((name) => `bench/${name}.ts`)
+
+/** Module that samples the allocations of the program loaded after it. */
+const SAMPLER = join(ROOT, 'dist/bench/flame/sampler.js')
 
 /** Companies of the sales benchmarks; one more follows, for lists. */
 export const COMPANIES = 64
@@ -95,12 +102,17 @@ async function prepare({ profile, settings }: Watched, stops: (() => Promise<voi
     return child
   }
   const env = { DATABASE_URL: database.url, LOG_LEVEL: 'warn', WEBHOOK_ALLOW_PRIVATE: 'true', ...QUOTAS }
-  const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
-  const service = await start('dist/src/main.js', env, {
-    nodeOptions: profiling,
-    // It is alive before it is ready.
-    ready: '/health/ready',
-  })
+  const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--import=${SAMPLER}`] : []
+  const profiled: Record<string, string> = profile ? { [ALLOCATIONS_FILE]: allocationsIn(profile) } : {}
+  const service = await start(
+    'dist/src/main.js',
+    { ...env, ...profiled },
+    {
+      nodeOptions: profiling,
+      // It is alive before it is ready.
+      ready: '/health/ready',
+    },
+  )
   const floorA = await start('dist/bench/floor-a.js', env)
   return { database, shops, listShop, service, floorA, start }
 }

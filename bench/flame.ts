@@ -27,8 +27,9 @@ export async function startFlame(kept: string | null): Promise<Flame> {
       return async () => tellPostgres(await watching.stop())
     },
     async tellService() {
-      const { areas, stretches } = await readProfile(directory)
+      const { areas, stretches, allocations } = await readProfile(directory)
       tell('the service, of its time at work (JavaScript thread, start and warm-up included)', areas)
+      tell('the service, of the bytes that it allocated', allocations)
       console.log('\nthe service, longest stretches in which everything else waited:')
       for (const { name, ms } of stretches) console.log(`${`${ms.toFixed(1)} ms`.padStart(10)}  ${name}`)
       if (kept === null) await rm(directory, { recursive: true })

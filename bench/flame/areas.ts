@@ -17,17 +17,29 @@ export interface ProfileNode {
   readonly children?: readonly number[]
 }
 
-/** Share of the busy time of a process. */
+/** Variable that names the file of a process's allocations. */
+export const ALLOCATIONS_FILE = 'ALLOCATIONS_FILE'
+
+/** Function that allocated, with the functions that it called. */
+export interface AllocationNode extends Pick<ProfileNode, 'callFrame'> {
+  readonly selfSize: number
+  readonly children: readonly AllocationNode[]
+}
+
+/** Share of the busy time of a process, or of the bytes that it allocated. */
 export interface Share {
   readonly name: string
   readonly share: number
 }
 
+/** Area of what no function of ours or of a library did. */
+const ENGINE = 'the engine itself'
+
 /** Work of the engine itself, by its name in the profile. */
 const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/^\(idle\)$/, 'idle'],
   [/^\(garbage collector\)$/, 'garbage collection'],
-  [/^\(program\)$/, 'the engine itself'],
+  [/^\(program\)$/, ENGINE],
   [/^(writev|write(Utf8String|Latin1String|AsciiString|Buffer))$/, 'system calls that write'],
 ]
 
@@ -37,28 +49,29 @@ const BY_SOURCE: readonly (readonly [RegExp, string])[] = [
   [/node_modules\/(express|router|path-to-regexp|body-parser|finalhandler|helmet|qs|accepts|type-is)\//, 'Express'],
   [/node_modules\/zod\//, 'zod'],
   [
-    /node:internal\/crypto|node_modules\/canonicalize|src\/ledger\/(envelope|sealed|personal-fields)|src\/master-key/,
+    /node:internal\/crypto|node_modules\/canonicalize|src\/ledger\/(envelope|personal-fields)|src\/crypto\//,
     'sealing and hashes',
   ],
-  [/node:(_http|internal\/(http|url))|^(src\/(http|api|sync)\/)/, 'HTTP'],
+  [/node:(_http|internal\/(http|url))|^src\/(http|api|till-sync)\//, 'HTTP'],
   [
     /node:(net|events|buffer|stream|dns|internal\/(streams|stream_base|buffer|js_stream|timers|process))/,
     'sockets, streams and turns',
   ],
-  [/^commands\/|^src\/(domain|events|offline-sales)\/|src\/ledger\/(command|working-set|reading)/, 'decide'],
-  [/^projections\/|src\/ledger\/(projection|table|rebuild)/, 'projections'],
+  [/^commands\/|^src\/(domain|events)\/|src\/ledger\/(command|working-set)/, 'decide'],
+  [/^projections\/|src\/ledger\/(projection|table|rebuild|row-values)/, 'projections'],
   [/src\/ledger|src\/postgres/, 'write group'],
-  [/src\/(access|calls)\//, 'access and quotas'],
+  [/src\/access\//, 'access and quotas'],
   [/^queries\//, 'queries'],
 ]
+
+/** Source file of a function, relative to the project root. */
+type SourceOf = (node: Pick<ProfileNode, 'callFrame'>) => string
 
 /**
  * Busy time by area, the largest share first. Functions without a file, such as `JSON.parse`, are charged to their
  * caller.
- *
- * @param sourceOf - source file of a function, relative to the project root
  */
-export function areasOf({ nodes, samples, timeDeltas }: Profile, sourceOf: (node: ProfileNode) => string): Share[] {
+export function areasOf({ nodes, samples, timeDeltas }: Profile, sourceOf: SourceOf): Share[] {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const areas = new Map<number, string>()
   const visit = (node: ProfileNode, above: string) => {
@@ -66,17 +79,29 @@ export function areasOf({ nodes, samples, timeDeltas }: Profile, sourceOf: (node
     areas.set(node.id, area)
     for (const child of node.children ?? []) visit(byId.get(child) as ProfileNode, area)
   }
-  if (nodes[0]) visit(nodes[0], 'the engine itself')
+  if (nodes[0]) visit(nodes[0], ENGINE)
   const times = new Map<string, number>()
   for (const [place, id] of samples.entries()) {
-    const area = areas.get(id) ?? 'the engine itself'
+    const area = areas.get(id) ?? ENGINE
     times.set(area, (times.get(area) ?? 0) + (timeDeltas[place] ?? 0))
   }
   times.delete('idle')
   return sharesOf(times)
 }
 
-function areaOf(node: ProfileNode, sourceOf: (node: ProfileNode) => string, above: string): string {
+/** Allocated bytes by area, as `areasOf`. */
+export function allocationAreasOf(root: AllocationNode, sourceOf: SourceOf): Share[] {
+  const sizes = new Map<string, number>()
+  const visit = (node: AllocationNode, above: string) => {
+    const area = areaOf(node, sourceOf, above)
+    sizes.set(area, (sizes.get(area) ?? 0) + node.selfSize)
+    for (const child of node.children) visit(child, area)
+  }
+  visit(root, ENGINE)
+  return sharesOf(sizes)
+}
+
+function areaOf(node: Pick<ProfileNode, 'callFrame'>, sourceOf: SourceOf, above: string): string {
   const { functionName, url } = node.callFrame
   const named = BY_NAME.find(([pattern]) => pattern.test(functionName))
   if (url === '') return named?.[1] ?? above
@@ -109,10 +134,7 @@ const US_PER_MS = 1_000
  * The longest stretches: consecutive samples below the same function of the event loop. Turns of the same kind that follow
  * each other within a sample count as one.
  */
-export function stretchesOf(
-  { nodes, samples, timeDeltas }: Profile,
-  sourceOf: (node: ProfileNode) => string,
-): Stretch[] {
+export function stretchesOf({ nodes, samples, timeDeltas }: Profile, sourceOf: SourceOf): Stretch[] {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const paths = pathsOf(nodes, byId)
   const stretches: { readonly root: number; us: number; readonly inside: Map<number, number> }[] = []

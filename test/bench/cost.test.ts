@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { costOf, grown, middleOf, type Spent } from '../../bench/cost.ts'
-import { areasOf, type Profile, stretchesOf } from '../../bench/flame/areas.ts'
+import { type AllocationNode, allocationAreasOf, areasOf, type Profile, stretchesOf } from '../../bench/flame/areas.ts'
 import { functionsIn } from '../../bench/flame/postgres.ts'
 import { callOf, KINDS, kindsInOrder, SHARES } from '../../bench/mixed/mix.ts'
 import { costTableOf, type Line } from '../../bench/report.ts'
@@ -106,6 +106,23 @@ describe('flame summary', () => {
       { name: 'system calls that write', share: 0.5 },
       { name: 'decide', share: 0.4 },
       { name: 'garbage collection', share: 0.1 },
+    ])
+  })
+
+  it('charges allocations of the engine to the function that caused them', () => {
+    const node = (functionName: string, url: string, selfSize: number, children: AllocationNode[] = []) => ({
+      callFrame: { functionName, url, lineNumber: 0, columnNumber: 0 },
+      selfSize,
+      children,
+    })
+    const parsing = node('decide', 'commands/sale.ts', 300, [
+      node('parse', '', 100),
+      node('query', 'node_modules/pg/client.js', 500),
+    ])
+    expect(allocationAreasOf(node('(root)', '', 100, [parsing]), ({ callFrame }) => callFrame.url)).to.deep.equal([
+      { name: 'Postgres driver', share: 0.5 },
+      { name: 'decide', share: 0.4 },
+      { name: 'the engine itself', share: 0.1 },
     ])
   })
 
