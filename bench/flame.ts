@@ -42,11 +42,11 @@ function tellPostgres({ waits, functions, statements }: PostgresFlame): void {
   if (functions) tell('Postgres, processor time of all its processes', functions)
   else console.log('Postgres, processor time: not told, because perf is not installed or not allowed')
   if (!statements) console.log('Postgres, statements: not told, because it has not loaded pg_stat_statements')
-  for (const { statement, calls, ms, wal_bytes } of statements ?? []) {
+  for (const { statement, calls, ms, planning_ms, wal_bytes } of statements ?? []) {
     const figures = [
       `${Math.round(ms)} ms`,
       `${calls} ×`,
-      `${Math.round((1_000 * ms) / calls)} µs`,
+      `${Math.round((1_000 * ms) / calls)} µs, of them ${Math.round((1_000 * planning_ms) / calls)} to plan`,
       `${Math.round(wal_bytes / calls)} B of WAL`,
     ]
     console.log(`  ${figures.join(', ')}: ${statement.slice(0, SHOWN_CHARACTERS)}`)

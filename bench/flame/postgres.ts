@@ -8,8 +8,11 @@ import pg from 'pg'
 import { administer, type BenchDatabase } from '../database.ts'
 import { type Share, sharesOf } from './areas.ts'
 
-/** Server setting required for statement times. */
-export const STATEMENT_TIMES = { shared_preload_libraries: 'pg_stat_statements' }
+/** Server settings required for statement times. */
+export const STATEMENT_TIMES = {
+  shared_preload_libraries: 'pg_stat_statements',
+  'pg_stat_statements.track_planning': 'on',
+}
 
 /** Work of Postgres, as far as it can be measured. */
 export interface PostgresFlame {
@@ -24,7 +27,9 @@ export interface PostgresFlame {
 interface StatementTime {
   readonly statement: string
   readonly calls: number
+  /** Time to run and to plan it. */
   readonly ms: number
+  readonly planning_ms: number
   readonly wal_bytes: number
 }
 
@@ -82,10 +87,10 @@ async function statementsOf(ownerUrl: string, url: string): Promise<StatementTim
   const { pathname, username: user } = new URL(url)
   const database = pathname.slice(1)
   const { rows } = await administer(ownerUrl, (client) =>
-    client.query<{ statement: string; calls: string; ms: number; wal_bytes: string }>(
-      `select regexp_replace(query, '\\s+', ' ', 'g') as statement, calls, total_exec_time as ms, wal_bytes
+    client.query<{ statement: string; calls: string; ms: number; planning_ms: number; wal_bytes: string }>(
+      `select regexp_replace(query, '\\s+', ' ', 'g') as statement, calls, total_exec_time + total_plan_time as ms, total_plan_time as planning_ms, wal_bytes
        from pg_stat_statements s join pg_database d on d.oid = s.dbid
-       where d.datname = $1 and s.userid = $2::regrole order by total_exec_time desc limit 15`,
+       where d.datname = $1 and s.userid = $2::regrole order by ms desc limit 15`,
       [database, user],
     ),
   )
