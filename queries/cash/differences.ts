@@ -15,7 +15,8 @@ const MAX_SHOWN = 20
 /** A closed session with a difference beyond the tolerance. */
 export interface CashDifference {
   readonly id: number
-  readonly session_id: string
+  /** By the till's clock. */
+  readonly closed_at: string | null
   /** The largest one, signed. */
   readonly difference: string
 }
@@ -48,7 +49,7 @@ export async function findCashDifferences(pool: Pool, companyId: number, since: 
     const differences = cashByWay(state, takings).flatMap(({ difference }) => difference ?? [])
     const [difference] = differences.sort((a, b) => (size(a) < size(b) ? 1 : -1))
     if (difference === undefined || size(difference) <= BigInt(CASH_TOLERANCE_CENTS)) return []
-    return { id: state.id, session_id: state.session_id, difference }
+    return { id: state.id, closed_at: state.closed_at, difference }
   })
   return differing.slice(0, MAX_SHOWN)
 }

@@ -26,7 +26,7 @@ describe('panel: to-do list of the start page', () => {
         ...NOTHING,
         differing: 2,
         refused: 1,
-        cash: [{ id: 4, session_id: 'caixa1-9', difference: '-12.50' }],
+        cash: [{ id: 4, closed_at: '2026-03-10T21:00:00.000Z', difference: '-12.50' }],
         alarmed: 1,
         failing: [{ webhook_id: 7, url: 'https://loja.example/gancho', outage_since: '2026-03-10T12:00:00.000Z' }],
         receivables: { ...NONE, overdue: { count: 1, amount: '5.00' } },
@@ -41,7 +41,7 @@ describe('panel: to-do list of the start page', () => {
     expect(tasks).to.deep.equal([
       ['/painel/auditoria', '2 registros não conferem na auditoria'],
       ['/painel/caixas', '1 venda recusada para resolver'],
-      ['/painel/caixas/sessoes/4', '1 caixa caixa1-9 fechado com diferença de −R$ 12,50'],
+      ['/painel/caixas/sessoes/4', '1 caixa fechado em 10/03/2026 18:00 com diferença de −R$ 12,50'],
       ['/painel/loja?alarm=open', '1 pedido com alerta não lido'],
       ['/painel/integracoes/webhooks/7', '1 webhook com falhas desde 10/03/2026 09:00: https://loja.example/gancho'],
       ['/painel/contas-a-pagar?view=overdue', '2 contas vencidas a pagar · R$ 7,00'],

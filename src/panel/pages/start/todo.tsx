@@ -60,11 +60,11 @@ export const Todo = (props: TodoProps) => {
       to: '/caixas',
       tone: 'bad',
     }),
-    ...cash.map<Task>(({ id, session_id, difference }) => ({
+    ...cash.map<Task>(({ id, closed_at, difference }) => ({
       to: `/caixas/sessoes/${id}`,
       tone: 'bad',
       count: 1,
-      words: `caixa ${session_id} fechado com diferença de ${formatMoney(difference)}`,
+      words: `caixa fechado${closed_at ? ` em ${formatDateTime(closed_at, timezone)}` : ''} com diferença de ${formatMoney(difference)}`,
     })),
     ...task(alarmed, ['pedido com alerta não lido', 'pedidos com alertas não lidos'], {
       to: '/loja?alarm=open',
