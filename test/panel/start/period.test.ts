@@ -36,6 +36,10 @@ describe('panel: periods of the start page', () => {
     expect(range.before).to.deep.include({ from: '2026-01-07T03:00:00.000Z', to: '2026-01-10T03:00:00.000Z' })
     const year = of({ periodo: 'intervalo', de: '2025-04-20', ate: '2026-03-11' })
     expect(year.bars.map(({ label }) => label).slice(0, 2)).to.deep.equal(['04/25', '05/25'])
+    expect([range.than, year.than]).to.deep.equal([
+      'nos 3 dias anteriores',
+      'nos 326 dias anteriores, até a mesma hora',
+    ])
     expect(year.bars.at(-1)).to.deep.equal({ label: '03/26', from: '2026-03-01', to: '2026-03-11' })
   })
 
@@ -45,6 +49,7 @@ describe('panel: periods of the start page', () => {
       { ...calendar, today: '2026-03-31' },
       '2026-03-31T17:30:00.000Z',
     ) as StartPeriod
+    expect(march.than).to.equal('nos mesmos dias do mês passado')
     expect(march.before).to.deep.include({ from: '2026-02-01T03:00:00.000Z', to: '2026-03-01T03:00:00.000Z' })
   })
 

@@ -60,24 +60,19 @@ export function periodOf(asked: QueryValues, calendar: Calendar, now: string): S
       const days = Number(asked.periodo)
       const from = addDays(today, 1 - days)
       const compared = `nos ${days} dias anteriores`
-      return toPeriod(
-        { name: asked.periodo, words: `dos últimos ${days} dias`, from, to: today, compared, isUntilNow: true },
-        -days,
-        calendar,
-        now,
-      )
+      const words = `dos últimos ${days} dias`
+      return toPeriod({ name: asked.periodo, words, from, to: today, compared }, -days, calendar, now)
     }
     case 'mes': {
       const before = `${addDays(month, -1).slice(0, 8)}01`
       const compared = 'nos mesmos dias do mês passado'
-      const days = { from: month, to: today, compared, isUntilNow: true }
-      return toPeriod({ name: 'mes', words: 'deste mês', ...days }, before, calendar, now)
+      return toPeriod({ name: 'mes', words: 'deste mês', from: month, to: today, compared }, before, calendar, now)
     }
     case 'intervalo':
       return rangeOf(asked, calendar, now)
     default: {
-      const days = { from: today, to: today, compared: weekdayBefore(today), isUntilNow: true }
-      return toPeriod({ name: 'hoje', words: 'de hoje', ...days }, -7, calendar, now)
+      const compared = weekdayBefore(today)
+      return toPeriod({ name: 'hoje', words: 'de hoje', from: today, to: today, compared }, -7, calendar, now)
     }
   }
 }
@@ -116,12 +111,11 @@ function rangeOf({ de = '', ate = '' }: QueryValues, calendar: Calendar, now: st
   return toPeriod({ name: 'intervalo', words, from: de, to: ate, compared }, -days, calendar, now)
 }
 
-type PeriodDays = Pick<StartPeriod, 'name' | 'words' | 'from' | 'to' | 'compared'> &
-  Partial<Pick<StartPeriod, 'isUntilNow'>>
+type PeriodDays = Pick<StartPeriod, 'name' | 'words' | 'from' | 'to' | 'compared'>
 
 /** `firstBefore`: days back, or the first day of the comparison. A running period is compared up to the same hour. */
 function toPeriod(
-  { isUntilNow = false, ...wanted }: PeriodDays,
+  wanted: PeriodDays,
   firstBefore: number | string,
   { timezone, today }: Calendar,
   now: string,
@@ -147,6 +141,7 @@ function toPeriod(
     bounds: partsOf(first, daysBefore).bounds,
   }
   const bars = parts.bars.map(({ label, from, to }) => ({ label, from, to }))
+  const isUntilNow = end !== null
   const than = isUntilNow ? `${wanted.compared}, até a mesma hora` : wanted.compared
   return { ...wanted, isUntilNow, than, ...parts, bars, bounds, before }
 }
