@@ -9,7 +9,7 @@ import type { Shop } from './shop.ts'
 
 const CUSTOMERS = 500
 /** Share of the rate of the handler without history. */
-const TARGET = 0.35
+const TARGET = 0.2
 export const BATCH_BENCHMARK = `batch-${CUSTOMERS}`
 /** Concurrent integrators, each of another company. */
 const CONNECTIONS = 4

@@ -19,7 +19,7 @@ const COMPANIES = 64
 const HISTORY = 40_000
 
 /** Targets of the 99th percentile; doubled during disturbances. */
-const TARGETS_MS = { sale: 50, read: 30 } as const
+const TARGETS_MS = { sale: 25, read: 20 } as const
 type Judged = keyof typeof TARGETS_MS
 const DISTURBED = 2
 

@@ -17,7 +17,7 @@ const COMPANIES = 4
 const EVENTS = 200_000
 export const REBUILD_BENCHMARK = `rebuild-${EVENTS}`
 /** Rate of applying events, relative to reading them. */
-const TARGET = 0.5
+const TARGET = 0.35
 
 /**
  * Rebuild of all tables from 200,000 events of four companies, compared with reading the same events without applying
