@@ -6,7 +6,7 @@ export const ASSUMPTIONS: Assumptions = {
   coresOfShard: 8,
   coresOfServices: 4,
   processesAtLeast: 2,
-  connections: 18,
+  connections: 20,
   serversOfShard: 2,
   days: 365,
   usualDay: 0.7,
