@@ -1,4 +1,4 @@
-import { byPk, table } from '#ledger/table.ts'
+import { table } from '#ledger/table.ts'
 
 /**
  * Picture of an item, stored outside the ledger: replacing or deleting it destroys it. Items name it by its digest
@@ -23,5 +23,3 @@ export const itemPictures = table<ItemPicture>('item_pictures', {
   },
   keys: { pk: ['company_id', 'catalog_item_id'] },
 })
-
-export const pictureOf = (itemId: number) => byPk(itemPictures, itemId)

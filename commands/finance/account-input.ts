@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
-import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { boundedText, Id, NewExternalId, optionalText } from '#domain/text.ts'
 
@@ -81,9 +80,6 @@ export const Settlement = z.strictObject({
   payment_method: boundedText(60),
   amount: Money.nullish(),
 })
-
-/** Settlement by a person, who chooses one of the documented methods. */
-export const PanelSettlement = Settlement.extend({ payment_method: z.enum(PAYMENT_METHODS) }).omit({ amount: true })
 
 /** Body of a payment (ACCT-100); received is amount + interest + fine - discount. */
 export const AccountPaymentBody = z.strictObject({

@@ -44,16 +44,6 @@ export const pemOf = (publicKey: string): string =>
 export const keyIdOf = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex').slice(0, 16)
 
-/** Parses a public key; null if it is not Ed25519. */
-export function publicKeyOf(publicKey: string): KeyObject | null {
-  try {
-    const key = createPublicKey(pemOf(publicKey))
-    return key.asymmetricKeyType === 'ed25519' ? key : null
-  } catch {
-    return null
-  }
-}
-
 function textOf(key: KeyObject, path: string): string {
   if (key.asymmetricKeyType !== 'ed25519') throw new Error(`${path} holds no Ed25519 key`)
   return key.export({ type: 'spki', format: 'der' }).toString('base64')

@@ -24,7 +24,6 @@ export const FLASHES = {
   'paga-em-parte': 'Pagamento registrado. O resto da conta continua em aberto.',
   pagamento: 'Pagamento registrado.',
   estornado: 'Pagamento estornado.',
-  parcelada: 'Parcelas criadas.',
   cancelada: 'Venda cancelada.',
   devolvida: 'Devolução registrada.',
   'cliente-da-venda': 'Cliente da venda informado.',
