@@ -154,12 +154,8 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
             ['Entregue em', time(order.delivered_at)],
             ...returnedFacts(order, time),
             ['Venda', order.sale_id && <a href={link(`/vendas/${order.sale_id}`)}>{`Venda ${order.sale_id}`}</a>],
-            ...(order.cancelled_at === null
-              ? []
-              : ([
-                  ['Cancelado em', time(order.cancelled_at)],
-                  ['Motivo do cancelamento', order.cancel_reason],
-                ] as const)),
+            ['Cancelado em', time(order.cancelled_at)],
+            ['Motivo do cancelamento', order.cancel_reason],
             [
               'Cliente',
               customer.id === null ? (
@@ -170,9 +166,7 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
             ],
             ['E-mail', customer.email],
             ['CPF ou CNPJ', customer.document && formatTaxNumber(customer.document)],
-            ...(order.forgotten_at === null
-              ? []
-              : ([['Dados pessoais excluídos (LGPD) em', time(order.forgotten_at)]] as const)),
+            ['Dados pessoais excluídos (LGPD) em', time(order.forgotten_at)],
           ]}
         />
       </Card>
@@ -196,18 +190,16 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
 /** Refunds to the buyer, and disputes. */
 const returnedFacts = (order: OrderObject, time: (at: string | null) => string | null): Fact[] => [
   ['Estornado', order.refunded_total === '0.00' ? null : formatMoney(order.refunded_total)],
-  ...(hasBeenPaid(order.payments) ? ([['Líquido', formatMoney(netOfOrder(order))]] as const) : []),
+  ['Líquido', hasBeenPaid(order.payments) && formatMoney(netOfOrder(order))],
   ['Estornado em', time(order.refunded_at)],
-  ...(order.dispute === null
-    ? []
-    : ([
-        [
-          'Contestação',
-          <>
-            <StateBadge state={DISPUTES[order.dispute.status]} /> desde {time(order.dispute.since)}
-          </>,
-        ],
-      ] as const)),
+  [
+    'Contestação',
+    order.dispute && (
+      <>
+        <StateBadge state={DISPUTES[order.dispute.status]} /> desde {time(order.dispute.since)}
+      </>
+    ),
+  ],
 ]
 
 interface ItemsProps extends Pick<OrderProps, 'order'> {

@@ -98,6 +98,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
   const hasJoined = isActive || user.status === 'inactive'
   const isSelf = user.id === visit.session.userId
   const isForgotten = user.forgotten_at !== null
+  const { isGuest } = ROLE_TRAITS[user.role]
   const body = (
     <>
       <Card title="Dados">
@@ -106,12 +107,8 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
             ['Nome', formatPersonName(user.name)],
             ['E-mail', user.email],
             ['Perfil de acesso', ROLE_NAMES[user.role]],
-            ...(ROLE_TRAITS[user.role].isGuest
-              ? ([
-                  ['Acesso até', user.access_until && formatDay(user.access_until)],
-                  ['Dados pessoais', seesPersons(user) ? 'Vê' : 'Retidos'],
-                ] as const)
-              : []),
+            ['Acesso até', isGuest && user.access_until && formatDay(user.access_until)],
+            ['Dados pessoais', isGuest && (seesPersons(user) ? 'Vê' : 'Retidos')],
             ['Situação', <UserBadge status={user.status} />],
             ['Verificação em duas etapas', hasJoined ? await secondFactorText(visit, user.email) : null],
             ['Cadastro', formatDateTime(user.created_at, visit.readModel.timezone)],

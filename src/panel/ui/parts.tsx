@@ -37,11 +37,11 @@ export const WithheldContent = () => <p class="empty">Conteúdo retido: pode cit
 
 export type Fact = readonly [name: string, value: ComponentChildren]
 
-/** Names with values; empty values are left out. */
+/** Names with values; empty values and false are left out. */
 export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
   <dl class="facts">
     {facts
-      .filter(([, value]) => value !== null && value !== undefined && value !== '')
+      .filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
       .map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -28,12 +28,8 @@ export const Seals = ({ state: { checkpoint, installation, fault }, timezone }: 
       )}
       <Facts
         facts={[
-          ...(checkpoint
-            ? ([
-                ['Último selo', formatDateTime(checkpoint.made_at, timezone)],
-                ['Eventos selados', checkpoint.size],
-              ] as const)
-            : []),
+          ['Último selo', checkpoint && formatDateTime(checkpoint.made_at, timezone)],
+          ['Eventos selados', checkpoint?.size],
           [
             'No registro da instalação',
             installation

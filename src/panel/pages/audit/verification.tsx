@@ -61,12 +61,8 @@ const Result = ({ verified: { verification, head }, from }: ResultProps) => {
           ['Do evento nº', from],
           ['Até o evento nº', `${revision} de ${head}`],
           ['Hash do último verificado', <code>{hash}</code>],
-          ...(first_error
-            ? ([
-                ['Primeira falha no evento nº', first_error.revision],
-                ['Falha', FAULTS[first_error.reason]],
-              ] as const)
-            : []),
+          ['Primeira falha no evento nº', first_error?.revision],
+          ['Falha', first_error && FAULTS[first_error.reason]],
         ]}
       />
       <p class="hint">

@@ -204,12 +204,8 @@ export const catalogPages = recordPages<Item>({
   facts: (item, visit) => [
     ['Tipo', ITEM_TYPE_NAMES[item.type]],
     ['Preço de venda', <PriceInfo key="price" item={item} seesCosts={seesCosts(visit)} />],
-    ...(seesCosts(visit)
-      ? ([
-          ['Custo', item.cost && formatMoney(item.cost)],
-          ['Margem', marginText(item)],
-        ] as const)
-      : []),
+    ['Custo', seesCosts(visit) && item.cost && formatMoney(item.cost)],
+    ['Margem', seesCosts(visit) && marginText(item)],
     ['Estoque', <StockInfo key="stock" item={item} />],
     ['Variação', variantText(item)],
     [

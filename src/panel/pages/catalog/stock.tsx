@@ -133,12 +133,8 @@ export const StockCard = ({ visit, item, filled, cover }: StockProps) =>
         facts={[
           ['Quantidade', <StockInfo key="stock" item={item} />],
           ['Estoque mínimo', item.min_stock && format.formatQuantity(item.min_stock)],
-          ...(cover && item.stock !== null
-            ? ([
-                ['Vendido em 30 dias', format.formatQuantity(cover.sold_30_days)],
-                ['O estoque dura', coverText(cover)],
-              ] as const)
-            : []),
+          ['Vendido em 30 dias', cover && format.formatQuantity(cover.sold_30_days)],
+          ['O estoque dura', cover && coverText(cover)],
           [
             'Última movimentação',
             item.stock_updated_at && format.formatDateTime(item.stock_updated_at, visit.readModel.timezone),

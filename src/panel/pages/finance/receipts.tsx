@@ -33,12 +33,11 @@ export const paidByText = ({ kind, payment_method }: AccountPayment): string =>
 function factsOf({ words }: BalancePageSide, lines: readonly Line[], { readModel }: PageContext): Fact[] {
   const { account, payment } = lines[0] as Line
   const name = account.customer_name ?? account.supplier_name ?? null
-  const facts: Fact[] = [
+  return [
     [words.party, name && formatPersonName(name)],
     ['Data', formatDateTime(payment.paid_at, readModel.timezone)],
     ['Forma de pagamento', paidByText(payment)],
   ]
-  return facts.filter(([, value]) => value !== null)
 }
 
 const Lines = ({ lines, accounts }: { readonly lines: readonly Line[]; readonly accounts: string }) => (

@@ -26,7 +26,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
       {sale.cancelled_at !== null && (
         <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
       )}
-      <Facts facts={await factsOf(visit, sale)} />
+      <Facts facts={factsOf(sale, readModel.timezone)} />
       <Lines sale={sale} units={await findUnits(readModel.pool, readModel.companyId, sale.items)} />
       <Paid sale={sale} />
       <p class="note">Não é documento fiscal.</p>
@@ -52,19 +52,12 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   }
 }
 
-async function factsOf(
-  visit: PageContext,
-  { id, external_id, sold_at, customer, seller }: SaleObject,
-): Promise<Fact[]> {
-  const { timezone } = visit.readModel
-  const facts: Fact[] = [
-    ['Venda', external_id ?? id],
-    ['Data', formatDateTime(sold_at, timezone)],
-    ['Atendente', seller && formatPersonName(seller.name)],
-    ['Cliente', customer && formatPersonName(customer.name)],
-  ]
-  return facts.filter(([, value]) => value !== null && value !== undefined)
-}
+const factsOf = ({ id, external_id, sold_at, customer, seller }: SaleObject, timezone: string): Fact[] => [
+  ['Venda', external_id ?? id],
+  ['Data', formatDateTime(sold_at, timezone)],
+  ['Atendente', seller && formatPersonName(seller.name)],
+  ['Cliente', customer && formatPersonName(customer.name)],
+]
 
 interface LinesProps {
   readonly sale: SaleObject

@@ -110,7 +110,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
       </strong>,
     ],
     ['Situação', <SaleBadge key="status" status={sale.status} />],
-    ...(sale.returned_total === '0.00' ? [] : ([['Devolvido', formatMoney(sale.returned_total)]] as const)),
+    ['Devolvido', sale.returned_total !== '0.00' && formatMoney(sale.returned_total)],
     ['Vendida em', formatDateTime(sale.sold_at, timezone)],
     ['Registrada em', formatDateTime(sale.created_at, timezone)],
     [
@@ -127,13 +127,9 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
     ...(sale.order_id === null ? [] : orderFacts(sale, sale.order_id)),
     ['Código externo', sale.external_id],
     ['Identificação no caixa', sale.offline_id && <ShortId id={sale.offline_id} />],
-    ...(sale.status === 'cancelled'
-      ? ([
-          ['Cancelada em', sale.cancelled_at && formatDateTime(sale.cancelled_at, timezone)],
-          ['Motivo do cancelamento', sale.cancel_reason],
-          ['Dinheiro devolvido', sale.cancel_refunds && moneyBackText(sale.cancel_refunds)],
-        ] as const)
-      : []),
+    ['Cancelada em', sale.cancelled_at && formatDateTime(sale.cancelled_at, timezone)],
+    ['Motivo do cancelamento', sale.cancel_reason],
+    ['Dinheiro devolvido', sale.cancel_refunds && moneyBackText(sale.cancel_refunds)],
   ]
 }
 

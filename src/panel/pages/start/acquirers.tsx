@@ -28,10 +28,10 @@ export const AfterAcquirers = ({ period, sums, fees, coming, seesCosts }: Acquir
       <Facts
         facts={[
           [`Vendas ${period.words}`, formatCents(sold.cents)],
-          ...(returned === 0 ? [] : [['Devolvido', formatCents(returned)] as const]),
+          ['Devolvido', returned !== 0 && formatCents(returned)],
           ['Taxas das operadoras', formatCents(fees.fee_cents)],
           ['Líquido depois das taxas', formatCents(left.cents - fees.fee_cents)],
-          ...(seesCosts && left.known_cents > 0 ? [['Margem depois das taxas', formatCents(margin)] as const] : []),
+          ['Margem depois das taxas', seesCosts && left.known_cents > 0 && formatCents(margin)],
           [
             'A receber das operadoras',
             <a key="coming" href={link(ACQUIRERS_PATH)}>
