@@ -23,10 +23,13 @@ export interface Column<R> {
   readonly order?: string
 }
 
+/** False: not shown. */
+export type OptionalColumn<R> = Column<R> | false
+
 interface TableProps<R> {
   /** For screen readers. */
   readonly caption: string
-  readonly columns: readonly Column<R>[]
+  readonly columns: readonly OptionalColumn<R>[]
   readonly rows: readonly R[]
   /** Shown instead of an empty table. */
   readonly empty: string
@@ -42,8 +45,9 @@ const classOf = <R,>({ isNumber, isExtra }: Column<R>): string | undefined =>
   [isNumber && 'number', isExtra && 'extra'].filter(Boolean).join(' ') || undefined
 
 /** A table that scrolls inside its box on narrow screens; the first column is the row header. */
-export function ListTable<R>({ caption, columns, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
+export function ListTable<R>({ caption, columns: all, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
   if (rows.length === 0) return <p class="empty">{empty}</p>
+  const columns = all.filter((column) => column !== false)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section class="scroll" aria-label={caption} tabIndex={0}>
@@ -151,7 +155,7 @@ interface ListProps<R> {
   readonly filters: Fields
   readonly list: ListedRecords<R>
   readonly caption: string
-  readonly columns: readonly Column<R>[]
+  readonly columns: readonly OptionalColumn<R>[]
   readonly empty: string
   readonly quick?: readonly QuickFilter[]
   /** Further chips beside the quick filters. */

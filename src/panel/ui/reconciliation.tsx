@@ -40,9 +40,9 @@ export const ReconciliationTable = ({ caption, sales, empty, linked }: TableProp
       columns={[
         { head: 'Forma', cell: ({ head }) => head },
         { head: 'Vendas', cell: ({ sold }) => formatCount(sold.count), isNumber: true },
-        ...(hasLess ? [amount('Vendido', ({ sold }) => sold.amount)] : []),
-        ...(isAny(sales.cancelled) ? [amount('Cancelado', ({ cancelled }) => cancelled.amount)] : []),
-        ...(isAny(sales.returned) ? [amount('Devolvido', ({ returned }) => returned.amount)] : []),
+        hasLess && amount('Vendido', ({ sold }) => sold.amount),
+        isAny(sales.cancelled) && amount('Cancelado', ({ cancelled }) => cancelled.amount),
+        isAny(sales.returned) && amount('Devolvido', ({ returned }) => returned.amount),
         amount(hasLess ? 'Líquido' : 'Valor', ({ net }) => net),
       ]}
     />

@@ -11,7 +11,7 @@ import type { FlashCode } from '../words/flashes.ts'
 import { type FileColumn, listFile } from './csv-file.ts'
 import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
-import { type Column, List, type ListRequest, listed, type QuickFilter } from './list.tsx'
+import { List, type ListRequest, listed, type OptionalColumn, type QuickFilter } from './list.tsx'
 import { Card, type Fact, Facts } from './parts.tsx'
 
 /**
@@ -35,8 +35,11 @@ export interface RecordPages<R extends { id: number }> {
     readonly filters: Fields | ((visit: PageContext) => Promise<Fields>)
     /** `rows` are the records of the page. */
     readonly columns:
-      | readonly Column<R>[]
-      | ((visit: PageContext, rows: readonly R[]) => readonly Column<R>[] | Promise<readonly Column<R>[]>)
+      | readonly OptionalColumn<R>[]
+      | ((
+          visit: PageContext,
+          rows: readonly R[],
+        ) => readonly OptionalColumn<R>[] | Promise<readonly OptionalColumn<R>[]>)
     /** Reads the requested page of the list. */
     page(
       visit: PageContext,

@@ -18,7 +18,7 @@ import type { FormSubmission, PageContext, PanelPage } from '../../route.ts'
 import { amountCell, type FileColumn, listFile } from '../../ui/csv-file.ts'
 import { ButtonForm, Form } from '../../ui/form.tsx'
 import { buttonRoute, formRoute, runAndRedirect } from '../../ui/form-pages.tsx'
-import { CardPager, type Column, FileLink, ListTable, recordsOnPage } from '../../ui/list.tsx'
+import { CardPager, type Column, FileLink, ListTable, type OptionalColumn, recordsOnPage } from '../../ui/list.tsx'
 import { Card, PanelBadge } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 
@@ -125,7 +125,7 @@ const EXPECTED: readonly Column<InventoryCountObject>[] = [
   { head: 'Diferença', cell: differenceOf, isNumber: true },
 ]
 
-function countColumns(visit: PageContext, { id, status }: InventoryObject): Column<InventoryCountObject>[] {
+function countColumns(visit: PageContext, { id, status }: InventoryObject): OptionalColumn<InventoryCountObject>[] {
   const takesOut = status === 'open' && visit.reaches('POST', `${INVENTORIES_PATH}/${id}/retirar`)
   return [
     { head: 'Produto', cell: ({ catalog_item_id, name }) => <a href={link(`/catalogo/${catalog_item_id}`)}>{name}</a> },
@@ -140,22 +140,18 @@ function countColumns(visit: PageContext, { id, status }: InventoryObject): Colu
       isExtra: true,
     },
     ...(showsExpected(visit) ? EXPECTED : []),
-    ...(takesOut
-      ? [
-          {
-            head: 'Retirar',
-            cell: ({ catalog_item_id }: InventoryCountObject) => (
-              <ButtonForm
-                visit={visit}
-                to={`${INVENTORIES_PATH}/${id}/retirar`}
-                label="Retirar"
-                values={{ item: String(catalog_item_id) }}
-              />
-            ),
-            isExtra: true as const,
-          },
-        ]
-      : []),
+    takesOut && {
+      head: 'Retirar',
+      cell: ({ catalog_item_id }) => (
+        <ButtonForm
+          visit={visit}
+          to={`${INVENTORIES_PATH}/${id}/retirar`}
+          label="Retirar"
+          values={{ item: String(catalog_item_id) }}
+        />
+      ),
+      isExtra: true,
+    },
   ]
 }
 

@@ -26,7 +26,7 @@ import type { PageContext } from '../../route.ts'
 import { amountCell } from '../../ui/csv-file.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
-import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
+import { type OptionalColumn, type QuickFilter, searched } from '../../ui/list.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryFilterOptions, categoryOptions } from './categories.tsx'
 import { INVENTORIES_PATH } from './inventory-counts.tsx'
@@ -113,19 +113,19 @@ export const itemFields = async (visit: PageContext, item?: Item): Promise<Field
 const ORDERS: Readonly<Record<string, ListOrder>> = ITEM_ORDERS
 
 /** Deactivated items have no page: the list offers to reactivate them. */
-const columnsFor = (visit: PageContext): Column<Item>[] => {
+const columnsFor = (visit: PageContext): OptionalColumn<Item>[] => {
   const isInactive = visit.query.state === 'inactive'
   const name = ({ id, name }: Item) => (isInactive ? name : <a href={link(`${PATH}/${id}`)}>{name}</a>)
-  const again: Column<Item> = {
-    head: 'Voltar a vender',
-    cell: ({ id }) => <ButtonForm visit={visit} to={`${PATH}/${id}/reativar`} label="Reativar" />,
-  }
   return [
     { head: 'Nome', cell: name, order: 'nome' },
     { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
     { head: 'Preço', cell: (item) => <PriceInfo item={item} seesCosts={seesCosts(visit)} />, isNumber: true },
     { head: 'Estoque', cell: (item) => <StockInfo item={item} />, isNumber: true },
-    ...(isInactive && !visit.readModel.moment ? [again] : []),
+    isInactive &&
+      !visit.readModel.moment && {
+        head: 'Voltar a vender',
+        cell: ({ id }) => <ButtonForm visit={visit} to={`${PATH}/${id}/reativar`} label="Reativar" />,
+      },
   ]
 }
 

@@ -22,6 +22,7 @@ import {
   type ListRequest,
   ListTable,
   listed,
+  type OptionalColumn,
   recordsOnPage,
   searched,
 } from '../../ui/list.tsx'
@@ -73,7 +74,10 @@ const detailOf = ({ document, reason }: ShownMovement): string =>
 
 const seesCosts = ({ session: { permissions } }: PageContext): boolean => may(permissions, 'see_costs')
 
-async function columnsFor(visit: PageContext, rows: readonly ShownMovement[]): Promise<Column<ShownMovement>[]> {
+async function columnsFor(
+  visit: PageContext,
+  rows: readonly ShownMovement[],
+): Promise<OptionalColumn<ShownMovement>[]> {
   const { readModel } = visit
   const actors = await namesOfActors(readModel, rows)
   return [
@@ -81,16 +85,12 @@ async function columnsFor(visit: PageContext, rows: readonly ShownMovement[]): P
     { head: 'Tipo', cell: (movement) => <Cause movement={movement} /> },
     { head: 'Documento', cell: detailOf, isExtra: true },
     { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
-    ...(seesCosts(visit)
-      ? [
-          {
-            head: 'Custo',
-            cell: ({ unit_cost }: ShownMovement) => unit_cost && formatMoney(unit_cost),
-            isNumber: true as const,
-            isExtra: true as const,
-          },
-        ]
-      : []),
+    seesCosts(visit) && {
+      head: 'Custo',
+      cell: ({ unit_cost }) => unit_cost && formatMoney(unit_cost),
+      isNumber: true,
+      isExtra: true,
+    },
     { head: 'Variação', cell: ({ quantity }) => signed(quantity), isNumber: true },
     { head: 'Saldo', cell: ({ balance }) => balanceText(balance), isNumber: true },
   ]
@@ -164,7 +164,6 @@ const itemNames = ({ readModel }: PageContext, rows: readonly ShownMovement[]) =
 async function show(visit: PageContext): Promise<PanelPage> {
   const list = await listed<ShownMovement>(visit, filters, (asked, wanted) => pageOf(visit, asked, wanted))
   const names = await itemNames(visit, list.rows)
-  const [when, ...columns] = await columnsFor(visit, list.rows)
   const item: Column<ShownMovement> = {
     head: 'Item',
     cell: (movement) => <a href={link(subjectPath(itemOf(movement)))}>{names(itemOf(movement))}</a>,
@@ -175,7 +174,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       filters={filters}
       list={list}
       caption="Movimentação do estoque"
-      columns={[item, ...(when ? [when] : []), ...columns]}
+      columns={[item, ...(await columnsFor(visit, list.rows))]}
       empty="Nenhuma movimentação encontrada."
       file={`${MOVEMENTS_PATH}.csv`}
     />

@@ -8,7 +8,7 @@ import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpl
 import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
-import { type Column, ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list.tsx'
 import { ButtonLink, Card, type Fact, Facts, PanelBadge, ShortId } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
@@ -171,21 +171,6 @@ const ItemName = ({ item: { catalog_item_id, description }, live }: ItemNameProp
     description
   )
 
-const DISCOUNT: Column<SaleObject['items'][number]> = {
-  head: 'Desconto',
-  cell: ({ discount }) => formatMoney(discount),
-  isNumber: true,
-  isExtra: true,
-}
-
-/** Part of the discount on the whole sale. */
-const SHARE: Column<SaleObject['items'][number]> = {
-  head: 'Rateio do desconto',
-  cell: ({ discount_share }) => formatMoney(discount_share),
-  isNumber: true,
-  isExtra: true,
-}
-
 const Items = ({ sale, liveItems, units }: ItemsProps) => (
   <Card title="Itens">
     <ListTable
@@ -196,9 +181,20 @@ const Items = ({ sale, liveItems, units }: ItemsProps) => (
         { head: 'Item', cell: (item) => <ItemName item={item} live={liveItems} /> },
         { head: 'Qtd.', cell: (item) => format.formatUnits(item.quantity, unitIn(units, item)), isNumber: true },
         { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true, isExtra: true },
-        ...(sale.items.some(({ discount }) => discount !== '0.00') ? [DISCOUNT] : []),
+        sale.items.some(({ discount }) => discount !== '0.00') && {
+          head: 'Desconto',
+          cell: ({ discount }) => formatMoney(discount),
+          isNumber: true,
+          isExtra: true,
+        },
         { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
-        ...(sale.discount === '0.00' ? [] : [SHARE]),
+        // Part of the discount on the whole sale.
+        sale.discount !== '0.00' && {
+          head: 'Rateio do desconto',
+          cell: ({ discount_share }) => formatMoney(discount_share),
+          isNumber: true,
+          isExtra: true,
+        },
       ]}
     />
     <dl class="sums">
@@ -218,7 +214,7 @@ const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
       empty="Nada foi pago."
       columns={[
         { head: 'Forma', cell: ({ name }) => name },
-        ...(sale.payments.some(paymentDetailsText) ? [{ head: 'Dados', cell: paymentDetailsText }] : []),
+        sale.payments.some(paymentDetailsText) && { head: 'Dados', cell: paymentDetailsText },
         { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
         { head: 'Acréscimo embutido', cell: ({ surcharge }) => formatMoney(surcharge), isNumber: true, isExtra: true },
         { head: 'Líquido', cell: ({ net }) => formatMoney(net), isNumber: true },
