@@ -7,7 +7,6 @@ import {
   formatPersonName,
 } from '#domain/brazilian-format.ts'
 import { type DisputeStatus, hasBeenPaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
-import { isRefusal } from '#ledger/command.ts'
 import { netOfOrder } from '#projections/order-net.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
@@ -151,10 +150,7 @@ export async function OrderList({
 }) {
   const { timezone } = visit.readModel
   const filters = filtersOf(stores)
-  const orders = await listed<OrderObject>(visit, filters, async (asked, wanted) => {
-    const page = await pageOf(visit, asked, wanted)
-    return isRefusal(page) ? page : { ...page, summary: await summaryOf(visit, asked) }
-  })
+  const orders = await listed<OrderObject>(visit, filters, pageOf, summaryOf)
   return (
     <List
       visit={visit}

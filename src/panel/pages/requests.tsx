@@ -99,7 +99,7 @@ async function showCalls(visit: PageContext): Promise<PanelPage> {
   const keys = await listApiKeys(pool, companyId, MOST_KEYS)
   const filters = filtersOf(keys)
   await visit.context.calls.flush()
-  const calls = await listed<RequestObject>(visit, filters, (asked) =>
+  const calls = await listed<RequestObject>(visit, filters, (_visit, asked) =>
     searched(Search, asked, (search) => listRequests(pool, companyId, { ...search, limit: CALLS_OF_A_PAGE })),
   )
   const body = (

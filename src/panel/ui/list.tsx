@@ -106,10 +106,17 @@ export interface ListRequest {
 }
 
 /** Reads a page of a list. */
-export type RequestList = (
+type ReadList = (
+  visit: PageContext,
   filters: Readonly<Record<string, string>>,
   wanted: ListRequest,
-) => Promise<(ListPage & { readonly summary?: ComponentChildren }) | Refusal>
+) => Promise<ListPage | Refusal>
+
+/** Summarizes all records that match the filters of a page that was read. */
+type SummarizeList = (
+  visit: PageContext,
+  filters: Readonly<Record<string, string>>,
+) => Promise<ComponentChildren> | ComponentChildren
 
 /** Rows per page; a hundred take about 50 KB. */
 const SIZES = ['25', '50', '100']
@@ -127,19 +134,23 @@ export const listRequestOf = ({ query, readModel }: PageContext, filters: Fields
   )
 
 /**
- * Reads the page of a list that the address names. `ask` receives the filters in use and the cursor; its refusal is
+ * Reads the page of a list that the address names. `read` receives the filters in use and the cursor; its refusal is
  * shown beside the filters.
  */
-export async function listed<R>(visit: PageContext, filters: Fields, ask: RequestList): Promise<ListedRecords<R>> {
+export async function listed<R>(
+  visit: PageContext,
+  filters: Fields,
+  read: ReadList,
+  summarize?: SummarizeList,
+): Promise<ListedRecords<R>> {
   const { query } = visit
   const { cursor, ordem } = query
+  const asked = { ...listRequestOf(visit, filters), ...(cursor && { cursor }) }
   const wanted = { limit: Number(sizeOf(query)), order: ordem }
-  const found =
-    filterProblems(filters, query) ??
-    (await ask({ ...listRequestOf(visit, filters), ...(cursor && { cursor }) }, wanted))
+  const found = filterProblems(filters, query) ?? (await read(visit, asked, wanted))
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
-  const { next, summary } = found
-  return { filled: filledWith(filters, query), rows: recordsOnPage(found), next, summary }
+  const summary = await summarize?.(visit, asked)
+  return { filled: filledWith(filters, query), rows: recordsOnPage(found), next: found.next, summary }
 }
 
 /** Frequent filter with a chip that toggles it. */

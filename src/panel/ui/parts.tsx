@@ -126,18 +126,16 @@ interface Chip {
   readonly to: string
   readonly parameters?: Parameters
   readonly isCurrent?: boolean
-  readonly count?: number | string
 }
 
 /** Links that filter a list or choose a period. `label` is for screen readers. */
 export const Chips = ({ label, chips }: { readonly label: string; readonly chips: readonly Chip[] }) => (
   <nav aria-label={label}>
     <ul class="chips">
-      {chips.map(({ label, to, parameters, isCurrent, count }) => (
+      {chips.map(({ label, to, parameters, isCurrent }) => (
         <li key={label}>
           <a class="chip" href={link(to, parameters)} aria-current={isCurrent ? 'true' : undefined}>
             {label}
-            {count !== undefined && <small>{count}</small>}
           </a>
         </li>
       ))}

@@ -117,10 +117,7 @@ export function recordPages<R extends { id: number }>(pages: RecordPages<R>): Pa
 async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: PageContext): Promise<PanelPage> {
   const { path, words, list } = pages
   const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
-  const found = await listed<R>(visit, filters, async (asked, wanted) => {
-    const page = await list.page(visit, asked, wanted)
-    return isRefusal(page) ? page : { ...page, summary: await list.summary?.(visit, asked) }
-  })
+  const found = await listed<R>(visit, filters, list.page, list.summary)
   const columns = typeof list.columns === 'function' ? await list.columns(visit, found.rows) : list.columns
   const isNow = !visit.readModel.moment
   const create = isNow && { label: words.create, to: `${path}/novo` }

@@ -113,7 +113,7 @@ export async function OpenCashSessions({ visit }: { readonly visit: PageContext 
 
 async function showList(visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, timezone } = visit.readModel
-  const list = await listed<CashSessionObject>(visit, FILTERS, (asked, { limit }) =>
+  const list = await listed<CashSessionObject>(visit, FILTERS, (_visit, asked, { limit }) =>
     listLatestCashSessions(pool, companyId, { ...asked, limit }),
   )
   const body = (

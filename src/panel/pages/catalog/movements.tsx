@@ -162,7 +162,7 @@ const itemNames = ({ readModel }: PageContext, rows: readonly ShownMovement[]) =
 
 /** All movements of the company, newest first (PANEL-391). */
 async function show(visit: PageContext): Promise<PanelPage> {
-  const list = await listed<ShownMovement>(visit, filters, (asked, wanted) => pageOf(visit, asked, wanted))
+  const list = await listed<ShownMovement>(visit, filters, pageOf)
   const names = await itemNames(visit, list.rows)
   const item: Column<ShownMovement> = {
     head: 'Item',

@@ -69,10 +69,7 @@ const columnsFor = (visit: PageContext): readonly Column<LowStockObject>[] => [
 /** Products that run out, with the days that their stock lasts (PANEL-530). */
 async function show(visit: PageContext): Promise<PanelPage> {
   const fields = await filters(visit)
-  const list = await listed<LowStockObject>(visit, fields, async (asked, wanted) => {
-    const page = await pageOf(visit, asked, wanted)
-    return 'refused' in page ? page : { ...page, summary: await sumOf(visit, asked) }
-  })
+  const list = await listed<LowStockObject>(visit, fields, pageOf, sumOf)
   const body = (
     <List
       visit={visit}

@@ -24,8 +24,6 @@ type Line = ReceiptLine<PartyName>
 const sumOf = (lines: readonly Line[], field: 'amount' | 'interest' | 'fine' | 'discount' | 'excess' | 'received') =>
   fromCents(lines.reduce((sum, { payment }) => sum + toCents(payment[field]), 0))
 
-const isZero = (amount: string): boolean => amount === '0.00'
-
 /** `Devolução de mercadoria`, or how it was paid. */
 export const paidByText = ({ kind, payment_method }: AccountPayment): string =>
   kind === 'return' ? 'Devolução de mercadoria' : payment_method === null ? '—' : paymentMethodName(payment_method)
@@ -50,7 +48,7 @@ const Lines = ({ lines, accounts }: { readonly lines: readonly Line[]; readonly 
             <a href={link(`${accounts}/${account.id}`)}>{account.description}</a>
             <small>
               {`vence em ${formatDay(account.due_date)}`}
-              {isZero(account.open_amount) ? '' : `, ${formatMoney(account.open_amount)} em aberto`}
+              {account.open_amount !== '0.00' && `, ${formatMoney(account.open_amount)} em aberto`}
             </small>
           </th>
           <td class="number">{formatMoney(payment.amount)}</td>
@@ -63,14 +61,10 @@ const Lines = ({ lines, accounts }: { readonly lines: readonly Line[]; readonly 
 /** Sums beside the accounts that are not zero, and what changed hands. */
 const Sums = ({ lines, words }: { readonly lines: readonly Line[]; readonly words: BalancePageSide['words'] }) => (
   <dl class="sums total">
-    {(
-      [
-        ['Juros', sumOf(lines, 'interest')],
-        ['Multa', sumOf(lines, 'fine')],
-        ['Desconto', sumOf(lines, 'discount')],
-        ['Recebido a mais', sumOf(lines, 'excess')],
-      ] as const
-    ).map(([name, amount]) => !isZero(amount) && <SumLine key={name} name={name} amount={amount} />)}
+    <SumLine name="Juros" amount={sumOf(lines, 'interest')} isOptional />
+    <SumLine name="Multa" amount={sumOf(lines, 'fine')} isOptional />
+    <SumLine name="Desconto" amount={sumOf(lines, 'discount')} isOptional />
+    <SumLine name="Recebido a mais" amount={sumOf(lines, 'excess')} isOptional />
     <SumLine name={words.received} amount={sumOf(lines, 'received')} />
   </dl>
 )

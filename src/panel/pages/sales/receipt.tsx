@@ -84,14 +84,12 @@ const Lines = ({ sale, units }: LinesProps) => (
         ))}
       </tbody>
     </table>
-    <Sums
-      sums={[
-        ['Subtotal', sale.subtotal === sale.total ? null : sale.subtotal],
-        ['Desconto', sale.discount],
-        ['Entrega', sale.delivery_fee],
-      ]}
-      total={sale.total}
-    />
+    <dl class="sums total">
+      {sale.subtotal !== sale.total && <SumLine name="Subtotal" amount={sale.subtotal} isOptional />}
+      <SumLine name="Desconto" amount={sale.discount} isOptional />
+      <SumLine name="Entrega" amount={sale.delivery_fee} isOptional />
+      <SumLine name="Total" amount={sale.total} />
+    </dl>
   </>
 )
 
@@ -104,20 +102,7 @@ const Paid = ({ sale: { payments, change, total } }: Pick<LinesProps, 'sale'>) =
     {payments.map(({ name, amount }) => (
       <SumLine name={name} amount={amount} />
     ))}
-    {isPositive(change) && <SumLine name="Troco" amount={change} />}
-  </dl>
-)
-
-interface SumsProps {
-  readonly sums: readonly (readonly [name: string, amount: string | null])[]
-  readonly total: string
-}
-
-/** Sums that are not zero, and the total. */
-const Sums = ({ sums, total }: SumsProps) => (
-  <dl class="sums total">
-    {sums.map(([name, amount]) => amount !== null && isPositive(amount) && <SumLine name={name} amount={amount} />)}
-    <SumLine name="Total" amount={total} />
+    <SumLine name="Troco" amount={change} isOptional />
   </dl>
 )
 

@@ -199,8 +199,8 @@ const Items = ({ sale, liveItems, units }: ItemsProps) => (
     />
     <dl class="sums">
       <SumLine name="Subtotal" amount={sale.subtotal} />
-      {sale.discount !== '0.00' && <SumLine name="Desconto" amount={sale.discount} />}
-      {sale.delivery_fee !== '0.00' && <SumLine name="Entrega" amount={sale.delivery_fee} />}
+      <SumLine name="Desconto" amount={sale.discount} isOptional />
+      <SumLine name="Entrega" amount={sale.delivery_fee} isOptional />
       <SumLine name="Total" amount={sale.total} />
     </dl>
   </Card>
@@ -229,12 +229,20 @@ const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
   </Card>
 )
 
-export const SumLine = ({ name, amount }: { readonly name: string; readonly amount: string }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd class="number">{formatMoney(amount)}</dd>
-  </div>
-)
+interface SumLineProps {
+  readonly name: string
+  readonly amount: string
+  /** Left out if the amount is zero. */
+  readonly isOptional?: boolean
+}
+
+export const SumLine = ({ name, amount, isOptional }: SumLineProps) =>
+  isOptional && amount === '0.00' ? null : (
+    <div>
+      <dt>{name}</dt>
+      <dd class="number">{formatMoney(amount)}</dd>
+    </div>
+  )
 
 /** The customer whose open accounts can be settled from here; null without one, and on as-of pages. */
 const debtorOf = (

@@ -15,7 +15,6 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import { boundedText, ExternalId } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
-import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/own-value.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
@@ -198,7 +197,7 @@ const page = ({ readModel }: PageContext, asked: QueryValues, { limit, order = '
   })
 
 /** Sums of a list that `page` has accepted. */
-async function SumsOf({ visit: { readModel }, asked }: { readonly visit: PageContext; readonly asked: QueryValues }) {
+async function summaryOf({ readModel }: PageContext, asked: QueryValues) {
   const { pool, companyId, timezone } = readModel
   const { cursor: _, product, ...search } = Search.parse(asked)
   const id = await filteredItem(readModel, { ...search, product })
@@ -277,10 +276,7 @@ async function Meant({ visit }: { readonly visit: PageContext }) {
 async function show(visit: PageContext): Promise<PanelPage> {
   const { timezone, today } = visit.readModel
   const fields = await filters(visit)
-  const found = await listed<SaleObject>(visit, fields, async (asked, wanted) => {
-    const sales = await page(visit, asked, wanted)
-    return isRefusal(sales) ? sales : { ...sales, summary: await SumsOf({ visit, asked }) }
-  })
+  const found = await listed<SaleObject>(visit, fields, page, summaryOf)
   const list = found.filled.errors.product ? { ...found, summary: await Meant({ visit }) } : found
   const body = (
     <List

@@ -26,7 +26,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const { readModel } = visit
   const { pool, companyId, timezone } = readModel
   const refused = await listRefusedSales(pool, companyId, { limit: FIRST_REFUSED })
-  const list = await listed<UploadedSale>(visit, FILTERS, (asked, wanted) => pageOf(visit, asked, wanted))
+  const list = await listed<UploadedSale>(visit, FILTERS, pageOf)
   const names = await namesOfActors(readModel, list.rows)
   const body = (
     <>

@@ -95,7 +95,7 @@ export async function DeliveryList({
   readonly webhook: ShownWebhook
 }) {
   const { pool, companyId, timezone } = visit.readModel
-  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked, { limit }) =>
+  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (_visit, asked, { limit }) =>
     searched(Search, asked, (search) => listDeliveries(pool, companyId, webhook.id, { ...search, limit })),
   )
   const { record } = await getReplay(pool, companyId, webhook.id)
