@@ -1,60 +1,26 @@
-import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { NamedSession } from '#commands/cash/named-session.ts'
-import { type CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
-import {
-  FiscalDocumentFields,
-  type FiscalDocumentInput,
-  recordFiscalDocument,
-} from '#commands/sales/record-fiscal-document.ts'
+import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { FiscalDocumentFields, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { isNoMoney, moneyTaken } from '#commands/sales/sale-refunds.ts'
 import { formatCents, formatDateTime } from '#domain/brazilian-format.ts'
 import { fromCents } from '#domain/money.ts'
-import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
-import { type Command, isRefusal } from '#ledger/command.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { ownValue } from '#lib/own-value.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { offersApproval } from '../../approval.ts'
 import type { Field, Fields } from '../../forms/form.ts'
 import { paragraphInput, recordChoiceInput } from '../../forms/kinds.ts'
-import type { PageAccess, PageContext, PanelRoute } from '../../route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
-import type { FlashCode } from '../../words/flashes.ts'
 import { drawerFields } from '../cash/session-field.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { FISCAL_DOCUMENT_FIELDS, isInForce } from './fiscal-document.tsx'
 import { saleOf } from './sale.tsx'
-
-/** An action on a sale with a confirmation page. */
-interface SaleAction<I, C = I> {
-  /** Last segment of its path. */
-  readonly path: string
-  readonly label: string
-  /** Title of the page, before the number of the sale. */
-  readonly heading: string
-  readonly explanation: string
-  readonly isDangerous?: true
-  fields(sale: SaleObject, visit: PageContext): Fields | Promise<Fields>
-  /** Content of the confirmation page. */
-  about?(sale: SaleObject, visit: PageContext): ComponentChildren
-  /** Initial field values. */
-  initial?(sale: SaleObject): object
-  readonly access: PageAccess
-  readonly schema: z.ZodType<I>
-  readonly command: Command<C & { id: number }>
-  /** Input of the command from that of the form. */
-  inputOf(typed: I, sale: SaleObject, visit: PageContext): C | Promise<C>
-  readonly flash: FlashCode
-  /** Permission for this sale, which another user may approve. */
-  needs?(sale: SaleObject, userId: number): Permission
-  /** Why the sale's state rules the action out; null if it does not. */
-  obstacle(sale: SaleObject): string | null
-  /** Message of a refusal that the form cannot fix; undefined if it can. */
-  meaningOf(refusal: Refusal): string | undefined
-}
 
 const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.'
 
@@ -68,9 +34,18 @@ const PARTLY_RECEIVED =
 const managedBy = (orderId: unknown): string =>
   `Esta venda é do pedido ${orderId} da loja online: estorne o pagamento na página do pedido para cancelá-la.`
 
-const CancelledSale = (sale: SaleObject, { readModel }: PageContext) => (
-  <Cancelled when={['Data da venda', formatDateTime(sale.sold_at, readModel.timezone)]} of={sale} />
-)
+const common = {
+  section: 'sales',
+  access: 'sell',
+  subject: saleOf,
+  back: ({ id }: SaleObject): string => `/vendas/${id}`,
+} as const
+
+/** Page of a refusal that the form cannot fix. */
+const refusedPage = (sale: SaleObject, heading: string, obstacle: string, { refused }: Refusal): PanelPage => ({
+  ...obstaclePage(`${heading} ${sale.id}`, obstacle, common.back(sale)),
+  status: httpStatusOf(refused),
+})
 
 /** `refunds`: chosen payment types by those of the sale. */
 const Cancelling = z.object({
@@ -121,96 +96,74 @@ const REASON: Fields = {
   },
 }
 
-const cancelling: SaleAction<z.infer<typeof Cancelling>, Omit<CancelSaleInput, 'id'>> = {
-  path: 'cancelar',
-  access: 'sell',
+const CANCEL_REFUSALS: Readonly<Record<string, string>> = {
+  fiscal_document_issued: HAS_DOCUMENT,
+  already_settled: RECEIVED,
+  has_payments: PARTLY_RECEIVED,
+  sale_returned: RETURNED,
+}
+
+const cancelPages = formPages({
+  ...common,
+  path: '/vendas/:id/cancelar',
+  title: ({ id }) => `Cancelar venda ${id}`,
   label: 'Cancelar venda',
-  heading: 'Cancelar venda',
-  explanation:
-    'Os itens voltam ao estoque e as contas a receber da venda são excluídas. O Tillbook registra como o dinheiro foi devolvido; faça o estorno de cartão ou Pix na maquininha ou no banco. Esta ação não pode ser desfeita.',
   isDangerous: true,
-  about: CancelledSale,
+  before: (sale, { readModel }) => (
+    <Cancelled when={['Data da venda', formatDateTime(sale.sold_at, readModel.timezone)]} of={sale} />
+  ),
+  intro: () => (
+    <p>
+      Os itens voltam ao estoque e as contas a receber da venda são excluídas. O Tillbook registra como o dinheiro foi
+      devolvido; faça o estorno de cartão ou Pix na maquininha ou no banco. Esta ação não pode ser desfeita.
+    </p>
+  ),
   fields: cancellingFields,
   schema: Cancelling,
-  command: cancelSale,
-  inputOf: async (typed, sale, visit) => ({
-    reason: typed.reason,
-    cash_session_id: typed.cash_session_id,
-    refunds: await refundsOfForm(typed, sale, visit),
-  }),
-  flash: 'cancelada',
-  needs: ({ seller }, userId) => (seller?.user_id === userId ? 'cancel_own' : 'cancel_all'),
+  needsApproval: ({ seller }, visit) =>
+    offersApproval(visit, seller?.user_id === visit.session.userId ? 'cancel_own' : 'cancel_all'),
   obstacle({ status, fiscal_document, order_id, returned_total }) {
     if (returned_total !== '0.00') return RETURNED
     if (status === 'cancelled') return 'A venda já está cancelada.'
     if (order_id !== null) return managedBy(order_id)
     return isInForce(fiscal_document) ? HAS_DOCUMENT : null
   },
-  meaningOf: ({ refused, details }) =>
-    refused === 'managed_by_order'
-      ? managedBy(details?.order_id)
-      : {
-          fiscal_document_issued: HAS_DOCUMENT,
-          already_settled: RECEIVED,
-          has_payments: PARTLY_RECEIVED,
-          sale_returned: RETURNED,
-        }[refused as string],
-}
+  async act(submission, sale, typed) {
+    const { reason, cash_session_id } = typed
+    const refunds = await refundsOfForm(typed, sale, submission)
+    const answer = await submission.run(cancelSale, { id: sale.id, reason, cash_session_id, refunds })
+    if (!isRefusal(answer)) return { to: common.back(sale), flash: 'cancelada' as const }
+    const { refused, details } = answer
+    const obstacle = refused === 'managed_by_order' ? managedBy(details?.order_id) : ownValue(CANCEL_REFUSALS, refused)
+    return obstacle === undefined ? answer : refusedPage(sale, 'Cancelar venda', obstacle, answer)
+  },
+})
 
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'
 const OTHER_DOCUMENT = 'A venda já tem outro documento fiscal, que primeiro precisa ser cancelado.'
 
-const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
-  path: 'documento-fiscal',
-  access: 'sell',
+const documentPages = formPages({
+  ...common,
+  path: '/vendas/:id/documento-fiscal',
+  title: ({ id }) => `Registrar documento fiscal da venda ${id}`,
   label: 'Registrar documento fiscal',
-  heading: 'Registrar documento fiscal da venda',
-  explanation:
-    'Registre aqui o documento que o seu sistema fiscal emitiu para esta venda. Enquanto ele estiver autorizado ou em contingência, a venda não pode ser cancelada.',
+  intro: () => (
+    <p>
+      Registre aqui o documento que o seu sistema fiscal emitiu para esta venda. Enquanto ele estiver autorizado ou em
+      contingência, a venda não pode ser cancelada.
+    </p>
+  ),
   fields: () => FISCAL_DOCUMENT_FIELDS,
   initial: ({ fiscal_document }) => (isInForce(fiscal_document) ? fiscal_document : { status: 'authorized' }) ?? {},
   schema: FiscalDocumentFields,
-  command: recordFiscalDocument,
-  inputOf: (typed) => typed,
-  flash: 'documento-fiscal',
   obstacle: ({ status }) => (status === 'cancelled' ? CANCELLED : null),
-  meaningOf({ refused, details }) {
-    if (refused === 'fiscal_document_issued') return OTHER_DOCUMENT
-    return Object.hasOwn(Object(details?.fields), 'sale') ? CANCELLED : undefined
+  async act(submission, sale, input) {
+    const answer = await submission.run(recordFiscalDocument, { ...input, id: sale.id })
+    if (!isRefusal(answer)) return { to: common.back(sale), flash: 'documento-fiscal' as const }
+    const isCancelled = Object.hasOwn(Object(answer.details?.fields), 'sale')
+    const obstacle = answer.refused === 'fiscal_document_issued' ? OTHER_DOCUMENT : isCancelled && CANCELLED
+    return obstacle ? refusedPage(sale, 'Registrar documento fiscal da venda', obstacle, answer) : answer
   },
-}
+})
 
-export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(recordingDocument)]
-
-function routesOf<I, C>(action: SaleAction<I, C>): PanelRoute[] {
-  const { label, heading, explanation, fields, initial, schema, command, inputOf } = action
-  const { flash, isDangerous, obstacle, meaningOf, about, needs } = action
-  const title = ({ id }: SaleObject) => `${heading} ${id}`
-  const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
-  return formPages({
-    path: `/vendas/:id/${action.path}`,
-    section: 'sales',
-    access: action.access,
-    subject: saleOf,
-    obstacle,
-    title,
-    ...(about && { before: about }),
-    intro: () => <p>{explanation}</p>,
-    label,
-    ...(isDangerous && { isDangerous }),
-    back,
-    fields,
-    ...(needs && {
-      needsApproval: (sale: SaleObject, visit: PageContext) => offersApproval(visit, needs(sale, visit.session.userId)),
-    }),
-    ...(initial && { initial }),
-    schema,
-    async act(submission, sale, input) {
-      const answer = await submission.run(command, { ...(await inputOf(input, sale, submission)), id: sale.id })
-      if (!isRefusal(answer)) return { to: back(sale), flash }
-      const meaning = meaningOf(answer)
-      if (meaning === undefined) return answer
-      return { ...obstaclePage(title(sale), meaning, back(sale)), status: httpStatusOf(answer.refused) }
-    },
-  })
-}
+export const saleActions: readonly PanelRoute[] = [...cancelPages, ...documentPages]
