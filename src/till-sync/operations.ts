@@ -103,15 +103,20 @@ const warningShape = {
   ),
 }
 
+/** Of a record that was refused. */
+const failureShape = {
+  code: z.string().optional(),
+  message: z.string().optional(),
+  errors: z.record(z.string(), z.array(z.string())).optional(),
+}
+
 const SaleResult = z
   .object({
     offline_id: z.string().nullable(),
     status: z.enum(['created', 'duplicate', 'cancelled', 'resolved', 'error']),
     sale_id: RecordId.nullable(),
     warnings: z.array(z.object(warningShape).meta({ id: 'SaleWarning' })).optional(),
-    code: z.string().optional(),
-    message: z.string().optional(),
-    errors: z.record(z.string(), z.array(z.string())).optional(),
+    ...failureShape,
   })
   .meta({ id: 'SaleResult' })
 
@@ -135,9 +140,7 @@ const ReturnResult = z
           .meta({ id: 'ReturnWarning' }),
       )
       .optional(),
-    code: z.string().optional(),
-    message: z.string().optional(),
-    errors: z.record(z.string(), z.array(z.string())).optional(),
+    ...failureShape,
   })
   .meta({ id: 'ReturnResult' })
 
@@ -171,9 +174,7 @@ const MovementResult = z
     warnings: z
       .array(z.object({ code: z.enum(CASH_WARNINGS), message: z.string() }).meta({ id: 'CashWarning' }))
       .optional(),
-    code: z.string().optional(),
-    message: z.string().optional(),
-    errors: z.record(z.string(), z.array(z.string())).optional(),
+    ...failureShape,
   })
   .meta({ id: 'CashResult' })
 
@@ -198,6 +199,31 @@ const movements = [
 ]
 
 const till = { id: 7, name: 'Ana Souza', role: 'clerk' }
+
+/** What uploads of lists have in common. `result` is that of each record, `message` and `example` are of one. */
+const uploadOf = (id: string, result: z.ZodType, message: string, example: object) =>
+  ({
+    method: 'post',
+    bodyBytes: LIST_BODY_BYTES,
+    reply: z
+      .object({
+        success,
+        message: z.string(),
+        summary: z.object({ total_processed: count, success_count: count, error_count: count }),
+        results: z.array(result),
+      })
+      .meta({
+        id,
+        examples: [
+          {
+            success: true,
+            message,
+            summary: { total_processed: 1, success_count: 1, error_count: 0 },
+            results: [example],
+          },
+        ],
+      }),
+  }) as const
 
 /** The operations, in the order of a till's day. Routes take method, path, limits and schemas from here (SYNC-40). */
 export const SYNC_OPERATIONS = {
@@ -332,9 +358,7 @@ export const SYNC_OPERATIONS = {
       }),
   },
   sales: {
-    method: 'post',
     path: '/sync/sales',
-    bodyBytes: LIST_BODY_BYTES,
     operation: 'uploadSales',
     summary: 'Envia vendas feitas no caixa, também sem conexão',
     description:
@@ -343,29 +367,14 @@ export const SYNC_OPERATIONS = {
       .object({ sales: z.array(OfflineSaleInput.meta({ id: 'OfflineSale' })).max(MAX_SALES) })
       .meta({ id: 'SalesUpload' }),
     example: { sales: [sale] },
-    reply: z
-      .object({
-        success,
-        message: z.string(),
-        summary: z.object({ total_processed: count, success_count: count, error_count: count }),
-        results: z.array(SaleResult),
-      })
-      .meta({
-        id: 'UploadResult',
-        examples: [
-          {
-            success: true,
-            message: '1 venda processada: 1 registrada, 0 com erro.',
-            summary: { total_processed: 1, success_count: 1, error_count: 0 },
-            results: [{ offline_id: 'caixa1-000123', status: 'created', sale_id: 981 }],
-          },
-        ],
-      }),
+    ...uploadOf('UploadResult', SaleResult, '1 venda processada: 1 registrada, 0 com erro.', {
+      offline_id: 'caixa1-000123',
+      status: 'created',
+      sale_id: 981,
+    }),
   },
   returns: {
-    method: 'post',
     path: '/sync/returns',
-    bodyBytes: LIST_BODY_BYTES,
     operation: 'uploadReturns',
     summary: 'Envia devoluções feitas no caixa, também sem conexão',
     description:
@@ -374,29 +383,14 @@ export const SYNC_OPERATIONS = {
       .object({ returns: z.array(OfflineReturnInput.meta({ id: 'OfflineReturn' })).max(MAX_SALES) })
       .meta({ id: 'ReturnsUpload' }),
     example: { returns: [goodsReturned] },
-    reply: z
-      .object({
-        success,
-        message: z.string(),
-        summary: z.object({ total_processed: count, success_count: count, error_count: count }),
-        results: z.array(ReturnResult),
-      })
-      .meta({
-        id: 'ReturnsUploadResult',
-        examples: [
-          {
-            success: true,
-            message: '1 devolução processada: 1 registrada, 0 com erro.',
-            summary: { total_processed: 1, success_count: 1, error_count: 0 },
-            results: [{ offline_id: 'caixa1-dev-000007', status: 'created', return_id: 12 }],
-          },
-        ],
-      }),
+    ...uploadOf('ReturnsUploadResult', ReturnResult, '1 devolução processada: 1 registrada, 0 com erro.', {
+      offline_id: 'caixa1-dev-000007',
+      status: 'created',
+      return_id: 12,
+    }),
   },
   cash: {
-    method: 'post',
     path: '/sync/cash',
-    bodyBytes: LIST_BODY_BYTES,
     operation: 'uploadCashMovements',
     summary: 'Envia o que aconteceu com o dinheiro da gaveta',
     description:
@@ -405,24 +399,11 @@ export const SYNC_OPERATIONS = {
       .object({ movements: z.array(CashMovementInput.meta({ id: 'CashMovement' })).max(MAX_SALES) })
       .meta({ id: 'CashUpload' }),
     example: { movements },
-    reply: z
-      .object({
-        success,
-        message: z.string(),
-        summary: z.object({ total_processed: count, success_count: count, error_count: count }),
-        results: z.array(MovementResult),
-      })
-      .meta({
-        id: 'CashUploadResult',
-        examples: [
-          {
-            success: true,
-            message: '1 movimento processado: 1 registrado, 0 com erro.',
-            summary: { total_processed: 1, success_count: 1, error_count: 0 },
-            results: [{ offline_id: 'caixa1-g1', session_id: 'caixa1-41', status: 'created' }],
-          },
-        ],
-      }),
+    ...uploadOf('CashUploadResult', MovementResult, '1 movimento processado: 1 registrado, 0 com erro.', {
+      offline_id: 'caixa1-g1',
+      session_id: 'caixa1-41',
+      status: 'created',
+    }),
   },
   conflicts: {
     method: 'post',
