@@ -147,6 +147,9 @@ function figuresIn(registry: Registry, scrapes: Scrapes): ShardMetrics {
   }
 }
 
+const labelledCounter = (registers: Registry[], label: string, name: string, help: string): Counter =>
+  new Counter({ name, help, labelNames: [label], registers })
+
 function requestFigures(
   registers: Registry[],
 ): Pick<Metrics, 'onAnswered' | 'onPage' | 'onRead' | 'onNotified' | 'onBytes'> {
@@ -157,30 +160,25 @@ function requestFigures(
     buckets: REQUEST_SECONDS,
     registers,
   })
-  const notifications = new Counter({
-    name: 'tillbook_payment_notifications_total',
-    help: 'Notifications of the payment provider, by how they were dealt with',
-    labelNames: ['outcome'],
+  const notifications = labelledCounter(
     registers,
-  })
-  const bytes = new Counter({
-    name: 'tillbook_body_bytes_total',
-    help: 'Bytes of bodies that were counted against their companies, or refused because a day was exhausted',
-    labelNames: ['outcome'],
+    'outcome',
+    'tillbook_payment_notifications_total',
+    'Notifications of the payment provider, by how they were dealt with',
+  )
+  const bytes = labelledCounter(
     registers,
-  })
-  const pages = new Counter({
-    name: 'tillbook_pages_total',
-    help: 'Pages of lists, by where they came from',
-    labelNames: ['from'],
+    'outcome',
+    'tillbook_body_bytes_total',
+    'Bytes of bodies that were counted against their companies, or refused because a day was exhausted',
+  )
+  const pages = labelledCounter(registers, 'from', 'tillbook_pages_total', 'Pages of lists, by where they came from')
+  const reads = labelledCounter(
     registers,
-  })
-  const reads = new Counter({
-    name: 'tillbook_reads_total',
-    help: 'Answers that a replica may give, by where they were read: replica, primary, again (on the primary, because the replica failed)',
-    labelNames: ['from'],
-    registers,
-  })
+    'from',
+    'tillbook_reads_total',
+    'Answers that a replica may give, by where they were read: replica, primary, again (on the primary, because the replica failed)',
+  )
   return {
     onPage: (from) => pages.inc({ from }),
     onRead: (from) => reads.inc({ from }),
@@ -192,18 +190,18 @@ function requestFigures(
 }
 
 function commandFigures(registers: Registry[]): Pick<Metrics, 'onCommands' | 'onRefused' | 'onUnanswered' | 'onGroup'> {
-  const commands = new Counter({
-    name: 'tillbook_commands_total',
-    help: 'Commands that were answered, by how',
-    labelNames: ['outcome'],
+  const commands = labelledCounter(
     registers,
-  })
-  const refusals = new Counter({
-    name: 'tillbook_refusals_total',
-    help: 'Commands that were refused, by the code of the refusal',
-    labelNames: ['code'],
+    'outcome',
+    'tillbook_commands_total',
+    'Commands that were answered, by how',
+  )
+  const refusals = labelledCounter(
     registers,
-  })
+    'code',
+    'tillbook_refusals_total',
+    'Commands that were refused, by the code of the refusal',
+  )
   const unanswered = new Gauge({
     name: 'tillbook_writer_unanswered_commands',
     help: 'Commands that wait for their group, or are in one',
