@@ -20,6 +20,15 @@ export interface ListOrder {
   readonly isSorted?: true
 }
 
+/** Order by a column, then by id. */
+export const orderBy = (name: string, column: string, type: KeyType): ListOrder => ({
+  name,
+  columns: [
+    { name: column, type },
+    { name: 'id', type: 'bigint' },
+  ],
+})
+
 /** The opposite direction. */
 export const reversed = ({ descending, ...order }: ListOrder): ListOrder =>
   descending ? { ...order, name: `${order.name}_up` } : { ...order, name: `${order.name}_down`, descending: true }

@@ -6,7 +6,6 @@ import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.
 import { type CompanyObject, companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
-import type { ListOrder } from './list-statement.ts'
 import { withReadSet } from './read-set.ts'
 import {
   type FoundRecords,
@@ -16,6 +15,8 @@ import {
   list,
   listInOrder,
   localTime,
+  matchingRecords,
+  ORDER_BY_ID,
   type Page,
   type Paging,
 } from './records.ts'
@@ -47,12 +48,11 @@ export const MAX_SUMMED_ORDERS = 10_000
 
 /** Counts and sums the filtered orders. */
 export async function sumOrders(pool: Pool, companyId: number, filters: OrderFilters): Promise<Sum> {
-  const given = Object.entries(filters).filter(([, value]) => value !== undefined)
-  const wanted = given.map(([name], at) => ` and ${orderListing.filters[name as keyof OrderFilters](`$${at + 3}`, '')}`)
+  const matching = matchingRecords(orderListing, filters, 3)
   const text = `select ${sumColumn('total_cents', 'true')} as found
-    from (select t.total_cents from orders t where t.company_id = $1${wanted.join('')}
+    from (select t.total_cents from orders t where ${matching.condition}
       order by t.id desc limit $2::bigint + 1) found`
-  const values = [companyId, MAX_SUMMED_ORDERS, ...given.map(([, value]) => value)]
+  const values = [companyId, MAX_SUMMED_ORDERS, ...matching.values]
   const { rows } = await pool.query<{ found: Sum }>(withReadSet({ text, values, readSet: { orders: 'columns' } }))
   return (rows[0] as { found: Sum }).found
 }
@@ -219,15 +219,13 @@ const notificationListing: Listing<{ order: number }> = {
   present: presentNotification,
 }
 
-const AS_RECEIVED: ListOrder = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
-
 /** The notifications of an order, in order of arrival. */
 export const listNotifications = (
   pool: Pool,
   companyId: number,
   order: number,
   query: Paging,
-): Promise<Page | Refusal> => listInOrder(pool, notificationListing, AS_RECEIVED, companyId, { ...query, order })
+): Promise<Page | Refusal> => listInOrder(pool, notificationListing, ORDER_BY_ID, companyId, { ...query, order })
 
 const COUNTED = 100
 

@@ -17,6 +17,7 @@ import {
   list,
   listDeleted,
   listInOrder,
+  matchingRecords,
   ORDER_BY_NAME,
   type Page,
   type Paging,
@@ -104,18 +105,14 @@ export const MAX_COUNTED_PERSONS = 50_000
 
 /** Statement of the ids of up to `MAX_COUNTED_PERSONS` persons that match a search, and one more. $1: company. */
 export function matchingPersonsStatement(
-  { from, where, filters }: Listing<PersonConditions>,
+  listing: Listing<PersonConditions>,
   search: PersonFilters,
   firstParameter: number,
 ): { readonly text: string; readonly values: readonly unknown[] } {
-  const given = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
-  const conditions = given.map(([name], place) =>
-    filters[name as keyof PersonConditions](`$${firstParameter + 1 + place}`, ''),
-  )
+  const { condition, values } = matchingRecords<PersonConditions>(listing, conditionsOf(search), firstParameter + 1)
   return {
-    text: `select t.id from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')}
-      limit $${firstParameter}::bigint + 1`,
-    values: [MAX_COUNTED_PERSONS, ...given.map(([, value]) => value)],
+    text: `select t.id from ${listing.from} where ${condition} limit $${firstParameter}::bigint + 1`,
+    values: [MAX_COUNTED_PERSONS, ...values],
   }
 }
 

@@ -14,12 +14,14 @@ import {
   type LedgerRow,
   type ListOrder,
   listStatement,
+  orderBy,
   type PageStart,
   readRows,
   recordExpression,
   recordIn,
   recordsIn,
   type Source,
+  TODAY,
   tableOf,
 } from './list-statement.ts'
 import { type ReadScope, withReadSet } from './read-set.ts'
@@ -61,6 +63,18 @@ export interface Listing<F> extends Source {
   readonly filters: { readonly [N in keyof F & string]-?: (parameter: string, today: string) => string }
 }
 
+/** SQL condition of the records that match filters, and the filters' values. $1: company; `first`: the first value's number. */
+export function matchingRecords<F extends object>(
+  { where, filters }: Listing<F>,
+  given: F,
+  first: number,
+): { readonly condition: string; readonly values: readonly unknown[] } {
+  const present = Object.entries(given).filter(([, value]) => value !== undefined)
+  const conditions = present.map(([name], place) => filters[name as keyof F & string](`$${first + place}`, TODAY))
+  const all = ['t.company_id = $1', ...(where ? [where] : []), ...conditions]
+  return { condition: all.join(' and '), values: present.map(([, value]) => value) }
+}
+
 export const ORDER_BY_ID: ListOrder = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
 
 /** Newest first, for people. */
@@ -84,13 +98,7 @@ export const ORDER_BY_CHANGE: ListOrder = {
   ],
 }
 
-const BY_DELETION: ListOrder = {
-  name: 'deletion',
-  columns: [
-    { name: 'deleted_at', type: 'timestamptz' },
-    { name: 'id', type: 'bigint' },
-  ],
-}
+const BY_DELETION = orderBy('deletion', 'deleted_at', 'timestamptz')
 
 /**
  * Lists live records by id, or with `updated_since` by last change. Refuses a cursor of another list. `today` is the

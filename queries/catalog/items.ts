@@ -15,6 +15,7 @@ import {
   list,
   listDeleted,
   listInOrder,
+  matchingRecords,
   NEWEST_FIRST,
   ORDER_BY_CHANGE,
   ORDER_BY_ID,
@@ -179,11 +180,11 @@ export async function countItems(
   companyId: number,
   { state = 'active', ...search }: ItemSearch & { readonly state?: ItemState | undefined },
 ): Promise<number> {
-  const { from, where, filters, joinedTables = [] } = state === 'active' ? searchListing : inactiveListing
-  const given = Object.entries({ ...search, q: wordsOf(search.q) }).filter(([, value]) => value !== undefined)
-  const conditions = given.map(([name], place) => filters[name as keyof typeof filters](`$${place + 2}`, ''))
-  const text = `select count(*) as count from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')}`
-  const values = [companyId, ...given.map(([, value]) => value)]
+  const listing = state === 'active' ? searchListing : inactiveListing
+  const { from, joinedTables = [] } = listing
+  const matching = matchingRecords(listing, { ...search, q: wordsOf(search.q) }, 2)
+  const text = `select count(*) as count from ${from} where ${matching.condition}`
+  const values = [companyId, ...matching.values]
   const readSet = Object.fromEntries(
     search.out_of_stock || search.low_stock
       ? []

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import { type ListOrder, TODAY } from '../list-statement.ts'
+import { type ListOrder, orderBy, TODAY } from '../list-statement.ts'
 import { withReadSet } from '../read-set.ts'
 import {
   containing,
@@ -12,6 +12,7 @@ import {
   list,
   listDeleted,
   listInOrder,
+  matchingRecords,
   NEWEST_FIRST,
   type Page,
   type Paging,
@@ -136,22 +137,9 @@ interface AccountSearch {
   readonly due_to?: string
 }
 
-const BY_DUE_DATE: ListOrder = {
-  name: 'due_date',
-  columns: [
-    { name: 'due_date', type: 'date' },
-    { name: 'id', type: 'bigint' },
-  ],
-}
+const BY_DUE_DATE = orderBy('due_date', 'due_date', 'date')
 
-const LAST_SETTLED_FIRST: ListOrder = {
-  name: 'last_settled',
-  columns: [
-    { name: 'settled_on', type: 'date' },
-    { name: 'id', type: 'bigint' },
-  ],
-  descending: true,
-}
+const LAST_SETTLED_FIRST: ListOrder = { ...orderBy('last_settled', 'settled_on', 'date'), descending: true }
 
 interface View {
   readonly conditions: AccountConditions
@@ -197,22 +185,22 @@ export const MAX_SUMMED_ACCOUNTS = 10_000
 /** Sums the result of a search. `today` decides what is overdue. */
 export async function sumAccounts(
   pool: Pool,
-  { resource, where, joinedTables = [], filters }: AccountListing,
+  listing: AccountListing,
   companyId: number,
   search: AccountSearch,
   today: string,
 ): Promise<AccountTotals> {
-  const conditions = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
-  const wanted = conditions.map(([name], position) => filters[name as keyof typeof filters](`$${4 + position}`, TODAY))
+  const { resource, joinedTables = [] } = listing
+  const { condition, values: found } = matchingRecords(listing, conditionsOf(search), 4)
   const { summed } = VIEWS[search.view ?? 'pending']
   const text = `select ${sumColumn(summed, 'true')} as found, ${sumColumn('open_cents', 'is_overdue')} as overdue
      from (
        select t.amount_cents, t.open_cents, t.status = 'pending' and t.due_date < ${TODAY} as is_overdue
        from ${resource} t
-       where ${['t.company_id = $1', where, ...wanted].join(' and ')}
+       where ${condition}
        limit $2::bigint + 1
      ) found`
-  const values = [companyId, MAX_SUMMED_ACCOUNTS, today, ...conditions.map(([, value]) => value)]
+  const values = [companyId, MAX_SUMMED_ACCOUNTS, today, ...found]
   const readSet = Object.fromEntries([resource, ...joinedTables].map((table) => [table, 'columns'] as const))
   const { rows } = await pool.query<AccountTotals>(withReadSet({ text, values, readSet }))
   const [sums] = rows

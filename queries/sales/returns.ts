@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { ListOrder } from '../list-statement.ts'
+import { type ListOrder, orderBy } from '../list-statement.ts'
 import {
   type FoundRecords,
   getBy,
@@ -61,14 +61,7 @@ export const listReturns = (
   list(pool, returnListing, companyId, { ...query, ...periodOf({ returned_from, returned_to }, timezone) })
 
 /** Latest return first: tills may upload those of earlier hours. */
-const LAST_RETURNED_FIRST: ListOrder = {
-  name: 'last_returned',
-  columns: [
-    { name: 'returned_at', type: 'timestamptz' },
-    { name: 'id', type: 'bigint' },
-  ],
-  descending: true,
-}
+const LAST_RETURNED_FIRST: ListOrder = { ...orderBy('last_returned', 'returned_at', 'timestamptz'), descending: true }
 
 /** For people, latest first. */
 export const listLatestReturns = (

@@ -4,7 +4,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED, type SaleObject } from '#projections/sales.ts'
-import type { ListOrder } from '../list-statement.ts'
+import { type ListOrder, orderBy } from '../list-statement.ts'
 import { type ReadScope, withReadSet } from '../read-set.ts'
 import {
   containing,
@@ -123,14 +123,7 @@ type LatestQuery = Paging &
   LatestFilters & { readonly order?: ListOrder | undefined; readonly isWhole?: boolean | undefined }
 
 /** Latest sale first: uploads may bring sales of earlier hours. */
-export const LAST_SOLD_FIRST: ListOrder = {
-  name: 'last_sold',
-  columns: [
-    { name: 'sold_at', type: 'timestamptz' },
-    { name: 'id', type: 'bigint' },
-  ],
-  descending: true,
-}
+export const LAST_SOLD_FIRST: ListOrder = { ...orderBy('last_sold', 'sold_at', 'timestamptz'), descending: true }
 
 /** Converts people's filters to conditions of a listing. */
 function latest({ timezone, sold_from, sold_to, status, customer, ...filters }: LatestFilters) {
