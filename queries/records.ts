@@ -63,6 +63,28 @@ export interface Listing<F> extends Source {
   readonly filters: { readonly [N in keyof F & string]-?: (parameter: string, today: string) => string }
 }
 
+/**
+ * One record that no listing has, as SQL of its JSON ($1: company), with the ledger's revision. `present` makes the API
+ * object, with instants on the company's clock.
+ */
+export async function getPresented(
+  pool: Pool,
+  { name, record, values }: { readonly name: string; readonly record: string; readonly values: readonly unknown[] },
+  present: (record: object, timezone: string) => object | null,
+): Promise<FoundRecords> {
+  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
+    name,
+    text: `select l.revision, c.timezone, (${record}) as record
+           from ledgers l join companies c on c.company_id = l.company_id
+           where l.company_id = $1`,
+    values: [...values],
+  })
+  const [found] = rows
+  if (!found) throw new Error(`company ${values[0]} has no ledger`)
+  const shown = found.record && present(found.record, found.timezone)
+  return { record: shown && JSON.stringify(shown), revision: found.revision }
+}
+
 /** SQL condition of the records that match filters, and the filters' values. $1: company; `first`: the first value's number. */
 export function matchingRecords<F extends object>(
   { where, filters }: Listing<F>,

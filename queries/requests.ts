@@ -2,7 +2,15 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Refusal } from '#domain/refusal.ts'
 import type { ListOrder } from './list-statement.ts'
-import { type FoundRecords, type Listing, listInOrder, localTime, type Page, type Paging } from './records.ts'
+import {
+  type FoundRecords,
+  getPresented,
+  type Listing,
+  listInOrder,
+  localTime,
+  type Page,
+  type Paging,
+} from './records.ts'
 
 export const REQUEST_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
@@ -85,19 +93,11 @@ export const listRequests = (pool: Pool, companyId: number, query: Paging & Requ
   listInOrder(pool, callListing, NEWEST_FIRST, companyId, query)
 
 /** A request of the company with its stored details. */
-export async function getRequest(pool: Pool, companyId: number, id: string): Promise<FoundRecords> {
-  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
-    name: 'get_call',
-    text: `select l.revision, c.timezone,
-             (select json_build_object('call', ${CALL_JSON}, 'body', t.body::json, 'details', t.details::json)
-              from calls t where t.company_id = $1 and t.id = $2) as record
-           from ledgers l join companies c on c.company_id = l.company_id
-           where l.company_id = $1`,
-    values: [companyId, id],
+export function getRequest(pool: Pool, companyId: number, id: string): Promise<FoundRecords> {
+  const record = `select json_build_object('call', ${CALL_JSON}, 'body', t.body::json, 'details', t.details::json)
+    from calls t where t.company_id = $1 and t.id = $2`
+  return getPresented(pool, { name: 'get_call', record, values: [companyId, id] }, (found, timezone) => {
+    const { call, body, details } = found as { call: RequestObject; body: unknown; details: object | null }
+    return { ...present(call, timezone), body, details }
   })
-  const [found] = rows
-  if (!found) throw new Error(`company ${companyId} has no ledger`)
-  const { record, revision, timezone } = found
-  const { call, body, details } = (record ?? {}) as { call?: RequestObject; body?: unknown; details?: object | null }
-  return { record: call ? JSON.stringify({ ...present(call, timezone), body, details }) : null, revision }
 }

@@ -6,6 +6,7 @@ import type { ListOrder } from './list-statement.ts'
 import {
   type FoundRecords,
   getBy,
+  getPresented,
   type Listing,
   type ListPaging,
   list,
@@ -138,21 +139,12 @@ export function listDeliveries(
   return listInOrder(pool, deliveryListing, NEWEST_FIRST, companyId, { ...query, webhook })
 }
 
-export async function getDelivery(pool: Pool, companyId: number, webhookId: number, id: string): Promise<FoundRecords> {
-  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
-    name: 'get_webhook_delivery',
-    text: `select l.revision, c.timezone,
-                  (select ${DELIVERY_JSON} from webhook_deliveries t
-                   join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
-                   where t.company_id = $1 and t.webhook_id = $2 and t.id = $3) as record
-           from ledgers l join companies c on c.company_id = l.company_id
-           where l.company_id = $1`,
-    values: [companyId, webhookId, id],
-  })
-  const [found] = rows
-  if (!found) throw new Error(`company ${companyId} has no ledger`)
-  const { record, revision, timezone } = found
-  return { record: record && JSON.stringify(presentDelivery(record, timezone)), revision }
+export function getDelivery(pool: Pool, companyId: number, webhookId: number, id: string): Promise<FoundRecords> {
+  const record = `select ${DELIVERY_JSON} from webhook_deliveries t
+    join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
+    where t.company_id = $1 and t.webhook_id = $2 and t.id = $3`
+  const values = [companyId, webhookId, id]
+  return getPresented(pool, { name: 'get_webhook_delivery', record, values }, presentDelivery)
 }
 
 /** The signed body of a delivery; null once it was purged. */
@@ -201,21 +193,11 @@ export function presentReplay(record: unknown, timezone: string): ReplayObject {
 }
 
 /** The last replay of an endpoint; no record if there was none. */
-export async function getReplay(pool: Pool, companyId: number, webhookId: number): Promise<FoundRecords> {
-  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
-    name: 'get_webhook_replay',
-    text: `select l.revision, c.timezone,
-                  (select ${REPLAY_JSON} from webhook_replays t
-                   join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
-                   where t.company_id = $1 and t.webhook_id = $2) as record
-           from ledgers l join companies c on c.company_id = l.company_id
-           where l.company_id = $1`,
-    values: [companyId, webhookId],
-  })
-  const [found] = rows
-  if (!found) throw new Error(`company ${companyId} has no ledger`)
-  const { record, revision, timezone } = found
-  return { record: record && JSON.stringify(presentReplay(record, timezone)), revision }
+export function getReplay(pool: Pool, companyId: number, webhookId: number): Promise<FoundRecords> {
+  const record = `select ${REPLAY_JSON} from webhook_replays t
+    join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
+    where t.company_id = $1 and t.webhook_id = $2`
+  return getPresented(pool, { name: 'get_webhook_replay', record, values: [companyId, webhookId] }, presentReplay)
 }
 
 /** A notification about an endpoint; `reason` if it was switched off. */
