@@ -1,5 +1,6 @@
 import { formatQuantity } from '#domain/brazilian-format.ts'
 import type { Envelope } from '#ledger/envelope.ts'
+import { isJsonObject } from '#lib/json-members.ts'
 import { fieldName } from './words/fields.ts'
 import { textOfBoolean, textOfValue } from './words/values.ts'
 
@@ -17,7 +18,6 @@ const SELF_EVIDENT = new Set(['updated_at', 'company_id'])
 
 type Json = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === ''
 
 function plainText(name: string, value: unknown, timezone: string): string {
@@ -33,7 +33,7 @@ function* leaves(
   timezone: string,
 ): Iterable<[field: string, text: string]> {
   if (isEmpty(value)) return
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     for (const [member, inner] of Object.entries(value))
       yield* leaves(path === '' ? fieldName(member) : `${path} · ${fieldName(member)}`, member, inner, timezone)
   } else if (Array.isArray(value)) {
@@ -57,7 +57,7 @@ interface NamedLine {
 }
 
 const isNamedLine = (value: unknown): value is NamedLine =>
-  isObject(value) && typeof value.description === 'string' && typeof value.quantity === 'string'
+  isJsonObject(value) && typeof value.description === 'string' && typeof value.quantity === 'string'
 
 /** `3 itens: Café torrado (1), Leite (2), Pão francês (0,392)`, for lines of a sale or order. */
 function inOneLine(value: unknown): unknown {
@@ -87,13 +87,13 @@ export function describeChanges(before: Json | null, after: Json | null, timezon
 export function describeEventData({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
   const { id: _, ...fields } = data as Json
   const { changes, ...more } = fields
-  return describeChanges(null, { ...more, ...(isObject(changes) ? changes : {}) }, timezone)
+  return describeChanges(null, { ...more, ...(isJsonObject(changes) ? changes : {}) }, timezone)
 }
 
 /** Names of the fields that an event changed. */
 export function fieldsChangedBy({ data }: Pick<Envelope, 'data'>): string[] {
   const { changes } = data as Json
-  return isObject(changes) ? Object.keys(changes).map(fieldName) : []
+  return isJsonObject(changes) ? Object.keys(changes).map(fieldName) : []
 }
 
 /** Events that hold fields of their record; those of others are their own, even under the same name. */
@@ -109,7 +109,7 @@ export function changesOfEach(events: readonly Pick<Envelope, 'type' | 'data'>[]
   const known: Record<string, unknown> = {}
   return events.map(({ type, data }) => {
     const { id: _, changes, ...fields } = data as Json
-    const after: Json = isObject(changes) ? changes : HOLDS_RECORD.test(type) ? fields : {}
+    const after: Json = isJsonObject(changes) ? changes : HOLDS_RECORD.test(type) ? fields : {}
     const before = Object.fromEntries(Object.keys(after).map((name) => [name, known[name]]))
     Object.assign(known, after)
     return BEGINS_RECORD.test(type) ? [] : describeChanges(before, after, timezone)

@@ -3,7 +3,7 @@ import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { refusalMessage } from '../words/problems.ts'
-import type { Kind } from './kinds.ts'
+import { type Kind, paragraphInput } from './kinds.ts'
 
 /** Body of a form: texts by name; repeated names (checkboxes) have a list. */
 export type FormBody = Readonly<Record<string, string | readonly string[]>>
@@ -43,6 +43,15 @@ export interface Field {
 
 /** Fields by name, in order. A dotted name is a nested member: `address.city`. */
 export type Fields = Readonly<Record<string, Field>>
+
+/** A required reason; `hint` says where it is kept. */
+export const reasonField = (hint: string): Field => ({
+  label: 'Motivo',
+  kind: paragraphInput,
+  isRequired: true,
+  columns: 12,
+  hint,
+})
 
 /** Values of the controls, and validation messages. */
 export interface FilledForm {

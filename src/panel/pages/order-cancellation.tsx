@@ -6,7 +6,7 @@ import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { paragraphInput } from '../forms/kinds.ts'
+import { reasonField } from '../forms/form.ts'
 import { Cancelled } from '../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../ui/form-pages.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
@@ -52,15 +52,7 @@ export const orderCancellation = formPages({
   before: (order, { readModel }) => (
     <Cancelled when={['Data do pedido', formatDateTime(order.created_at, readModel.timezone)]} of={order} />
   ),
-  fields: () => ({
-    reason: {
-      label: 'Motivo',
-      kind: paragraphInput,
-      isRequired: true,
-      columns: 12,
-      hint: 'Fica no histórico do pedido.',
-    },
-  }),
+  fields: () => ({ reason: reasonField('Fica no histórico do pedido.') }),
   schema: CancelOrderInput.omit({ id: true }).extend({ reason: boundedText(500) }),
   async act(submission, order, { reason }) {
     const { context, acting, idempotency } = submission

@@ -4,7 +4,7 @@ import { pathId } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
 import type { AccountPayment } from '#projections/finance.ts'
 import { type AccountListing, listAccounts } from '#queries/finance/accounts.ts'
-import { paragraphInput } from '../../forms/kinds.ts'
+import { reasonField } from '../../forms/form.ts'
 import { link } from '../../link.ts'
 import type { PageAccess, PageContext, PanelRoute } from '../../route.ts'
 import { formPages, runAndRedirect } from '../../ui/form-pages.tsx'
@@ -154,15 +154,7 @@ export function reversalPages<P>(
     label: 'Estornar',
     isDangerous: true,
     back: ({ account }) => `${path}/${account.id}`,
-    fields: () => ({
-      reason: {
-        label: 'Motivo',
-        kind: paragraphInput,
-        isRequired: true,
-        columns: 12,
-        hint: 'Fica no histórico da conta.',
-      },
-    }),
+    fields: () => ({ reason: reasonField('Fica no histórico da conta.') }),
     schema: PaymentReversal,
     act: (submission, { account, payment }, { reason }) =>
       runAndRedirect(

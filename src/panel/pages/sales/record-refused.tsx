@@ -8,14 +8,13 @@ import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { findNamesForTill, type RefusedSaleDetails } from '#queries/sales/offline-sales.ts'
 import { resolveRefusedSale } from '#refused-sales/refused-sales.ts'
-import { type Field, type Fields, filledFrom, formText } from '../../forms/form.ts'
+import { type Field, type Fields, filledFrom, formText, reasonField } from '../../forms/form.ts'
 import {
   amountInput,
   choiceInput,
   lineInput,
   momentInput,
   namedOptions,
-  paragraphInput,
   quantityInput,
   recordChoiceInput,
 } from '../../forms/kinds.ts'
@@ -29,15 +28,7 @@ import { idsIn, isPlainNumber, type Members, membersOf } from './uploaded-sale.t
 /** Lines of a sale in the form, wrong ones first: a form has at most 1,000 fields. */
 const LINES = 100
 
-const REASON: Fields = {
-  reason: {
-    label: 'Motivo',
-    kind: paragraphInput,
-    isRequired: true,
-    columns: 12,
-    hint: 'Fica registrado na venda com o seu nome.',
-  },
-}
+const REASON: Fields = { reason: reasonField('Fica registrado na venda com o seu nome.') }
 const Reason = z.object({ reason: boundedText(2_000) })
 
 const back = ({ id }: RefusedSaleDetails) => `${REFUSED_SALES_PATH}/${id}`

@@ -12,8 +12,8 @@ import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/own-value.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { offersApproval } from '../../approval.ts'
-import type { Field, Fields } from '../../forms/form.ts'
-import { paragraphInput, recordChoiceInput } from '../../forms/kinds.ts'
+import { type Field, type Fields, reasonField } from '../../forms/form.ts'
+import { recordChoiceInput } from '../../forms/kinds.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
@@ -72,7 +72,7 @@ async function cancellingFields(sale: SaleObject, visit: PageContext): Promise<F
     return [`refunds.${id}`, { label: `Devolver ${formatCents(cents)} em`, kind, isRequired: paidBy === undefined }]
   })
   const drawers = taken.size === 0 ? {} : await drawerFields(visit, sale.cash_session_id)
-  return { ...Object.fromEntries(refunds), ...drawers, ...REASON }
+  return { ...Object.fromEntries(refunds), ...drawers, reason: reasonField('Fica no histórico da venda.') }
 }
 
 /** The refunds by the chosen payment types, those by the same type in one sum. */
@@ -84,16 +84,6 @@ async function refundsOfForm({ refunds }: z.infer<typeof Cancelling>, sale: Sale
     sums.set(by, (sums.get(by) ?? 0) + cents)
   }
   return [...sums].map(([payment_type_id, cents]) => ({ payment_type_id, amount: fromCents(cents) }))
-}
-
-const REASON: Fields = {
-  reason: {
-    label: 'Motivo',
-    kind: paragraphInput,
-    isRequired: true,
-    columns: 12,
-    hint: 'Fica no histórico da venda.',
-  },
 }
 
 const CANCEL_REFUSALS: Readonly<Record<string, string>> = {
