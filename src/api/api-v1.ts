@@ -1,8 +1,9 @@
-import express, { type RequestHandler, type Router } from 'express'
+import express, { type Router } from 'express'
 import { chargeRead } from '#http/middleware/body-bytes.ts'
 import { companyBodyBudget, jsonBodyUpTo } from '#http/middleware/json-body.ts'
 import { limitLargeRequests } from '#http/middleware/large-requests.ts'
 import { routed } from '#http/middleware/observe.ts'
+import { forbidCaching } from '#http/middleware/security-headers.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { routeSpecificity } from '#http/paths.ts'
@@ -53,16 +54,6 @@ export const V1_ROUTES: readonly Route[] = [
   ...requestRoutes,
   ...testCompanyRoutes,
 ]
-
-/**
- * Answers contain personal and financial data (HTTP-18): shared caches must not store them; clients revalidate with the
- * ETag.
- */
-const forbidCaching: RequestHandler = (_request, response, next) => {
-  response.setHeader('Cache-Control', 'no-store')
-  response.setHeader('Vary', 'Accept-Encoding')
-  next()
-}
 
 /** Takes a picture itself instead of JSON. */
 const PICTURE_PATH = /\/catalog\/items\/[^/]+\/picture(?:\?|$)/

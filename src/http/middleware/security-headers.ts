@@ -17,3 +17,13 @@ export const securityHeaders: RequestHandler = (_request, response, next) => {
   for (const [name, value] of SECURITY_HEADERS) response.setHeader(name, value)
   next()
 }
+
+/**
+ * Answers contain personal and financial data (HTTP-18): shared caches must not store them; clients revalidate with the
+ * ETag.
+ */
+export const forbidCaching: RequestHandler = (_request, response, next) => {
+  response.setHeader('Cache-Control', 'no-store')
+  response.setHeader('Vary', 'Accept-Encoding')
+  next()
+}

@@ -12,6 +12,7 @@ import { describeFields, leaveAnswersOpen } from '#api/contract/document.ts'
 import { fitSchemas, nameBodies } from '#api/contract/generators.ts'
 import { serveDocument } from '#api/contract/serve-document.ts'
 import type { Compress } from '#http/compression.ts'
+import { forbidCaching } from '#http/middleware/security-headers.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { groupBy } from '#lib/group-by.ts'
@@ -162,11 +163,6 @@ interface TillContractOptions {
 /** `/api/openapi.json`, under the same rule for plain HTTP as the interface. */
 export function serveTillContract({ addresses, compress, publicUrl }: TillContractOptions): RequestHandler[] {
   const limitAnonymous = limitUnauthenticatedBy(addresses)
-  const forbidCaching: RequestHandler = (_request, response, next) => {
-    response.setHeader('Cache-Control', 'no-store')
-    response.setHeader('Vary', 'Accept-Encoding')
-    next()
-  }
   return [
     forbidCaching,
     requireHttps(limitAnonymous),
