@@ -3,6 +3,7 @@ import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { boundedText, Id, NewExternalId, optionalText } from '#domain/text.ts'
+import { isJsonObject } from '#lib/json-members.ts'
 
 /** Greater than zero. */
 const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
@@ -59,8 +60,6 @@ export const newAccountShape = {
   installments: Installments.nullish(),
 }
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Body of POST: instalments say the due dates themselves. */
 export const newAccount = <S extends z.ZodRawShape>(shape: S) =>
   z
@@ -68,7 +67,7 @@ export const newAccount = <S extends z.ZodRawShape>(shape: S) =>
     .refine(
       (body: { due_date?: unknown; installments?: unknown }) => (body.due_date ?? body.installments) !== undefined,
       {
-        when: ({ value }) => isObject(value),
+        when: ({ value }) => isJsonObject(value),
         path: ['due_date'],
         error: REQUIRED_FIELD,
       },

@@ -9,6 +9,7 @@ import { Id, NewExternalId } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { isJsonObject } from '#lib/json-members.ts'
 import { testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
@@ -20,8 +21,6 @@ import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
 import { findSeller, SellerInput, sellerRefs } from './seller.ts'
 
 type Completed = DataOf<'SaleCompleted'>
-
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const Payment = z
   .strictObject({ payment_type_id: Id, amount: Money, ...paymentDetailsShape })
@@ -42,7 +41,7 @@ export const SaleInput = z
   })
   // A sale with other errors has no total that could be 0.00.
   .refine((sale: { readonly payments?: unknown }) => sale.payments !== undefined && sale.payments !== null, {
-    when: ({ issues, value }) => issues.length > 0 && isObject(value),
+    when: ({ issues, value }) => issues.length > 0 && isJsonObject(value),
     path: ['payments'],
     error: REQUIRED_FIELD,
   })

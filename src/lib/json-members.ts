@@ -1,3 +1,7 @@
+/** Whether a parsed value is an object, not null or a list. */
+export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Members of all objects in a parsed value, at every depth. Recurses as deep as the value is nested. */
 export function countMembers(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0

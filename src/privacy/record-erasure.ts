@@ -2,6 +2,7 @@ import { PERSON_KINDS, type PersonKind, type PersonPart } from '#domain/personal
 import type { RecordKind } from '#domain/record-kinds.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { TextErasure } from '#ledger/text-erasure.ts'
+import { isJsonObject } from '#lib/json-members.ts'
 import {
   eraseMembers,
   holdersAt,
@@ -54,7 +55,7 @@ export function textErasureOf({ subjects, parts }: ErasedPerson): TextErasure {
 
   function visit(value: unknown, found: Finding): void {
     if (Array.isArray(value)) for (const element of value) visit(element, found)
-    if (!isObject(value)) return
+    if (!isJsonObject(value)) return
     const note = (isChanged: boolean) => {
       found.isAbout = true
       found.isChanged ||= isChanged
@@ -82,8 +83,6 @@ interface Finding {
   isAbout: boolean
   isChanged: boolean
 }
-
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Null if the text is not JSON: a response may be empty. */
 function parsed(text: string): unknown {

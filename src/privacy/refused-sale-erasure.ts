@@ -1,3 +1,4 @@
+import { isJsonObject } from '#lib/json-members.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
 /** Fields that the service reads (OfflineSaleInput); tills may send more. */
@@ -43,23 +44,23 @@ export function erasedSale(payload: string, isForgotten: (customerId: number) =>
 
 /** Id of the customer in a till's sale, in any of its forms; null if there is none. */
 export function customerIn(sale: unknown): number | null {
-  if (!isObject(sale)) return null
+  if (!isJsonObject(sale)) return null
   const { customer_id, customer } = sale
   for (const named of [customer_id, customer]) {
-    const id = Number(isObject(named) ? (named.id ?? named.customer_id) : (named ?? Number.NaN))
+    const id = Number(isJsonObject(named) ? (named.id ?? named.customer_id) : (named ?? Number.NaN))
     if (Number.isSafeInteger(id) && id > 0) return id
   }
   return null
 }
 
 const linesOf = (lines: unknown, names: readonly string[]): unknown =>
-  Array.isArray(lines) ? lines.map((line) => (isObject(line) ? only(line, names) : null)) : null
+  Array.isArray(lines) ? lines.map((line) => (isJsonObject(line) ? only(line, names) : null)) : null
 
 const paymentsOf = (payments: unknown): unknown =>
   Array.isArray(payments)
     ? payments.map((payment) => {
-        if (!isObject(payment)) return null
-        return { ...only(payment, PAYMENT), ...(isObject(payment.card) && { card: only(payment.card, CARD) }) }
+        if (!isJsonObject(payment)) return null
+        return { ...only(payment, PAYMENT), ...(isJsonObject(payment.card) && { card: only(payment.card, CARD) }) }
       })
     : null
 
@@ -67,8 +68,6 @@ const only = (object: Json, names: readonly string[]): Json =>
   Object.fromEntries(
     Object.entries(object).filter(([name, value]) => names.includes(name) && typeof value !== 'object'),
   )
-
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const FIND = {
   name: 'find_refused_sales_about',
