@@ -4,15 +4,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import {
-  changedColumns,
-  docView,
-  INDEX_BY_CHANGE,
-  INDEX_BY_DELETION,
-  INDEX_BY_NAME,
-  projection,
-  withMore,
-} from './define.ts'
+import { changedColumns, INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_NAME, projection, withMore } from './define.ts'
 import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './records.ts'
 import { itemStocks, stockById } from './stock.ts'
 
@@ -64,8 +56,6 @@ export const categoriesProjection = projection('categories', [categories], {
   CategoryDeleted: onCategory.deleted,
   CategoryRevived: onCategory.revived,
 })
-
-export const categoryView = docView(categoryById)
 
 /** Writable fields of an item, without stock. */
 export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id'>>

@@ -6,27 +6,27 @@ import { personalFieldsOf } from '#events/personal-fields.ts'
 import { type Projection, type ReadModel, versionOf } from '#ledger/projection.ts'
 import { rowPasts } from '#ledger/row-history.ts'
 import type { AnyTable } from '#ledger/table.ts'
-import { apiKeysProjection, apiKeyView } from './api-keys.ts'
+import { apiKeyById, apiKeysProjection } from './api-keys.ts'
 import { cashDrawersProjection, cashSessionsProjection, cashSessionView } from './cash-sessions.ts'
-import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
+import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryById } from './catalog.ts'
 import { companiesProjection, companysTime, companyView, onCompanysClock, ownCompany } from './companies.ts'
-import { projection } from './define.ts'
+import { docView, projection } from './define.ts'
 import { erasuresProjection } from './erasures.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { fiscalDocumentsProjection } from './fiscal-documents.ts'
 import { gtinHoldersProjection } from './gtin-holders.ts'
-import { inventoriesProjection, inventoryView } from './inventories.ts'
+import { inventoriesProjection, inventoryById } from './inventories.ts'
 import { offlineSalesProjection } from './offline-sales.ts'
-import { orders, ordersProjection, orderView } from './orders.ts'
-import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
-import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
-import { offlineReturnsProjection, returnsProjection, returnView } from './returns.ts'
-import { salesProjection, saleView } from './sales.ts'
+import { orderById, orders, ordersProjection } from './orders.ts'
+import { paymentTypeById, paymentTypesProjection } from './payment-types.ts'
+import { customerById, customers, customersProjection, supplierById, suppliers, suppliersProjection } from './people.ts'
+import { offlineReturnsProjection, returnById, returnsProjection } from './returns.ts'
+import { saleById, salesProjection } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
 import { stockMovementView, stockProjection } from './stock.ts'
 import { storeCreditProjection } from './store-credit.ts'
-import { storesProjection, storeView } from './stores.ts'
-import { users, usersProjection, userView } from './users.ts'
+import { storeById, storesProjection } from './stores.ts'
+import { userById, users, usersProjection } from './users.ts'
 import { variantCountsProjection } from './variant-counts.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
@@ -89,22 +89,22 @@ const EMPTIED = projections
 
 const views: ReadModel['views'] = {
   company: companyView,
-  payment_type: paymentTypeView,
-  user: userView,
-  api_key: apiKeyView,
-  customer: customerView,
-  supplier: supplierView,
-  category: categoryView,
+  payment_type: docView(paymentTypeById),
+  user: docView(userById),
+  api_key: docView(apiKeyById),
+  customer: docView(customerById),
+  supplier: docView(supplierById),
+  category: docView(categoryById),
   catalog_item: catalogItemView,
   stock_movement: stockMovementView,
-  inventory: inventoryView,
-  sale: saleView,
-  return: returnView,
+  inventory: docView(inventoryById),
+  sale: docView(saleById),
+  return: docView(returnById),
   receivable: receivableView,
   payable: payableView,
   webhook: webhookView,
-  store: storeView,
-  order: orderView,
+  store: docView(storeById),
+  order: docView(orderById),
   cash_session: cashSessionView,
 }
 

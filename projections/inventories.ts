@@ -2,7 +2,7 @@ import { inZone } from '#domain/instant.ts'
 import type { INVENTORY_STATUSES } from '#events/inventories.ts'
 import { byPk, table } from '#ledger/table.ts'
 import { companyRef, timezoneOf } from './companies.ts'
-import { type ChangedFields, changedColumns, docView, existing, INDEX_BY_CHANGE, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, INDEX_BY_CHANGE, projection, stamp } from './define.ts'
 
 export type InventoryStatus = (typeof INVENTORY_STATUSES)[number]
 
@@ -96,5 +96,3 @@ export const inventoriesProjection = projection('inventories', [inventories, inv
     },
   },
 })
-
-export const inventoryView = docView(inventoryById)

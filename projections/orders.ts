@@ -11,7 +11,6 @@ import { companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
-  docView,
   existing,
   INDEX_BY_CHANGE,
   INDEX_BY_PAST,
@@ -458,5 +457,3 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
     },
   },
 })
-
-export const orderView = docView(orderById)

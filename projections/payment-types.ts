@@ -3,7 +3,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/companies.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import { companyRef } from './companies.ts'
-import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 
 /** Payment type of sales as the API returns it (TYPE-1). */
 export type PaymentTypeObject = Omit<DataOf<'PaymentTypeCreated'>, 'acquirer_rate' | 'settles_in_days'> & {
@@ -84,5 +84,3 @@ export const paymentTypesProjection = projection('payment_types', [paymentTypes]
     },
   },
 })
-
-export const paymentTypeView = docView(paymentTypeById)

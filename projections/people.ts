@@ -8,7 +8,6 @@ import type { Changes } from '#ledger/working-set.ts'
 import { timezoneOf } from './companies.ts'
 import {
   changedColumns,
-  docView,
   existing,
   INDEX_BY_CHANGE,
   INDEX_BY_DELETION,
@@ -161,8 +160,6 @@ export const customersProjection = projection('customers', [customers], {
   PersonForgettingQueued: customer.on.queued,
 })
 
-export const customerView = docView(customerById)
-
 export type SupplierFields = Omit<DataOf<'SupplierCreated'>, 'id'>
 
 export type SupplierObject = PersonObject<SupplierFields>
@@ -183,5 +180,3 @@ export const suppliersProjection = projection('suppliers', [suppliers], {
   PersonForgotten: supplier.on.forgotten,
   PersonForgettingQueued: supplier.on.queued,
 })
-
-export const supplierView = docView(supplierById)

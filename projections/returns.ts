@@ -9,7 +9,6 @@ import { companies, companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
-  docView,
   existing,
   INDEX_BY_CHANGE,
   INDEX_BY_PAST,
@@ -306,5 +305,3 @@ export const returnsProjection = projection('returns', [returns, saleReturns], {
     },
   },
 })
-
-export const returnView = docView(returnById)

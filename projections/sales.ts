@@ -11,7 +11,6 @@ import { companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
-  docView,
   existing,
   INDEX_BY_CHANGE,
   INDEX_BY_PAST,
@@ -438,5 +437,3 @@ export const salesProjection = projection('sales', [sales], {
   },
   PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumns: { customer: 'customer_id', user: 'seller_id' } }),
 })
-
-export const saleView = docView(saleById)

@@ -3,7 +3,7 @@ import { STORE_SECRETS } from '#events/stores.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyRef } from './companies.ts'
-import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 
 export interface StoreConnection {
   account_id: string
@@ -129,5 +129,3 @@ export const storesProjection = projection('stores', [stores], {
   StoreEnabled: changing(() => ({ enabled: true })),
   StoreDisabled: changing(() => ({ enabled: false })),
 })
-
-export const storeView = docView(storeById)

@@ -9,7 +9,7 @@ import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companies, companyRef } from './companies.ts'
-import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 import { withoutParts } from './personal-members.ts'
 
 /** User of the company, who logs in at tills or in the panel. */
@@ -272,5 +272,3 @@ function noteOwner(rows: Changes, { id, role, status }: UserObject): void {
   const others = company.active_owners.filter((owner) => owner !== id)
   rows.put(companies, { ...company, active_owners: isOne ? [...others, id] : others })
 }
-
-export const userView = docView(userById)
