@@ -5,7 +5,7 @@ import { pictureProblem } from '#domain/webp.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
-import { companyLogos } from '#projections/company-logos.ts'
+import { companyLogos } from '#projections/pictures.ts'
 
 export const SetLogoInput = z.object({ content: z.instanceof(Buffer) })
 export type SetLogoInput = z.infer<typeof SetLogoInput>

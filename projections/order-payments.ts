@@ -1,6 +1,7 @@
 import { dateInZone, inZone } from '#domain/instant.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import { methodOf, type OnlineMethod, stateInPortuguese } from '#domain/online-payment.ts'
-import type { DisputeStatus, OrderStatus } from '#domain/orders.ts'
+import { type DisputeStatus, hasBeenPaid, type OrderStatus } from '#domain/orders.ts'
 import type { DataOf } from '#events/catalogue.ts'
 
 type Recorded = DataOf<'PaymentRecorded'>
@@ -168,4 +169,21 @@ function detailsOf(
     boleto: isWaiting ? (boleto ? { ...boleto, due_on } : (known?.boleto ?? null)) : null,
     card: card && brand !== undefined ? { ...card, brand } : (before?.card ?? null),
   }
+}
+
+interface PaidOrder {
+  readonly total: string
+  readonly payments: readonly PaymentObject[]
+}
+
+/**
+ * What a paid order leaves the shop after refunds, before the commission. A second payment that was given back returns
+ * nothing of the order.
+ */
+export function netOfOrder({ total, payments }: PaidOrder): string {
+  if (!hasBeenPaid(payments)) return total
+  const isCharged = ({ status }: PaymentObject) => status === 'paid' || status === 'refunded'
+  const left = payments.filter(isCharged).map(({ amount, refunded }) => toCents(amount) - toCents(refunded))
+  const sum = left.reduce((all, cents) => all + cents, 0)
+  return fromCents(Math.min(sum, toCents(total)))
 }

@@ -6,7 +6,7 @@ import { MAX_PICTURE_BYTES, PICTURE_TOO_LARGE, pictureProblem } from '#domain/we
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { itemById } from '#projections/catalog.ts'
-import { itemPictures } from '#projections/item-pictures.ts'
+import { itemPictures } from '#projections/pictures.ts'
 import type { RecordId } from '../records.ts'
 
 /** Body of PUT /catalog/items/{id}/picture: the picture in base64. */

@@ -10,12 +10,13 @@ import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { isJsonObject } from '#lib/json-members.ts'
+import { itemById } from '#projections/catalog.ts'
 import { testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { stockOf } from '#projections/stock.ts'
+import { brokenPieceWarnings, type CommandWarnings } from '../catalog/item-input.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
-import { brokenPieceRemarks } from './broken-pieces.ts'
 import { lineRefs, priceLines, quantitiesTaken, SaleLinesInput } from './lines.ts'
 import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
 import { findSeller, SellerInput, sellerRefs } from './seller.ts'
@@ -121,4 +122,14 @@ function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
     return [{ catalog_item_id: id, requested: fromThousandths(thousandths), available }]
   })
   return short[0] ? refuse('insufficient_stock', { ...short[0], items: short }) : null
+}
+
+/** Warnings of lines with a fraction of a piece; their items are loaded. Almost no sale has a line with a fraction. */
+function brokenPieceRemarks(rows: Rows, items: Completed['items']): CommandWarnings | undefined {
+  const warnings = items.flatMap(({ catalog_item_id, quantity }, position) => {
+    if (catalog_item_id === null || quantity.endsWith('.000')) return []
+    const unit = rows.get(itemById(catalog_item_id))?.doc.unit
+    return brokenPieceWarnings(unit, { [`items[${position}].quantity`]: quantity })
+  })
+  return warnings.length > 0 ? { warnings } : undefined
 }

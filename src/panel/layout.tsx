@@ -10,7 +10,7 @@ import { Bar, Menu, type MenuProps } from './menu.tsx'
 import type { PageContext, PanelPage } from './route.ts'
 import { Head } from './ui/head.tsx'
 import { Icon } from './ui/icon.tsx'
-import { PermissionContext } from './ui/permission-context.ts'
+import { PermissionContext } from './ui/parts.tsx'
 import { SearchBox } from './ui/search-box.tsx'
 import { FLASHES, flashClassOf } from './words/flashes.ts'
 

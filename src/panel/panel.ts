@@ -33,7 +33,7 @@ import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
-import { unreachableMoment } from './moment-pages.tsx'
+import { placeholderPage, unreachableMoment } from './moment-pages.tsx'
 import { atMoment, formOf, formSubmissionOf, withReplicaReads } from './page-context.ts'
 import { mayOpen, maySee, permissionsFor, routeAt, routeReachOf } from './permissions.ts'
 import { AGAIN } from './preserved-input.ts'
@@ -41,7 +41,6 @@ import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
 import type { FormRoute, PageContext, PageRoute, PanelPage, PanelRoute, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
-import { placeholderPage } from './ui/placeholder.tsx'
 
 /** In bytes and fields. */
 interface FormLimits {

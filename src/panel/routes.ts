@@ -19,7 +19,6 @@ import { importRoutes } from './pages/import.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { orderPages } from './pages/order.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
-import { orderForgetting } from './pages/order-erasure.tsx'
 import { orderRefundPages } from './pages/order-refund.tsx'
 import { orderFile } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
@@ -91,7 +90,6 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...orderPages,
   orderFile,
   ...orderCancellation,
-  ...orderForgetting,
   ...orderRefundPages,
   ...storePages,
   integrationsPage,

@@ -31,8 +31,8 @@ import {
   listCategories,
   listDeletedCategories,
 } from '#queries/catalog/categories.ts'
-import { findPicture } from '#queries/catalog/item-pictures.ts'
 import { getAnyItem, getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
+import { findPicture } from '#queries/pictures.ts'
 import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../route.ts'

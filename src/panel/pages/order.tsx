@@ -10,7 +10,7 @@ import {
 } from '#domain/brazilian-format.ts'
 import { canBePaid, hasBeenPaid } from '#domain/orders.ts'
 import { may } from '#domain/permissions.ts'
-import { netOfOrder } from '#projections/order-net.ts'
+import { netOfOrder } from '#projections/order-payments.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { dataExportActions } from '../data-export/links.ts'
@@ -22,7 +22,7 @@ import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
 import { ListTable } from '../ui/list.tsx'
 import { Card, type Fact, Facts, StateBadge } from '../ui/parts.tsx'
-import { forgetAction } from './erase-person.tsx'
+import { forgetAction, forgetPages } from './erase-person.tsx'
 import { Notifications } from './order-notifications.tsx'
 import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
@@ -260,5 +260,15 @@ export const orderPages: readonly PanelRoute[] = [
         { id, provider_payment_id: formText(submission.form, PAYMENT) },
         { to: `${ORDERS_PATH}/${id}`, flash: 'alarme-visto' },
       ),
+  }),
+  ...forgetPages({
+    path: `${ORDERS_PATH}/:id`,
+    section: 'store',
+    kind: 'order',
+    goes: 'Serão apagados nome, e-mail e documento de quem comprou e os dados de quem pagou.',
+    stays: 'Ficam os itens, os pagamentos e os valores.',
+    canWait: false,
+    recordOf: orderOf,
+    personOf: ({ customer: { name, document } }) => ({ name, document }),
   }),
 ]

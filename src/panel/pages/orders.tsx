@@ -7,7 +7,7 @@ import {
   formatPersonName,
 } from '#domain/brazilian-format.ts'
 import { type DisputeStatus, hasBeenPaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
-import { netOfOrder } from '#projections/order-net.ts'
+import { netOfOrder } from '#projections/order-payments.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { checkoutStateOf, ENDED_PAYMENTS, endedPaymentOf } from '#queries/checkout-state.ts'

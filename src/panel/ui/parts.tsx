@@ -1,9 +1,11 @@
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { link } from '../link.ts'
-import type { PageAction } from '../route.ts'
+import type { PageAction, RouteReach } from '../route.ts'
 import { Icon, type IconName } from './icon.tsx'
-import { PermissionContext } from './permission-context.ts'
+
+/** Addresses that the current user may open. */
+export const PermissionContext = createContext<RouteReach>(() => true)
 
 /** Colour of a state. The text says the same, because colour alone is not accessible. */
 export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'

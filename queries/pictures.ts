@@ -15,3 +15,14 @@ export async function findPicture(
   })
   return rows[0]?.content ?? null
 }
+
+/** Bytes of a company's logo; null if it has none with this digest (SHA-256 in hex). */
+export async function findLogo(pool: Pool, companyId: number, digest: string): Promise<Buffer | null> {
+  const { rows } = await pool.query<{ content: Buffer }>({
+    name: 'find_company_logo',
+    text: `select content from company_logos
+      where company_id = $1 and digest = decode($2, 'hex') and content is not null`,
+    values: [companyId, digest],
+  })
+  return rows[0]?.content ?? null
+}
