@@ -7,8 +7,8 @@ import { accept, command } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { companyLogos } from '#projections/pictures.ts'
 
-export const SetLogoInput = z.object({ content: z.instanceof(Buffer) })
-export type SetLogoInput = z.infer<typeof SetLogoInput>
+const SetLogoInput = z.object({ content: z.instanceof(Buffer) })
+type SetLogoInput = z.infer<typeof SetLogoInput>
 
 /** Address of an uploaded logo, below the service: its digest makes the answer immutable. */
 const logoUrl = (companyId: number, digest: string): string => `/pictures/${companyId}/logo/${digest}.webp`

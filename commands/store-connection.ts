@@ -30,13 +30,13 @@ function storeOf(rows: Rows, alias: string) {
   return store && holder && holder.store_id === store.id ? { store, holder } : null
 }
 
-export const ConnectStoreInput = z.strictObject({
+const ConnectStoreInput = z.strictObject({
   alias: Alias,
   /** Account at the provider. */
   account_id: boundedText(60),
   ...tokensShape,
 })
-export type ConnectStoreInput = z.infer<typeof ConnectStoreInput>
+type ConnectStoreInput = z.infer<typeof ConnectStoreInput>
 
 /** Replaces the access token of a store by one that the owner of an account at the provider granted (PAY-81). */
 export const connectStore = command<ConnectStoreInput>({
@@ -59,13 +59,13 @@ export const connectStore = command<ConnectStoreInput>({
   },
 })
 
-export const RenewStoreConnectionInput = z.strictObject({
+const RenewStoreConnectionInput = z.strictObject({
   alias: Alias,
   /** The refresh token that the provider took. */
   used: StoreSecret,
   ...tokensShape,
 })
-export type RenewStoreConnectionInput = z.infer<typeof RenewStoreConnectionInput>
+type RenewStoreConnectionInput = z.infer<typeof RenewStoreConnectionInput>
 
 /** Stores renewed tokens. Changes nothing if the store was connected anew, or its token set by hand, meanwhile. */
 export const renewStoreConnection = command<RenewStoreConnectionInput>({
@@ -82,14 +82,14 @@ export const renewStoreConnection = command<RenewStoreConnectionInput>({
   },
 })
 
-export const RefuseStoreConnectionInput = z.strictObject({
+const RefuseStoreConnectionInput = z.strictObject({
   alias: Alias,
   /** The refresh token that the provider refused. */
   used: StoreSecret,
   /** Code of the provider. */
   reason: boundedText(60),
 })
-export type RefuseStoreConnectionInput = z.infer<typeof RefuseStoreConnectionInput>
+type RefuseStoreConnectionInput = z.infer<typeof RefuseStoreConnectionInput>
 
 /** Records that the provider refused to renew a connection, once until it changes. */
 export const refuseStoreConnection = command<RefuseStoreConnectionInput>({

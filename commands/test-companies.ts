@@ -52,8 +52,8 @@ export const eraseTestData = command<object>({
 })
 
 /** `twin_id`: id of the twin to be created. */
-export const MakeTestTwinInput = z.strictObject({ twin_id: Id })
-export type MakeTestTwinInput = z.infer<typeof MakeTestTwinInput>
+const MakeTestTwinInput = z.strictObject({ twin_id: Id })
+type MakeTestTwinInput = z.infer<typeof MakeTestTwinInput>
 
 /** Records the test twin of a real company. A company has at most one: repeating it changes nothing (KIT-32). */
 export const makeTestTwin = command<MakeTestTwinInput>({

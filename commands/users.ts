@@ -168,8 +168,8 @@ export const changePassword = command<ChangePasswordInput>({
 })
 
 /** Only a hash of the PIN arrives here; neither may enter an event. */
-export const ChangePinInput = z.strictObject({ id: Id, pin_hash: z.string() })
-export type ChangePinInput = z.infer<typeof ChangePinInput>
+const ChangePinInput = z.strictObject({ id: Id, pin_hash: z.string() })
+type ChangePinInput = z.infer<typeof ChangePinInput>
 
 /** Sets the PIN with which a user approves operations of others on the spot (ROLE-122). */
 export const changePin = command<ChangePinInput>({

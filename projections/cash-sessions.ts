@@ -58,7 +58,7 @@ export interface CashSessionRow extends ChangedFields {
   doc: CashSessionState
 }
 
-export const cashSessions = table<CashSessionRow>('cash_sessions', {
+const cashSessions = table<CashSessionRow>('cash_sessions', {
   columns: {
     company_id: 'bigint',
     id: 'bigint',
@@ -83,7 +83,7 @@ export const cashSessions = table<CashSessionRow>('cash_sessions', {
   past: { id: 'id' },
 })
 
-export const cashSessionById = (id: number) => byPk(cashSessions, id)
+const cashSessionById = (id: number) => byPk(cashSessions, id)
 export const cashSessionByName = (sessionId: string) => byKey(cashSessions, 'session', sessionId)
 
 /** A movement as it was uploaded, with the till's user. Rows are only added. */
@@ -109,7 +109,7 @@ export interface CashMovement {
   readonly counted: Closed['counted']
 }
 
-export const cashMovements = table<CashMovementRow>('cash_movements', {
+const cashMovements = table<CashMovementRow>('cash_movements', {
   columns: {
     company_id: 'bigint',
     offline_id: 'text',

@@ -24,7 +24,7 @@ interface InventoryRow extends ChangedFields {
   doc: InventoryObject
 }
 
-export const inventories = table<InventoryRow>('inventories', {
+const inventories = table<InventoryRow>('inventories', {
   columns: { company_id: 'bigint', id: 'bigint', status: 'text', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'] },
   indexes: [INDEX_BY_CHANGE],
@@ -45,7 +45,7 @@ interface InventoryCountRow extends ChangedFields {
 }
 
 /** Not part of past states: the stock that a count is compared with is not either. */
-export const inventoryCounts = table<InventoryCountRow>('inventory_counts', {
+const inventoryCounts = table<InventoryCountRow>('inventory_counts', {
   columns: {
     company_id: 'bigint',
     inventory_id: 'bigint',

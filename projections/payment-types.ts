@@ -23,7 +23,7 @@ export interface PaymentTypeRow extends ChangedFields {
   doc: PaymentTypeObject
 }
 
-export const paymentTypes = table<PaymentTypeRow>('payment_types', {
+const paymentTypes = table<PaymentTypeRow>('payment_types', {
   columns: { company_id: 'bigint', id: 'bigint', name_key: 'text', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'], name: ['company_id', 'name_key'] },
   past: { id: 'id', without: ['name_key'] },

@@ -52,7 +52,7 @@ export interface ReturnRow extends ChangedFields {
   doc: ReturnObject
 }
 
-export const returns = table<ReturnRow>('returns', {
+const returns = table<ReturnRow>('returns', {
   columns: {
     company_id: 'bigint',
     id: 'bigint',

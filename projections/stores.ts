@@ -32,7 +32,7 @@ interface StoreRow extends ChangedFields {
   doc: StoreObject
 }
 
-export const stores = table<StoreRow>('stores', {
+const stores = table<StoreRow>('stores', {
   columns: { company_id: 'bigint', id: 'bigint', alias: 'text', enabled: 'boolean', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'], alias: ['company_id', 'alias'] },
   indexes: ['(alias)', `(id) where doc#>>'{connection,refusal}' is not null`],

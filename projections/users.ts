@@ -114,7 +114,7 @@ function userPermissions(rows: Rows, userId: number): RolePermissions | null {
  * Grants what the user may do, or what the approver may do if the user may not; the event then names the approver
  * (ROLE-120). The rows of both users are loaded.
  */
-export function permitOf(rows: Rows, userId: number, approverId: number | null): Permit {
+function permitOf(rows: Rows, userId: number, approverId: number | null): Permit {
   return (permission, cents = 0) => {
     const own = userPermissions(rows, userId)
     if (own && mayUpTo(own, permission, cents)) return {}

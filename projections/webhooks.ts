@@ -28,7 +28,7 @@ export interface WebhookRow extends ChangedFields {
   doc: WebhookObject
 }
 
-export const webhooks = table<WebhookRow>('webhooks', {
+const webhooks = table<WebhookRow>('webhooks', {
   columns: {
     company_id: 'bigint',
     id: 'bigint',

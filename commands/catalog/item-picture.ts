@@ -21,11 +21,11 @@ export const PictureInput = z.strictObject({
     }),
 })
 
-export const SetPictureInput = z.object({ id: Id, content: z.instanceof(Buffer) })
-export type SetPictureInput = z.infer<typeof SetPictureInput>
+const SetPictureInput = z.object({ id: Id, content: z.instanceof(Buffer) })
+type SetPictureInput = z.infer<typeof SetPictureInput>
 
 /** Address of a picture, below the service: its digest makes the answer immutable. */
-export const pictureUrl = (companyId: number, itemId: number, digest: string): string =>
+const pictureUrl = (companyId: number, itemId: number, digest: string): string =>
   `/pictures/${companyId}/${itemId}/${digest}.webp`
 
 /** Sets or replaces the picture of an item. */

@@ -250,7 +250,7 @@ type ShopField = (typeof ITEM_SHOP_FIELDS)[number]
 type ReplacedFields = Omit<ItemFields, ShopField> & Partial<Pick<ItemFields, ShopField>>
 
 /** Recorded fields of a whole item except stock; absent ones are null, those of the shop stay absent. */
-export function fieldsOf(externalId: string | null, input: ItemInput): ReplacedFields {
+function fieldsOf(externalId: string | null, input: ItemInput): ReplacedFields {
   return {
     external_id: externalId,
     type: input.type,

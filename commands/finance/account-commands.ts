@@ -247,7 +247,7 @@ function partyRefs<P, N>({ byId, byExternalId, named }: PartyKind<P, N>, input: 
 }
 
 /** Recorded fields of the counterparty in the input; undefined if the input does not mention one. */
-export function findParty<P, N>(rows: Rows, kind: PartyKind<P, N>, input: N): P | undefined | Refusal {
+function findParty<P, N>(rows: Rows, kind: PartyKind<P, N>, input: N): P | undefined | Refusal {
   const { id, external_id } = kind.named(input)
   if (!id && !external_id) return id === null || external_id === null ? kind.recorded(null) : undefined
   const found = rows.get(id ? kind.byId(id) : kind.byExternalId(external_id ?? ''))

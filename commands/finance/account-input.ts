@@ -48,13 +48,13 @@ const Interval = z.union(
 )
 
 /** Creates several accounts that add up to the amount (ACCT-107). */
-export const Installments = z
+const Installments = z
   .strictObject({ count: z.int().min(1).max(120), first_due_date: CalendarDate, interval: Interval })
   .meta({ id: 'InstallmentsInput' })
-export type Installments = z.infer<typeof Installments>
+type Installments = z.infer<typeof Installments>
 
 /** Fields of POST: the due date may be left out where instalments say theirs. */
-export const newAccountShape = {
+const newAccountShape = {
   ...accountShape,
   due_date: CalendarDate.optional(),
   installments: Installments.nullish(),

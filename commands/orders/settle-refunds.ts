@@ -13,7 +13,7 @@ import { stockById } from '#projections/stock.ts'
 import { isPaid, leftOf, refundOf, stockReturned } from './refunds.ts'
 
 /** Limit of refunds that a payment may list at the provider. */
-export const MAX_LISTED_REFUNDS = 500
+const MAX_LISTED_REFUNDS = 500
 
 /** Refunds of a payment as the provider lists them, those of its own site included. */
 export const ListedRefunds = z

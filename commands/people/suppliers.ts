@@ -17,7 +17,7 @@ const supplierKind: PersonCommandKind<SupplierFields> = {
 }
 
 /** Additional field of suppliers: the trade name, which need not be unique. */
-export const supplierShape = { trade_name: nameText(120).nullish() }
+const supplierShape = { trade_name: nameText(120).nullish() }
 
 type SupplierInput = Parameters<typeof personOf>[0] & { readonly trade_name?: string | null }
 

@@ -5,7 +5,7 @@ import { TAKINGS } from '#projections/cash-takings.ts'
 import { IS_LATE } from './sessions.ts'
 
 /** Differences up to this are not shown on the start page, in cents. */
-export const CASH_TOLERANCE_CENTS = 500
+const CASH_TOLERANCE_CENTS = 500
 
 /** Considered sessions, latest first: more than a company's tills close in the days of the start page. */
 const MAX_SESSIONS = 500

@@ -38,7 +38,7 @@ export interface StockCover {
   readonly days_of_stock: number | null
 }
 
-export function stockCover(stock: string | null, soldThousandths: number): StockCover {
+function stockCover(stock: string | null, soldThousandths: number): StockCover {
   const sold = Math.max(0, soldThousandths)
   const left = stock === null ? null : Math.max(0, toThousandths(stock))
   return {

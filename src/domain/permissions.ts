@@ -16,7 +16,7 @@ export const SEEING_PERMISSIONS = [
 ] as const
 
 /** What a user may do. */
-export const ACTING_PERMISSIONS = [
+const ACTING_PERMISSIONS = [
   /** Sales, orders handed over, refused sales of tills, fiscal documents. */
   'sell',
   /** Cancels sales of which the user is the seller. */

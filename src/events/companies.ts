@@ -24,7 +24,7 @@ export const PAYMENT_KINDS = [
 export type PaymentKind = (typeof PAYMENT_KINDS)[number]
 
 /** Second factors: an authenticator app, or a passkey. */
-export const SECOND_FACTOR_METHODS = ['totp', 'passkey'] as const
+const SECOND_FACTOR_METHODS = ['totp', 'passkey'] as const
 export type SecondFactorMethod = (typeof SECOND_FACTOR_METHODS)[number]
 
 const company = {

@@ -88,7 +88,7 @@ async function cancelOpenPayments(
 }
 
 /** Cancels a payment if it is pending, and returns its final state; null if it does not exist. */
-export async function endPayment(provider: PaymentProvider, account: ProviderAccount, id: string) {
+async function endPayment(provider: PaymentProvider, account: ProviderAccount, id: string) {
   const payment = await provider.getPayment(account, id)
   return payment && isPending(payment.status) ? provider.cancelPayment(account, id) : payment
 }

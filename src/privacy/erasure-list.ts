@@ -92,7 +92,7 @@ const lineOf = ({ company_id, subject, part, key_id, destroyed_at }: Destroyed):
   at: destroyed_at,
 })
 
-export const hashOfKey = (keyId: string): string => createHash('sha256').update(keyId).digest('hex')
+const hashOfKey = (keyId: string): string => createHash('sha256').update(keyId).digest('hex')
 
 /** Skips a line truncated by a crash; it is appended again. */
 async function readLines(path: string): Promise<ForgottenKey[]> {

@@ -68,7 +68,7 @@ export async function assertOwnStore(installationCheck: InstallationCheck): Prom
  * Refuses the store of another installation before anything is read: tables must not be built from it. @throws
  * IncompatibleVersion
  */
-export function assertStore({ inconsistency }: Pick<InstallationCheck, 'inconsistency'>): void {
+function assertStore({ inconsistency }: Pick<InstallationCheck, 'inconsistency'>): void {
   const found = inconsistency()
   if (found && isOfStore(found)) throw new IncompatibleVersion(inconsistencyMessage(found))
 }

@@ -20,7 +20,7 @@ export interface SweepReport {
 }
 
 /** Rows per step. */
-export const SWEEP_STEP_ROWS = 1_000
+const SWEEP_STEP_ROWS = 1_000
 const STEP_PAUSE_MS = 250
 /** Pause between sweeps. */
 const EVERY_MS = 600_000

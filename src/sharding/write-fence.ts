@@ -32,7 +32,7 @@ export class MigrationOutOfOrder extends Error {
 }
 
 /** State of a company on this shard; undefined if the shard has no ledger of it. */
-export async function migrationStateOf(pool: Pool, companyId: number): Promise<MigrationState | null | undefined> {
+async function migrationStateOf(pool: Pool, companyId: number): Promise<MigrationState | null | undefined> {
   const { rows } = await pool.query<{ move: MigrationState | null }>(
     'select move from ops.ledgers where company_id = $1',
     [companyId],

@@ -106,7 +106,7 @@ const OF_WRITES: readonly ProblemCode[] = [
 ]
 
 /** Every error code of a route: those of the HTTP layer, which follow from its shape, and its command's own. */
-export function codesOf(route: Route): ProblemCode[] {
+function codesOf(route: Route): ProblemCode[] {
   const codes = new Set<ProblemCode>(ANYWHERE)
   // Even without a lookup: a path that cannot be decoded names no record.
   if (route.path.includes(':')) codes.add('not_found')

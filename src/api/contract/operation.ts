@@ -200,7 +200,7 @@ const SUCCESSES: Readonly<Record<number, string>> = {
 }
 
 /** Success statuses of a route, derived from its kind. */
-export function successStatuses(route: Route): number[] {
+function successStatuses(route: Route): number[] {
   if ('batch' in route) return [200, 207]
   if (route.reply === undefined) return [204]
   if (route.method === 'get' || 'operate' in route || route.method === 'patch') return [200]

@@ -11,7 +11,7 @@ interface Heading {
 }
 
 /** Anchor of a heading, as renderers of Markdown make it. */
-export const anchorOfHeading = (heading: string): string =>
+const anchorOfHeading = (heading: string): string =>
   heading
     .toLowerCase()
     .replace(/`|\[([^\]]*)\]\([^)]*\)/g, '$1')

@@ -47,12 +47,12 @@ export class WrongSealKey extends Error {
 }
 
 /** Advisory lock: exclusive to change the ring, shared to sign. */
-export const RING_LOCK = 7_106_803
+const RING_LOCK = 7_106_803
 
 const ADOPT =
   'Put the right key back from your copy; if it is lost, run "tillbook seal-key adopt --lost-old --reason …", which every verifier will see.'
 
-export const ringFileOf = (directory: string): string => join(directory, 'keys.jsonl')
+const ringFileOf = (directory: string): string => join(directory, 'keys.jsonl')
 /** File of the next key during a rotation. */
 export const nextKeyFileOf = (keyFile: string): string => `${keyFile}.next`
 

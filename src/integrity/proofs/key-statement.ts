@@ -38,7 +38,7 @@ export interface KeyStatement {
 }
 
 /** Name under which a ring's notes are signed. */
-export const ringNameOf = (installationId: string): string => `tillbook/${installationId}/keys`
+const ringNameOf = (installationId: string): string => `tillbook/${installationId}/keys`
 
 export const ringVkeyOf = (installationId: string, publicKey: string): string =>
   vkeyOf(verifierKey(ringNameOf(installationId), publicKey))

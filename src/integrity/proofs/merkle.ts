@@ -44,7 +44,7 @@ export function consistencyProof(hashes: Hashes, from: number, to: number): Buff
 }
 
 /** Root that follows from an inclusion proof; null if the number of hashes is wrong. */
-export function rootOfInclusion(leaf: Buffer, index: number, size: number, proof: readonly Buffer[]): Buffer | null {
+function rootOfInclusion(leaf: Buffer, index: number, size: number, proof: readonly Buffer[]): Buffer | null {
   if (!(index >= 0 && index < size)) return null
   if (size === 1) return proof.length === 0 ? leaf : null
   const sibling = proof.at(-1)

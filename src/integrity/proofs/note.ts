@@ -18,7 +18,7 @@ export interface NoteSignature {
   readonly signature: Buffer
 }
 
-export const NOTE_SIGNATURE = 0x01
+const NOTE_SIGNATURE = 0x01
 /** Signature type of a witness, with the time at which it saw the checkpoint (tlog-cosignature.md). */
 export const COSIGNATURE = 0x04
 export type SignatureType = typeof NOTE_SIGNATURE | typeof COSIGNATURE
@@ -135,7 +135,7 @@ const cosigned = (text: string, time: Buffer): Buffer =>
   Buffer.from(`cosignature/v1\ntime ${time.readBigUInt64BE(0)}\n${text}`)
 
 /** Eight hex digits that distinguish keys and signature types under one name. */
-export function noteKeyId(name: string, type: SignatureType, publicKey: string): string {
+function noteKeyId(name: string, type: SignatureType, publicKey: string): string {
   const hash = createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(rawOf(publicKey))
   return hash.digest('hex').slice(0, 2 * ID_BYTES)
 }

@@ -5,7 +5,7 @@ import { textOfBoolean, textOfValue } from '../words/values.ts'
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 /** A value as HTML; objects become tables, arrays become lists. `name` is the member that holds the value. */
-export function valueHtml(name: string, value: unknown, timezone: string): string {
+function valueHtml(name: string, value: unknown, timezone: string): string {
   if (value === null || value === undefined || value === '') return '<span class="none">—</span>'
   if (typeof value === 'boolean') return textOfBoolean(name, value)
   if (typeof value === 'string') return escapeHtml(textOfValue(name, value, timezone))

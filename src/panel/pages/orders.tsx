@@ -37,7 +37,7 @@ export const ORDER_STATES: Readonly<Record<OrderStatus, StateMark>> = {
 const ENDED_TONES = { expired: 'warn', cancelled: 'plain', failed: 'bad' } as const
 
 /** State of an order at an instant, in the words that its buyer reads; null on pages of the past, which ends with the order's last change. */
-export function orderStateOf(order: OrderObject, now: string | null): StateMark {
+function orderStateOf(order: OrderObject, now: string | null): StateMark {
   const ended = endedPaymentOf(checkoutStateOf(order, now ?? order.updated_at))
   return ended === null ? ORDER_STATES[order.status] : [ENDED_TONES[ended], ENDED_PAYMENTS[ended]]
 }

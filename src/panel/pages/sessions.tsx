@@ -28,7 +28,7 @@ const SYSTEMS: NamePatterns = [
 ]
 
 /** Readable form of a user agent: `Chrome, Android`. */
-export function browserName(userAgent: string | null): string {
+function browserName(userAgent: string | null): string {
   const found = [BROWSERS, SYSTEMS].flatMap((named) => named.find(([word]) => word.test(userAgent ?? ''))?.[1] ?? [])
   return found.length === 0 ? 'Navegador desconhecido' : found.join(', ')
 }

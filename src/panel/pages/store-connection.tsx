@@ -15,7 +15,7 @@ import type { PageContext, PageRoute, PanelPage, Redirect } from '../route.ts'
 import { Alert, Card, Facts } from '../ui/parts.tsx'
 import { refusalMessage } from '../words/problems.ts'
 
-export const CONNECT_PATH = '/loja/conectar'
+const CONNECT_PATH = '/loja/conectar'
 
 const pathOf = ({ id }: Pick<StoreObject, 'id'>): string => `/loja/lojas/${id}`
 
@@ -54,7 +54,7 @@ export function ConnectionCard({ visit, store }: { readonly visit: PageContext; 
   )
 }
 
-export const refusalText = ({ refusal }: NonNullable<StoreObject['connection']>): string =>
+const refusalText = ({ refusal }: NonNullable<StoreObject['connection']>): string =>
   `O Mercado Pago recusou renovar o acesso à conta (${refusal}). Conecte a loja de novo antes que o token acabe.`
 
 function authorizationUrl(visit: PageContext, connector: ProviderConnector, { id }: StoreObject): string {

@@ -9,7 +9,7 @@ import { groupBy } from '#lib/group-by.ts'
 import { PaymentNotification } from '#payment-notifications/payload.ts'
 
 /** What the receiver answers besides 200 (RCV-50). */
-export const RECEIVER_CODES = [
+const RECEIVER_CODES = [
   'malformed_json',
   'invalid_notification',
   'invalid_signature',

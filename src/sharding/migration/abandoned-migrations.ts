@@ -50,7 +50,7 @@ export interface RetainedWal {
 }
 
 /** Slots of migrations with the log they retain: an abandoned migration fills the disk. */
-export async function walRetainedByMigrations(pool: Pool): Promise<RetainedWal[]> {
+async function walRetainedByMigrations(pool: Pool): Promise<RetainedWal[]> {
   const { rows } = await pool.query<RetainedWal>(
     `select substring(slot_name from '^tillbook_move_(\\d+)')::bigint as company_id,
        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint as bytes

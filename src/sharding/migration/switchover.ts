@@ -76,7 +76,7 @@ async function withTimeLimit(limitMs: number, working: Promise<void>): Promise<v
 }
 
 /** The outcome of the switch is unknown and cannot be determined: the company must stay closed on both shards. */
-export class SwitchUnknown extends Error {
+class SwitchUnknown extends Error {
   override readonly name = 'SwitchUnknown'
 }
 

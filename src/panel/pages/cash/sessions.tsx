@@ -21,7 +21,7 @@ import { VALUE_NAMES } from '../../words/values.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { CLOSING } from '../sales/tills-closing.tsx'
 
-export const CASH_SESSIONS_PATH = '/caixas/sessoes'
+const CASH_SESSIONS_PATH = '/caixas/sessoes'
 
 /** Open sessions on the page of tills; shops have fewer. */
 const OPEN_SHOWN = 50

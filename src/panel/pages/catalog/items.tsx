@@ -38,7 +38,7 @@ import { RUNNING_OUT_PATH } from './running-out.tsx'
 import { type Item, StockCard, StockInfo } from './stock.tsx'
 import { VariantsCard, variantText } from './variants.tsx'
 
-export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
+const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
   service: 'Serviço',
 }
