@@ -267,20 +267,26 @@ const payables = recordRoutes({
   remove: deletePayable,
 })
 
-/** One contract component for both. */
+/** Contract components of both. */
 const settlement = Settlement.meta({ id: 'Settlement' })
+const accountPayment = AccountPaymentBody.meta({ id: 'AccountPaymentInput' })
+const paymentReversal = PaymentReversal.meta({ id: 'AccountPaymentReversal' })
+
+interface PaymentsDescription {
+  readonly one: string
+  readonly name: string
+  readonly path: string
+  readonly record: z.ZodType
+  readonly settle: Command<SettleInput>
+  readonly pay: Command<AccountPaymentInput>
+  readonly reverse: Command<ReversalInput>
+}
 
 /**
- * A settlement moves money, so a client without an answer must be able to retry: the Idempotency-Key is required
- * (ACCT-6).
+ * Settlement of an account, payments of parts of it, and their reversal. A payment moves money, so a client without an
+ * answer must be able to retry: the Idempotency-Key is required (ACCT-6).
  */
-const settleRoute = (
-  one: string,
-  name: string,
-  path: string,
-  record: z.ZodType,
-  command: Command<SettleInput>,
-): Route =>
+const paymentRoutes = ({ one, name, path, record, settle, pay, reverse }: PaymentsDescription): Route[] => [
   commandRoute({
     method: 'post',
     path: `${path}/:id/settle`,
@@ -295,25 +301,9 @@ const settleRoute = (
     status: 200,
     reply: singleOf(record),
     refusals: LOCKED,
-    command,
+    command: settle,
     input: (params, body) => withId(params, body),
-  })
-
-/** One contract component for both. */
-const accountPayment = AccountPaymentBody.meta({ id: 'AccountPaymentInput' })
-const paymentReversal = PaymentReversal.meta({ id: 'AccountPaymentReversal' })
-
-interface PaymentsDescription {
-  readonly one: string
-  readonly name: string
-  readonly path: string
-  readonly record: z.ZodType
-  readonly pay: Command<AccountPaymentInput>
-  readonly reverse: Command<ReversalInput>
-}
-
-/** Payments of parts of an account, and their reversal. A payment moves money: it requires an Idempotency-Key. */
-const paymentRoutes = ({ one, name, path, record, pay, reverse }: PaymentsDescription): Route[] => [
+  }),
   commandRoute({
     method: 'post',
     path: `${path}/:id/payments`,
@@ -353,22 +343,22 @@ const paymentRoutes = ({ one, name, path, record, pay, reverse }: PaymentsDescri
 export const financeRoutes: readonly Route[] = [
   ...overviewRoutes,
   ...receivables,
-  settleRoute('uma conta a receber', 'Receivable', '/finance/receivables', Receivable, settleReceivable),
   ...paymentRoutes({
     one: 'uma conta a receber',
     name: 'Receivable',
     path: '/finance/receivables',
     record: Receivable,
+    settle: settleReceivable,
     pay: payReceivable,
     reverse: reverseReceivablePayment,
   }),
   ...payables,
-  settleRoute('uma conta a pagar', 'Payable', '/finance/payables', Payable, settlePayable),
   ...paymentRoutes({
     one: 'uma conta a pagar',
     name: 'Payable',
     path: '/finance/payables',
     record: Payable,
+    settle: settlePayable,
     pay: payPayable,
     reverse: reversePayablePayment,
   }),
