@@ -1,6 +1,5 @@
 import * as format from '#domain/brazilian-format.ts'
 import { formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
-import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import type { SaleMoneyBack, SaleObject } from '#projections/sales.ts'
 import { findLiveItems } from '#queries/catalog/items.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
@@ -16,6 +15,7 @@ import { ORDERS_PATH } from '../orders.tsx'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { paymentDetailsText } from './payment-details.ts'
 import { ReturnsOfSale } from './returns.tsx'
+import { SaleUploadCard } from './sale-upload.tsx'
 import { SaleBadge } from './sales.tsx'
 
 /** The sale of a path; null if it does not exist. */
@@ -52,7 +52,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
       {await ReturnsOfSale({ visit, saleId: sale.id })}
       <ReceivablesCard receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
       {traces.upload && (
-        <Upload
+        <SaleUploadCard
           sale={sale}
           upload={traces.upload}
           timezone={readModel.timezone}
@@ -292,102 +292,3 @@ const ReceivableStatus = ({ status, is_deleted }: SaleBalance) => {
     <PanelBadge tone="warn">Pendente</PanelBadge>
   )
 }
-
-interface UploadProps {
-  readonly sale: SaleObject
-  readonly upload: SaleUpload
-  readonly timezone: string
-  /** The uploading user. */
-  readonly sender: string
-}
-
-const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
-  <Card title="Envio do caixa">
-    <Facts
-      facts={[
-        ['Enviada por', sender],
-        ['Recebida em', formatDateTime(upload.recorded_at, timezone)],
-      ]}
-    />
-    {upload.warnings.length > 0 ? (
-      <>
-        <h3>Avisos</h3>
-        <Warnings sale={sale} upload={upload} timezone={timezone} />
-      </>
-    ) : (
-      <p class="hint">Sem avisos.</p>
-    )}
-  </Card>
-)
-
-/** Warnings of an uploaded sale. `product` is the item's name. */
-function warningText(
-  { code, product_id, found, expected }: OfflineSaleWarning,
-  product: string,
-  timezone: string,
-): string {
-  const [seen, known] = [found ?? '', expected ?? '']
-  switch (code) {
-    case 'negative_stock':
-      return `O estoque ficou negativo (${format.formatQuantity(seen)}): ${product}.`
-    case 'quantity_not_whole':
-      return `Quantidade não inteira (${format.formatQuantity(seen)}) de um produto vendido por unidade: ${product}.`
-    case 'price_differs':
-      return `Vendido por ${format.formatMoney(seen)}, mas o preço do catálogo era ${format.formatMoney(known)}: ${product}.`
-    case 'product_deactivated':
-      return `Desativado no catálogo: ${product}.`
-    case 'payment_pending':
-      return `O pagamento em ${seen} está pendente, mas não é a prazo.`
-    case 'change_without_cash':
-      return `Há troco de ${format.formatMoney(seen)} sem pagamento em dinheiro.`
-    case 'created_at_in_future': {
-      const [sold, came] = [format.formatDateTime(seen, timezone), format.formatDateTime(known, timezone)]
-      return `A venda tem data de ${sold}, mas chegou em ${came}: confira o relógio do caixa.`
-    }
-    case 'line_total_rounded':
-      return `Total de ${format.formatMoney(seen)} por arredondamento, em vez de ${format.formatMoney(known)}: ${product}.`
-    case 'line_discount':
-      return `Desconto de ${format.formatMoney(seen)} no item: ${product}.`
-    case 'discount':
-      return `Desconto de ${format.formatMoney(seen)} na venda.`
-    case 'total_rounded':
-      return `Total de ${format.formatMoney(seen)} por arredondamento; os itens somavam ${format.formatMoney(known)}.`
-    case 'amount_received_differs':
-      return `Valor recebido de ${format.formatMoney(seen)}, mas com o total e o troco seria de ${format.formatMoney(known)}.`
-    case 'credit_exceeded':
-      return `Crédito de troca de ${format.formatMoney(seen)}, mas o saldo do cliente era ${format.formatMoney(known)}.`
-    case 'customer_unknown':
-      return `O cliente ${seen}, que o caixa informou, não existe.`
-    case 'customer_deleted':
-      return `O cliente ${seen} está excluído.`
-    case 'customer_forgotten':
-      return `Os dados pessoais do cliente ${seen} foram excluídos.`
-    case 'product_unknown':
-      return `O produto ${product_id} não existe no catálogo.`
-    case 'payment_type_unknown':
-      return `A forma de pagamento ${seen} não existe.`
-    case 'recorded_as_is':
-      return `Registrada por uma pessoa como foi enviada: ${seen}`
-    case 'recorded_corrected':
-      return `Corrigida e registrada por uma pessoa: ${seen}`
-  }
-}
-
-interface WarningsProps {
-  readonly sale: Pick<SaleObject, 'items'>
-  readonly upload: Pick<SaleUpload, 'warnings'>
-  readonly timezone: string
-}
-
-/** Warnings to review; null if there are none. */
-export const Warnings = ({ sale, upload, timezone }: WarningsProps) =>
-  upload.warnings.length === 0 ? null : (
-    <ul class="warnings">
-      {upload.warnings.map((warning) => {
-        const { product_id } = warning
-        const item = sale.items.find(({ catalog_item_id }) => catalog_item_id === product_id)
-        const text = warningText(warning, item?.description ?? `produto ${product_id}`, timezone)
-        return <li key={text}>{text}</li>
-      })}
-    </ul>
-  )

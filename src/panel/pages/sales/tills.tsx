@@ -10,7 +10,7 @@ import { type Column, List, type ListRequest, ListTable, listed } from '../../ui
 import { Card, ShortId } from '../../ui/parts.tsx'
 import { OpenCashSessions } from '../cash/sessions.tsx'
 import { refusedColumns } from './refused-sales.tsx'
-import { Warnings } from './sale.tsx'
+import { Warnings } from './sale-upload.tsx'
 import { SALE_STATES, SaleBadge } from './sales.tsx'
 import { CLOSING } from './tills-closing.tsx'
 import { TillsToday } from './tills-today.tsx'
