@@ -73,9 +73,9 @@ const TOP_ITEMS = 8
 const MOST_NAMED = 50
 
 const [DAY, MONTH] = COARSE_ROLLUPS.map(({ minutes }) => String(minutes)) as [string, string]
-/** SQL of the first span start at or after an instant. */
-const endOf = (instant: string, minutes: string): string =>
-  `to_timestamp(ceil(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
+/** SQL of the first span start in the period. */
+const firstSpan = (minutes: string): string =>
+  `to_timestamp(ceil(extract(epoch from p.lower) / (60 * ${minutes})) * (60 * ${minutes}))`
 
 const [FROM, TO] = ['($2::timestamptz[])[1]', '($2::timestamptz[])[cardinality($2::timestamptz[])]']
 
@@ -87,10 +87,10 @@ const ofKind = (kind: string): string => `sales_sums
 const WIDE_BOUNDS = `
   select p.*, d.*, m.m1, greatest(m.m1, ${spanOf('d.d2', MONTH)}) as m2
   from (select ($2::timestamptz[])[1] as lower, ($2::timestamptz[])[cardinality($2::timestamptz[])] as upper) p
-  cross join lateral (select ${endOf('p.lower', DAY)} as d1) c
+  cross join lateral (select ${firstSpan(DAY)} as d1) c
   cross join lateral (
     select c.d1, greatest(c.d1, ${spanOf('least(p.upper, coalesce((select widened_to from a), to_timestamp(0)))', DAY)}) as d2) d
-  cross join lateral (select least(d.d2, ${endOf('p.lower', MONTH)}) as m1) m`
+  cross join lateral (select least(d.d2, ${firstSpan(MONTH)}) as m1) m`
 
 /** Forces an index range although the planner does not know the bounds. */
 const between = (kind: string, from: string, to: string): string => `

@@ -260,8 +260,7 @@ const LEASE = `(select clock_timestamp() + make_interval(secs => ${LEASE_SECONDS
 const GRACE_SECONDS = 86_400
 
 /** A subquery rather than a join, so that orders are found by their time and not by company. */
-const isOfTest = (companyId: string): string =>
-  `(select is_test from companies own where own.company_id = ${companyId})`
+const IS_OF_TEST = '(select is_test from companies own where own.company_id = o.company_id)'
 
 /** Parts of statements: as many of the rows of `waiting` as are taken, the oldest of each company first, companies in turn. */
 const dueInTurn = (column: string, limit: string, after: string): string => `ranked as (
@@ -289,7 +288,7 @@ const CLAIM = {
       where o.attempted_at > now() - make_interval(secs => $2)
         and m.passes > coalesce(w.passes, 0)
         and (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
-        and o.store_alias not in (select unnest($5::text[])) and ${isOfTest('o.company_id')} = $4
+        and o.store_alias not in (select unnest($5::text[])) and ${IS_OF_TEST} = $4
       order by o.attempted_at
     ), ${dueInTurn('attempted_at', '$3', '$6')}, claimed as (
       insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, next_poll_at, leased_until)
@@ -316,7 +315,7 @@ const CLAIM_EXPIRED = {
     with expired as materialized (
       select o.company_id, o.id, o.attempted_at, o.expires_at, o.store_alias
       from orders o
-      where o.expires_at > now() - make_interval(secs => $1) and o.expires_at <= now() and ${isOfTest('o.company_id')} = $3
+      where o.expires_at > now() - make_interval(secs => $1) and o.expires_at <= now() and ${IS_OF_TEST} = $3
       order by o.expires_at
     ), sooner as (
       select o.company_id, o.id, o.attempted_at, o.expires_at, o.store_alias

@@ -157,7 +157,7 @@ interface PixProps {
 const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
   <>
     <p>Copie o código e cole no app do seu banco, ou escaneie o QR Code.</p>
-    <CopyButton label="Copiar código" />
+    <CopyButton />
     {svg !== null && (
       // SVG paths from the library; they contain none of the text.
       <div class="qr" role="img" aria-label="QR Code do Pix" dangerouslySetInnerHTML={{ __html: svg }} />
@@ -175,7 +175,7 @@ const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
 
 const Boleto = ({ boleto }: { readonly boleto: Extract<CheckoutState, { is: 'boleto' }>['boleto'] }) => (
   <>
-    <CopyButton label="Copiar código" />
+    <CopyButton />
     <CodeText label="Linha digitável" text={boleto.digitable_line ?? boleto.barcode} />
     {boleto.due_on !== null && <p>Vence em {formatDay(boleto.due_on)}.</p>}
     {boleto.ticket_url?.startsWith('https://') && (
@@ -190,9 +190,9 @@ const Boleto = ({ boleto }: { readonly boleto: Extract<CheckoutState, { is: 'bol
 )
 
 /** Copies the text of `CodeText`; the page's script shows it. */
-const CopyButton = ({ label }: { readonly label: string }) => (
+const CopyButton = () => (
   <button type="button" class="main" data-copy="codigo" hidden>
-    {label}
+    Copiar código
   </button>
 )
 

@@ -1,5 +1,5 @@
 import { streamOf } from '#ledger/envelope.ts'
-import { COUNTED_IDS } from './carried-tables.ts'
+import { COUNTED_TABLES } from './carried-tables.ts'
 import { copyCheckpoints } from './files.ts'
 import type { Migration } from './migrating-shard.ts'
 import { MigrationRefused } from './migration-refused.ts'
@@ -55,12 +55,12 @@ async function copyPersons({ companyId, from, to }: Migration): Promise<void> {
 }
 
 async function raiseIds({ companyId, to }: Migration): Promise<void> {
-  for (const { table, column } of COUNTED_IDS)
+  for (const table of COUNTED_TABLES)
     await to.pool.query(
-      `with brought as (select max(${column}) as id from ${table} where company_id = $1),
+      `with brought as (select max(id) as id from ${table} where company_id = $1),
          given as (select last_value as id from pg_sequences
-           where format('%I.%I', schemaname, sequencename) = pg_get_serial_sequence('${table}', '${column}'))
-       select setval(pg_get_serial_sequence('${table}', '${column}'), brought.id + ${ROOM}) from brought, given
+           where format('%I.%I', schemaname, sequencename) = pg_get_serial_sequence('${table}', 'id'))
+       select setval(pg_get_serial_sequence('${table}', 'id'), brought.id + ${ROOM}) from brought, given
        where brought.id >= coalesce(given.id, 0)`,
       [companyId],
     )

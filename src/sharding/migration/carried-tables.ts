@@ -125,9 +125,5 @@ export const TABLES_LEFT: Readonly<Record<string, string>> = {
 export const carriedTables = ({ transactional }: { readonly transactional: boolean }): readonly CarriedTable[] =>
   transactional ? [LEDGER, ...OPERATIONS] : OPERATIONS
 
-/** Ids that a shard assigns over all companies: on the target they continue after the carried ones. */
-export const COUNTED_IDS: readonly { readonly table: string; readonly column: string }[] = [
-  { table: 'ops.refused_sales', column: 'id' },
-  { table: 'ops.payment_notifications', column: 'id' },
-  { table: 'ops.downloads', column: 'id' },
-]
+/** Tables with an `id` that a shard assigns over all companies: on the target it continues after the carried ones. */
+export const COUNTED_TABLES = ['ops.refused_sales', 'ops.payment_notifications', 'ops.downloads'] as const

@@ -5,7 +5,15 @@ import type { PageContext, PageRoute, PanelPage, Section } from '../../route.ts'
 import { AsOfForm } from '../../ui/history.tsx'
 import { type Column, ListTable, Pager } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
-import { AGE_NAMES, AgeStats, type BalancePageSide, countOf, PAYABLE, Partial, RECEIVABLE } from './open-balances.tsx'
+import {
+  AGE_NAMES,
+  AgeStats,
+  accountCount,
+  type BalancePageSide,
+  PAYABLE,
+  Partial,
+  RECEIVABLE,
+} from './open-balances.tsx'
 
 const ROWS = 50
 
@@ -50,12 +58,7 @@ async function show(owedSide: BalancePageSide, visit: PageContext): Promise<Pane
   const body = (
     <>
       <Stats>
-        <Stat
-          label="Em aberto"
-          value={formatMoney(total.amount)}
-          to={accounts}
-          hint={countOf(total.count, 'conta', 'contas')}
-        />
+        <Stat label="Em aberto" value={formatMoney(total.amount)} to={accounts} hint={accountCount(total.count)} />
         <Stat label="Vencido" value={formatMoney(total.overdue)} to={accounts} parameters={{ view: 'overdue' }} />
       </Stats>
       <ListTable

@@ -81,8 +81,7 @@ export const AGE_NAMES: Readonly<Record<BalanceAge, string>> = {
   older: 'Mais de 90 dias',
 }
 
-export const countOf = (count: number, one: string, many: string): string =>
-  `${formatCount(count)} ${count === 1 ? one : many}`
+export const accountCount = (count: number): string => `${formatCount(count)} ${count === 1 ? 'conta' : 'contas'}`
 
 /** Open balance by age. */
 export const AgeStats = ({ owed: { ages } }: { readonly owed: OpenBalance }) => (
@@ -148,7 +147,7 @@ export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
   return (
     <Card title={words.open}>
       <Stats>
-        <Stat label={words.total} value={formatMoney(owed.amount)} hint={countOf(owed.count, 'conta', 'contas')} />
+        <Stat label={words.total} value={formatMoney(owed.amount)} hint={accountCount(owed.count)} />
         <Stat
           label="Vencido"
           value={formatMoney(owed.overdue)}

@@ -17,7 +17,7 @@ import { formPages } from '../../ui/form-pages.tsx'
 import { Stat, Stats } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import type { Account } from './account.tsx'
-import { type BalancePageSide, countOf, PAYABLE, RECEIVABLE } from './open-balances.tsx'
+import { accountCount, type BalancePageSide, PAYABLE, RECEIVABLE } from './open-balances.tsx'
 import { PaymentForm, paymentFields, ShownAccount, ShownFields, shownAccount, shownAccounts } from './payment-form.tsx'
 import { receiptPath } from './receipts.tsx'
 
@@ -49,7 +49,7 @@ const fieldsOf = async ({ of }: PayingSide, { owed: { accounts } }: Debt, visit:
 const Intro = ({ of, debt: { owed } }: { readonly of: BalancePageSide; readonly debt: Debt }) => (
   <>
     <Stats>
-      <Stat label="Em aberto" value={formatMoney(owed.amount)} hint={countOf(owed.count, 'conta', 'contas')} />
+      <Stat label="Em aberto" value={formatMoney(owed.amount)} hint={accountCount(owed.count)} />
       <Stat label="Vencido" value={formatMoney(owed.overdue)} />
     </Stats>
     {owed.count > owed.accounts.length && (
