@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { RequestHandler } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { projectFile } from '#http/assets.ts'
-import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
-import { Problem } from '#http/problems.ts'
+import { limitUnauthenticatedBy, publicDocument } from '#http/middleware/unauthenticated-clients.ts'
 
 const HOUR_SECONDS = 3_600
 
@@ -13,17 +12,13 @@ const HOUR_SECONDS = 3_600
  * address (PROOF-83).
  */
 export function serveVerifier({ addresses }: { readonly addresses: AddressLimit }): RequestHandler {
-  const limitAnonymous = limitUnauthenticatedBy(addresses)
   const bytes = readFileSync(projectFile('verifier/tillbook-verify.mjs'))
   const digest = createHash('sha256').update(bytes).digest('base64')
-  return async (request, response) => {
-    await limitAnonymous(request, response)
-    if (!['GET', 'HEAD'].includes(request.method))
-      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+  return publicDocument(limitUnauthenticatedBy(addresses), (_request, response) => {
     response.setHeader('Content-Type', 'text/javascript; charset=utf-8')
     response.setHeader('Content-Disposition', 'attachment; filename="tillbook-verify.mjs"')
     response.setHeader('Cache-Control', `public, max-age=${HOUR_SECONDS}`)
     response.setHeader('Repr-Digest', `sha-256=:${digest}:`)
     response.send(bytes)
-  }
+  })
 }

@@ -1,7 +1,6 @@
 import type { RequestHandler } from 'express'
 import type { Compress } from '#http/compression.ts'
-import type { LimitUnauthenticated } from '#http/middleware/unauthenticated-clients.ts'
-import { Problem } from '#http/problems.ts'
+import { type LimitUnauthenticated, publicDocument } from '#http/middleware/unauthenticated-clients.ts'
 import { createFixedAnswer } from '#http/representation.ts'
 
 /**
@@ -14,10 +13,5 @@ export function serveDocument(
   compress: Compress,
 ): RequestHandler {
   const send = createFixedAnswer(() => JSON.stringify(make()), compress)
-  return async (request, response) => {
-    await limitAnonymous(request, response)
-    if (!['GET', 'HEAD'].includes(request.method))
-      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-    await send(response)
-  }
+  return publicDocument(limitAnonymous, (_request, response) => send(response))
 }

@@ -1,8 +1,7 @@
 import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Compress } from '#http/compression.ts'
-import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
-import { Problem } from '#http/problems.ts'
+import { limitUnauthenticatedBy, publicDocument } from '#http/middleware/unauthenticated-clients.ts'
 import { createFixedAnswer } from '#http/representation.ts'
 import { guidePage, guidesPage } from './guide-pages.tsx'
 import { guidesIn } from './guides.ts'
@@ -89,16 +88,15 @@ function answerWith(
   { make, type = 'text/html; charset=utf-8', policy = WITHOUT_SCRIPTS }: DocsFile,
   options: DocsOptions,
 ): RequestHandler {
-  const limitAnonymous = limitUnauthenticatedBy(options.addresses)
   const send = createFixedAnswer(make, options.compress, type)
-  return async (request, response) => {
-    response.setHeader('Content-Security-Policy', policy)
-    await limitAnonymous(request, response)
-    if (!['GET', 'HEAD'].includes(request.method))
-      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+  const document = publicDocument(limitUnauthenticatedBy(options.addresses), (_request, response) => {
     response.setHeader('Vary', 'Accept-Encoding')
     // Browsers revalidate with the ETag.
     response.setHeader('Cache-Control', 'no-cache')
-    await send(response)
+    return send(response)
+  })
+  return (request, response, next) => {
+    response.setHeader('Content-Security-Policy', policy)
+    return document(request, response, next)
   }
 }

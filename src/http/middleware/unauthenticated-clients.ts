@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { Rate } from '#access/api-authenticator.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { Problem } from '../problems.ts'
@@ -21,6 +21,19 @@ export function limitUnauthenticatedBy(addresses: AddressLimit): LimitUnauthenti
     if (rate.limited) throw limited(rate)
   }
 }
+
+/** Handler of a document that needs no authentication: limited by address, for GET and HEAD only. */
+export const publicDocument =
+  (
+    limitAnonymous: LimitUnauthenticated,
+    send: (request: Request, response: Response) => Promise<void> | void,
+  ): RequestHandler =>
+  async (request, response) => {
+    await limitAnonymous(request, response)
+    if (!['GET', 'HEAD'].includes(request.method))
+      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+    await send(request, response)
+  }
 
 export const rateHeaders = ({ limit, remaining, reset }: Rate): [name: string, value: number][] => [
   ['X-RateLimit-Limit', limit],
