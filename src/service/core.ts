@@ -6,6 +6,7 @@ import { loadMasterKeys, type MasterKeys } from '#crypto/master-keys.ts'
 import { createVault, type Vault } from '#crypto/vault.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { attestorNames } from '#integrity/attestors/configured-attestors.ts'
+import type { TablesCore } from '#integrity/audit/table-checks.ts'
 import { sealDirectoryOf } from '#integrity/proofs/checkpoint-files.ts'
 import type { Sealing } from '#integrity/proofs/checkpoints.ts'
 import { assertConsistent, createInstallationCheck } from '#integrity/proofs/installation-watch.ts'
@@ -19,7 +20,6 @@ import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import type { RebuildOptions, RebuildReport } from '#ledger/rebuild/build.ts'
 import { ensureReadModel, rebuild } from '#ledger/rebuild/rebuild.ts'
-import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertCompatible, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
@@ -79,10 +79,7 @@ export interface Core extends LedgerServices {
   /** Rebuilds all read model tables from the ledgers, beside the live ones, and compares both. */
   rebuild(building?: Pick<RebuildOptions, 'onApplied' | 'parallel' | 'pace'>): Promise<RebuildReport>
   /** Compares a company's rows in all read model tables with a replay of its ledger, at the same revision. */
-  verifyTables(
-    companyId: number,
-    options?: Pick<VerifyTablesOptions, 'pace' | 'yields' | 'onApplied'>,
-  ): Promise<TablesVerification>
+  readonly verifyTables: TablesCore['verifyTables']
   /**
    * Applies events that other processes wrote to an event store outside Postgres; null if the ledgers are in Postgres.
    */

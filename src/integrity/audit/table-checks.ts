@@ -30,7 +30,7 @@ const AGAIN_HOURS = 1
 export async function checkTables(
   core: TablesCore,
   companyId: number,
-  options?: Pick<VerifyTablesOptions, 'pace' | 'yields' | 'onApplied'>,
+  options?: Parameters<TablesCore['verifyTables']>[1],
 ): Promise<TablesVerification> {
   const found = await core.verifyTables(companyId, options)
   if (found.kind !== 'verified') return found

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { companyShape, updateCompany } from '#commands/companies.ts'
 import { formatPhone } from '#domain/brazilian-format.ts'
-import type { TAX_REGIMES } from '#events/companies.ts'
 import type { UserObject } from '#projections/users.ts'
 import { listUsers } from '#queries/users.ts'
 import type { Fields } from '../forms/form.ts'
@@ -10,19 +9,11 @@ import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsOnPage } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { PLAN_NAMES, TAX_REGIME_NAMES } from '../words/values.ts'
 import { BrandCard, companyOf } from './brand.tsx'
 import { PAYMENT_TYPES_PATH, PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
 import { ROLES_PATH } from './roles.tsx'
 import { USERS_PATH, UserTable } from './users.tsx'
-
-const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
-
-const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> = {
-  simples_nacional: 'Simples Nacional',
-  simples_nacional_excess: 'Simples Nacional, com excesso de sublimite',
-  normal: 'Regime normal',
-  mei: 'MEI',
-}
 
 const PATH = '/configuracoes'
 const USERS = 200

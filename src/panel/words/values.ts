@@ -1,6 +1,7 @@
 import * as format from '#domain/brazilian-format.ts'
 import { stateInPortuguese } from '#domain/online-payment.ts'
 import type { CARD_BRANDS } from '#domain/sale-payment.ts'
+import type { TAX_REGIMES } from '#events/companies.ts'
 import type { IE_INDICATORS } from '#events/persons.ts'
 import { PERMISSION_NAMES, ROLE_NAMES } from './permissions.ts'
 
@@ -32,15 +33,19 @@ export const GOODS_ORIGIN_NAMES: Readonly<Record<string, string>> = {
   8: '8 – Nacional, com mais de 70% de conteúdo importado',
 }
 
+export const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
+
+export const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> = {
+  simples_nacional: 'Simples Nacional',
+  simples_nacional_excess: 'Simples Nacional, com excesso de sublimite',
+  normal: 'Regime normal',
+  mei: 'MEI',
+}
+
 /** Names of enumerated values, by field. */
 export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  plan: { basic: 'Básico', api: 'Com adicional de API' },
-  tax_regime: {
-    simples_nacional: 'Simples Nacional',
-    simples_nacional_excess: 'Simples Nacional, com excesso de sublimite',
-    normal: 'Regime normal',
-    mei: 'MEI',
-  },
+  plan: PLAN_NAMES,
+  tax_regime: TAX_REGIME_NAMES,
   kind: {
     cash: 'Dinheiro',
     card: 'Cartão',
