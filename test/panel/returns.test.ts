@@ -54,7 +54,9 @@ describe('returns in the panel and at tills', () => {
     expect(shown.refunds.map(({ amount }: Json) => amount)).to.deep.equal(['15.00', '5.00'])
     expect((await user.get('/painel/vendas')).html).to.include('href="/painel/devolucoes"')
     expect(textIn((await user.get('/painel/devolucoes')).html)).to.include('Defeito')
-    expect(textIn((await user.get(`/painel/devolucoes/${shown.id}`)).html)).to.include('Camisa')
+    expect(textIn((await user.get(`/painel/devolucoes/${shown.id}`)).html))
+      .to.include('Camisa')
+      .and.include(`Crédito de troca para Cliente ${customer}`)
     expect(textIn((await user.get(`/painel/clientes/${customer}`)).html)).to.include('Saldo R$ 5,00')
     const { balance, movements } = (await company.get(`/customers/${customer}/credit`)).body.data
     expect([balance, movements[0].document]).to.deep.equal(['5.00', `return/${shown.id}`])
@@ -84,6 +86,8 @@ describe('returns in the panel and at tills', () => {
     const how = { reason: 'Defeito', payment_type_id: String(cash), cash_session_id: 'caixa-1' }
     const done = await user.submit(chosen, how, chosen.split('?')[0])
     expect(done.status, textIn(done.html)).to.equal(303)
+    const [shown] = (await company.get(`/sales/${other}/returns`)).body.data
+    expect(textIn((await user.get(`/painel/devolucoes/${shown.id}`)).html)).not.to.match(/Crédito de troca|Avisos/)
     expect(await drawer()).to.include({ expected: '50.00' })
     expect((await drawer()).cash).to.include({ opening: '90.00', cancelled: '30.00', returned: '10.00' })
     await till.post('/sync/cash', { movements: [{ ...movement, offline_id: 'm2', kind: 'closed', amount: null }] })
