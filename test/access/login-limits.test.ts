@@ -3,12 +3,12 @@ import { expect } from 'chai'
 import { countAttempt, countersOf, type LoginAttempt, refundAttempt, rememberOrigin } from '#access/login-limits.ts'
 import { createPool } from '#postgres/pool.ts'
 import { purgeTables } from '../support/purge.ts'
-import { useApi } from '../support/use-api.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 const NO_PROOF = { device: null, token: null }
 
 describe('login limits', () => {
-  const api = useApi()
+  const api = useApi(OWN_DATABASE)
   let accounts = 0
   let email: string
 

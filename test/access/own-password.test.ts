@@ -4,18 +4,17 @@ import { hashPassword } from '#access/passwords.ts'
 import { createSessions, type PanelSession, type Sessions } from '#access/sessions.ts'
 import { changePassword, createUser } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { startApi, type TestCompany } from '../support/api.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 const FROM = { address: '192.0.2.1', requestId: '019990c5-0000-7000-8000-000000000001' }
 const AT_TILL = { address: FROM.address, keeps: 'token', kept: null } as const
 const NEXT = 'uma senha nova'
 
 describe('change of the own password', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let user: TestUser
   let login: Login
@@ -24,7 +23,6 @@ describe('change of the own password', () => {
   let session: PanelSession
 
   before(async () => {
-    api = await startApi(database.url)
     company = await api.company()
     sessions = createSessions(api.core.pool, () => {})
   })
@@ -33,7 +31,6 @@ describe('change of the own password', () => {
     login = createLogin(api.core.pool)
     ;({ token, session } = await enter(user.password))
   })
-  after(() => api.close())
 
   async function enter(password: string) {
     const outcome = await login.logIn({ email: user.email, password }, AT_TILL)
@@ -87,7 +84,7 @@ describe('change of the own password', () => {
   })
 
   it('succeeds once for concurrent requests in two companies and two processes [PANEL-342]', async () => {
-    const [other, elsewhere] = [await startApi(database.url), await api.company()]
+    const [other, elsewhere] = [await startApi(api.databaseUrl), await api.company()]
     const blocker = await api.core.pool.connect()
     try {
       const again = { name: user.name, email: user.email, role: 'owner' as const, password_hash: 'x' }

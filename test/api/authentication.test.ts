@@ -4,8 +4,8 @@ import { revokeApiKey } from '#commands/api-keys.ts'
 import { updateCompany } from '#commands/companies.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
-import { send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { send, type TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 
 const UNKNOWN_KEY = `tb_live_${'A'.repeat(43)}`
@@ -40,15 +40,12 @@ const ROUTES: readonly (readonly [method: string, path: string, scope: Scope])[]
 ]
 
 describe('authentication of API v1', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
 
   before(async () => {
-    api = await startApi(database.url)
     company = await api.company()
   })
-  after(() => api.close())
 
   const ask = (path: string, headers: Record<string, string> = {}) =>
     send(`${api.url}/api/v1${path}`, 'GET', undefined, headers)

@@ -1,20 +1,15 @@
 import { expect } from 'chai'
 import { expectInvalid, expectRate, idsIn } from '../support/answers.ts'
-import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, Reply, TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('batches', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
   })
-  after(() => api.close())
 
   const customers = (items: unknown, headers?: Record<string, string>) =>
     company.post('/customers/batch', { items }, headers)

@@ -3,26 +3,21 @@ import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('cancellation of a sale', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let cash: number
   let item: number
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
     cash = await company.paymentType('cash')
     item = (await company.post('/catalog/items', { name: 'Café', price: '10.00', stock: '10', external_id: 'caf' }))
       .body.data.id
   })
-  after(() => api.close())
 
   const body = () => ({
     items: [

@@ -1,20 +1,15 @@
 import { expect } from 'chai'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME, recordText } from '../support/answers.ts'
-import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('categories', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
   })
-  after(() => api.close())
 
   const post = (body: object) => company.post('/catalog/categories', body)
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { type Json, type Reply, send, type TestCompany } from '../support/api.ts'
 import { type Service, startService } from '../support/process.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 /** Number of responses by status. */
 const statuses = (replies: readonly Reply[]) => {
@@ -20,17 +20,14 @@ const oneUnit = (item: number, payment: number) => ({
 })
 
 describe('sales under concurrency', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let cash: number
 
   before(async () => {
-    api = await startApi(database.url)
     company = await api.company()
     cash = await company.paymentType('cash')
   })
-  after(() => api.close())
 
   it('sell exactly the stock: of 50 concurrent sales of one unit from a stock of 20, 20 succeed [SALE-11]', async () => {
     const item = await itemWithStock(company, '20')
@@ -99,13 +96,7 @@ describe('sales under concurrency', () => {
 })
 
 describe('a poller of updated_since', () => {
-  const database = useDatabase()
-  let api: TestApi
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const api = useApi()
 
   it("ends with exactly the writers' records, for any order of commits [LIST-5]", async () => {
     const company = await api.company()
@@ -154,18 +145,15 @@ describe('a poller of updated_since', () => {
 })
 
 describe('two processes on one database', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi(OWN_DATABASE)
   let services: Service[]
 
   before(async () => {
-    api = await startApi(database.url)
-    const env = { DATABASE_URL: database.url, QUOTA_PER_MINUTE: '100000', LOG_LEVEL: 'error' }
+    const env = { DATABASE_URL: api.databaseUrl, QUOTA_PER_MINUTE: '100000', LOG_LEVEL: 'error' }
     services = await Promise.all([startService(env), startService(env)])
   })
   after(async () => {
     await Promise.all(services.map((service) => service.stop()))
-    await api.close()
   })
 
   it('sell exactly the stock together, and replay each other’s responses [SALE-11]', async () => {

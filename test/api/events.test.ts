@@ -6,9 +6,9 @@ import { openNote, parseVkey, type VerifierKey, verifierKey } from '#integrity/p
 import { hashOf } from '#ledger/envelope.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
-import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { FOREIGN_IDS, type Json, type Reply, type TestCompany } from '../support/api.ts'
 import { tamperBy } from '../support/tamper.ts'
+import { useApi } from '../support/use-api.ts'
 
 /** Unused id. */
 const MISSING = 9_000_001
@@ -40,17 +40,14 @@ const eventsIn = (pages: readonly Reply[]): Json[] => pages.flatMap(({ body }) =
 const headOf = (reply: Reply): number => Number(reply.headers.get('x-ledger-revision'))
 
 describe('event feed', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
 
   before(async () => {
-    api = await startApi(database.url)
     company = await api.company()
     for (const name of ['Ana', 'Bia', 'Caio']) await company.post('/customers', { name })
     await company.call('DELETE', `/customers/${(await company.get('/customers')).body.data[0].id}`)
   })
-  after(() => api.close())
 
   it('contains the ledger from its first event to the revision in the header, in order, as hashed [FEED-1]', async () => {
     const pages = await pagesOf(company, '/events?limit=2')
@@ -219,13 +216,7 @@ describe('event feed', () => {
 })
 
 describe('GET /events/verify, and proofs', () => {
-  const database = useDatabase()
-  let api: TestApi
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const api = useApi()
 
   it('reports an untouched ledger as valid, with its last revision [FEED-4]', async () => {
     const company = await api.company()

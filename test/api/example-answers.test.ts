@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import type { Json, TestCompany } from '../support/api.ts'
 import { contract, operations } from '../support/contract.ts'
-import { useDatabase } from '../support/database.ts'
+import { useApi } from '../support/use-api.ts'
 
 /** What differs from run to run: ids, and times of recording. */
 const VARYING = /^(id|.*_id|created_at|updated_at|synced_at)$/
@@ -23,17 +23,12 @@ const requestOf = (id: string): Json => {
 const answerOf = (component: string): Json => (contract.components as Json).schemas[component].examples[0]
 
 describe('examples of the contract', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
   })
-  after(() => api.close())
 
   const create = async (path: string, body: object): Promise<Json> => {
     const reply = await company.post(path, body)

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME, recordText } from '../support/answers.ts'
-import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { FOREIGN_IDS, type Json, type Reply, type TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 const body = { description: 'Aluguel', amount: '100.00', due_date: '2099-03-10' }
 const pix = { payment_method: 'pix' }
@@ -13,17 +13,12 @@ for (const side of SIDES) {
   const [byId, byExternalId, partyName] = [`${party}_id`, `${party}_external_id`, `${party}_name`]
 
   describe(`finance: ${path}`, () => {
-    const database = useDatabase()
-    let api: TestApi
+    const api = useApi()
     let company: TestCompany
 
-    before(async () => {
-      api = await startApi(database.url)
-    })
     beforeEach(async () => {
       company = await api.company()
     })
-    after(() => api.close())
 
     const create = async (fields: object = {}): Promise<Json> => {
       const reply = await company.post(path, { ...body, ...fields })

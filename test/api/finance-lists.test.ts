@@ -5,6 +5,7 @@ import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { useApi } from '../support/use-api.ts'
 
 const pix = { payment_method: 'pix' }
 
@@ -165,12 +166,7 @@ for (const side of SIDES) {
 }
 
 describe('finance: a company that changes its time zone', () => {
-  const database = useDatabase()
-  let api: TestApi
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const api = useApi()
 
   it('keeps the accounting dates of its books', async () => {
     const company = await api.company()

@@ -8,7 +8,7 @@ import { useApi } from '../support/use-api.ts'
 const body = { description: 'Aluguel', amount: '100.00', due_date: '2030-03-10' }
 
 describe('finance: payments of accounts', () => {
-  const api = useApi({})
+  const api = useApi()
   let company: TestCompany
   let keys = 0
 

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { settleReceivable } from '#commands/finance/receivables.ts'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
-import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, Reply, TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 const body = { description: 'Aluguel', amount: '100.00', due_date: '2020-03-10' }
 const pix = { payment_method: 'pix' }
@@ -18,15 +18,12 @@ for (const side of SIDES) {
   const { path } = side
 
   describe(`finance: settle of ${path}`, () => {
-    const database = useDatabase()
-    let api: TestApi
+    const api = useApi()
     let company: TestCompany
 
     before(async () => {
-      api = await startApi(database.url)
       company = await api.company()
     })
-    after(() => api.close())
 
     const create = async (fields: object = {}): Promise<Json> =>
       (await company.post(path, { ...body, ...fields })).body.data
@@ -152,12 +149,7 @@ for (const side of SIDES) {
 }
 
 describe('finance: settle of an account made by a sale', () => {
-  const database = useDatabase()
-  let api: TestApi
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const api = useApi()
 
   it('is refused to the API and allowed to the panel [ACCT-3]', async () => {
     const company = await api.company()

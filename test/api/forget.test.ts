@@ -11,7 +11,7 @@ import { useDatabase } from '../support/database.ts'
 import { fiscalDocument } from '../support/facts.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { openTill } from '../support/till.ts'
-import { useCompanyPerTest } from '../support/use-api.ts'
+import { OWN_DATABASE, useCompanyPerTest } from '../support/use-api.ts'
 
 const why = { ground: 'holder_request', reason: 'Protocolo 7' }
 const NOTHING_LEFT = { name: null, document: null, phone: null, email: null, address: null, notes: null }
@@ -52,7 +52,7 @@ async function known(company: TestCompany) {
 }
 
 describe('erasure', () => {
-  const { api, company } = useCompanyPerTest()
+  const { api, company } = useCompanyPerTest(OWN_DATABASE)
 
   const forgettings = async (): Promise<Json[]> =>
     (await company.get('/events?types=PersonForgotten&limit=200')).body.data.map(({ data }: Json) => data)

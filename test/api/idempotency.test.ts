@@ -5,21 +5,17 @@ import { FOREIGN_IDS, type Reply, send, startApi, type TestApi, type TestCompany
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { rawRequest } from '../support/raw-request.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('Idempotency-Key', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let cash: number
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
     cash = await company.paymentType('cash')
   })
-  after(() => api.close())
 
   const post = (path: string, body: unknown, key: string) => company.post(path, body, { 'idempotency-key': key })
   const sale = (total = '10.00') => ({
@@ -176,8 +172,8 @@ describe('Idempotency-Key', () => {
 
   it('is recognised after a restart and by other processes; by another installation it is 409, without changes [IDEM-2, IDEM-8]', async () => {
     const first = await post('/customers', { name: 'Ana' }, 'k')
-    const again = await startApi(database.url)
-    const foreign = await startApi(database.url, { requestSecret: Buffer.alloc(32, 'x') })
+    const again = await startApi(api.databaseUrl)
+    const foreign = await startApi(api.databaseUrl, { requestSecret: Buffer.alloc(32, 'x') })
     const ask = ({ url }: TestApi) =>
       send(
         `${url}/api/v1/customers`,
@@ -324,7 +320,7 @@ describe('Idempotency-Key', () => {
 
     it('adjusts stock once for concurrent copies in several processes [IDEM-6, IDEM-11]', async () => {
       const id = await item()
-      const another = await startApi(database.url)
+      const another = await startApi(api.databaseUrl)
       try {
         const replies = await Promise.all(
           Array.from({ length: 20 }, (_, n) =>

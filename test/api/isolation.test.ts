@@ -1,15 +1,14 @@
 import { expect } from 'chai'
 import { createStore } from '#commands/stores.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
-import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { FOREIGN_IDS, type Json, type Reply, type TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 /** Unused id. */
 const MISSING = 9_000_001
 
 describe("another company's records", () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let theirs: {
     customer: number
@@ -60,13 +59,11 @@ describe("another company's records", () => {
   }
 
   before(async () => {
-    api = await startApi(database.url)
     theirs = await fill(await api.company({ idsFrom: FOREIGN_IDS }))
   })
   beforeEach(async () => {
     company = await api.company()
   })
-  after(() => api.close())
 
   /** Response without the parts that differ between any two. */
   function telling(reply: Reply): { status: number; text: string; headers: Record<string, string> } {

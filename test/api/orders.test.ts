@@ -1,13 +1,12 @@
 import { expect } from 'chai'
 import { createStore, disableStore, enableStore } from '#commands/stores.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME } from '../support/answers.ts'
-import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { TestCompany } from '../support/api.ts'
 import { alarmedOrder } from '../support/orders.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('orders', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let alias: string
   let stores = 0
@@ -17,14 +16,10 @@ describe('orders', () => {
     return (await owner.run(createStore, store)).alias
   }
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
     alias = await openStore(company)
   })
-  after(() => api.close())
 
   const body = (rest: object = {}) => ({
     store_alias: alias,

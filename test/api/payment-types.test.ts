@@ -1,19 +1,16 @@
 import { expect } from 'chai'
 import { updatePaymentType } from '#commands/payment-types.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('sale payment types', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
 
   before(async () => {
-    api = await startApi(database.url)
     company = await api.company()
   })
-  after(() => api.close())
 
   const list = async (): Promise<Json[]> => {
     const { status, body } = await company.get('/sales/payment-types')

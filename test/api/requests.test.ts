@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import { MASKED } from '#domain/personal-data.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import type { TestCompany } from '../support/api.ts'
-import { useApi } from '../support/use-api.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 const NOBODY = '01a00000-0000-7000-8000-000000000000'
 
 describe('request log', () => {
-  const api = useApi()
+  const api = useApi(OWN_DATABASE)
   let company: TestCompany
 
   beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME, recordText } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, TestCompany } from '../support/api.ts'
+import { useApi } from '../support/use-api.ts'
 
 const everything = {
   external_id: 'FOR-1',
@@ -24,17 +24,12 @@ const everything = {
 }
 
 describe('suppliers', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
   })
-  after(() => api.close())
 
   const create = async (body: object): Promise<Json> => {
     const reply = await company.post('/suppliers', body)

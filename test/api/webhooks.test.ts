@@ -1,25 +1,20 @@
 import { expect } from 'chai'
 import { MAX_WEBHOOKS } from '#commands/webhooks.ts'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { type Json, startApi, type TestCompany } from '../support/api.ts'
 import { openedRows } from '../support/master-key.ts'
+import { useApi } from '../support/use-api.ts'
 
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
 const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: 'ERP' }
 
 describe('webhook endpoints', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
   })
-  after(() => api.close())
 
   async function register(fields: object = {}): Promise<Json> {
     const reply = await company.post('/webhooks', { ...address, ...fields })
@@ -81,7 +76,7 @@ describe('webhook endpoints', () => {
   })
 
   it('must be https and public unless the operator allows more [HOOK-3]', async () => {
-    const strict = await startApi(database.url, { allowPrivateTargets: false })
+    const strict = await startApi(api.databaseUrl, { allowPrivateTargets: false })
     try {
       company = await strict.company()
       const { id } = await register()
@@ -140,8 +135,8 @@ describe('webhook endpoints', () => {
     expect((await company.get('/webhooks')).body.data).to.deep.equal([silent])
     await api.core.pool.query(
       `update webhook_health set failing_since = now() - interval '2 days', no_response_since = now() - interval '1 day'
-       where webhook_id = $1`,
-      [id],
+       where company_id = $1 and webhook_id = $2`,
+      [company.id, id],
     )
     // From before the endpoint was registered, as after enabling it again.
     expect(await show()).to.include({ status: 'active', failing_since: null })

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { curlOf } from '#api/docs/curl.ts'
 import { siteOf } from '#api/docs/site.ts'
 import { publishedContracts } from '#service/app.ts'
-import { send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { send, type TestCompany } from '../support/api.ts'
 import { openWorkplace, type Workplace } from '../support/guide.ts'
 import { openTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 /** Answers that say that a request was understood: records of the example may be missing. */
 const UNDERSTOOD =
@@ -13,13 +13,11 @@ const UNDERSTOOD =
 
 describe('curl commands of the API documentation', function () {
   this.timeout(180_000)
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let workplace: Workplace
 
   before(async () => {
-    api = await startApi(database.url)
     company = await api.company()
     await company.paymentType('cash')
     const { token } = await openTill(api.url, company)
@@ -27,7 +25,6 @@ describe('curl commands of the API documentation', function () {
   })
   after(async () => {
     await workplace.close()
-    await api.close()
   })
 
   /** The arguments that a shell gives curl, of each command. */

@@ -17,12 +17,12 @@ import { webhooksPage } from '#api/docs/webhooks.tsx'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { PROBLEM_CODES } from '#http/problems.ts'
 import { publishedContracts } from '#service/app.ts'
-import { PUBLIC_URL, startApi, type TestApi } from '../support/api.ts'
+import { PUBLIC_URL, startApi } from '../support/api.ts'
 import { documentedCodes, operations } from '../support/contract.ts'
-import { useDatabase } from '../support/database.ts'
 import { openWorkplace } from '../support/guide.ts'
 import { snippetsOf } from '../support/snippets.ts'
 import { tillOperations } from '../support/till-contract.ts'
+import { useApi } from '../support/use-api.ts'
 
 const SITE = siteOf(PUBLIC_URL, publishedContracts(PUBLIC_URL))
 const LANGUAGES = [
@@ -207,12 +207,7 @@ describe('Markdown of the contract', () => {
 })
 
 describe('/docs', () => {
-  const database = useDatabase()
-  let api: TestApi
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const api = useApi()
 
   it('needs no key, and has a policy without scripts and other hosts [HTTP-14, KIT-3]', async () => {
     for (const [path, text] of Object.entries(PAGES)) {
@@ -254,7 +249,7 @@ describe('/docs', () => {
   })
 
   it('counts toward the limit per address, and refuses other methods [HTTP-14]', async () => {
-    const limiting = await startApi(database.url, { perMinute: 4 })
+    const limiting = await startApi(api.databaseUrl, { perMinute: 4 })
     try {
       const get = async (path: string, method = 'GET') => fetch(`${limiting.url}${path}`, { method })
       const posted = await get('/docs', 'POST')

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { postmanOf } from '#api/docs/postman.ts'
 import { siteOf } from '#api/docs/site.ts'
 import { publishedContracts } from '#service/app.ts'
-import { type Json, PUBLIC_URL, send, startApi, type TestApi } from '../support/api.ts'
+import { type Json, PUBLIC_URL, send } from '../support/api.ts'
 import { expectAcceptable, operations } from '../support/contract.ts'
-import { useDatabase } from '../support/database.ts'
 import { expectAcceptedByTillContract, tillOperations } from '../support/till-contract.ts'
+import { useApi } from '../support/use-api.ts'
 
 const collection = JSON.parse(JSON.stringify(postmanOf(siteOf(PUBLIC_URL, publishedContracts(PUBLIC_URL))))) as Json
 const requests: Json[] = collection.item.flatMap(({ item }: Json) => item)
@@ -65,12 +65,7 @@ describe('Postman collection', () => {
   })
 
   describe('served', () => {
-    const database = useDatabase()
-    let api: TestApi
-    before(async () => {
-      api = await startApi(database.url)
-    })
-    after(() => api.close())
+    const api = useApi()
 
     it('is at /docs/postman.json, and its requests reach their operations [HTTP-51]', async () => {
       const served = await send(`${api.url}/docs/postman.json`, 'GET')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { loadStatement } from '#ledger/table.ts'
 import { catalogItems } from '#projections/catalog.ts'
-import { useCompany } from '../support/use-api.ts'
+import { OWN_DATABASE, useCompany } from '../support/use-api.ts'
 
 interface PlanNode {
   readonly 'Actual Rows': number
@@ -26,7 +26,7 @@ const mostRows = (node: PlanNode): number =>
   )
 
 describe('loading of rows by key', () => {
-  const { api, company } = useCompany()
+  const { api, company } = useCompany(OWN_DATABASE)
 
   it('reads no more than the items of the company for each key, with a plan made for empty tables', async () => {
     const client = await api.core.pool.connect()

@@ -177,7 +177,8 @@ describe('panel: an approval on the spot', () => {
     expect((await setPin(clerk, '730518')).status).to.equal(303)
     const event = await lastEvent()
     expect([event.type, event.data]).to.deep.equal(['UserPinChanged', { id: clerk.id }])
-    const { rows } = await api.core.pool.query('select pin_hash from ops.user_pins where user_id = $1', [clerk.id])
+    const hash = 'select pin_hash from ops.user_pins where company_id = $1 and user_id = $2'
+    const { rows } = await api.core.pool.query(hash, [company.id, clerk.id])
     expect(rows[0].pin_hash).to.match(/^\$argon2id\$/)
   })
 })

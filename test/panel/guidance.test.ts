@@ -4,23 +4,20 @@ import { createItem, updateItem } from '#commands/catalog/items.ts'
 import { createReceivable } from '#commands/finance/receivables.ts'
 import { projectFile } from '#http/assets.ts'
 import { dateInput, momentInput } from '#panel/forms/kinds.ts'
-import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { TestCompany } from '../support/api.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
+import { useApi } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 
 describe('panel: guidance', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let owner: PanelUser
 
   before(async () => {
-    api = await startApi(database.url)
     company = await api.company()
     owner = await panelUser(api, company)
   })
-  after(() => api.close())
 
   describe('of a form in two tabs', () => {
     async function openTwice(): Promise<{ path: string; form: Record<string, string>; id: number }> {
@@ -92,7 +89,10 @@ describe('panel: guidance', () => {
     const email = 'clara@loja.example'
     const typed = { name: 'Clara', role: 'clerk', email, access_until: '2099-12-31', personal_data: 'on' }
     expect((await owner.submit(page, typed)).status).to.equal(200)
-    const { rows } = await api.core.pool.query('select doc from read.users where email = $1', [email])
+    const { rows } = await api.core.pool.query('select doc from read.users where company_id = $1 and email = $2', [
+      company.id,
+      email,
+    ])
     expect(rows[0].doc).to.include({ role: 'clerk', access_until: null })
     expect((await owner.get(page)).html.match(/data-of="auditor"/g)).to.have.length(2)
     const style = readFileSync(projectFile('src/panel/static/panel.css'), 'utf8')

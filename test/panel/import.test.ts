@@ -160,7 +160,9 @@ describe('panel: import of files', () => {
   it('stores a file encrypted until it is imported or a person is erased [PANEL-183]', async () => {
     await upload('/clientes/importar', 'Nome\nZulmira Markante')
     const { pool } = api.core
-    const { rows } = await pool.query<{ file: Buffer }>('select file from ops.imports')
+    const { rows } = await pool.query<{ file: Buffer }>('select file from ops.imports where company_id = $1', [
+      company.id,
+    ])
     expect(rows[0]?.file.toString('latin1')).to.not.include('Zulmira')
     const client = await pool.connect()
     try {

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { updateCompany } from '#commands/companies.ts'
 import { changePassword, deactivateUser } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
 import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { browser, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
 import { cheapHash } from '../support/passwords.ts'
+import { useApi } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 
 const USERS = '/painel/configuracoes/usuarios'
@@ -13,25 +13,23 @@ const PASSWORD = 'senha da contadora'
 let people = 0
 
 describe('panel: invitations', () => {
-  const database = useDatabase()
   let mailbox: Mailbox
   /** Without e-mail, and with it. */
-  let api: TestApi
+  const api = useApi()
   let mailing: TestApi
   let company: TestCompany
   let owner: PanelUser
 
   before(async () => {
     mailbox = await openMailbox()
-    api = await startApi(database.url)
-    mailing = await startApi(database.url, { settings: { SMTP_URL: mailbox.url } })
+    mailing = await startApi(api.databaseUrl, { settings: { SMTP_URL: mailbox.url } })
   })
   beforeEach(async () => {
     company = await api.company()
     owner = await panelUser(api, company)
   })
   after(async () => {
-    await Promise.all([api.close(), mailing.close()])
+    await mailing.close()
     await mailbox.close()
   })
 

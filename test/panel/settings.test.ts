@@ -307,7 +307,8 @@ describe('panel: settings', () => {
       // A repeated request returns the same company.
       await owner.submit(`${HOME}/teste`, {})
       expect(await shown(`${HOME}/teste`)).to.include('Entrar na empresa de teste')
-      expect((await core.pool.query('select from companies where is_test')).rowCount).to.equal(1)
+      const { rowCount } = await core.pool.query('select from users where email = $1', [owner.email])
+      expect(rowCount).to.equal(2)
 
       expect((await owner.submit('/painel/empresas', { company_id: String(twin) })).to).to.equal('/painel')
       expect(await shown('/painel')).to.include('Ambiente de testes.')

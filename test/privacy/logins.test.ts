@@ -3,10 +3,10 @@ import { forgetPerson } from '#commands/people/forget-person.ts'
 import { createUser } from '#commands/users.ts'
 import { send, type TestCompany } from '../support/api.ts'
 import { cheapHash } from '../support/passwords.ts'
-import { useApi } from '../support/use-api.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 describe('the login of an erased user', () => {
-  const api = useApi()
+  const api = useApi(OWN_DATABASE)
   const [email, password] = ['zuleica@duas.example', 'uma senha comprida']
 
   const logIn = async () => (await send(`${api.url}/api/auth/login`, 'POST', { email, password })).status

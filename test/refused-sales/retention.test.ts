@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { purgeTables } from '../support/purge.ts'
-import { useCompanyPerTest } from '../support/use-api.ts'
+import { OWN_DATABASE, useCompanyPerTest } from '../support/use-api.ts'
 
 describe('retention of refused sales', () => {
-  const { api, company } = useCompanyPerTest()
+  const { api, company } = useCompanyPerTest(OWN_DATABASE)
 
   /** Sale with these ages, in days, of its last upload and its settlement; open if null. */
   const refused = (offlineId: string, sent: number, settled: number | null) =>

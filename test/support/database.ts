@@ -51,6 +51,29 @@ export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'):
 /** URL of the same database for its owner. */
 export const ownerUrlOf = (url: string): string => onDatabase(serverUrl(), new URL(url).pathname.slice(1))
 
+const SHARED = 't_shared_'
+
+let closeShared: (() => unknown) | undefined
+
+/** Creates the database that all files of this process share, and returns its URL for services. */
+export async function openSharedDatabase(close: () => unknown): Promise<string> {
+  const name = `${SHARED}${process.env.TILLBOOK_TEST_RUN}_${process.pid}`
+  await cloneDatabase(name, TEMPLATES.withReadModel)
+  closeShared = close
+  return onDatabase(process.env.TILLBOOK_TEST_SERVICE ?? '', name)
+}
+
+/** At the end of the run, in its first process; the others have ended by then. */
+export async function dropSharedDatabases(): Promise<void> {
+  await closeShared?.()
+  const client = administrator()
+  const like = `${SHARED}${process.env.TILLBOOK_TEST_RUN}\\_%`
+  const { rows } = await client.query<{ datname: string }>('select datname from pg_database where datname like $1', [
+    like,
+  ])
+  for (const { datname } of rows) await client.query(`drop database ${datname} with (force)`)
+}
+
 export async function hasDatabase(name: string): Promise<boolean> {
   const { rowCount } = await administrator().query('select from pg_database where datname = $1', [name])
   return rowCount === 1

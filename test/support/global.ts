@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, statfsSync } from 'node:fs'
-import { TEMPLATES } from './database.ts'
+import { dropSharedDatabases, TEMPLATES } from './database.ts'
 import { buildPrograms, programOf, TEST_SETTINGS } from './program.ts'
 import { DEPTH } from './random.ts'
 import { startFollowedServer } from './read-replica.ts'
@@ -38,6 +38,7 @@ export async function mochaGlobalSetup(): Promise<void> {
   server = delay_ms > 0 ? await startFollowedServer(delay_ms) : await startTestServer()
   try {
     process.env.TILLBOOK_TEST_SERVER = server.url
+    process.env.TILLBOOK_TEST_RUN = String(process.pid)
     process.env.TILLBOOK_TEST_SERVICE = server.serviceUrl
     buildPrograms()
     await createTemplates(server)
@@ -51,6 +52,7 @@ export async function mochaGlobalSetup(): Promise<void> {
 /** Also runs when tests failed. */
 export async function mochaGlobalTeardown(): Promise<void> {
   if (!server) return
+  await dropSharedDatabases()
   await dropTemplates(server.url)
   await server.stop()
   server = undefined

@@ -1,9 +1,37 @@
 import { after, before, beforeEach } from 'mocha'
 import { startApi, type TestApi, type TestApiOptions, type TestCompany } from './api.ts'
-import { useDatabase } from './database.ts'
+import { openSharedDatabase, useDatabase } from './database.ts'
 
-/** A service on its own database for the tests of a `describe`: started before them, closed after them. */
-export function useApi(options: TestApiOptions = {}): TestApi {
+/** Options of `useApi` for tests that see or change more than their companies: a service with a database of its own. */
+export const OWN_DATABASE: TestApiOptions = {}
+
+let shared: Promise<TestApi> | undefined
+
+/** The service of this process: a start and the first queries of its connections take longer than most tests. */
+function openShared(): Promise<TestApi> {
+  shared ??= openSharedDatabase(() => shared?.then((api) => api.close())).then((url) => startApi(url))
+  return shared
+}
+
+/**
+ * A service for the tests of a `describe`. Without options it is shared by all files of a process, with companies of
+ * their own; otherwise it is on its own database, started before the tests and closed after them.
+ */
+export function useApi(options?: TestApiOptions): TestApi {
+  return options ? useOwnApi(options) : useSharedApi()
+}
+
+function useSharedApi(): TestApi {
+  let api: TestApi | undefined
+
+  before('open the shared service', async () => {
+    api = await openShared()
+  })
+
+  return standIn('the service', () => api)
+}
+
+function useOwnApi(options: TestApiOptions): TestApi {
   const database = useDatabase()
   let api: TestApi | undefined
 

@@ -1,24 +1,22 @@
 import { expect } from 'chai'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
 import { createTestUser, expectFailure, logIn, openTill, type TestUser, tillWith } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 describe('tokens of tills', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let other: TestApi
   let company: TestCompany
   let user: TestUser
 
   before(async () => {
-    api = await startApi(database.url)
-    other = await startApi(database.url, { settings: { SYNC_TOKEN_DAYS: '7' } })
+    other = await startApi(api.databaseUrl, { settings: { SYNC_TOKEN_DAYS: '7' } })
     company = await api.company({ plan: 'basic' })
     user = await createTestUser(company, 'owner')
   })
-  after(() => Promise.all([api.close(), other.close()]))
+  after(() => other.close())
 
   const sql = (text: string, values: unknown[] = []) => api.core.pool.query(text, values)
 

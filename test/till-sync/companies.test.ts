@@ -1,27 +1,22 @@
 import { expect } from 'chai'
 import { changePassword, createUser, deactivateUser } from '#commands/users.ts'
-import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { TestCompany } from '../support/api.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { createTestUser, expectFailure, type TestUser, tillWith } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('till login of a user with several companies', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let companies: [TestCompany, TestCompany]
   let user: TestUser
   let otherId: number
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     companies = [await api.company(), await api.company()]
     user = await createTestUser(companies[0])
     const { name, email } = user
     otherId = (await companies[1].run(createUser, { name, email, role: 'clerk', password_hash: 'unused' })).id
   })
-  after(() => api.close())
 
   const logIn = (company_id?: unknown, password = user.password) =>
     tillWith(api.url, user, '').post('/auth/login', { email: user.email, password, company_id })

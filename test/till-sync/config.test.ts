@@ -1,18 +1,12 @@
 import { expect } from 'chai'
 import { updateCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
-import { PUBLIC_URL, startApi, type TestApi } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { PUBLIC_URL } from '../support/api.ts'
 import { createTestUser, openTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('GET /api/sync/config', () => {
-  const database = useDatabase()
-  let api: TestApi
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const api = useApi()
 
   it('returns company, payment types and user, for any plan [SYNC-9]', async () => {
     const company = await api.company({ plan: 'basic' })

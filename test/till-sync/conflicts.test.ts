@@ -1,25 +1,20 @@
 import { expect } from 'chai'
-import { type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, Reply, TestCompany } from '../support/api.ts'
 import { copyItem } from '../support/large-catalog.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 const OLD = '2000-01-01T00:00:00.000Z'
 
 describe('POST /api/sync/check-conflicts', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let till: TestTill
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
     till = await openTill(api.url, company)
   })
-  after(() => api.close())
 
   const create = async (item: object = {}, of = company): Promise<number> =>
     (await of.post('/catalog/items', { name: 'Produto', price: '1.00', ...item })).body.data.id

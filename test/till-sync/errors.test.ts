@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
 import { type FaultyApi, startFaultyApi } from '../support/faulty-api.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { createTestUser, expectFailure, openTill, type TestTill, tillWith } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 const ROUTES = [
   ['/auth/login', 'POST'],
@@ -20,23 +20,21 @@ const ROUTES = [
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 describe('errors of the till sync', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let few: TestApi
   let faulty: FaultyApi
   let company: TestCompany
   let till: TestTill
 
   before(async () => {
-    api = await startApi(database.url)
-    few = await startApi(database.url, { perMinute: 3, settings: { SYNC_QUOTA_PER_MINUTE: '4' } })
-    faulty = await startFaultyApi(api.core, database.url)
+    few = await startApi(api.databaseUrl, { perMinute: 3, settings: { SYNC_QUOTA_PER_MINUTE: '4' } })
+    faulty = await startFaultyApi(api.core, api.databaseUrl)
     company = await api.company()
     till = await openTill(api.url, company)
   })
   after(async () => {
     await faulty.close()
-    await Promise.all([api.close(), few.close()])
+    await few.close()
   })
 
   for (const [path, allow] of ROUTES) {

@@ -1,26 +1,21 @@
 import { expect } from 'chai'
 import { idsIn } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, TestCompany } from '../support/api.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 import { createShelf, type Shelf } from './shelf.ts'
 
 describe('GET /api/sync/products since a time', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let till: TestTill
   let shelf: Shelf
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
     till = await openTill(api.url, company)
     shelf = createShelf(company, till)
   })
-  after(() => api.close())
 
   it('lists created and changed products with their new fields, and nothing else [SYNC-12]', async () => {
     const [, changed] = [await shelf.create({ name: 'Igual' }), await shelf.create({ name: 'Muda' })]

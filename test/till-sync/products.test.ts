@@ -1,27 +1,22 @@
 import { expect } from 'chai'
 import { idsIn } from '../support/answers.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, TestCompany } from '../support/api.ts'
 import { copyItem } from '../support/large-catalog.ts'
 import { openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 import { createShelf, INSTANT, type Shelf } from './shelf.ts'
 
 describe('GET /api/sync/products in full', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let till: TestTill
   let shelf: Shelf
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
   beforeEach(async () => {
     company = await api.company()
     till = await openTill(api.url, company)
     shelf = createShelf(company, till)
   })
-  after(() => api.close())
 
   it('lists the products of the company by id, each with its fields [SYNC-10, SYNC-11]', async () => {
     const category = (await company.post('/catalog/categories', { name: 'Grãos & "Cia"' })).body.data.id

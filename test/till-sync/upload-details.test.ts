@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { fingerprintOf, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, TestCompany } from '../support/api.ts'
 import { type Counter, offlineSaleOf, openCounter, upload } from '../support/offline-sales.ts'
 import { openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 const CARD = {
   brand: 'visa',
@@ -15,16 +15,11 @@ const CARD = {
 }
 
 describe('details of uploaded sales', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let till: TestTill
   let counter: Counter
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
   beforeEach(async () => {
     company = await api.company()
     till = await openTill(api.url, company)

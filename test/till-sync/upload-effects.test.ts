@@ -3,22 +3,17 @@ import { settleReceivable } from '#commands/finance/receivables.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { expectProblem } from '../support/answers.ts'
-import { FOREIGN_IDS, type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { FOREIGN_IDS, type Json, type TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('uploaded sales', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let till: TestTill
   let counter: Counter
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
   beforeEach(async () => {
     company = await api.company()
     till = await openTill(api.url, company)
@@ -91,9 +86,8 @@ describe('uploaded sales', () => {
     expect(data).to.include({ status: 'cancelled', cancel_reason: null })
     expect(await counter.stock()).to.equal('100.000')
     expect((await company.get('/finance/receivables')).body.data).to.deep.equal([])
-    const { rowCount } = await api.core.pool.query('select from webhook_deliveries where webhook_id = $1', [
-      hook.body.data.id,
-    ])
+    const deliveries = 'select from webhook_deliveries where company_id = $1 and webhook_id = $2'
+    const { rowCount } = await api.core.pool.query(deliveries, [company.id, hook.body.data.id])
     expect(rowCount).to.equal(1)
   })
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
-import { type Json, startApi, type TestApi } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json } from '../support/api.ts'
 import { openCounter, upload } from '../support/offline-sales.ts'
 import { openTill } from '../support/till.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 /** A sale as a till may compute it; payments and cash amounts are generated independently. */
 interface Sold {
@@ -77,13 +77,7 @@ function saleOf(offline_id: string, sold: Sold, { product, cash, card }: Ways) {
 }
 
 describe('any sequence of valid uploads', () => {
-  const database = useDatabase()
-  let api: TestApi
-
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
+  const api = useApi(OWN_DATABASE)
 
   const sumOf = (amounts: readonly string[]) => amounts.reduce((cents, amount) => cents + toCents(amount), 0)
 

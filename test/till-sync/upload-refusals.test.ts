@@ -1,23 +1,18 @@
 import { expect } from 'chai'
 import { listRefusedSales } from '#queries/sales/offline-sales.ts'
 import { MAX_OPEN, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
-import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import type { Json, TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { purgeTables } from '../support/purge.ts'
 import { openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('refused sales of uploads', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let till: TestTill
   let counter: Counter
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
   beforeEach(async () => {
     company = await api.company()
     till = await openTill(api.url, company)

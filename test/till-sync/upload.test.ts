@@ -1,21 +1,16 @@
 import { expect } from 'chai'
 import { expectProblem } from '../support/answers.ts'
-import { FOREIGN_IDS, type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
+import { FOREIGN_IDS, type Json, type TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 describe('POST /api/sync/sales', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let till: TestTill
   let counter: Counter
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
   beforeEach(async () => {
     company = await api.company()
     till = await openTill(api.url, company)

@@ -6,26 +6,24 @@ import { createSessions } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { changePassword, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
 import { createTestUser, expectFailure, logIn, openTill, type TestUser, tillWith } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
 
 /** Effects of user changes on till tokens and panel sessions, in two processes. */
 describe('user with open till tokens and sessions', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let other: TestApi
   let company: TestCompany
   let user: TestUser
 
   before(async () => {
-    api = await startApi(database.url)
-    other = await startApi(database.url)
+    other = await startApi(api.databaseUrl)
     company = await api.company()
   })
   beforeEach(async () => {
     user = await createTestUser(company)
   })
-  after(() => Promise.all([api.close(), other.close()]))
+  after(() => other.close())
 
   const sessions = () => createSessions(other.core.pool, () => {})
   const holderOf = async (): Promise<SessionHolder> => {

@@ -5,14 +5,14 @@ import { updateItem } from '#commands/catalog/items.ts'
 import { queueStockChanges } from '#webhooks/stock-changes.ts'
 import { useDatabase } from '../support/database.ts'
 import { openCounter } from '../support/offline-sales.ts'
-import { useCompanyPerTest } from '../support/use-api.ts'
+import { OWN_DATABASE, useCompanyPerTest } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 import { type DeliveringService, startDelivering } from './delivering-service.ts'
 
 const STOCK_CHANGED = 'catalog_item.stock_changed'
 
 describe('stock changes of the webhook outbox', () => {
-  const { api, company } = useCompanyPerTest()
+  const { api, company } = useCompanyPerTest(OWN_DATABASE)
 
   const pending = async () =>
     (

@@ -4,7 +4,7 @@ import type { Json } from '../../support/api.ts'
 import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox: operations', () => {
-  const { api, asRegistrar, register, queued, customer } = useOutbox()
+  const { api, company, asRegistrar, register, queued, customer } = useOutbox()
 
   it('test queues one delivery without an event [HOOK-24]', async () => {
     const webhook = await register(['sale.completed'])
@@ -27,14 +27,14 @@ describe('webhook outbox: operations', () => {
     const webhook = await register()
     await customer('Ana')
     await api.core.pool.query(
-      `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where webhook_id = $1`,
-      [webhook],
+      `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where webhook_id = $1 and company_id = $2`,
+      [webhook, company.id],
     )
     const { data } = (await asRegistrar('POST', `/webhooks/${webhook}/test`)).body
     expect(data.next_attempt_at).to.equal(data.created_at)
     const { rows } = await api.core.pool.query(
-      'select id from webhook_deliveries where webhook_id = $1 order by next_attempt_at limit 1',
-      [webhook],
+      'select id from webhook_deliveries where webhook_id = $1 and company_id = $2 order by next_attempt_at limit 1',
+      [webhook, company.id],
     )
     expect(rows).to.deep.equal([{ id: data.id }])
   })
@@ -79,8 +79,8 @@ describe('webhook outbox: operations', () => {
     const webhook = await register()
     for (const name of ['Ana', 'Bia', 'Caio', 'Davi', 'Eva']) await customer(name)
     await api.core.pool.query(
-      `update webhook_deliveries set status = 'delivered' where webhook_id = $1 and sequence = 2`,
-      [webhook],
+      `update webhook_deliveries set status = 'delivered' where webhook_id = $1 and sequence = 2 and company_id = $2`,
+      [webhook, company.id],
     )
     const sequences: number[] = []
     let cursor: string | null = ''

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
 import { SCOPES } from '#domain/scopes.ts'
 import { stepReplay } from '#webhooks/replays.ts'
-import { type Json, type Reply, send, type TestApi, type TestCompany } from '../../support/api.ts'
+import { type Json, type Reply, send, type TestApi, type TestApiOptions, type TestCompany } from '../../support/api.ts'
 import { expectDocumentedMessage } from '../../support/contract.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
 
@@ -40,8 +40,8 @@ interface Outbox {
   customer(name: string): Promise<Json>
 }
 
-export function useOutbox(): Outbox {
-  const { api, company } = useCompanyPerTest()
+export function useOutbox(options?: TestApiOptions): Outbox {
+  const { api, company } = useCompanyPerTest(options)
   let registrar: string
 
   beforeEach('create the key of the registrar', async () => {

@@ -5,11 +5,12 @@ import { createCustomer } from '#commands/people/customers.ts'
 import { REPLAY_LIMITS, type ReplayLimits, stepReplay, writeReplays } from '#webhooks/replays.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { whileBroken } from '../../support/broken-company.ts'
+import { OWN_DATABASE } from '../../support/use-api.ts'
 import { until } from '../../support/wait.ts'
 import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox: replay', () => {
-  const { api, company, asRegistrar, register, queued, replayed, customer } = useOutbox()
+  const { api, company, asRegistrar, register, queued, replayed, customer } = useOutbox(OWN_DATABASE)
 
   afterEach(() => api.core.pool.query('delete from webhook_replays'))
 

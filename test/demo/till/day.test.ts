@@ -8,24 +8,19 @@ import { openQueue, type Queue } from '#demo/till/sale.ts'
 import { createSession } from '#demo/till/session.ts'
 import { createTill, playDay, type Report, type Till } from '#demo/till/till.ts'
 import { fromThousandths } from '#domain/quantity.ts'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
+import type { TestCompany } from '../../support/api.ts'
 import { offlineSaleOf } from '../../support/offline-sales.ts'
 import { createTestUser } from '../../support/till.ts'
+import { useApi } from '../../support/use-api.ts'
 
 const STOCK = 10
 
 describe('a day at the reference till', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let items: number[]
   let queue: Queue
 
-  before(async () => {
-    api = await startApi(database.url)
-  })
-  after(() => api.close())
   beforeEach(async () => {
     company = await api.company()
     for (const kind of ['cash', 'pix', 'credit_account'] as const) await company.paymentType(kind)

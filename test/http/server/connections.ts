@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Reply, TestApi, TestCompany } from '../../support/api.ts'
-import { useCompany } from '../../support/use-api.ts'
+import { OWN_DATABASE, useCompany } from '../../support/use-api.ts'
 import { bytesOf, openWire, type Wire } from '../../support/wire.ts'
 
 export const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -30,7 +30,7 @@ interface Connections {
 
 /** Service, company, and raw connections. */
 export function useConnections(): Connections {
-  const { api, company } = useCompany()
+  const { api, company } = useCompany(OWN_DATABASE)
   const wires: Wire[] = []
 
   afterEach(() => {

@@ -4,11 +4,11 @@ import { type AsOfCore, PastUnavailable, withCompanyAsOf } from '#integrity/audi
 import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import type { TestCompany } from '../../support/api.ts'
 import { type PanelUser, panelUser } from '../../support/panel.ts'
-import { useApi } from '../../support/use-api.ts'
+import { OWN_DATABASE, useApi } from '../../support/use-api.ts'
 import { until } from '../../support/wait.ts'
 
 describe('as-of reads', () => {
-  const api = useApi()
+  const api = useApi(OWN_DATABASE)
   let company: TestCompany
 
   before(async () => {

@@ -5,11 +5,11 @@ import { checkTables, checkTablesOnSchedule, findTableCheck, tableCheckFigures }
 import { createMetrics } from '#service/metrics/metrics.ts'
 import type { Json } from '../../support/api.ts'
 import { contextOf } from '../../support/context.ts'
-import { useCompanyPerTest } from '../../support/use-api.ts'
+import { OWN_DATABASE, useCompanyPerTest } from '../../support/use-api.ts'
 import { until } from '../../support/wait.ts'
 
 describe('verification of tables against ledgers', () => {
-  const { api, company } = useCompanyPerTest()
+  const { api, company } = useCompanyPerTest(OWN_DATABASE)
 
   const item = async (price: string) =>
     (await company.post('/catalog/items', { name: 'Café', price, stock: '5' })).body.data.id as number

@@ -2,21 +2,19 @@ import { expect } from 'chai'
 import { deactivateUser } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getUser, listUsers } from '#queries/users.ts'
-import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
-import { useDatabase } from '../../support/database.ts'
+import type { TestCompany } from '../../support/api.ts'
 import { dataOf } from '../../support/shop.ts'
 import { createTestUser, type TestUser } from '../../support/till.ts'
+import { useApi } from '../../support/use-api.ts'
 
 describe('users', () => {
-  const database = useDatabase()
-  let api: TestApi
+  const api = useApi()
   let company: TestCompany
   let stranger: TestCompany
   let owner: TestUser
   let clerk: TestUser
 
   before(async () => {
-    api = await startApi(database.url)
     company = await api.company({ timezone: 'America/Manaus' })
     stranger = await api.company()
     owner = await createTestUser(company, 'owner')
@@ -24,7 +22,6 @@ describe('users', () => {
     clerk = await createTestUser(company)
     await company.run(deactivateUser, { id: clerk.id })
   })
-  after(() => api.close())
 
   async function list(limit: number, cursor?: string) {
     const page = await listUsers(api.core.pool, company.id, { limit, ...(cursor !== undefined && { cursor }) })
