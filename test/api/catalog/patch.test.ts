@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { expectInvalid, expectProblem } from '../../support/answers.ts'
+import { expectInvalid } from '../../support/answers.ts'
 import { coffee, useCatalog } from './catalog.ts'
 
 describe('catalog items: PATCH', () => {
@@ -56,19 +56,5 @@ describe('catalog items: PATCH', () => {
     expect((await patch(id, { category_id: b })).body.data).to.include({ category_id: b, category_name: 'B' })
     expect((await patch(id, { category_id: null })).body.data).to.include({ category_id: null, category_name: null })
     expectInvalid(await patch(id, { category_id: 999_999 }), ['category_id'])
-  })
-
-  it('refuses the barcode or external_id of another item', async () => {
-    const a = await create({ ...coffee, barcode: '1', external_id: 'a' })
-    const b = await create({ ...coffee, barcode: '2', external_id: 'b' })
-    for (const [field, value] of [
-      ['barcode', '1'],
-      ['external_id', 'a'],
-    ] as const) {
-      const details = expectProblem(await patch(b.id, { [field]: value }), 409, 'duplicate_resource')
-      expect(details).to.deep.equal({ field, conflicting_id: a.id })
-    }
-    expect((await patch(a.id, { barcode: '3' })).status).to.equal(200)
-    expect((await patch(b.id, { barcode: '1' })).status).to.equal(200)
   })
 })

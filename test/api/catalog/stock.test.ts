@@ -5,14 +5,6 @@ import { coffee, useCatalog } from './catalog.ts'
 describe('catalog items: stock', () => {
   const { company, create, patch, get, sell } = useCatalog()
 
-  it('as an absolute value is the new quantity; absent keeps it; null ends tracking [ITEM-3]', async () => {
-    const { id } = await create({ ...coffee, stock: '5' })
-    expect((await patch(id, { stock: '2.5' })).body.data.stock).to.equal('2.500')
-    expect((await patch(id, { price: '1.00' })).body.data.stock).to.equal('2.500')
-    expect((await patch(id, { stock: null })).body.data.stock).to.equal(null)
-    expect((await patch(id, { stock: '0' })).body.data.stock).to.equal('0.000')
-  })
-
   it('is adjusted by a signed quantity, without losing a concurrent sale [ITEM-4]', async () => {
     const { id } = await create({ ...coffee, stock: '5' })
     expect((await sell(id, '2')).status).to.equal(201)
@@ -21,18 +13,8 @@ describe('catalog items: stock', () => {
     const details = expectProblem(await patch(id, { stock_adjustment: '-0.001' }), 422, 'insufficient_stock')
     const short = { catalog_item_id: id, requested: '0.001', available: '0.000' }
     expect(details).to.deep.equal({ ...short, items: [short] })
-    for (const stock_adjustment of ['0', '-0.000', '1.0001', '', 1, '+1', '--1']) {
-      expectInvalid(await patch(id, { stock_adjustment }), ['stock_adjustment'])
-    }
-    expectInvalid(await patch(id, { stock: '1', stock_adjustment: '1' }), ['stock_adjustment'])
+    expectInvalid(await patch(id, { stock_adjustment: '0' }), ['stock_adjustment'])
     expect((await get(id)).stock).to.equal('0.000')
-  })
-
-  it('cannot be adjusted if untracked, or beyond the limit [ITEM-4]', async () => {
-    const untracked = await create(coffee)
-    expectInvalid(await patch(untracked.id, { stock_adjustment: '1' }), ['stock_adjustment'])
-    const full = await create({ ...coffee, stock: '999999999.999' })
-    expectInvalid(await patch(full.id, { stock_adjustment: '0.001' }), ['stock_adjustment'])
   })
 
   it('updates stock_updated_at but not updated_at; updated_since finds it nevertheless [ITEM-5]', async () => {

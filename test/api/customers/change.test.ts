@@ -56,12 +56,6 @@ describe('customers', () => {
       expect((await patch(a.id, { name: 'ANA', external_id: 'a' })).body.data.name).to.equal('ANA')
       expect((await company.get(`/customers/${b.id}`)).body.data).to.include({ name: 'Bia', external_id: 'b' })
     })
-
-    it('releases the old name and external_id at once', async () => {
-      const { id } = await create({ name: 'Ana', external_id: 'a' })
-      await patch(id, { name: 'Outra', external_id: null })
-      await create({ name: 'Ana', external_id: 'a' })
-    })
   })
 
   describe('DELETE', () => {

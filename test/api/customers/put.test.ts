@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { expectInvalid, expectProblem, idsIn } from '../../support/answers.ts'
+import { expectInvalid, idsIn } from '../../support/answers.ts'
 import { everything, useCustomers } from './customers.ts'
 
 describe('customers: PUT by-external', () => {
@@ -71,14 +71,6 @@ describe('customers: PUT by-external', () => {
     }
   })
 
-  it('refuses the name of another customer with 409, on creation and on replacement', async () => {
-    const { id } = await create({ name: 'Ana' })
-    const conflict = { field: 'name', conflicting_id: id }
-    expect(expectProblem(await put('b', { name: 'ANA' }), 409, 'duplicate_resource')).to.include(conflict)
-    expect((await put('b', { name: 'Bia' })).status).to.equal(201)
-    expect(expectProblem(await put('b', { name: 'Ana' }), 409, 'duplicate_resource')).to.include(conflict)
-  })
-
   it('revives a deleted record with 200: same id, sent fields, removed from the list of deleted records [REC-4]', async () => {
     const before = await create({ ...everything, external_id: 'a' })
     await remove(before.id)
@@ -95,18 +87,5 @@ describe('customers: PUT by-external', () => {
     await remove(id)
     expect((await put('a', { name: 'Ana' })).status).to.equal(200)
     expect((await company.get(`/customers/${id}`)).status).to.equal(200)
-  })
-
-  it('refuses to revive with a name taken meanwhile: 409, and the record stays deleted [REC-4]', async () => {
-    const { id } = await create({ name: 'Ana', external_id: 'a' })
-    await remove(id)
-    const taker = await create({ name: 'Ana' })
-    expect(expectProblem(await put('a', { name: 'Ana' }), 409, 'duplicate_resource')).to.deep.equal({
-      field: 'name',
-      conflicting_id: taker.id,
-      suggested_name: 'Ana (2)',
-    })
-    expect((await company.get(`/customers/${id}`)).body.data.deleted_at).to.be.a('string')
-    expect(idsIn(await company.get('/customers/deleted'))).to.deep.equal([id])
   })
 })

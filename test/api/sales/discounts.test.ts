@@ -1,12 +1,7 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
-import { fromCents, toCents } from '#domain/money.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import type { Json } from '../../support/api.ts'
-import { explore } from '../../support/random.ts'
 import { useSeller } from './seller.ts'
-
-const sumOf = (amounts: readonly string[]): number => amounts.reduce((sum, amount) => sum + toCents(amount), 0)
 
 describe('sales: discounts', () => {
   const { company, item, adHoc, pay, sell, sold } = useSeller()
@@ -86,29 +81,5 @@ describe('sales: discounts', () => {
   it('of orders are refused: their price is final', async () => {
     const order = { store_alias: 'loja', customer: { name: 'Ana' }, items: [{ ...adHoc('1.00'), discount: '0.10' }] }
     expectInvalid(await company.post('/orders', order), [], ['items[0].discount'])
-  })
-
-  it('of any size sum up: shares to the discount, items to the subtotal, payments to the total [SALE-24] [SALE-30]', async () => {
-    const line = fc.record({ price: fc.nat(5_000), part: fc.double({ min: 0, max: 1, noNaN: true }) })
-    const lines = fc.array(line, { minLength: 1, maxLength: 8 })
-    await explore(
-      fc.asyncProperty(lines, fc.double({ min: 0, max: 1, noNaN: true }), async (lines, part) => {
-        const items = lines.map(({ price, part }) => {
-          return { ...adHoc(fromCents(price)), discount: fromCents(Math.floor(price * part)) }
-        })
-        const subtotal = items.reduce(
-          (sum, { unit_price, discount }) => sum + toCents(unit_price) - toCents(discount),
-          0,
-        )
-        const discount = Math.floor(subtotal * part)
-        const total = fromCents(subtotal - discount)
-        const sale = await sold({ items, discount: fromCents(discount), payments: [pay(total)] })
-        expect(sale).to.include({ subtotal: fromCents(subtotal), discount: fromCents(discount), total })
-        expect(sumOf(sale.items.map((line: Json) => line.discount_share))).to.equal(discount)
-        expect(sumOf(sale.items.map((line: Json) => line.total))).to.equal(subtotal)
-        for (const line of sale.items) expect(toCents(line.discount_share)).to.be.at.most(toCents(line.total))
-      }),
-      15,
-    )
   })
 })

@@ -49,11 +49,6 @@ describe('fiscal codes of items', () => {
     expect(put.body.data).to.deep.include({ id, ...NONE })
   })
 
-  it('of a wrong shape are 422 [ITEM-20]', async () => {
-    const wrong = { origin: '9', cfop: '51', pis_cst: 1, ibs_cbs_class: '1' }
-    expectInvalid(await company.post('/catalog/items', { name: 'Café', price: '1.00', ...wrong }), Object.keys(wrong))
-  })
-
   it('that contradict each other are 422, also those that a PATCH leaves alone [ITEM-21]', async () => {
     const body = { name: 'Café', price: '1.00' }
     expectInvalid(await company.post('/catalog/items', { ...body, icms_cst: '00', csosn: '102' }), ['csosn'])

@@ -47,17 +47,6 @@ describe('sales: card and Pix data', () => {
     expect((await company.get('/sales')).body.data).to.deep.equal([])
   })
 
-  it('of a wrong shape are 422, naming the field [SALE-22]', async () => {
-    const card = (wrong: object) => ({
-      items: [adHoc('10.00')],
-      payments: [{ ...pay('10.00', types.card), card: { ...CARD, ...wrong } }],
-    })
-    expectInvalid(await sell(card({ brand: 'VISA' })), ['payments[0].card.brand'])
-    expectInvalid(await sell(card({ acquirer_cnpj: '01027058000190' })), ['payments[0].card.acquirer_cnpj'])
-    expectInvalid(await sell(card({ installments: 0 })), ['payments[0].card.installments'])
-    expectInvalid(await sell(card({ holder: 'Ana' })), [], ['payments[0].card.holder'])
-  })
-
   it('are in the event of the sale only if they were sent [SALE-22]', async () => {
     await sold({ items: [adHoc('10.00')], payments: [pay('10.00', types.card)] })
     const event = (await openedEvents(api.core, company.id)).find(({ type }) => type === 'SaleCompleted')

@@ -3,33 +3,7 @@ import { expectProblem } from '../../support/answers.ts'
 import { useSeller } from './seller.ts'
 
 describe('sales: stock', () => {
-  const { company, item, stockOf, adHoc, pay, sell, sold } = useSeller()
-
-  it('is debited by tracked products only [SALE-3]', async () => {
-    const tracked = await item({ stock: '10' })
-    const untracked = await item()
-    const service = await item({ type: 'service' })
-    const line = (id: number) => ({ catalog_item_id: id, quantity: '3', unit_price: '1.00' })
-    await sold({
-      items: [line(tracked.id), line(untracked.id), line(service.id), adHoc('1.00', '3')],
-      payments: [pay('12.00')],
-    })
-    expect(await stockOf(tracked.id)).to.equal('7.000')
-    expect(await stockOf(untracked.id)).to.equal(null)
-    expect(await stockOf(service.id)).to.equal(null)
-  })
-
-  it('may be sold to the last thousandth', async () => {
-    const { id } = await item({ stock: '0.75' })
-    const line = (quantity: string) => ({
-      items: [{ catalog_item_id: id, quantity, unit_price: '0.00' }],
-      payments: [],
-    })
-    expectProblem(await sell(line('0.751')), 422, 'insufficient_stock')
-    await sold(line('0.75'))
-    expect(await stockOf(id)).to.equal('0.000')
-    expectProblem(await sell(line('0.001')), 422, 'insufficient_stock')
-  })
+  const { company, item, stockOf, pay, sell, sold } = useSeller()
 
   it('that is short refuses the whole sale, lists all short items, and records nothing [SALE-10]', async () => {
     const [a, b, c] = [

@@ -288,9 +288,16 @@ describe('refused sales', () => {
     const message = 'item não encontrado no catálogo'
     const byId = await scenario.when(registerSale, sale({ items: [cake, coffee()], payments: [] }))
     byId.refuses('validation_failed', wrong('items[1].catalog_item_id', message))
-    const items = [{ catalog_item_external_id: 'c', quantity: '1' }]
-    const byExternalId = await scenario.when(registerSale, sale({ items, payments: [] }))
-    byExternalId.refuses('validation_failed', wrong('items[0].catalog_item_external_id', message))
+    const unknown = await scenario.when(
+      registerSale,
+      sale({ items: [{ catalog_item_id: 99, quantity: '1' }], payments: [] }),
+    )
+    unknown.refuses('validation_failed', wrong('items[0].catalog_item_id', message))
+    for (const catalog_item_external_id of ['c', 'nunca']) {
+      const items = [{ catalog_item_external_id, quantity: '1' }]
+      const byExternalId = await scenario.when(registerSale, sale({ items, payments: [] }))
+      byExternalId.refuses('validation_failed', wrong('items[0].catalog_item_external_id', message))
+    }
   })
 
   it('refuses amounts above the limit instead of failing', async () => {
@@ -301,5 +308,7 @@ describe('refused sales', () => {
     const large = { description: 'x', quantity: '1', unit_price: '9999999999.99' }
     const total = await scenario.when(registerSale, sale({ items: [large, large], payments: [] }))
     total.refuses('validation_failed', wrong('items', 'o total é grande demais'))
+    const fee = await scenario.when(registerSale, sale({ items: [large], delivery_fee: '0.01', payments: [] }))
+    fee.refuses('validation_failed', wrong('items', 'o total é grande demais'))
   })
 })

@@ -22,7 +22,8 @@ describe('sale input', () => {
   it('requires exactly one identifier per item [SALE-2]', () => {
     const ways = [{}, { catalog_item_id: 1, description: 'x', unit_price: '1.00' }]
     const both = { catalog_item_id: 1, catalog_item_external_id: 'c' }
-    for (const identifiers of [...ways, both]) {
+    const external = { catalog_item_external_id: 'c', description: 'x' }
+    for (const identifiers of [...ways, both, external, { ...both, ...external }]) {
       const { fields } = problemsOf({ items: [{ quantity: '1', ...identifiers }] })
       expect(fields).to.deep.equal({
         'items[0]': ['informe exatamente um entre catalog_item_id, catalog_item_external_id e description'],
