@@ -442,8 +442,9 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
         due_date: addDays(today, -1 - (n % 7)),
       }))
       await company.post(`${api1}/batch`, { items })
-      for (const { id } of (await company.get(`${api1}?limit=55`)).body.data)
-        await company.post(`${api1}/${id}/settle`, { payment_method: 'pix' }, { 'idempotency-key': `settle-${id}` })
+      const pay = ({ id }: Json) =>
+        company.post(`${api1}/${id}/settle`, { payment_method: 'pix' }, { 'idempotency-key': `settle-${id}` })
+      await Promise.all((await company.get(`${api1}?limit=55`)).body.data.map(pay))
       for (const [view, count] of [
         ['', 55],
         ['overdue', 55],

@@ -106,12 +106,12 @@ describe('panel: concurrent requests of a user', () => {
   it('run a few at a time, without delaying other users of the company [PANEL-304]', async () => {
     const company = await api.company()
     const [greedy, other] = [await panelUser(api, company, 'clerk'), await panelUser(api, company, 'owner')]
-    const answers = Array.from({ length: 200 }, () => greedy.get('/painel/vendas'))
+    const answers = Array.from({ length: 60 }, () => greedy.get('/painel/vendas'))
     const own = Array.from({ length: 5 }, () => other.get('/painel/vendas'))
     let done = 0
     for (const answer of answers) void answer.then(() => done++)
     for (const answer of own) expect((await answer).status).to.equal(200)
-    expect(done, 'pages of the other before').to.be.below(150)
+    expect(done, 'pages of the other before').to.be.below(45)
     for (const answer of answers) expect((await answer).status).to.equal(200)
   })
 })

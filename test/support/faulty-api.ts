@@ -5,10 +5,11 @@ import type { Core } from '#service/core.ts'
 import type { Services } from '#services.ts'
 import { serve } from './api.ts'
 
-/** URLs of a service with failing handlers, and of one that fails during key lookup. */
+/** URLs of a service with failing handlers, of one that fails during key lookup, and of one in which all statements fail. */
 interface Faults {
   readonly handlers: string
   readonly gate: string
+  readonly all: string
 }
 
 /** Services with unexpected errors, and with an unreachable database. */
@@ -31,8 +32,10 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
     const fail = () => Promise.reject(error)
     const pool = { query: fail, connect: fail } as unknown as Pool
     const writer = { run: fail } as unknown as Writer
+    const failing = { ...core, pool, poolOf: () => pool, writer }
     return {
-      handlers: await listen({ ...core, pool, poolOf: () => pool, writer }),
+      handlers: await listen(failing),
+      all: await listen({ ...failing, gate: pool }),
       gate: await listen(core, { authenticator: { admit: fail, charge: fail } }),
     }
   }

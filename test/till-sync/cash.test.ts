@@ -7,10 +7,10 @@ import { expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'
-import { useApi } from '../support/use-api.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 describe('POST /api/sync/cash', () => {
-  const api = useApi()
+  const api = useApi(OWN_DATABASE)
   let company: TestCompany
   let till: TestTill
   let counter: Counter

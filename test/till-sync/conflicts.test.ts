@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import type { Json, Reply, TestCompany } from '../support/api.ts'
 import { copyItem } from '../support/large-catalog.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'
-import { useApi } from '../support/use-api.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 const OLD = '2000-01-01T00:00:00.000Z'
 
 describe('POST /api/sync/check-conflicts', () => {
-  const api = useApi()
+  const api = useApi(OWN_DATABASE)
   let company: TestCompany
   let till: TestTill
 

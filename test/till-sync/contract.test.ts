@@ -239,8 +239,8 @@ describe('sync operations by contract', () => {
     },
     share_taken: (operation) =>
       call(operation, { url: full.url, body: JSON.stringify(bodyOf(operation)).padEnd(16_385) }),
-    internal_error: (operation) => call(operation, { url: faulty.broken.handlers }),
-    unavailable: (operation) => call(operation, { url: faulty.down.handlers }),
+    internal_error: (operation) => call(operation, { url: faulty.broken.all }),
+    unavailable: (operation) => call(operation, { url: faulty.down.all }),
   }
 
   for (const operation of syncOperations)

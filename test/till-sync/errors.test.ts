@@ -197,10 +197,10 @@ describe('errors of the till sync', () => {
       ['/auth/login', 'POST', body],
       ['/sync/products', 'GET', undefined],
     ] as const) {
-      const broken = await tillWith(faulty.broken.handlers, till.user, till.token).call(method, path, sent)
+      const broken = await tillWith(faulty.broken.all, till.user, till.token).call(method, path, sent)
       expectFailure(broken, 500, /^Erro interno/)
       expect(broken.text).not.to.include('a bug')
-      const down = await tillWith(faulty.down.handlers, till.user, till.token).call(method, path, sent)
+      const down = await tillWith(faulty.down.all, till.user, till.token).call(method, path, sent)
       expectFailure(down, 503)
       expect(Number(down.headers.get('retry-after'))).to.be.at.least(1)
     }

@@ -3,11 +3,11 @@ import { idsIn } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { copyItem } from '../support/large-catalog.ts'
 import { openTill, type TestTill } from '../support/till.ts'
-import { useApi } from '../support/use-api.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 import { createShelf, INSTANT, type Shelf } from './shelf.ts'
 
 describe('GET /api/sync/products in full', () => {
-  const api = useApi()
+  const api = useApi(OWN_DATABASE)
   let company: TestCompany
   let till: TestTill
   let shelf: Shelf

@@ -4,10 +4,11 @@ import { registerSale } from '#commands/sales/register-sale.ts'
 import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { expectProblem } from '../../support/answers.ts'
 import type { Json } from '../../support/api.ts'
+import { OWN_DATABASE } from '../../support/use-api.ts'
 import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox', () => {
-  const { api, company, asRegistrar, register, queued, customer, replayed, expectToldAlike } = useOutbox()
+  const { api, company, asRegistrar, register, queued, customer, replayed, expectToldAlike } = useOutbox(OWN_DATABASE)
 
   it('contains the GET response of the record, with time and origin [HOOK-9]', async () => {
     const webhook = await register()
