@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import express, { type Request, type Response } from 'express'
 import pg from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 
 /**
  * Floor of batches: a hand-written handler that checks the key, validates the customers and upserts them in one

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { inOrder, SCOPES } from '#domain/scopes.ts'

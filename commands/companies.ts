@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { BrandColor } from '#domain/brand-color.ts'
 import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { isTimeZone } from '#domain/instant.ts'

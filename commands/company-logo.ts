@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { pictureProblem } from '#domain/webp.ts'
 import { event } from '#events/catalogue.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { orDefault } from '#domain/optional.ts'
 import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 import { invalid, refuse } from '#domain/refusal.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
+import * as z from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 

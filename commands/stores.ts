@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'

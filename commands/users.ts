@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CalendarDate, dateInZone } from '#domain/instant.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { ROLE_TRAITS, ROLES, type Role } from '#domain/roles.ts'

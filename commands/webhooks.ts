@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { inZone } from '#domain/instant.ts'
 import { orDefault } from '#domain/optional.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'

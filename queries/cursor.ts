@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Scope of a cursor. A cursor of another list, or of other filters, would skip records silently. */
 export interface CursorScope {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { inZone } from '#domain/instant.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'

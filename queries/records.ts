@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { gtinKey } from '#domain/barcode.ts'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Refusal } from '#domain/refusal.ts'
 import type { ListOrder } from './list-statement.ts'
 import {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { inZone } from './clock.ts'
 
 const Money = z.string().regex(/^(0|[1-9]\d{0,9})\.\d{2}$/)

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney } from '#domain/json-number.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { sameBarcodes } from '#domain/barcode.ts'
 import { Instant } from '#domain/instant.ts'
 import { orDefault } from '#domain/optional.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { barcodeProblem } from '#domain/barcode.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'

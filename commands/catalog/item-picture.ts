@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { MAX_PICTURE_BYTES, PICTURE_TOO_LARGE, pictureProblem } from '#domain/webp.ts'

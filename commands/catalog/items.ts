@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/item-taxes.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, NewExternalId } from '#domain/text.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { shareInOrder } from '#domain/account-payments.ts'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, MAX_CENTS, Money, toCents } from '#domain/money.ts'

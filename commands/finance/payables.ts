@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ExternalId, Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { payableByExternalId, payableById, type SupplierOfPayable } from '#projections/finance.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { type CustomerOfReceivable, receivableByExternalId, receivableById } from '#projections/finance.ts'

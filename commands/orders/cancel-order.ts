@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { hasBeenPaid } from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
 import { Id, optionalText } from '#domain/text.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { hasBeenPaid } from '#domain/orders.ts'
 import { forgotten, invalid, refuse } from '#domain/refusal.ts'
 import { boundedText, Id } from '#domain/text.ts'

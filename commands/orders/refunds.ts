@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { carrierOf } from '#domain/orders.ts'
 import { fromThousandths, MAX_THOUSANDTHS, Quantity, toThousandths } from '#domain/quantity.ts'

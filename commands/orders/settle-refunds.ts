@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Money, toCents } from '#domain/money.ts'
 import { refuse } from '#domain/refusal.ts'
 import { boundedText, Id } from '#domain/text.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'

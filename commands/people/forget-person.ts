@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { dateInZone } from '#domain/instant.ts'
 import { PERSON_PARTS, type PersonKind } from '#domain/personal-data.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'

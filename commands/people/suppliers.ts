@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Id, NewExternalId, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { type SupplierFields, supplierByExternalId, supplierById, supplierByName } from '#projections/people.ts'

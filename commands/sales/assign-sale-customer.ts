@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { fiscalCodesOf } from '#domain/item-taxes.ts'
 import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, toCents } from '#domain/money.ts'
 import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney, JsonQuantity } from '#domain/json-number.ts'
 import { fromCents, toCents } from '#domain/money.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { AccessKey, readAccessKey, withoutZeros } from '#domain/access-key.ts'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'

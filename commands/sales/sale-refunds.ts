@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { forgotten, invalid, type Refusal } from '#domain/refusal.ts'
 import { Id, nameText } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { hashKey, KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { hashPassword, verifyPassword } from '#access/passwords.ts'
 import { createApiKey, revokeApiKey } from '#commands/api-keys.ts'

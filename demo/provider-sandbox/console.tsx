@@ -1,6 +1,6 @@
 import express, { type Router } from 'express'
 import { renderToString } from 'preact-render-to-string'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Provider } from './api.ts'
 import { ALL_MOVES, type AnyMove, type SandboxPayment } from './book.ts'
 import { play, Refusal } from './control.ts'

@@ -1,5 +1,5 @@
 import express, { type Response, type Router } from 'express'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Provider } from './api.ts'
 import { FAULTS, type Faults } from './api.ts'
 import { ALL_MOVES, type AnyMove, type Book, type SandboxPayment } from './book.ts'

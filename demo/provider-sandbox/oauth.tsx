@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import express, { type Response, type Router } from 'express'
 import { renderToString } from 'preact-render-to-string'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Connections } from './connections.ts'
 import { Refusal } from './control.ts'
 

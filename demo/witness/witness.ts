@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { z } from 'zod'
+import * as z from 'zod'
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '#integrity/proofs/checkpoint.ts'
 import { EMPTY_ROOT, isConsistent, type TreeHead } from '#integrity/proofs/merkle.ts'
 import {

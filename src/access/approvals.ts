@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { Email } from '#domain/text.ts'
 import type { Login, LoginFailure } from './login.ts'
 import { countAttempt, refundAttempt } from './login-limits.ts'

@@ -7,7 +7,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server'
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** What is stored of a passkey, sealed. The private key stays in the device. */
 export interface StoredPasskey {

@@ -1,5 +1,5 @@
 import { hash, type Options, verify } from '@node-rs/argon2'
-import { z } from 'zod'
+import * as z from 'zod'
 import { expects } from '#domain/portuguese.ts'
 
 const EXPECTED = 'deve ter de 8 a 200 caracteres'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'

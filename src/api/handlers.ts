@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { AuthenticatedCall } from '#access/api-authenticator.ts'
 import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'

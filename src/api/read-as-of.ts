@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { invalid, type Refusal, type RefusalCode, refuse } from '#domain/refusal.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'

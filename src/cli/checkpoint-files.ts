@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { invalid } from '#domain/refusal.ts'
 import { type Checkpoint, parseCheckpoint, parseOrigin } from '#integrity/proofs/checkpoint.ts'
 import { openNote, verifierKey } from '#integrity/proofs/note.ts'

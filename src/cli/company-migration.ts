@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { configOf } from '#config/config.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { newId } from '#lib/ids.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { z } from 'zod'
+import * as z from 'zod'
 import { readAsOf } from '#api/read-as-of.ts'
 import { Subject } from '#api/v1/events.ts'
 import { Instant } from '#domain/instant.ts'

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { type ListenerAttempt, type ListenerRun, runListener } from '#cli/integrator/listener.ts'
 import { createServiceClient, type ServiceClient } from '#cli/integrator/service-client.ts'
 import { webAddressSetting } from '#config/values.ts'

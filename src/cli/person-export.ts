@@ -1,6 +1,6 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { refuse } from '#domain/refusal.ts'
 import { type ExportWriter, htmlWriter, jsonWriter } from '#panel/data-export/document.ts'
 import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'

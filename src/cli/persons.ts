@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
 import { PERSON_KINDS } from '#domain/personal-data.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'

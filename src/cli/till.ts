@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Config } from '#config/config.ts'
 import { webAddressSetting } from '#config/values.ts'
 import { demoCompany } from '#demo/companies/access.ts'

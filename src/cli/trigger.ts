@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { createServiceClient } from '#cli/integrator/service-client.ts'
 import { TRIGGERED_EVENTS, trigger } from '#cli/integrator/triggers.ts'
 import { webAddressSetting } from '#config/values.ts'

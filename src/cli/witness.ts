@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { serveWitness } from '#demo/witness/server.ts'
 import { openWitness } from '#demo/witness/witness.ts'
 import { invalid } from '#domain/refusal.ts'

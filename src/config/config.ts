@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { DEFAULT_SHARD, databaseUrl, type NamedUrl, namedUrls, readUrls } from './databases.ts'
 import {

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
-import { z } from 'zod'
+import * as z from 'zod'
 import { masterKeySecretOf } from '#crypto/master-keys.ts'
 import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { expects } from './portuguese.ts'
 
 const EXPECTED = 'deve ser uma chave de acesso de 44 caracteres com dígito verificador correto'

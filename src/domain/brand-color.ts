@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Colour of a shop: `#rrggbb` in lower case. */
 export const BrandColor = z

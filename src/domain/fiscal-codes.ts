@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { expects } from './portuguese.ts'
 
 /** Whether the digits are a GTIN (EAN, UPC) of length 8, 12, 13 or 14 with a valid check digit. */

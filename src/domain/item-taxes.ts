@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { expects } from './portuguese.ts'
 
 /** Tax fields of a catalog item for fiscal documents, beside GTIN, NCM and CEST; all texts. */

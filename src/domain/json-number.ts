@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { fromCents, MAX_CENTS } from './money.ts'
 import { expects } from './portuguese.ts'
 import { fromThousandths, MAX_THOUSANDTHS } from './quantity.ts'

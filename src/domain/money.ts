@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { percentHundredths } from './percentage.ts'
 import { expects } from './portuguese.ts'
 

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Of a required field that is absent or empty, in the API as on pages. */
 export const REQUIRED_FIELD = 'preencha este campo'

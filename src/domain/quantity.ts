@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { expects } from './portuguese.ts'
 
 /** Largest quantity of the contract: 999999999.999, in thousandths. */

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { expects } from './portuguese.ts'
 import { bareTaxNumber, isCnpj } from './tax-number.ts'
 import { boundedText } from './text.ts'

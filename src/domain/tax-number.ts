@@ -1,5 +1,5 @@
 import { cnpj, cpf } from 'cpf-cnpj-validator'
-import { z } from 'zod'
+import * as z from 'zod'
 import { expects } from './portuguese.ts'
 
 /** Whether the text is a CPF of 11 bare digits: valid check digits, not a repeated digit. */

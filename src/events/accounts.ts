@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ACCOUNT_PAYMENT_KINDS } from '#domain/account-payments.ts'
 import { date, eventType, id, instant, money, personal, text } from './define.ts'
 

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { eventType, id, instant, money, signedMoney, text } from './define.ts'
 
 /** What a till reports of its drawer. */

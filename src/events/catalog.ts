@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { eventType, id, money, quantity, text } from './define.ts'
 

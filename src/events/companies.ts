@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { PERMISSIONS } from '#domain/permissions.ts'
 import { ROLES } from '#domain/roles.ts'
 import { date, eventType, id, instant, money, percentage, personal, text } from './define.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { PersonKind, PersonPart } from '#domain/personal-data.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 

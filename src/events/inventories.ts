@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { eventType, id, instant, quantity, text } from './define.ts'
 
 export const INVENTORY_STATUSES = ['open', 'applied', 'discarded'] as const

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
 import { eventType, id, instant, money, percentage, personal, quantity, text } from './define.ts'
 import { saleLine } from './sales.ts'

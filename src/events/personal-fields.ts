@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { PersonalField } from '#ledger/personal-fields.ts'
 import type { EventType, PersonalMark } from './define.ts'
 

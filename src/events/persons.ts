@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { PERSON_KINDS, PERSON_PARTS } from '#domain/personal-data.ts'
 import { date, eventType, personal, text } from './define.ts'
 

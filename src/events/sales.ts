@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { FISCAL_CODES, type FiscalCodes } from '#domain/item-taxes.ts'
 import { CARD_BRANDS } from '#domain/sale-payment.ts'
 import { date, eventType, id, instant, money, personal, quantity, signedMoney, text } from './define.ts'

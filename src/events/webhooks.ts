@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Scope } from '#domain/scopes.ts'
 import { eventType, id, instant, newVersion, text } from './define.ts'
 

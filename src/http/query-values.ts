@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ZodOpenApiOverrideMeta } from 'zod-openapi'
 import { Instant } from '#domain/instant.ts'
 import { describeIssues, type Problems } from '#domain/validation.ts'

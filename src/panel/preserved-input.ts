@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { type FormBody, formBody, formText } from './forms/form.ts'
 
 /** Hidden fields of every form: its author, its secret fields, and the mark that it is only to be shown again. */

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { boundedText } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { Problem } from '#http/problems.ts'

@@ -1,5 +1,5 @@
 import { MercadoPagoError } from 'mercadopago'
-import { z } from 'zod'
+import * as z from 'zod'
 import { MAX_CENTS, toCents } from '#domain/money.ts'
 import { boundedText } from '#domain/text.ts'
 import { printable } from '#domain/validation.ts'

@@ -1,5 +1,5 @@
 import { type Dispatcher, fetch } from 'undici'
-import { z } from 'zod'
+import * as z from 'zod'
 import { boundedText } from '#domain/text.ts'
 import { printable } from '#domain/validation.ts'
 import { ProviderUnavailable } from './provider-port.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Pool } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney } from '#domain/json-number.ts'
 import { toCents } from '#domain/money.ts'

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'

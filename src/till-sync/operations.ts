@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CashMovementInput } from '#commands/cash/movement-input.ts'
 import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Email, Id } from '#domain/text.ts'
 import { QueryInstant } from '#http/query-values.ts'

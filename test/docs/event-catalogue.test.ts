@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { z } from 'zod'
+import * as z from 'zod'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { eventType, kindsOf, money, newVersion, personal, quantity, text } from '#events/define.ts'
 import { eventCatalogue } from '../../tools/event-catalogue.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { z } from 'zod'
+import * as z from 'zod'
 import { fiscalCodesOf, itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
 
 const schema = z.strictObject(itemTaxShape)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { z } from 'zod'
+import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { Percentage } from '#domain/percentage.ts'

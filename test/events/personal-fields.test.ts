@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { z } from 'zod'
+import * as z from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { PERSON_KINDS } from '#domain/personal-data.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'

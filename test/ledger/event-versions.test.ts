@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { z } from 'zod'
+import * as z from 'zod'
 import { eventType, money, newVersion, text, upcasterOf } from '#events/define.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createOutsideStore } from '../support/outside-store.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { z } from 'zod'
+import * as z from 'zod'
 import { EVENT_TYPES, event } from '#events/catalogue.ts'
 import { changesOfEach, describeChanges, describeEventData, fieldsChangedBy, splitTechnical } from '#panel/changes.ts'
 import { EVENTS } from '#panel/words/events.ts'

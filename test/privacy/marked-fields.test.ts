@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { z } from 'zod'
+import * as z from 'zod'
 import { forgetPerson } from '#commands/people/forget-person.ts'
 import { isSealed } from '#crypto/sealed-value.ts'
 import { MASKED, type PersonKind } from '#domain/personal-data.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { z } from 'zod'
+import * as z from 'zod'
 import { decodeCursor, encodeCursor } from '#queries/cursor.ts'
 
 const scope = { resource: 'customers', filters: { name: 'ana', since: undefined } }

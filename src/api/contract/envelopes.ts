@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { WARNING_CODES } from '#commands/catalog/item-input.ts'
 import type { RefusalCode } from '#domain/refusal.ts'
 import { DETAILS, type DetailedCode } from './errors.ts'

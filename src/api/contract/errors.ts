@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { NEEDS } from '#commands/people/retention.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { httpMessageOf, httpStatusOf, PROBLEM_CODES, type ProblemCode } from '#http/problems.ts'

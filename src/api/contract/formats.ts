@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Text and number formats of answers; narrower than those of requests. */
 

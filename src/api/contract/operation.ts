@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
 import { boundedText, ExternalId, Id } from '#domain/text.ts'
 import { httpMessageOf, type ProblemCode } from '#http/problems.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ExternalId } from '#domain/text.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { getCashSession, listCashSessions } from '#queries/cash/sessions.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Response } from 'express'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { isDeliverable, type WebhookEvent } from '#events/webhooks.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { PersonKind } from '#domain/personal-data.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { Problem } from '#http/problems.ts'

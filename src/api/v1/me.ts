@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { SCOPES } from '#domain/scopes.ts'
 import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { getMe } from '#queries/api-keys.ts'

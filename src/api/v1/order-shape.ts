@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ONLINE_METHODS } from '#domain/online-payment.ts'
 import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ORDER_ALARMS } from '#events/orders.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { AcknowledgeAlarmInput, acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Problem } from '#http/problems.ts'
 import { asInteger } from '#http/query-values.ts'
 import { headOf } from '#integrity/audit/verify.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { pathId } from '#http/paths.ts'
 import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import type { Route } from '../route.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Warning } from '#commands/catalog/item-input.ts'
 import { atExternalId } from '#commands/records.ts'
 import type { Calendar } from '#domain/instant.ts'

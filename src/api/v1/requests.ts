@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
 import { ErrorCode, getRequest, listRequests, REQUEST_METHODS, RequestPath } from '#queries/requests.ts'
 import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { recordReturnDocument } from '#commands/sales/record-return-document.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
 import { CalendarDate } from '#domain/instant.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { assignSaleCustomer, SaleCustomerBody } from '#commands/sales/assign-sale-customer.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { FiscalDocumentBody, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'

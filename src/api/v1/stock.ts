@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { recordStockMovement, StockMovementInput } from '#commands/catalog/stock-movements.ts'
 import { MOVEMENT_KINDS } from '#events/catalog.ts'
 import { pathId } from '#http/paths.ts'

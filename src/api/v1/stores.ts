@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { inZone } from '#domain/instant.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { listStores } from '#queries/stores.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { eraseTestData, MoveTestClockInput, moveTestClock } from '#commands/test-companies.ts'
 import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { Problem } from '#http/problems.ts'

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { appendLines, lastLine } from '#lib/json-lines.ts'
 import { type Checkpoint, formatCheckpoint, installationOriginOf, originOf, parseCheckpoint } from './checkpoint.ts'
 import { CheckpointAltered, checkpointFileOf, orNothing } from './checkpoint-files.ts'

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { companiesOnOtherShards } from '#ledger/migration-state.ts'
 import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'

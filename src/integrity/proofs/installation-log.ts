@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Pool, PoolClient } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { appendLines, eachLine, lastLine } from '#lib/json-lines.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { cosigned } from '../attestors/tokens.ts'

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Pool, PoolClient } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { keyIdOf, makeSigningKey, readSigningKey, type SigningKey } from '#integrity/audit/signing-key.ts'
 import { fsyncFolder } from '#lib/files.ts'
 import { appendLines, readLines } from '#lib/json-lines.ts'

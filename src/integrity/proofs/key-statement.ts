@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { keyIdOf, type SigningKey } from '#integrity/audit/signing-key.ts'
 import { openNote, parseNote, signNote, verifierKey, vkeyOf } from './note.ts'
 

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import { recordRestore } from '#commands/companies.ts'
 import { isIdKind, RECORD_KINDS } from '#domain/record-kinds.ts'
 import type { Refusal } from '#domain/refusal.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { PoolClient } from 'pg'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { SigningKey } from '#integrity/audit/signing-key.ts'
 import { eachLine } from '#lib/json-lines.ts'
 import { openNote, parseNote, signNote, type VerifierKey } from './note.ts'

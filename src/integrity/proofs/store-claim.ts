@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
 import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 

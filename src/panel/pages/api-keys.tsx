@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { formatDateTime } from '#domain/brazilian-format.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'

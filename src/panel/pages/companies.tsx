@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Membership } from '#access/people.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'

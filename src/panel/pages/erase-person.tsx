@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
 import { formatDay, formatTaxNumber } from '#domain/brazilian-format.ts'
 import type { PersonKind } from '#domain/personal-data.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { isPaid, leftOf, leftToRestock, type PaidPayment, RefundInput } from '#commands/orders/refunds.ts'
 import { formatCents, formatQuantity } from '#domain/brazilian-format.ts'
 import { fromThousandths } from '#domain/quantity.ts'

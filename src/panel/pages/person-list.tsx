@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import * as format from '#domain/brazilian-format.ts'
 import { boundedText } from '#domain/text.ts'
 import { ownValue } from '#lib/own-value.ts'

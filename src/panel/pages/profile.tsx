@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Pin } from '#access/approvals.ts'
 import { changeOwnPassword } from '#access/login.ts'
 import { hashPassword, Password } from '#access/passwords.ts'

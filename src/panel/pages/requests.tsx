@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { Instant } from '#domain/instant.ts'
 import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { AdjustRoleInput, adjustRole } from '#commands/roles.ts'
 import { fromCents } from '#domain/money.ts'
 import {

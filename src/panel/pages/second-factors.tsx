@@ -1,5 +1,5 @@
 import QRCode from 'qrcode'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { LoginFailure } from '#access/login.ts'
 import type { SecondFactor, VerifiedFactor } from '#access/second-factors.ts'
 import { createTotpSecret, isTotpSecret, totpUri } from '#access/totp.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { companyShape, updateCompany } from '#commands/companies.ts'
 import { formatPhone } from '#domain/brazilian-format.ts'
 import type { UserObject } from '#projections/users.ts'

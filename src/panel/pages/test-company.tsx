@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { AdvanceDays, eraseTestData, moveTestClock } from '#commands/test-companies.ts'
 import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { getTestCompanyState, type TestCompanyState } from '#queries/test-companies.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { LINK_MINUTES } from '#access/password-links.ts'
 import { recordPasswordLink, recordSecondFactorRemoval } from '#commands/user-security.ts'
 import { formatPersonName } from '#domain/brazilian-format.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { PanelSession } from '#access/sessions.ts'
 import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { may } from '#domain/permissions.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from 'zod-openapi'
 import { ERROR_SCHEMAS } from '#api/contract/errors.ts'
 import { Alias } from '#commands/stores.ts'

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   createDocument,
   type oas31,

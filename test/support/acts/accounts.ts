@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { AccountSide } from '#commands/finance/account-commands.ts'
 import { AccountPaymentInput, SettleInput } from '#commands/finance/account-input.ts'
 import { reverseAccountPayment } from '#commands/finance/account-payments.ts'

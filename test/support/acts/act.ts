@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { z } from 'zod'
+import * as z from 'zod'
 import { Id } from '#domain/text.ts'
 import type { Command } from '#ledger/command.ts'
 

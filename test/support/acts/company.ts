@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { z } from 'zod'
+import * as z from 'zod'
 import { hashKey } from '#access/api-keys.ts'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { UpdateCompanyInput, updateCompany } from '#commands/companies.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'

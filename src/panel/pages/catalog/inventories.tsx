@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { closeInventory, OpenInventoryInput, openInventory } from '#commands/catalog/inventories.ts'
 import { formatCount, formatDateTime } from '#domain/brazilian-format.ts'
 import { INVENTORY_STATUSES } from '#events/inventories.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { COUNT_MODES, countInventory } from '#commands/catalog/inventories.ts'
 import { formatDateTime, formatQuantity } from '#domain/brazilian-format.ts'
 import { may } from '#domain/permissions.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
 import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/catalog/items.ts'
 import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { formatDateTime, formatDateTimeSeconds, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
 import { may } from '#domain/permissions.ts'
 import { toThousandths } from '#domain/quantity.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { updateItem } from '#commands/catalog/items.ts'
 import { recordStockMovement, type StockMovementInput } from '#commands/catalog/stock-movements.ts'
 import * as format from '#domain/brazilian-format.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CreateItemInput, createItem } from '#commands/catalog/items.ts'
 import { formatMoney } from '#domain/brazilian-format.ts'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'

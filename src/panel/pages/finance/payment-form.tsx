@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { AccountsPayment, MAX_ACCOUNTS } from '#commands/finance/pay-accounts.ts'
 import { formatMoney } from '#domain/brazilian-format.ts'
 import { Money, toCents } from '#domain/money.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { type AccountsPayment, MAX_ACCOUNTS } from '#commands/finance/pay-accounts.ts'
 import { payPayables } from '#commands/finance/payables.ts'
 import { payReceivables } from '#commands/finance/receivables.ts'

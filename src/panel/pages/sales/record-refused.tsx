@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { type RefusedSaleRecording, recordRefusedSale } from '#commands/sales/record-refused-sale.ts'
 import { Instant, inZone } from '#domain/instant.ts'

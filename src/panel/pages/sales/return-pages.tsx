@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { NamedSession } from '#commands/cash/named-session.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
 import { formatMoney, formatQuantity } from '#domain/brazilian-format.ts'

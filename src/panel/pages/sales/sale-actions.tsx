@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { NamedSession } from '#commands/cash/named-session.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { FiscalDocumentFields, recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'

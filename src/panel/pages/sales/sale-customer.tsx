@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { assignSaleCustomer } from '#commands/sales/assign-sale-customer.ts'
 import { formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
 import { Id } from '#domain/text.ts'

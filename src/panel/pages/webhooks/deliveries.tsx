@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { Instant } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
