@@ -15,9 +15,6 @@ const APART = [
   '@node-rs/argon2',
   '@eventstore/db-client',
   'node-pg-migrate',
-  'pg',
-  'pg-listen',
-  'pg-protocol',
 ]
 /** For packages that are no modules. */
 const REQUIRE = `import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);`

@@ -4,6 +4,8 @@ import { parseCommandLine, usageFor, WrongUsage } from './arguments.ts'
 /** Node 22 and later keep compiled code between commands; a folder that cannot be written is passed over. */
 const { enableCompileCache } = nodeModule as { readonly enableCompileCache?: () => unknown }
 enableCompileCache?.()
+// Node 20 has none, and the Postgres driver would load `fetch` to see where it runs: 60 ms.
+if (!('navigator' in globalThis)) Object.assign(globalThis, { navigator: { userAgent: 'Node.js' } })
 
 process.exitCode = await main(process.argv.slice(2))
 

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { createFileAtomically } from '#lib/files.ts'
+import { findPostmaster } from './postmaster.ts'
 
 const run = promisify(execFile)
 
@@ -38,7 +39,8 @@ export async function prepareCluster(dataDir: string, { sync }: { sync: boolean 
   const directory = join(root, 'postgres')
   const binaries = await findBinaries()
   const account = await accountFor(directory)
-  if (account) await assertReachable(account, root, binaries.postgres)
+  // A server that runs has reached both.
+  if (account && !(await findPostmaster(directory))) await assertReachable(account, root, binaries.postgres)
   // PGPORT and similar variables of the caller must not configure the server.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))
   const options = { cwd: '/', env: { ...Object.fromEntries(own), LC_ALL: 'C', TZ: 'UTC' }, ...account }
