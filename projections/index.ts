@@ -16,6 +16,7 @@ import { payablesProjection, payableView, receivablesProjection, receivableView 
 import { fiscalDocumentsProjection } from './fiscal-documents.ts'
 import { gtinHoldersProjection } from './gtin-holders.ts'
 import { inventoriesProjection, inventoryById } from './inventories.ts'
+import { READ_MODEL_NUMBER } from './number.ts'
 import { offlineSalesProjection } from './offline-sales.ts'
 import { orderById, orders, ordersProjection } from './orders.ts'
 import { paymentTypeById, paymentTypesProjection } from './payment-types.ts'
@@ -29,12 +30,6 @@ import { storeById, storesProjection } from './stores.ts'
 import { userById, users, usersProjection } from './users.ts'
 import { variantCountsProjection } from './variant-counts.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
-
-/**
- * Incremented when tables change, or when a projection writes different rows for the same events. The next start then
- * rebuilds them.
- */
-const NUMBER = 1
 
 /** Order in which they handle each event. The company comes first, because the others read it. */
 const projections = [
@@ -116,8 +111,8 @@ const persons = new Map<AnyTable, PersonKind>([
 ])
 
 export const readModel: ReadModel = {
-  number: NUMBER,
-  version: versionOf(projections, NUMBER),
+  number: READ_MODEL_NUMBER,
+  version: versionOf(projections, READ_MODEL_NUMBER),
   projections,
   views: Object.fromEntries(Object.entries(views).map(([type, view]) => [type, onCompanysClock(view)])),
   upcast: upcasterOf(EVENT_TYPES),

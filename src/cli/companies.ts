@@ -1,4 +1,3 @@
-import { isOnThisShard } from '#background/migration-condition.ts'
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
 import { createPaymentType, USUAL_PAYMENT_TYPES } from '#commands/payment-types.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
@@ -107,7 +106,7 @@ async function shardForNew(context: Context, named: string | undefined): Promise
   return named
 }
 
-export const verbs: Verbs<'company create' | 'company update' | 'company list'> = {
+export const verbs: Verbs<'company create' | 'company update'> = {
   'company create': {
     async run(context, values) {
       const isTest = values.test !== undefined
@@ -132,20 +131,6 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
       return withCnpj(context, { id, cnpj: input.cnpj, isAllowed }, async () =>
         accepted(await runAsSystem<CompanyObject>(core.writer, id, updateCompany, input)),
       )
-    },
-  },
-  'company list': {
-    async run(context) {
-      const shards = await context.shards()
-      const listed: (CompanyObject & { readonly shard?: string })[] = []
-      for (const { name, core } of shards) {
-        // Rows of migrated companies remain for some time.
-        const { rows } = await core.pool.query<{ doc: CompanyObject }>(
-          `select doc from companies where ${isOnThisShard('company_id')}`,
-        )
-        listed.push(...rows.map(({ doc }) => (shards.length === 1 ? doc : { ...doc, shard: name })))
-      }
-      return listed.sort((a, b) => a.id - b.id)
     },
   },
 }

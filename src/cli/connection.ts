@@ -5,11 +5,12 @@ import { DEFAULT_SHARD } from '#config/databases.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { newId } from '#lib/ids.ts'
 import type { Core, CoreOptions } from '#service/core.ts'
+import type { OpenedReader } from '#service/reader.ts'
 import type { Directory } from '#sharding/directory.ts'
 import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { createShardsView } from '#sharding/shards.ts'
 import { createProgress } from './progress.ts'
-import type { Context, NamedShard } from './verb.ts'
+import type { Context, NamedReader, NamedShard } from './verb.ts'
 
 /** Commands run one by one on one connection; a list may be read at the same time. */
 const CONNECTIONS = 2
@@ -22,57 +23,92 @@ export interface OpenContext extends Context {
 /** Opens databases on demand: not every verb needs one, and a wrong flag must not start a server. */
 export function createContext(env: Readonly<Record<string, string | undefined>>, json = false): OpenContext {
   const config = readConfig(env)
-  const { SHARDS = [] } = config
-  const opened = new Map<string, Promise<OpenedCore>>()
+  const isSharded = config.SHARDS !== undefined
   let postgres: Promise<OpenPostgres> | undefined
   let openedDirectory: Promise<Directory> | undefined
-
-  /** Opened cores, by shard. */
-  const cores = new Map<string, Core>()
-  const shards = createShardsView([DEFAULT_SHARD, ...SHARDS.map(({ name }) => name)], (name) => cores.get(name))
   const main = () => (postgres ??= openPostgres(config))
   const directory = () => (openedDirectory ??= main().then(openDirectoryAt))
   const addresses = async (name: string): Promise<Addresses> =>
     name === DEFAULT_SHARD ? main() : additionalShardAddresses(config, name, await directory())
-  async function openShard(name: string, upgrades: boolean): Promise<OpenedCore> {
-    if (SHARDS.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: loadMasterKeys(config) })
-    const known = await directory()
-    const place = await addresses(name)
-    const { createDirectoryHooks: hooksOf } = await import('#sharding/directory-hooks.ts')
-    const hooks = hooksOf({ directory: known, shards, log: () => {} }, name, SHARDS)
-    return open({ ...place, config: configOf(config, name), upgrades, masterKeys: loadMasterKeys(config), ...hooks })
+  const { core, reader, close } = openShards(config, { directory, addresses })
+  /** Names of all shards, the default one first. */
+  const names = async () => {
+    const added = isSharded ? await (await directory()).shards() : []
+    return [DEFAULT_SHARD, ...added.map(({ name }) => name).filter((name) => name !== DEFAULT_SHARD)]
   }
-  const core: Context['core'] = async ({ upgrades = false, shard = DEFAULT_SHARD } = {}) => {
-    const opening = opened.get(shard) ?? openShard(shard, upgrades)
-    opened.set(shard, opening)
-    const { core } = await opening
-    cores.set(shard, core)
-    return core
-  }
+  const shardOf = async (companyId: number) =>
+    (isSharded ? await (await directory()).shardOf(companyId) : null) ?? DEFAULT_SHARD
   const progress = createProgress({ stream: process.stderr, isShown: !json, clock: () => performance.now() })
   return {
     config,
     json,
     progress,
     core,
+    reader,
     addresses,
     directory,
-    coreOf: async (companyId) =>
-      SHARDS.length === 0 ? core() : core({ shard: (await (await directory()).shardOf(companyId)) ?? DEFAULT_SHARD }),
+    coreOf: async (companyId) => core({ shard: await shardOf(companyId) }),
+    readerOf: async (companyId) => reader(await shardOf(companyId)),
     async shards(options) {
-      const added = SHARDS.length === 0 ? [] : await (await directory()).shards()
-      const all: NamedShard[] = [{ name: DEFAULT_SHARD, core: await core(options) }]
-      for (const { name } of added)
-        if (name !== DEFAULT_SHARD) all.push({ name, core: await core({ ...options, shard: name }) })
+      const all: NamedShard[] = []
+      for (const name of await names()) all.push({ name, core: await core({ ...options, shard: name }) })
+      return all
+    },
+    async readers() {
+      const all: NamedReader[] = []
+      for (const name of await names()) all.push({ name, reader: await reader(name) })
       return all
     },
     async close() {
       progress.end()
-      for (const each of opened.values()) await (await each.catch(() => undefined))?.close()
+      await close()
       await (await openedDirectory?.catch(() => undefined))?.close()
       await (await postgres?.catch(() => undefined))?.stop()
     },
   }
+}
+
+/** Opens each shard once, and closes all together. */
+function openShards(config: Config, { directory, addresses }: Pick<Context, 'directory' | 'addresses'>) {
+  const { SHARDS = [] } = config
+  const opened = new Map<string, Promise<OpenedCore>>()
+  const openedReaders = new Map<string, Promise<OpenedReader>>()
+  /** Opened cores, by shard. */
+  const cores = new Map<string, Core>()
+  const shards = createShardsView([DEFAULT_SHARD, ...SHARDS.map(({ name }) => name)], (name) => cores.get(name))
+  const placeOf = async (name: string) => {
+    const ofShard = SHARDS.length === 0 ? config : configOf(config, name)
+    return { ...(await addresses(name)), config: ofShard, masterKeys: loadMasterKeys(config) }
+  }
+  async function openCoreOf(name: string, upgrades: boolean): Promise<OpenedCore> {
+    if (SHARDS.length === 0) return open({ ...(await placeOf(name)), upgrades })
+    const [known, place] = [await directory(), await placeOf(name)]
+    const { createDirectoryHooks: hooksOf } = await import('#sharding/directory-hooks.ts')
+    return open({ ...place, upgrades, ...hooksOf({ directory: known, shards, log: () => {} }, name, SHARDS) })
+  }
+  const core: Context['core'] = async ({ upgrades = false, shard = DEFAULT_SHARD } = {}) => {
+    const opening = opened.get(shard) ?? openCoreOf(shard, upgrades)
+    opened.set(shard, opening)
+    const { core } = await opening
+    cores.set(shard, core)
+    return core
+  }
+  /** A core follows ledgers outside Postgres, and makes missing tables. */
+  const openReaderOf = async (shard: string): Promise<OpenedReader> =>
+    (config.EVENTSTORE_URL === undefined && (await openForReading(await placeOf(shard)))) || {
+      ...(await core({ shard })),
+      close: async () => {},
+    }
+  const reader: Context['reader'] = (shard = DEFAULT_SHARD) => {
+    const opening = openedReaders.get(shard) ?? openReaderOf(shard)
+    openedReaders.set(shard, opening)
+    return opening
+  }
+  async function close(): Promise<void> {
+    for (const each of [...openedReaders.values(), ...opened.values()])
+      await (await each.catch(() => undefined))?.close()
+  }
+  return { core, reader, close }
 }
 
 async function openDirectoryAt({ databaseUrl }: OpenPostgres): Promise<Directory> {
@@ -97,27 +133,23 @@ export class NoInstallation extends Error {
 
 /** The database in DATABASE_URL, or the embedded one: that of a running service or, without one, of this command. */
 async function openPostgres(config: Config): Promise<OpenPostgres> {
-  const [{ startEmbedded }, { hasCluster }, { assertSupported: assertFit }] = await Promise.all([
+  const { DATABASE_URL, DATABASE_OWNER_URL, DATA_DIR } = config
+  if (DATABASE_URL !== undefined) {
+    const { assertSupported: assertFit } = await import('#postgres/requirements.ts')
+    await assertFit(DATABASE_URL, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId })
+    return { databaseUrl: DATABASE_URL, ownerUrl: DATABASE_OWNER_URL, stop: async () => {} }
+  }
+  const [{ startEmbedded }, { hasCluster }] = await Promise.all([
     import('#postgres/embedded.ts'),
     import('#postgres/cluster.ts'),
-    import('#postgres/requirements.ts'),
   ])
-  const { DATABASE_URL, DATABASE_OWNER_URL, DATA_DIR } = config
-  if (DATABASE_URL === undefined && !hasCluster(DATA_DIR)) throw new NoInstallation(DATA_DIR)
-  const starting = DATABASE_URL === undefined ? startEmbedded({ dataDir: DATA_DIR, kind: 'command' }) : null
-  const stop = async () => (await starting)?.stop()
-  if (starting)
-    for (const signal of ['SIGINT', 'SIGTERM'] as const)
-      process.once(signal, () => stop().finally(() => process.exit(128 + constants.signals[signal])))
-  const embedded = await starting
-  const databaseUrl = embedded?.url ?? DATABASE_URL ?? ''
-  try {
-    await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId })
-  } catch (error) {
-    await stop()
-    throw error
-  }
-  return { databaseUrl, ownerUrl: embedded?.ownerUrl ?? DATABASE_OWNER_URL, stop }
+  if (!hasCluster(DATA_DIR)) throw new NoInstallation(DATA_DIR)
+  const starting = startEmbedded({ dataDir: DATA_DIR, kind: 'command' })
+  const stop = async () => (await starting).stop()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => stop().finally(() => process.exit(128 + constants.signals[signal])))
+  const { url, ownerUrl } = await starting
+  return { databaseUrl: url, ownerUrl, stop }
 }
 
 /**
@@ -143,23 +175,34 @@ interface OpenedCore {
   close(): Promise<void>
 }
 
+/** Options of cores and readers alike. */
+const OF_COMMANDS = {
+  applicationName: 'tillbook command',
+  onKeyMade: (source: string) =>
+    console.error(`A master key was made in ${source}: keep a copy of it apart from the database.`),
+  // The verb receives the error too and reports it.
+  log: () => {},
+}
+
+async function openForReading({ config, ...options }: Omit<OpenCoreOptions, 'upgrades'>): Promise<OpenedReader | null> {
+  const { openReader } = await import('#service/reader.ts')
+  return openReader({ ...options, ...OF_COMMANDS, dataDir: config.DATA_DIR, connections: CONNECTIONS })
+}
+
 async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: OpenCoreOptions): Promise<OpenedCore> {
-  const [{ coreSettings, openCore }, { createErasureList: createForgottenList }] = await Promise.all([
+  const [{ coreSettings }, { openCore }, { createErasureList: createForgottenList }] = await Promise.all([
+    import('#service/core-settings.ts'),
     import('#service/core.ts'),
     import('#privacy/erasure-list.ts'),
   ])
   let hasForgotten = false
   const core = await openCore({
     ...coreSettings(config),
+    ...OF_COMMANDS,
     ...options,
     databaseUrl,
     ownerUrl,
     queryConnections: CONNECTIONS,
-    applicationName: 'tillbook command',
-    onKeyMade: (source) =>
-      console.error(`A master key was made in ${source}: keep a copy of it apart from the database.`),
-    // The verb receives the error too and reports it.
-    log: () => {},
     onOutdated: () => {},
     onForgotten(former) {
       hasForgotten = true

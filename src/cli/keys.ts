@@ -5,10 +5,9 @@ import { invalid } from '#domain/refusal.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
-import { listApiKeys } from '#queries/api-keys.ts'
 import { accepted, companyIdFrom, givenFlags, parseIdArgument, Refused, type Verbs, validateInput } from './verb.ts'
 
-export const verbs: Verbs<'key'> = {
+export const verbs: Omit<Verbs<'key'>, 'key list'> = {
   'key create': {
     async run(context, { company, name, scopes: text, 'expires-at': expires_at }) {
       const scopes = parseScopes(text)
@@ -18,12 +17,6 @@ export const verbs: Verbs<'key'> = {
       const input = validateInput(CreateApiKeyInput, { name, scopes, prefix, hash, ...givenFlags({ expires_at }) })
       const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
       return { id, key, ...rest }
-    },
-  },
-  'key list': {
-    async run(context, { company }) {
-      const { core, companyId } = await companyIdFrom(context, company)
-      return listApiKeys(core.pool, companyId)
     },
   },
   'key revoke': {

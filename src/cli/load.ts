@@ -3,9 +3,16 @@ import type { Verb } from './verb.ts'
 
 const ledger = () => import('./ledger.ts')
 const seal = () => import('./ledger-seal.ts')
+const lists = () => import('./lists.ts')
 
 /** Files of verbs, by first word or full name. Only the file of the current verb is loaded. */
 const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
+  'company list': lists,
+  'key list': lists,
+  'payment-type list': lists,
+  'shard list': lists,
+  'store list': lists,
+  'user list': lists,
   company: () => import('./companies.ts'),
   'company move': () => import('./company-migration.ts'),
   shard: () => import('./shards.ts'),

@@ -68,7 +68,7 @@ async function findByName(core: Core, companyId: number, name: string | undefine
   return found.id
 }
 
-export const verbs: Verbs<'payment-type'> = {
+export const verbs: Verbs<'payment-type create' | 'payment-type update'> = {
   'payment-type create': {
     async run(context, { company, ...values }) {
       const input = validateInput(CreatePaymentTypeInput, inputOf(values))
@@ -89,12 +89,6 @@ export const verbs: Verbs<'payment-type'> = {
           ? { id: await findByName(core, companyId, name), ...fields }
           : { id: parseIdArgument(id), ...givenFlags({ name }), ...fields }
       return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, updatePaymentType, input))
-    },
-  },
-  'payment-type list': {
-    async run(context, { company }) {
-      const { core, companyId } = await companyIdFrom(context, company)
-      return list(core, companyId)
     },
   },
 }

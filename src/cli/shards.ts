@@ -22,7 +22,7 @@ export async function emptiestShard(context: Context): Promise<string | null> {
   return emptiest?.name ?? null
 }
 
-export const verbs: Verbs<'shard add' | 'shard list'> = {
+export const verbs: Verbs<'shard add'> = {
   'shard add': {
     async run(context, { name }) {
       const { config } = context
@@ -55,18 +55,4 @@ export const verbs: Verbs<'shard add' | 'shard list'> = {
     },
     isBad: (result) => (result as { excess: string }).excess !== '',
   },
-  'shard list': {
-    async run(context) {
-      const shards = await (await context.directory()).shards()
-      return Promise.all(
-        shards.map(async ({ name, ...figures }) => ({ name, ...figures, reachable: await isReachable(context, name) })),
-      )
-    },
-  },
 }
-
-const isReachable = (context: Context, shard: string): Promise<boolean> =>
-  context.core({ shard }).then(
-    () => true,
-    () => false,
-  )

@@ -11,7 +11,7 @@ import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { findStore, listStores } from '#queries/stores.ts'
+import { findStore } from '#queries/stores.ts'
 import {
   accepted,
   type Context,
@@ -56,7 +56,7 @@ const inputOf = ({ alias, commission, 'registers-sales': sales, ...secrets }: Fi
     notification_secret: secrets['notification-secret'],
   })
 
-export const verbs: Verbs<'store'> = {
+export const verbs: Omit<Verbs<'store'>, 'store list'> = {
   'store create': {
     async run(context, { company, sandbox, ...values }) {
       const input = validateInput(CreateStoreInput, { ...inputOf(values), sandbox: sandbox !== undefined })
@@ -69,10 +69,4 @@ export const verbs: Verbs<'store'> = {
   },
   'store enable': switchVerb(enableStore),
   'store disable': switchVerb(disableStore),
-  'store list': {
-    async run(context, { company }) {
-      const { core, companyId } = await companyIdFrom(context, company)
-      return listStores(core.pool, companyId)
-    },
-  },
 }

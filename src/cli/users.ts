@@ -93,7 +93,7 @@ async function invite(context: Context, company: string, fields: z.infer<typeof 
   }
 }
 
-export const verbs: Verbs<'user'> = {
+export const verbs: Omit<Verbs<'user'>, 'user list'> = {
   'user invite': {
     run: (context, { company, ...values }) => invite(context, company, validateInput(InviteFields, fieldsOf(values))),
   },
@@ -103,16 +103,6 @@ export const verbs: Verbs<'user'> = {
       const { core, companyId } = await companyIdFrom(context, company)
       const input = { ...fields, password_hash: await hashPassword(password) }
       return accepted(await runAsSystem<UserObject>(core.writer, companyId, createUser, input))
-    },
-  },
-  'user list': {
-    async run(context, { company }) {
-      const { core, companyId } = await companyIdFrom(context, company)
-      const { rows } = await core.pool.query<{ doc: UserObject }>(
-        'select doc from users where company_id = $1 order by id',
-        [companyId],
-      )
-      return rows.map((row) => row.doc)
     },
   },
   'user update': {

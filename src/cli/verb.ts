@@ -3,6 +3,7 @@ import type { Addresses, Config } from '#config/config.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import type { Core } from '#service/core.ts'
+import type { Reader } from '#service/reader.ts'
 import type { Directory } from '#sharding/directory.ts'
 import type { COMMANDS, Flags, Name } from './commands.ts'
 import type { Progress } from './progress.ts'
@@ -16,6 +17,12 @@ type Values<F extends Flags> = {
 export interface NamedShard {
   readonly name: string
   readonly core: Core
+}
+
+/** A shard with its reader. */
+export interface NamedReader {
+  readonly name: string
+  readonly reader: Reader
 }
 
 /** Resources of a verb. */
@@ -38,6 +45,12 @@ export interface Context {
   directory(): Promise<Directory>
   /** All shards, the default one first (SHARD-12). @throws Unavailable if one is unreachable */
   shards(options?: { readonly upgrades: boolean }): Promise<readonly NamedShard[]>
+  /** Reader of a shard, for a verb that only reads: it opens in a fraction of the time of a core. */
+  reader(shard?: string): Promise<Reader>
+  /** Reader of the company's shard; of the default shard if the company does not exist. */
+  readerOf(companyId: number): Promise<Reader>
+  /** Readers of all shards, the default one first. @throws Unavailable if one is unreachable */
+  readers(): Promise<readonly NamedReader[]>
 }
 
 /** Implementation of a verb. */
@@ -102,11 +115,24 @@ export async function companyIdFrom(
 ): Promise<{ core: Core; companyId: number; isTest: boolean }> {
   const companyId = parseIdArgument(text)
   const core = await context.coreOf(companyId)
-  const { rows } = await core.pool.query<{ is_test: boolean }>('select is_test from companies where company_id = $1', [
+  return { core, companyId, isTest: await isTestCompany(core, companyId) }
+}
+
+/** Reader of the shard of a command's company. @throws Refused if it does not exist */
+export async function readerFrom(context: Context, text: string): Promise<Reader & { readonly companyId: number }> {
+  const companyId = parseIdArgument(text)
+  const reader = await context.readerOf(companyId)
+  await isTestCompany(reader, companyId)
+  return { ...reader, companyId }
+}
+
+/** @throws Refused if it does not exist */
+async function isTestCompany({ pool }: Pick<Core, 'pool'>, companyId: number): Promise<boolean> {
+  const { rows } = await pool.query<{ is_test: boolean }>('select is_test from companies where company_id = $1', [
     companyId,
   ])
   if (!rows[0]) throw new Refused(refuse('not_found', { company_id: companyId }))
-  return { core, companyId, isTest: rows[0].is_test }
+  return rows[0].is_test
 }
 
 /** Runs `work` on each shard in turn. With several shards, each result names its shard. */

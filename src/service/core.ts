@@ -1,13 +1,8 @@
 import type { Pool } from 'pg'
 import { installationSecret } from '#access/installation-secret.ts'
-import type { Config } from '#config/config.ts'
-import { claimDatabase } from '#crypto/master-key-registry.ts'
-import { loadMasterKeys, type MasterKeys } from '#crypto/master-keys.ts'
 import { createVault, type Vault } from '#crypto/vault.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
-import { attestorNames } from '#integrity/attestors/configured-attestors.ts'
 import type { TablesCore } from '#integrity/audit/table-checks.ts'
-import { sealDirectoryOf } from '#integrity/proofs/checkpoint-files.ts'
 import type { Sealing } from '#integrity/proofs/checkpoints.ts'
 import { assertConsistent, createInstallationCheck } from '#integrity/proofs/installation-watch.ts'
 import { type CatchUpSubscription, startCatchUpSubscription } from '#ledger/follow/follower.ts'
@@ -20,7 +15,7 @@ import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import type { RebuildOptions, RebuildReport } from '#ledger/rebuild/build.ts'
 import { ensureReadModel, rebuild } from '#ledger/rebuild/rebuild.ts'
-import { assertCompatible, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
+import { assertCompatible, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { CatchUpOptions } from '#ledger/write/catch-up.ts'
@@ -37,9 +32,7 @@ import { newId } from '#lib/ids.ts'
 import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotifications } from '#notifications/switch-off-notifications.ts'
-import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
-import { assertLeast } from '#postgres/privileges.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
 import { createErasureReactor, type FormerEmails } from '#privacy/erasure-reactor.ts'
 import { keyDestruction } from '#privacy/key-destruction.ts'
@@ -50,15 +43,10 @@ import type { LedgerServices } from '#services.ts'
 import { createDeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { noteStockChanges } from '#webhooks/stock-changes.ts'
-import {
-  asOwner,
-  type OwnerConnection,
-  type Rebuilding,
-  verifyOnOwnConnections,
-  withRebuild,
-} from './maintenance-connection.ts'
+import { assertOwnStore, type BringUpOptions, bringUpDatabase, createInstallationFile } from './bring-up.ts'
+import { asOwner, type Rebuilding, verifyOnOwnConnections, withRebuild } from './maintenance-connection.ts'
 import { unblockCompany } from './missing-keys.ts'
-import { assertOwnStore, createInstallationFile, createProofParts, type ProofOptions } from './proofs.ts'
+import { createProofParts, type ProofOptions } from './proofs.ts'
 import { type MeasuredReplica, openReads, type ReplicaOptions } from './read-replicas.ts'
 
 /** States of the service's dependencies, by name. */
@@ -104,15 +92,9 @@ interface Building extends Pick<RebuildOptions, 'parallel' | 'onApplied' | 'miss
   readonly onBuilt?: (report: RebuildReport | null) => void
 }
 
-export interface CoreOptions extends OwnerConnection, ProofOptions, ReplicaOptions {
-  /** Called with excess privileges of the service's role, if it is configured without an owner. */
-  readonly onExcess?: (privileges: readonly string[]) => void
+export interface CoreOptions extends BringUpOptions, ProofOptions, ReplicaOptions {
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
   readonly eventStoreUrl?: string | undefined
-  /** Keys that encrypt secrets. */
-  readonly masterKeys: MasterKeys
-  /** Called with the location of a new master key. The operator must back it up. */
-  readonly onKeyMade?: (source: string) => void
   /** Public address for clients and buyers; without it orders have no links. */
   readonly publicUrl?: string
   /** Directory on this machine that belongs to the database; without it nothing is compared. */
@@ -125,8 +107,6 @@ export interface CoreOptions extends OwnerConnection, ProofOptions, ReplicaOptio
   readonly store?: EventStore
   /** Another read model, for tests. */
   readonly model?: ReadModel
-  /** False: refuses a database of another version instead of upgrading it. */
-  readonly upgrades?: boolean
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
   /** `application_name` of the connections; the service's by default. */
@@ -152,17 +132,6 @@ export interface CoreOptions extends OwnerConnection, ProofOptions, ReplicaOptio
   /** Checks of the process that precede those of the core. */
   readonly admission?: readonly AdmissionCheck[]
 }
-
-/** Core options from the settings. */
-export const coreSettings = (config: Config) => ({
-  publicUrl: config.PUBLIC_URL,
-  eventStoreUrl: config.EVENTSTORE_URL,
-  dataDir: config.DATA_DIR,
-  masterKeys: loadMasterKeys(config),
-  seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
-  attestors: attestorNames(config),
-  asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
-})
 
 /**
  * Two groups in flight keep Postgres busy while the next ones gather; more lanes only make the groups smaller. Two
@@ -353,15 +322,12 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
  */
 async function bringUp(
   { installationCheck, ...rebuilding }: Rebuilding & Pick<Core, 'installationCheck'>,
-  { ownerUrl, masterKeys, upgrades = true, building = {}, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
+  options: CoreOptions,
 ): Promise<void> {
-  const { databaseUrl, pool, store, model } = rebuilding
+  const { pool, store, model } = rebuilding
+  const { upgrades = true, building = {} } = options
   try {
-    await assertNotOlder(pool, model)
-    await migrateAsOwner({ pool, databaseUrl, ownerUrl }, { upgrades })
-    await assertLeast(pool, { onExcess: ownerUrl === undefined ? onExcess : null })
-    await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
-    await assertOwnStore(installationCheck)
+    await bringUpDatabase({ pool, model, installationCheck }, options)
     if (upgrades || (await versionOfTables(pool)) === null)
       await withRebuild({ ...rebuilding, missingKeys: 'block', ...building }, (work) =>
         ensureReadModel(work).then(building.onBuilt),

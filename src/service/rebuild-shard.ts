@@ -14,7 +14,8 @@ import { readModel } from '#projections/index.ts'
 import { assertEmpty, unfinishedShardName } from '#sharding/assert-empty.ts'
 import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { prepareShard } from '#sharding/prepare-shard.ts'
-import { type Core, coreSettings, openCore } from './core.ts'
+import { type Core, openCore } from './core.ts'
+import { coreSettings } from './core-settings.ts'
 
 export interface ShardToRebuild extends Addresses {
   readonly name: string

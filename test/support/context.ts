@@ -12,6 +12,9 @@ export const contextOf = (core: Core, config: Config = readConfig({})): Context 
   core: async () => core,
   coreOf: async () => core,
   shards: async () => [{ name: DEFAULT_SHARD, core }],
+  reader: async () => core,
+  readerOf: async () => core,
+  readers: async () => [{ name: DEFAULT_SHARD, reader: core }],
   addresses: () => Promise.reject(new Error('there is one shard')),
   directory: () => Promise.reject(new Error('there is one shard')),
 })

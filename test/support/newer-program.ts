@@ -21,9 +21,9 @@ export async function buildNewer(): Promise<NewerProgram> {
   let raised = 0
   for (const name of (await readdir(chunks)).filter((each) => each.endsWith('.js'))) {
     const text = await readFile(join(chunks, name), 'utf8')
-    const [declaration, number] = /\bNUMBER=(\d+)\b/.exec(text) ?? []
-    if (declaration === undefined || !text.includes('number:NUMBER,')) continue
-    await writeFile(join(chunks, name), text.replace(declaration, `NUMBER=${Number(number) + 1}`))
+    const [declaration, number] = /\bREAD_MODEL_NUMBER=(\d+)\b/.exec(text) ?? []
+    if (declaration === undefined) continue
+    await writeFile(join(chunks, name), text.replace(declaration, `READ_MODEL_NUMBER=${Number(number) + 1}`))
     raised++
   }
   if (raised !== 1) throw new Error(`the number of the read model was found ${raised} times`)

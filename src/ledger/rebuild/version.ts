@@ -42,12 +42,15 @@ export async function versionOfTables(pool: Pool): Promise<TablesVersion | null>
 export async function isCompatible(pool: Pool, model: ReadModel): Promise<boolean> {
   const found = await versionOfTables(pool)
   assertNotNewer(found, model)
-  if (found?.version !== model.version) return false
+  return found?.version === model.version && hasReadSchema(pool)
+}
+
+async function hasReadSchema(pool: Pool): Promise<boolean> {
   const { rowCount } = await pool.query('select from pg_namespace where nspname = $1', [READ_SCHEMA])
   return rowCount === 1
 }
 
-function assertNotNewer(found: Pick<TablesVersion, 'number'> | null, { number }: ReadModel): void {
+function assertNotNewer(found: Pick<TablesVersion, 'number'> | null, { number }: Pick<ReadModel, 'number'>): void {
   if (found === null || found.number <= number) return
   throw new IncompatibleVersion(
     `The tables were made by a newer version of this program (number ${found.number}, and this one makes ${number}): start that version.`,
@@ -58,14 +61,32 @@ function assertNotNewer(found: Pick<TablesVersion, 'number'> | null, { number }:
  * Runs before any change of a database, whatever its migrations. @throws IncompatibleVersion if its tables belong to a
  * newer version.
  */
-export async function assertNotOlder(pool: Pool, model: ReadModel): Promise<void> {
-  const { rowCount } = await pool.query(`select where to_regclass('ops.read_model') is not null`)
+export async function assertNotOlder(pool: Pool, model: Pick<ReadModel, 'number'>): Promise<void> {
+  const { rowCount } = await pool.query(IS_SET_UP)
   if (rowCount === 1) assertNotNewer(await versionOfTables(pool), model)
+}
+
+const IS_SET_UP = `select where to_regclass('ops.read_model') is not null`
+
+/** Whether the tables were ever made, in a database of any version. */
+export async function hasTables(pool: Pool): Promise<boolean> {
+  const { rowCount } = await pool.query(IS_SET_UP)
+  return rowCount === 1 && (await versionOfTables(pool)) !== null
 }
 
 /** @throws IncompatibleVersion if the tables belong to another version: they are replaced only on request. */
 export async function assertCompatible(pool: Pool, model: ReadModel): Promise<void> {
   if (!(await isCompatible(pool, model))) throw new IncompatibleVersion(MIGRATE_HINT)
+}
+
+/**
+ * The same for a process that only reads, by the number alone: no other number's tables have these columns and
+ * documents. @throws IncompatibleVersion
+ */
+export async function assertReadable(pool: Pool, model: Pick<ReadModel, 'number'>): Promise<void> {
+  const found = await versionOfTables(pool)
+  assertNotNewer(found, model)
+  if (found?.number !== model.number || !(await hasReadSchema(pool))) throw new IncompatibleVersion(MIGRATE_HINT)
 }
 
 /** Interval between checks whether the tables belong to a newer version. */
