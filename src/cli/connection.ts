@@ -94,11 +94,12 @@ function openShards(config: Config, { directory, addresses }: Pick<Context, 'dir
     return core
   }
   /** A core follows ledgers outside Postgres, and makes missing tables. */
-  const openReaderOf = async (shard: string): Promise<OpenedReader> =>
-    (config.EVENTSTORE_URL === undefined && (await openForReading(await placeOf(shard)))) || {
-      ...(await core({ shard })),
-      close: async () => {},
-    }
+  async function openReaderOf(shard: string): Promise<OpenedReader> {
+    const reader = config.EVENTSTORE_URL === undefined && (await openForReading(await placeOf(shard)))
+    if (reader) return reader
+    const { readerOfCore } = await import('#service/reader.ts')
+    return { ...readerOfCore(await core({ shard })), close: async () => {} }
+  }
   const reader: Context['reader'] = (shard = DEFAULT_SHARD) => {
     const opening = openedReaders.get(shard) ?? openReaderOf(shard)
     openedReaders.set(shard, opening)
@@ -186,7 +187,9 @@ const OF_COMMANDS = {
 
 async function openForReading({ config, ...options }: Omit<OpenCoreOptions, 'upgrades'>): Promise<OpenedReader | null> {
   const { openReader } = await import('#service/reader.ts')
-  return openReader({ ...options, ...OF_COMMANDS, dataDir: config.DATA_DIR, connections: CONNECTIONS })
+  const proofOptions = async () => (await import('#service/core-settings.ts')).coreSettings(config)
+  const place = { dataDir: config.DATA_DIR, connections: CONNECTIONS }
+  return openReader({ ...options, ...OF_COMMANDS, ...place, proofOptions })
 }
 
 async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: OpenCoreOptions): Promise<OpenedCore> {

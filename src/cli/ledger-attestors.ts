@@ -5,11 +5,12 @@ import type { Verbs } from './verb.ts'
 export const verbs: Verbs<'ledger attestors'> = {
   'ledger attestors': {
     async run(context) {
-      const shards = await context.shards()
+      const shards = await context.readers()
       const isOne = shards.length === 1
-      const states = shards.map(async ({ name, core }) =>
-        (await core.proof.attestors()).map((state) => (isOne ? state : { shard: name, ...state })),
-      )
+      const states = shards.map(async ({ name, reader }) => {
+        const { proof } = await reader.proofs()
+        return (await proof.attestors()).map((state) => (isOne ? state : { shard: name, ...state }))
+      })
       return (await Promise.all(states)).flat()
     },
     show: (states) =>

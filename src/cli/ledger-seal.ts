@@ -33,7 +33,7 @@ const toPrintedCheckpoint = ({ origin, size, root, made_at, note }: SignedCheckp
   note,
 })
 
-export function sealingOf({ sealing }: Core): Sealing {
+export function sealingOf({ sealing }: Pick<Core, 'sealing'>): Sealing {
   if (!sealing) throw new Error('checkpoints: the ledger was opened without a checkpoint directory')
   return sealing
 }
@@ -117,9 +117,10 @@ function notIntactRefusal({ companyId, verification }: LedgerNotIntact): Refused
 
 const publicKeyVerb: Verb<'ledger public-key'> = {
   async run(context) {
-    const core = await context.core()
-    await withRefusals(() => openKeyRing(sealingOf(core)))
-    return (await ringEntries(core.pool)).map(toPrintedKey)
+    const { pool, proofs } = await context.reader()
+    const sealing = sealingOf(await proofs())
+    await withRefusals(() => openKeyRing(sealing))
+    return (await ringEntries(pool)).map(toPrintedKey)
   },
   show: (keys) => (keys as ReturnType<typeof toPrintedKey>[]).map(({ pem }) => pem.trimEnd()).join('\n'),
 }

@@ -5,9 +5,9 @@ import { type ExportVerification, verifyExport } from '#integrity/audit/export.t
 import { readPublicKeys } from '#integrity/audit/signing-key.ts'
 import { checkRoots } from '#integrity/proofs/root-check.ts'
 import { companyIdOfStream as companyOfStream } from '#ledger/envelope.ts'
-import type { Core } from '#service/core.ts'
+import type { Reader } from '#service/reader.ts'
 import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
-import { type Context, companyIdFrom, countEvents, Refused, type Verb, type Verbs } from './verb.ts'
+import { type Context, countEvents, Refused, readerFrom, type Verb, type Verbs } from './verb.ts'
 
 /** Result of a verification, with the checkpoints and keys it used. */
 interface VerificationResult extends Verification {
@@ -63,7 +63,7 @@ async function readGivenCheckpoints(
 
 async function ownKeys(context: Context): Promise<string[]> {
   const { ringOf } = await stored()
-  return (await ringOf(await context.core()))?.known.map(({ publicKey }) => publicKey) ?? []
+  return (await ringOf(await context.reader()))?.known.map(({ publicKey }) => publicKey) ?? []
 }
 
 /** Loaded on demand: verifying files needs no database. */
@@ -105,28 +105,28 @@ async function verifyStored(
   const { companiesOf, ringOf, verifySealed } = await stored()
   const onEvent = () => context.progress.add(1)
   const verifyOne = async (
-    core: Core,
+    reader: Reader,
     companyId: number,
     own: readonly GivenCheckpoint[],
   ): Promise<VerificationResult> => ({
     company_id: companyId,
-    ...(await verifySealed(core, await ringOf(core), { companyId, heads: own, onEvent })),
+    ...(await verifySealed(reader, await ringOf(reader), { companyId, heads: own, onEvent })),
     ...describeComparison(own, flags),
   })
   if (flags.company !== undefined) {
-    const { core, companyId } = await companyIdFrom(context, flags.company)
-    context.progress.begin('events', await countEvents([core], companyId))
-    return verifyOne(core, companyId, requireOwnCheckpoints(given, companyId))
+    const { companyId, ...reader } = await readerFrom(context, flags.company)
+    context.progress.begin('events', await countEvents([reader], companyId))
+    return verifyOne(reader, companyId, requireOwnCheckpoints(given, companyId))
   }
-  const companies = new Map<number, Core>()
-  for (const { core } of await context.shards())
-    for (const companyId of await companiesOf(core)) companies.set(companyId, core)
+  const companies = new Map<number, Reader>()
+  for (const { reader } of await context.readers())
+    for (const companyId of await companiesOf(reader)) companies.set(companyId, reader)
   for (const { company_id } of given)
-    if (!companies.has(company_id)) companies.set(company_id, await context.coreOf(company_id))
+    if (!companies.has(company_id)) companies.set(company_id, await context.readerOf(company_id))
   context.progress.begin('events', await countEvents([...new Set(companies.values())]))
   const results: VerificationResult[] = []
-  for (const [companyId, core] of [...companies].sort(([a], [b]) => a - b))
-    results.push(await verifyOne(core, companyId, ofCompany(given, companyId)))
+  for (const [companyId, reader] of [...companies].sort(([a], [b]) => a - b))
+    results.push(await verifyOne(reader, companyId, ofCompany(given, companyId)))
   return results
 }
 

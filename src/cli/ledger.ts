@@ -1,17 +1,13 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import * as z from 'zod'
 import { readAsOf } from '#api/read-as-of.ts'
 import { Subject } from '#api/v1/events.ts'
 import { Instant } from '#domain/instant.ts'
-import { invalid, refuse } from '#domain/refusal.ts'
+import { refuse } from '#domain/refusal.ts'
 import type { AsOfMoment } from '#integrity/audit/as-of.ts'
-import { exportLines } from '#integrity/audit/export.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { listHistory } from '#queries/events.ts'
 import { formatAsText } from './output.ts'
-import type { Progress } from './progress.ts'
-import { accepted, companyIdFrom, countEvents, Refused, type Verb, type Verbs, validateInput } from './verb.ts'
+import { accepted, companyIdFrom, Refused, type Verb, type Verbs, validateInput } from './verb.ts'
 
 /** Events per page of a history. */
 const PAGE = 200
@@ -32,30 +28,6 @@ const AsOfFlags = z.object({
     AT,
   ),
 })
-
-const exportVerb: Verb<'ledger export'> = {
-  async run(context, { company, from = '0' }) {
-    if (!/^(0|[1-9]\d{0,14})$/.test(from))
-      throw new Refused(invalid('from', 'deve ser um número inteiro a partir de 0'))
-    const { core, companyId } = await companyIdFrom(context, company)
-    const lines = exportLines(core.store, companyId, Number(from))
-    context.progress.begin('events', Math.max(0, (await countEvents([core], companyId)) - Number(from)))
-    // On a terminal the events themselves show it.
-    const counted = process.stdout.isTTY ? lines : counting(lines, context.progress)
-    await pipeline(Readable.from(counted), process.stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
-      // The reader closed the pipe, like `head`.
-      if (error.code !== 'EPIPE') throw error
-    })
-    return undefined
-  },
-}
-
-async function* counting(lines: AsyncIterable<string>, { add }: Pick<Progress, 'add'>): AsyncGenerator<string> {
-  for await (const line of lines) {
-    yield line
-    add(1)
-  }
-}
 
 const historyVerb: Verb<'ledger history'> = {
   async run(context, { company, subject }) {
@@ -99,8 +71,7 @@ const asOfVerb: Verb<'ledger as-of'> = {
   show: (answer) => JSON.stringify(answer, null, 2),
 }
 
-export const verbs: Verbs<'ledger export' | 'ledger history' | 'ledger as-of'> = {
-  'ledger export': exportVerb,
+export const verbs: Verbs<'ledger history' | 'ledger as-of'> = {
   'ledger history': historyVerb,
   'ledger as-of': asOfVerb,
 }

@@ -32,7 +32,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger seal': seal,
   'ledger public-key': seal,
   'ledger attestors': () => import('./ledger-attestors.ts'),
-  'ledger export': ledger,
+  'ledger export': () => import('./ledger-export.ts'),
   'audit pack': () => import('./audit-pack.ts'),
   'ledger history': ledger,
   'ledger as-of': ledger,

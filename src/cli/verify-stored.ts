@@ -6,12 +6,13 @@ import { type KnownRing, knownRing, WrongSealKey } from '#integrity/proofs/key-r
 import { knownCompanies } from '#integrity/proofs/known-companies.ts'
 import { type OwnCheckpoints, readOwnCheckpoints } from '#integrity/proofs/own-checkpoints.ts'
 import { checkRoots } from '#integrity/proofs/root-check.ts'
-import type { Core } from '#service/core.ts'
+import type { Reader } from '#service/reader.ts'
 import { Refused } from './verb.ts'
 
 /** Known checkpoint keys of this installation; null without a checkpoint directory. @throws Refused */
-export async function ringOf({ sealing }: Core): Promise<KnownRing | null> {
+export async function ringOf({ proofs }: Reader): Promise<KnownRing | null> {
   try {
+    const { sealing } = await proofs()
     return sealing && (await knownRing(sealing))
   } catch (error) {
     if (!(error instanceof WrongSealKey)) throw error
@@ -19,7 +20,8 @@ export async function ringOf({ sealing }: Core): Promise<KnownRing | null> {
   }
 }
 
-export const companiesOf = (core: Core): Promise<number[]> => knownCompanies(core, core.sealing?.directory ?? null)
+export const companiesOf = async (reader: Reader): Promise<number[]> =>
+  knownCompanies(reader, (await reader.proofs()).sealing?.directory ?? null)
 
 interface LedgerToVerify extends Pick<OwnCheckpoints, 'heads'> {
   readonly companyId: number
@@ -28,18 +30,19 @@ interface LedgerToVerify extends Pick<OwnCheckpoints, 'heads'> {
 
 /** Compares a ledger with the given checkpoints and with those of the service. */
 export async function verifySealed(
-  core: Core,
+  reader: Reader,
   ring: KnownRing | null,
   { companyId, heads, onEvent }: LedgerToVerify,
 ): Promise<Verification> {
   try {
     const nothing: OwnCheckpoints = { anchors: [], heads: [] }
-    const kept = ring && core.sealing ? await readOwnCheckpoints(core.sealing, ring, companyId) : nothing
+    const { sealing } = await reader.proofs()
+    const kept = ring && sealing ? await readOwnCheckpoints(sealing, ring, companyId) : nothing
     const watch = checkRoots([...heads, ...kept.heads])
-    return await verifyLedger(core, companyId, { anchors: kept.anchors, watch, onEvent })
+    return await verifyLedger(reader, companyId, { anchors: kept.anchors, watch, onEvent })
   } catch (error) {
     if (!(error instanceof CheckpointAltered)) throw error
-    const head = await headOf(core.pool, companyId)
+    const head = await headOf(reader.pool, companyId)
     const first_error = { revision: Math.max(0, head.revision), reason: 'seal_altered' } as const
     return { valid: false, checked: 0, ...head, first_error }
   }

@@ -5,15 +5,23 @@ import { createPool } from '#postgres/pool.ts'
 import { READ_MODEL_NUMBER } from '#projections/number.ts'
 import { type BringUpOptions, bringUpDatabase, createInstallationFile, type PlaceOptions } from './bring-up.ts'
 import type { Core } from './core.ts'
+import type { ProofOptions } from './proofs.ts'
 
 /** What commands that only read take of a core. */
-export type Reader = Pick<Core, 'pool' | 'store' | 'installationCheck'>
+export interface Reader extends Pick<Core, 'pool' | 'store' | 'installationCheck'> {
+  /** Checkpoints and their keys, loaded on demand. */
+  proofs(): Promise<Pick<Core, 'sealing' | 'proof'>>
+}
+
+/** A core in place of a reader. */
+export const readerOfCore = (core: Core): Reader => ({ ...core, proofs: async () => core })
 
 export interface OpenedReader extends Reader {
   close(): Promise<void>
 }
 
 interface ReaderOptions extends BringUpOptions, PlaceOptions {
+  readonly proofOptions: () => Promise<ProofOptions>
   readonly connections: number
   readonly applicationName: string
 }
@@ -34,7 +42,12 @@ export async function openReader(options: ReaderOptions): Promise<OpenedReader |
       const installationCheck = createInstallationCheck(createInstallationFile({ pool, store }, options))
       await bringUpDatabase({ pool, model, installationCheck }, { ...options, upgrades: false })
       await assertReadable(pool, model)
-      return { pool, store, installationCheck, close }
+      const ledgers = { pool, store, installationCheck }
+      const proofs = async () => {
+        const { createProofParts } = await import('./proofs.ts')
+        return createProofParts(ledgers, await options.proofOptions())
+      }
+      return { ...ledgers, proofs, close }
     }
   } catch (error) {
     await close()
