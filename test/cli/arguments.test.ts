@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { parseCommandLine, usageFor, WrongUsage } from '#cli/arguments.ts'
 import { COMMANDS, find } from '#cli/commands.ts'
-import { load } from '#cli/load.ts'
 import { ROLES } from '#domain/roles.ts'
 import { PAYMENT_KINDS, PLANS } from '#events/companies.ts'
 
@@ -83,13 +82,10 @@ describe('command line', () => {
     expect(usageFor(['user', 'create'])).to.include(`--role ${ROLES.join('|')}\n`)
   })
 
-  it('finds every listed verb and its code', async () => {
+  it('finds every listed verb', () => {
     const all = find([])
     const offered = 'candidates' in all ? all.candidates : []
     expect(offered).to.deep.equal(Object.keys(COMMANDS))
-    for (const name of offered) {
-      expect(find(name.split(' '))).to.include({ name })
-      expect(await load(name)).to.have.property('run')
-    }
+    for (const name of offered) expect(find(name.split(' '))).to.include({ name })
   })
 })

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { COMMANDS, type Name } from '#cli/commands.ts'
+import { load } from '#cli/load.ts'
+import { useDatabase } from '../support/database.ts'
 import { tillbook } from './tillbook.ts'
 
 const ROOT = join(fileURLToPath(import.meta.url), '../../..')
@@ -18,6 +21,7 @@ async function sourcesOf(url: string): Promise<string[]> {
 }
 
 describe('modules loaded by the command line', () => {
+  const database = useDatabase()
   let directory: string
 
   beforeEach(async () => {
@@ -26,8 +30,8 @@ describe('modules loaded by the command line', () => {
   afterEach(() => rm(directory, { recursive: true }))
 
   /** Product files such as `cli/main`, and packages, loaded by a command line. */
-  async function loadedBy(...words: string[]): Promise<string[]> {
-    await tillbook({ NODE_V8_COVERAGE: directory, DATA_DIR: directory }, ...words)
+  async function loadedBy(env: Readonly<Record<string, string>>, ...words: string[]): Promise<string[]> {
+    await tillbook({ NODE_V8_COVERAGE: directory, DATA_DIR: directory, ...env }, ...words)
     const [report] = (await readdir(directory)).filter((name) => name.startsWith('coverage-'))
     const { result } = JSON.parse(await readFile(join(directory, report ?? ''), 'utf8')) as {
       result: { url: string }[]
@@ -41,13 +45,23 @@ describe('modules loaded by the command line', () => {
     return [...new Set(names)].filter((name) => name !== null).sort()
   }
 
+  it('include the code of every verb', async () => {
+    for (const name of Object.keys(COMMANDS) as Name[]) expect(await load(name)).to.have.property('run')
+  })
+
+  it('for a list of records include neither events nor writers', async () => {
+    const loaded = await loadedBy({ DATABASE_URL: database.url }, 'company', 'list')
+    expect(loaded).to.include.members(['cli/lists', 'service/reader', 'pg'])
+    expect(loaded.filter((name) => /^(commands|events|ledger\/write|service\/core)(\/|$)/.test(name))).to.deep.equal([])
+  })
+
   for (const words of [['--help'], ['ledger', '--help'], ['company', 'destroy'], ['key', 'revoke']])
     it(`for "${words.join(' ')}" are those of its usage only`, async () => {
-      expect(await loadedBy(...words)).to.deep.equal(['cli/arguments', 'cli/commands', 'cli/main'])
+      expect(await loadedBy({}, ...words)).to.deep.equal(['cli/arguments', 'cli/commands', 'cli/main'])
     })
 
   it('for a verb without a server include neither Postgres nor an interface of the service', async () => {
-    const loaded = await loadedBy('ledger', 'verify', '--file', 'package.json')
+    const loaded = await loadedBy({}, 'ledger', 'verify', '--file', 'package.json')
     expect(loaded).to.include('cli/ledger-verify').and.to.include('zod')
     expect(loaded).to.not.include.members(['cli/companies'])
     expect(loaded.filter((name) => /^(pg|express|preact|@grpc|service|api|panel)(\/|-|$)/.test(name))).to.deep.equal([])
