@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { createFileAtomically } from '#lib/files.ts'
-import { findPostmaster } from './postmaster.ts'
 
 const run = promisify(execFile)
 
@@ -32,15 +31,21 @@ export interface Cluster {
   readonly options: Partial<Account> & { readonly cwd: string; readonly env: NodeJS.ProcessEnv }
 }
 
+interface Preparing {
+  /** Whether files are flushed to disk. */
+  readonly sync: boolean
+  /** Whether a server of this directory runs: it has reached its files already. */
+  isRunning(directory: string): Promise<boolean>
+}
+
 /** Prepares `dataDir`, and creates the cluster if there is none. Safe for two concurrent processes. */
-export async function prepareCluster(dataDir: string, { sync }: { sync: boolean }): Promise<Cluster> {
+export async function prepareCluster(dataDir: string, { sync, isRunning }: Preparing): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true })
   const root = await realpath(dataDir)
   const directory = join(root, 'postgres')
   const binaries = await findBinaries()
   const account = await accountFor(directory)
-  // A server that runs has reached both.
-  if (account && !(await findPostmaster(directory))) await assertReachable(account, root, binaries.postgres)
+  if (account && !(await isRunning(directory))) await assertReachable(account, root, binaries.postgres)
   // PGPORT and similar variables of the caller must not configure the server.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))
   const options = { cwd: '/', env: { ...Object.fromEntries(own), LC_ALL: 'C', TZ: 'UTC' }, ...account }

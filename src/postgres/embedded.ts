@@ -50,7 +50,8 @@ interface Session {
  */
 export async function startEmbedded(options: EmbeddedOptions) {
   const { dataDir, kind = 'service', settings = {} } = options
-  const cluster = await prepareCluster(dataDir, { sync: settings.fsync !== 'off' })
+  const isRunning = async (directory: string) => (await findPostmaster(directory)) !== null
+  const cluster = await prepareCluster(dataDir, { sync: settings.fsync !== 'off', isRunning })
   const servicePassword = servicePasswordOf(cluster.password)
   const stopping = new AbortController()
   const { signal } = stopping
