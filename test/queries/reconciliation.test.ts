@@ -7,7 +7,7 @@ import { ownerUrlOf } from '../support/database.ts'
 import { type DatabaseClock, openDatabaseClock } from '../support/database-clock.ts'
 import { paymentTold, placedOrder } from '../support/orders.ts'
 import { panelUser, textIn } from '../support/panel.ts'
-import { useApi } from '../support/use-api.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 describe('reconciliation of sales', () => {
   it('subtracts cancelled sales and returns from what was sold, beyond the precision of floats too [PANEL-420]', () => {
@@ -46,7 +46,7 @@ describe('reconciliation of sales', () => {
   })
 
   describe('with returns', () => {
-    const api = useApi()
+    const api = useApi(OWN_DATABASE)
     let clock: DatabaseClock
 
     before(async () => {
