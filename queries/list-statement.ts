@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto'
 import { type ByteRange, toByteRange } from '#lib/bytes.ts'
 import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
+import type { Statement } from '#postgres/transaction.ts'
 
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 
@@ -103,12 +105,22 @@ export function recordsIn(rows: readonly RowBytes[]): ByteRange[] {
   return parts
 }
 
-const statements = new Map<string, { name: string; text: string }>()
+/**
+ * Filters that a prepared statement may have: with all combinations of filters, plans would fill the memory of a
+ * connection.
+ */
+const MOST_PREPARED_FILTERS = 2
+
+/** A statement that counts or sums the records of a list; its text depends on the filters only. */
+export const sumStatement = (prefix: string, text: string, filters: number): Statement =>
+  filters > MOST_PREPARED_FILTERS ? { text } : { name: `${prefix}_${hash('sha1', text, 'hex').slice(0, 16)}`, text }
+
+const statements = new Map<string, Statement>()
 
 /**
  * The statement of a page. Parameters: company, limit, day if the source depends on it, values of the present
- * conditions in order of declaration, values of the start. One prepared statement per combination: text and name never
- * depend on values.
+ * conditions in order of declaration, values of the start. One prepared statement per combination of few conditions:
+ * text and name never depend on values.
  */
 export function listStatement(
   source: Source,
@@ -116,7 +128,8 @@ export function listStatement(
   conditions: Conditions,
   present: readonly string[],
   start: PageStart,
-): { name: string; text: string } {
+): Statement {
+  if (present.length > MOST_PREPARED_FILTERS) return { text: textOf(source, order, conditions, present, start) }
   const bits = Object.keys(conditions).map((name) => (present.includes(name) ? '1' : '0'))
   const name = `list_${source.resource}_${order.name}_${start}_${bits.join('')}`
   let statement = statements.get(name)

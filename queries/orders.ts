@@ -6,6 +6,7 @@ import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.
 import { type CompanyObject, companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
+import { sumStatement } from './list-statement.ts'
 import { withReadSet } from './read-set.ts'
 import {
   type FoundRecords,
@@ -53,7 +54,10 @@ export async function sumOrders(pool: Pool, companyId: number, filters: OrderFil
     from (select t.total_cents from orders t where ${matching.condition}
       order by t.id desc limit $2::bigint + 1) found`
   const values = [companyId, MAX_SUMMED_ORDERS, ...matching.values]
-  const { rows } = await pool.query<{ found: Sum }>(withReadSet({ text, values, readSet: { orders: 'columns' } }))
+  const statement = sumStatement('sum_orders', text, matching.values.length)
+  const { rows } = await pool.query<{ found: Sum }>(
+    withReadSet({ ...statement, values, readSet: { orders: 'columns' } }),
+  )
   return (rows[0] as { found: Sum }).found
 }
 

@@ -3,7 +3,7 @@ import { phoneKey } from '#domain/phone-key.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj } from '#domain/tax-number.ts'
 import { nameKey } from '#domain/text.ts'
-import type { ListOrder } from './list-statement.ts'
+import { type ListOrder, sumStatement } from './list-statement.ts'
 import { withReadSet } from './read-set.ts'
 import {
   containing,
@@ -124,9 +124,10 @@ export async function countPersons(
   search: PersonFilters,
 ): Promise<number> {
   const { text, values } = matchingPersonsStatement(listing, search, 2)
+  const counted = `select count(*) as count from (${text}) found`
   const { rows } = await pool.query<{ count: number }>(
     withReadSet({
-      text: `select count(*) as count from (${text}) found`,
+      ...sumStatement(`count_${listing.resource}`, counted, values.length - 1),
       values: [companyId, ...values],
       readSet: { [listing.resource]: 'columns' },
     }),

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { sameBarcodes } from '#domain/barcode.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { type ListOrder, reversed } from '../list-statement.ts'
+import { type ListOrder, reversed, sumStatement } from '../list-statement.ts'
 import { withReadSet } from '../read-set.ts'
 import {
   containing,
@@ -190,7 +190,8 @@ export async function countItems(
       ? []
       : ['item_stocks', ...joinedTables].map((table) => [table, 'columns'] as const),
   )
-  const { rows } = await pool.query<{ count: number }>(withReadSet({ text, values, readSet }))
+  const statement = sumStatement('count_items', text, matching.values.length)
+  const { rows } = await pool.query<{ count: number }>(withReadSet({ ...statement, values, readSet }))
   return rows[0]?.count ?? 0
 }
 

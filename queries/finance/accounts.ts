@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import { type ListOrder, orderBy, TODAY } from '../list-statement.ts'
+import { type ListOrder, orderBy, sumStatement, TODAY } from '../list-statement.ts'
 import { withReadSet } from '../read-set.ts'
 import {
   containing,
@@ -202,7 +202,8 @@ export async function sumAccounts(
      ) found`
   const values = [companyId, MAX_SUMMED_ACCOUNTS, today, ...found]
   const readSet = Object.fromEntries([resource, ...joinedTables].map((table) => [table, 'columns'] as const))
-  const { rows } = await pool.query<AccountTotals>(withReadSet({ text, values, readSet }))
+  const statement = sumStatement(`sum_${resource}`, text, found.length)
+  const { rows } = await pool.query<AccountTotals>(withReadSet({ ...statement, values, readSet }))
   const [sums] = rows
   if (!sums) throw new Error('accounts: sum statement returned no row')
   return sums

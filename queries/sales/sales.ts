@@ -4,7 +4,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED, type SaleObject } from '#projections/sales.ts'
-import { type ListOrder, orderBy } from '../list-statement.ts'
+import { type ListOrder, orderBy, sumStatement } from '../list-statement.ts'
 import { type ReadScope, withReadSet } from '../read-set.ts'
 import {
   containing,
@@ -265,7 +265,8 @@ export async function sumLatestSales(pool: Pool, companyId: number, filters: Lat
     ...(!needsDoc && { sales: 'columns' as const }),
     customers: 'columns' as const,
   }
-  const { rows } = await pool.query<SumsRow>(withReadSet({ text, values, readSet }))
+  const statement = sumStatement('sum_sales', text, given.length)
+  const { rows } = await pool.query<SumsRow>(withReadSet({ ...statement, values, readSet }))
   const { sales, way, returned: back, returned_way, ...row } = rows[0] as SumsRow
   return { ...row, ...reconcile([...sales, ...back]), way: way && reconcile([...way, ...returned_way]) }
 }

@@ -1,8 +1,8 @@
 import pg, { type ClientBase, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
 
-/** A statement with a constant text, prepared once per connection under its name. */
+/** A statement with a constant text: prepared once per connection under its name, planned each time without one. */
 export interface Statement {
-  readonly name: string
+  readonly name?: string
   readonly text: string
 }
 

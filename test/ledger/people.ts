@@ -82,7 +82,7 @@ export const transact = async <T>(pool: Pool, work: (tx: BulkTransaction, sent: 
   inTransaction(pool, async (tx) => {
     const sent: string[] = []
     const query: Transaction['query'] = (statement, values) => {
-      sent.push(statement.name)
+      sent.push(statement.name ?? '')
       return tx.query(statement, values)
     }
     const copy: BulkTransaction['copy'] = (statement, lines) => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ListOrder, listStatement, type PageStart } from '#queries/list-statement.ts'
+import { type ListOrder, listStatement, type PageStart, sumStatement } from '#queries/list-statement.ts'
 import { customerListing } from '#queries/people.ts'
 import { NEWEST_FIRST, ORDER_BY_CHANGE, ORDER_BY_ID } from '#queries/records.ts'
 import { useDatabase } from '../support/database.ts'
@@ -68,4 +68,21 @@ describe('query plan of a page', () => {
       expect(await planOf(order, 'first', [])).to.match(/^Merge Append/)
     })
   }
+})
+
+describe('statement of a list', () => {
+  const ofFilters = (...present: string[]) =>
+    listStatement(customerListing, ORDER_BY_ID, customerListing.filters, present, 'first').name
+  const summed = (filters: number) => sumStatement('count_customers', 'select 1', filters).name
+
+  it('is prepared with up to two filters, so that all combinations do not fill the memory of connections', () => {
+    expect(ofFilters('name', 'phone')).to.match(/^list_customers_id_first_\d+$/)
+    expect(ofFilters('name', 'phone', 'document')).to.equal(undefined)
+  })
+
+  it('of its sums is prepared alike, under a name for each text', () => {
+    expect(summed(2)).to.match(/^count_customers_[0-9a-f]{16}$/)
+    expect(summed(2)).not.to.equal(sumStatement('count_customers', 'select 2', 2).name)
+    expect(summed(3)).to.equal(undefined)
+  })
 })
