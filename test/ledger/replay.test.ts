@@ -79,7 +79,8 @@ describe('replay', () => {
           query(statement, values) {
             const [column] = (values ?? []) as Buffer[]
             // The header of a binary array contains the number of elements.
-            if (column && /^(replace|upsert)_/.test(statement.name ?? '')) written.push(['replace', column.readInt32BE(12)])
+            if (column && /^(replace|upsert)_/.test(statement.name ?? ''))
+              written.push(['replace', column.readInt32BE(12)])
             return tx.query(statement, values)
           },
           copy(statement, lines) {
