@@ -23,7 +23,7 @@ export interface OpenContext extends Context {
 /** Opens databases on demand: not every verb needs one, and a wrong flag must not start a server. */
 export function createContext(env: Readonly<Record<string, string | undefined>>, json = false): OpenContext {
   const config = readConfig(env)
-  const isSharded = config.SHARDS !== undefined
+  const isSharded = (config.SHARDS ?? []).length > 0
   let postgres: Promise<OpenPostgres> | undefined
   let openedDirectory: Promise<Directory> | undefined
   const main = () => (postgres ??= openPostgres(config))

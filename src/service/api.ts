@@ -79,19 +79,19 @@ export interface InterfaceAccess extends Omit<PanelAccess, 'newKey'> {
 
 /** Access for a single shard. */
 function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer | null): InterfaceAccess {
-  const { gate: pool, writer } = core
-  const login = createLogin(pool)
+  const { pool, gate, writer } = core
+  const login = createLogin(gate)
   const links = { pool, writer, login, mailer, publicUrl: config.PUBLIC_URL, log }
   return {
     login,
     invitations: createInvitations(links),
     passwordLinks: createPasswordLinks(links),
     secondFactors: createSecondFactors({ ...links, vault: core.vault }),
-    companiesOf: peopleOf(pool).companiesOf,
-    sessions: createSessions(pool, (error) => log('the use of a session could not be noted', error), {
+    companiesOf: peopleOf(gate).companiesOf,
+    sessions: createSessions(gate, (error) => log('the use of a session could not be noted', error), {
       limits: panelLimitsOf(config),
     }),
-    tokens: createTokens(pool, { days: config.SYNC_TOKEN_DAYS ?? null, secret: core.requestSecret }),
+    tokens: createTokens(gate, { days: config.SYNC_TOKEN_DAYS ?? null, secret: core.requestSecret }),
   }
 }
 
