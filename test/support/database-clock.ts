@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { isSharedDatabase } from './database.ts'
 
 /** The clock of a test's database, which decides the time of events. */
 export interface DatabaseClock {
@@ -12,6 +13,7 @@ export interface DatabaseClock {
  * `clock_timestamp()`. `now()` and column defaults stay as they are.
  */
 export async function openDatabaseClock(ownerUrl: string): Promise<DatabaseClock> {
+  if (isSharedDatabase(ownerUrl)) throw new Error('the clock would move for other files, too: use OWN_DATABASE')
   const pool = new pg.Pool({ connectionString: ownerUrl, max: 1, application_name: 'database clock' })
   await pool.query(`set allow_system_table_mods = on;
     create table public.clock_ahead (ahead interval not null);

@@ -53,6 +53,9 @@ export const ownerUrlOf = (url: string): string => onDatabase(serverUrl(), new U
 
 const SHARED = 't_shared_'
 
+/** Whether several files use it. */
+export const isSharedDatabase = (url: string): boolean => new URL(url).pathname.startsWith(`/${SHARED}`)
+
 let closeShared: (() => unknown) | undefined
 
 /** Creates the database that all files of this process share, and returns its URL for services. */
