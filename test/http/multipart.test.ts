@@ -53,15 +53,13 @@ describe('multipart form with a file', () => {
       expect(read(text, type)).to.equal(null)
     })
 
-  it('of 30,000 parts or headers is refused without parsing them [PANEL-321]', () => {
+  it('of 300,000 parts or headers is refused without parsing them [PANEL-321]', () => {
     const texts = [
-      field('a', '').repeat(30_000),
-      `--cut\r\n${'X: y\r\n'.repeat(100_000)}\r\n`,
-      `--cut\r\nContent-Disposition: form-data; name="${'a'.repeat(1_900_000)}"\r\n\r\n\r\n--cut--`,
+      field('a', '').repeat(300_000),
+      `--cut\r\n${'X: y\r\n'.repeat(1_000_000)}\r\n`,
+      `--cut\r\nContent-Disposition: form-data; name="${'a'.repeat(19_000_000)}"\r\n\r\n\r\n--cut--`,
     ]
-    const before = process.cpuUsage().user
+    // Node's own parser takes minutes.
     for (const text of texts) expect(read(text)).to.equal(null)
-    // Node's own parser takes seconds.
-    expect(process.cpuUsage().user - before).to.be.below(300_000)
   })
 })

@@ -87,12 +87,10 @@ describe('panel: import plan', () => {
 
   it('matches among 200,000 records with the same key, of which few are stored [PANEL-322]', () => {
     const holders = createRecordIndex(keyFields)
-    const before = process.cpuUsage().user
+    // Copying the list for each record would take minutes.
     for (let id = 1; id <= 200_000; id++) holders.add(known(id, { external_id: `x${id}`, sku: 'S' }))
     holders.add(known(200_001, { sku: 'S' }))
     expect(holders.of(['sku', 'S'])).to.have.length(3)
-    // Copying the list for each record would take minutes.
-    expect(process.cpuUsage().user - before).to.be.below(3_000_000)
     const plan = createPlanner(reading, holders, 'America/Sao_Paulo')
     const mapping = new Map([...['external_id', 'sku', 'name', 'price'].entries()])
     const found = plan(readLine({ number: 2, cells: ['z', 'S', 'Café', '1.00'] }, columnsOf(mapping), reading))
@@ -107,15 +105,14 @@ describe('panel: import plan', () => {
       'Preço de custo [R$]',
       '__proto__',
       'constructor',
-      '('.repeat(5_000),
+      // Quadratic time would take minutes.
+      '('.repeat(1_000_000),
     ]
     const fields = { ...FIELDS, cost: { label: 'Custo', kind: lineInput } }
-    const before = process.cpuUsage().user
     expect([...guessMapping(heads, createHeadWords(fields, items.heads), [])]).to.deep.equal([
       [0, 'external_id'],
       [1, 'price'],
       [3, 'cost'],
     ])
-    expect(process.cpuUsage().user - before).to.be.below(250_000)
   })
 })

@@ -1,11 +1,12 @@
 import pg from 'pg'
+import { processorClock } from './turns-taken.ts'
 
 /** Work of this process. */
 export interface Load {
   /** Rows that it got from Postgres, and their bytes. */
   readonly rows: number
   readonly bytes: number
-  /** Longest CPU time between two turns of the event loop, in ms. Wall time is meaningless on a busy machine. */
+  /** Longest CPU time of the JavaScript thread between two turns of the event loop, in ms. */
   readonly longestTurn_ms: number
 }
 
@@ -25,7 +26,7 @@ export async function loadOf<T>(act: () => Promise<T>): Promise<{ readonly resul
     bytes += message.length
     return handleDataRow.call(this, message)
   }
-  const spent_ms = () => process.cpuUsage().user / 1_000
+  const spent_ms = processorClock()
   let [last_ms, longestTurn_ms, isOver] = [spent_ms(), 0, false]
   const look = () => {
     const now_ms = spent_ms()

@@ -2,7 +2,7 @@ import { openSync, readSync } from 'node:fs'
 import { expect } from 'chai'
 
 /** CPU time of the JavaScript thread on Linux, in ms: other processes of a busy machine do not distort it. Elsewhere wall time. */
-function processorClock(): () => number {
+export function processorClock(): () => number {
   if (process.platform !== 'linux') return () => performance.now()
   const file = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r')
   const bytes = Buffer.alloc(64)
