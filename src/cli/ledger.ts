@@ -1,7 +1,6 @@
 import * as z from 'zod'
-import { readAsOf } from '#api/read-as-of.ts'
-import { Subject } from '#api/v1/events.ts'
 import { Instant } from '#domain/instant.ts'
+import { Subject } from '#domain/record-kinds.ts'
 import { refuse } from '#domain/refusal.ts'
 import type { AsOfMoment } from '#integrity/audit/as-of.ts'
 import type { Envelope } from '#ledger/envelope.ts'
@@ -65,6 +64,8 @@ const asOfVerb: Verb<'ledger as-of'> = {
   async run(context, { company, at, get }) {
     const moment = validateInput(AsOfFlags, { at }).at
     const { core, companyId } = await companyIdFrom(context, company)
+    // Loads the API.
+    const { readAsOf } = await import('#api/read-as-of.ts')
     const { body } = accepted(await readAsOf(core, companyId, moment, get))
     return JSON.parse(String(body)) as object
   },

@@ -1,3 +1,5 @@
+import * as z from 'zod'
+
 /** Kinds of records in event subjects. */
 export const RECORD_KINDS = [
   'company',
@@ -27,3 +29,10 @@ export type IdKind = Exclude<RecordKind, 'company' | 'stock_movement'>
 
 export const isIdKind = (kind: string | undefined): kind is IdKind =>
   kind !== 'company' && kind !== 'stock_movement' && RECORD_KINDS.some((each) => each === kind)
+
+const SUBJECT = new RegExp(`^(${RECORD_KINDS.join('|')})/[1-9]\\d{0,14}$`)
+
+/** Record reference in events: `sale/9`. */
+export const Subject = z
+  .string()
+  .regex(SUBJECT, `deve ser um registro como "sale/9"; tipos: ${RECORD_KINDS.join(', ')}`)

@@ -38,6 +38,12 @@ interface Preparing {
   isRunning(directory: string): Promise<boolean>
 }
 
+/**
+ * Bytes of free memory that a session of the server keeps, of glibc. Otherwise each statement gives its memory back to
+ * the system and takes it again, which costs a fifth of the server's time at low load.
+ */
+const KEPT_BYTES = String(4 * 1024 ** 2)
+
 /** Prepares `dataDir`, and creates the cluster if there is none. Safe for two concurrent processes. */
 export async function prepareCluster(dataDir: string, { sync, isRunning }: Preparing): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true })
@@ -48,7 +54,8 @@ export async function prepareCluster(dataDir: string, { sync, isRunning }: Prepa
   if (account && !(await isRunning(directory))) await assertReachable(account, root, binaries.postgres)
   // PGPORT and similar variables of the caller must not configure the server.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))
-  const options = { cwd: '/', env: { ...Object.fromEntries(own), LC_ALL: 'C', TZ: 'UTC' }, ...account }
+  const env = { ...Object.fromEntries(own), LC_ALL: 'C', TZ: 'UTC', MALLOC_TOP_PAD_: KEPT_BYTES }
+  const options = { cwd: '/', env, ...account }
   const passwordFile = join(root, 'postgres-password')
   if (!isInitialised(directory)) await initialise({ directory, binaries, options }, passwordFile, sync)
   // An interrupted start leaves a draft. A slower concurrent start works without its own.

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { PersonKind } from '#domain/personal-data.ts'
-import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
+import { type RecordKind, Subject } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
@@ -131,13 +131,6 @@ export const readerOf =
     const needed = READERS[kind as PersonKind]
     return needed !== null && scopes.includes(needed)
   }
-
-const SUBJECT = new RegExp(`^(${RECORD_KINDS.join('|')})/[1-9]\\d{0,14}$`)
-
-/** Record reference in events: `sale/9`. */
-export const Subject = z
-  .string()
-  .regex(SUBJECT, `deve ser um registro como "sale/9"; tipos: ${RECORD_KINDS.join(', ')}`)
 
 const isEventType = (name: string): boolean => Object.hasOwn(EVENT_TYPES, name)
 

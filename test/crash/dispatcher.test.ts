@@ -5,8 +5,8 @@ import { useDatabase } from '../support/database.ts'
 import { MASTER_KEY } from '../support/master-key.ts'
 import { testProgramOf } from '../support/program.ts'
 import { until } from '../support/wait.ts'
-import { useDispatchers } from './harness.ts'
-import { addEndpoint, queue } from './outbox.ts'
+import { useDispatchers } from '../webhooks/harness.ts'
+import { addEndpoint, queue } from '../webhooks/outbox.ts'
 
 describe('a killed dispatcher', () => {
   const database = useDatabase('withoutReadModel')

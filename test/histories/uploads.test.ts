@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 import type { Json } from '../support/api.ts'
 import { openCounter, upload } from '../support/offline-sales.ts'
+import { explore, TITLE } from '../support/random.ts'
 import { openTill } from '../support/till.ts'
 import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
@@ -76,7 +77,7 @@ function saleOf(offline_id: string, sold: Sold, { product, cash, card }: Ways) {
   }
 }
 
-describe('any sequence of valid uploads', () => {
+describe(`any sequence of valid uploads (${TITLE})`, () => {
   const api = useApi(OWN_DATABASE)
 
   const sumOf = (amounts: readonly string[]) => amounts.reduce((cents, amount) => cents + toCents(amount), 0)
@@ -128,7 +129,7 @@ describe('any sequence of valid uploads', () => {
   }
 
   it('is recorded once, adds up, and gives equal tables and ledger [UP-4, UP-7, UP-16, UP-21]', async () => {
-    await fc.assert(fc.asyncProperty(history, play), { numRuns: 12 })
+    await explore(fc.asyncProperty(history, play), 12)
     const { parity } = await api.core.rebuild()
     expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
   })
