@@ -46,7 +46,7 @@ export async function startTestServer(): Promise<TestServer> {
     serviceUrl: onDatabase(server.url, 'postgres'),
     async stop() {
       await server.stop()
-      await rm(dataDir, { recursive: true, force: true })
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 3 })
     },
   }
 }
@@ -67,7 +67,7 @@ async function removeLeftOvers(): Promise<void> {
     const dataDir = join(tmpdir(), name)
     if (Date.now() - (await stat(dataDir)).birthtimeMs < MINUTE_MS) return
     await stopLeftOver(dataDir)
-    await rm(dataDir, { recursive: true, force: true })
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 3 })
   })
   // Another user's directory cannot be removed and does not matter.
   await Promise.allSettled(removals)
