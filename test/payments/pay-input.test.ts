@@ -28,6 +28,8 @@ describe('payment input of an order [PAY-20]', () => {
     ['too long', { method: 'pix', expires_in_minutes: 43_200 }, ['expires_in_minutes']],
     ['no instalment', { method: 'card', token: 't', brand: 'visa', installments: 0 }, ['installments']],
     ['a cheque', { method: 'cheque' }, ['method']],
+    ['no method', {}, ['method']],
+    ['a malformed e-mail', { method: 'pix', payer: { email: 'ana' } }, ['payer.email']],
   ] as const)
     it(`${what}: ${problems.join(', ') || 'accepted'}`, () => expect(problemsOf(input)).to.deep.equal(problems))
 })

@@ -1,9 +1,7 @@
 import { expect } from 'chai'
 import { createItem } from '#commands/catalog/items.ts'
-import { createStore, updateStore } from '#commands/stores.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import { sweepOnce } from '#payments/sweep.ts'
-import { expectProblem } from '../../support/answers.ts'
 import type { Json } from '../../support/api.ts'
 import { vault } from '../../support/master-key.ts'
 import { useCashier } from './cashier.ts'
@@ -17,16 +15,16 @@ describe('sale of a paid order', () => {
     provider.readFailure = null
   })
 
-  const makeItem = (stock = '5') =>
-    company.run(createItem, { type: 'product', name: 'Cesta', price: '50.00', cost: '20.00', stock })
+  const makeItem = () =>
+    company.run(createItem, { type: 'product', name: 'Cesta', price: '50.00', cost: '20.00', stock: '5' })
 
   /** Two of the item, and an ad-hoc one: 105.00 with the delivery. */
-  async function placeGoods(item: number, store_alias = alias()): Promise<number> {
+  async function placeGoods(item: number): Promise<number> {
     const items = [
       { catalog_item_id: item, quantity: '2' },
       { description: 'Laço', quantity: '1', unit_price: '2.00' },
     ]
-    const order = { store_alias, customer: { name: 'Ana' }, items, delivery_fee: '3.00' }
+    const order = { store_alias: alias(), customer: { name: 'Ana' }, items, delivery_fee: '3.00' }
     return (await company.post('/orders', order)).body.data.id
   }
 
@@ -134,46 +132,5 @@ describe('sale of a paid order', () => {
     provider.listRefund(payment.id, { ...listed, status: 'completed' })
     await sweep()
     expect(await saleOf(id)).to.include({ refunded_total: '30.00' })
-  })
-
-  it('is 409 managed_by_order for a cancellation, with the order’s id, and stays as it is [ORDER-44]', async () => {
-    const { id: item } = await makeItem()
-    const id = await placeGoods(item)
-    await pay(id)
-    const sale = await saleOf(id)
-    const details = expectProblem(await company.post(`/sales/${sale.id}/cancel`, {}), 409, 'managed_by_order')
-    expect(details).to.deep.equal({ order_id: id })
-    expect(await saleOf(id)).to.deep.equal(sale)
-  })
-
-  it('takes more than there is, with warning and alarm [ORDER-43]', async () => {
-    const { id: item } = await makeItem('1')
-    const id = await placeGoods(item)
-    expect((await pay(id)).body.data.status).to.equal('paid')
-    expect((await saleOf(id)).warnings).to.deep.equal([
-      { code: 'stock_short', catalog_item_id: item, requested: '2.000', available: '1.000' },
-    ])
-    expect((await company.get('/orders?alarm=open')).body.data.map((each: Json) => each.id)).to.include(id)
-    expect(await stockOf(item)).to.equal('-1.000')
-  })
-
-  it('is not made by a store that registers its own sales, which the list of stores shows [STORE-9]', async () => {
-    const own = `${alias()}-propria`
-    await company.run(createStore, { alias: own, commission_percentage: '0', sandbox: true, access_token: 'TEST-x' })
-    const shown = async () =>
-      (await company.get('/stores')).body.data.map((each: Json) => [each.alias, each.registers_sales])
-    expect(await shown()).to.deep.equal([
-      [alias(), true],
-      [own, true],
-    ])
-    await company.run(updateStore, { alias: own, registers_sales: false })
-    expect(await shown()).to.deep.include([own, false])
-    const { id: item } = await makeItem()
-    const id = await placeGoods(item, own)
-    expect((await pay(id)).body.data).to.include({ status: 'paid', sale_id: null, goods_out: null })
-    expect(await salesOf(id)).to.deep.equal([])
-    expect(await stockOf(item)).to.equal('5.000')
-    await refund(id, 'k', { restock: [{ catalog_item_id: item, quantity: '2' }] })
-    expect(await stockOf(item)).to.equal('7.000')
   })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore, disableStore, updateStore } from '#commands/stores.ts'
+import { createStore, updateStore } from '#commands/stores.ts'
 import {
   ProviderMisconfigured,
   type ProviderPayment,
@@ -8,7 +8,7 @@ import {
 } from '#payments/provider-port.ts'
 import { sweepOnce } from '#payments/sweep.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
-import { type Json, PUBLIC_URL } from '../../support/api.ts'
+import { PUBLIC_URL } from '../../support/api.ts'
 import { vault } from '../../support/master-key.ts'
 import { card, useCashier } from './cashier.ts'
 
@@ -46,48 +46,6 @@ describe('payment of an order', () => {
       live_mode: false,
     })
     expect((await company.get(`/orders/${order.id}`)).text).to.equal(reply.text)
-  })
-
-  it('pays the order at once if the provider approves at once, and splits to the cent [PAY-1]', async () => {
-    const order = await place()
-    provider.status = 'approved'
-    const { data } = (await pay(order.id)).body
-    expect(data.status).to.equal('paid')
-    expect(data.commission).to.deep.equal({
-      percentage: '3.33',
-      amount: '2.38',
-      store_amount: '69.14',
-      refunded: '0.00',
-      reversed_at: null,
-    })
-    expect(data.released_at).to.equal(data.updated_at)
-  })
-
-  it('accepts another attempt after a rejected one, and none after the order was paid or refunded [PAY-2]', async () => {
-    const { id } = await place()
-    provider.status = 'rejected'
-    expect((await pay(id)).body.data.status).to.equal('failed')
-    provider.status = 'approved'
-    const paid = (await pay(id)).body.data
-    expect(paid.status).to.equal('paid')
-    expect(paid.payments.map((payment: Json) => payment.status)).to.deep.equal(['failed', 'paid'])
-    expectProblem(await pay(id), 409, 'order_already_paid')
-    await tell(id, { ...(provider.payments[1] as ProviderPayment), status: 'refunded' })
-    const { data } = (await company.get(`/orders/${id}`)).body
-    expect(data.status).to.equal('refunded')
-    expect(data.commission.reversed_at).to.equal(data.refunded_at)
-    expectProblem(await pay(id), 409, 'order_already_paid')
-    expect(provider.calls).to.have.length(2)
-  })
-
-  it('responds 422 to an invalid body and to a disabled store, without a provider call [STORE-3]', async () => {
-    const { id } = await place()
-    expectInvalid(await pay(id, undefined, {}), ['method'])
-    expectInvalid(await pay(id, undefined, { ...card, payer: { email: 'ana' } }), ['payer.email'])
-    await company.run(disableStore, { alias: alias() })
-    expectInvalid(await pay(id), ['store_alias'])
-    expect(provider.calls).to.have.length(0)
-    expect((await show(id)).payments).to.deep.equal([])
   })
 
   it('gives a repeated call its whole time, and shows the provider’s deadline of an earlier call [PAY-20]', async () => {

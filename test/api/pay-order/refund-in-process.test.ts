@@ -77,20 +77,6 @@ describe('refund in process at the provider', () => {
     expect(provider.refundCalls).to.have.length(1)
   })
 
-  it('ends as refused when a notification tells so: no stock is moved, the amount is free again [PAY-27]', async () => {
-    const { id, item } = await paidGoods()
-    await refund(id, 'k', { restock: [{ catalog_item_id: item, quantity: '2' }] })
-    decide('refused')
-    await tell(id, payment())
-    expect((await show(id)).refunds[0]).to.include({
-      status: 'refused',
-      refusal: 'recusado pelo provedor depois de aceito',
-    })
-    expect(await stockOf(item)).to.equal('3.000')
-    expect((await refund(id, 'other', { amount: '100.00' })).status).to.equal(201)
-    expect(taken()).to.equal(10_000)
-  })
-
   it('is pending if the provider answers 400 and lists it in process, and is not requested again [PAY-27]', async () => {
     const id = await paid()
     provider.twistRefund(refusedButTaken)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { AccountPaymentBody } from '#commands/finance/account-input.ts'
+import { AccountPaymentBody, PaymentReversal } from '#commands/finance/account-input.ts'
 import { goodsReturnedEvents, tillReceiptEvents } from '#commands/finance/account-payments.ts'
 import { receivableSide } from '#commands/finance/receivables.ts'
 import { fromCents, toCents } from '#domain/money.ts'
@@ -60,7 +60,7 @@ for (const side of SIDES) {
       decided.accepts('created', side.paid(5, { amount: '1.00', paid_at: minute(2), payment_method: null }))
     })
 
-    it('are refused beyond what is open, with more discount than value, and in the future [ACCT-100]', async () => {
+    it('are refused beyond what is open, with more discount than value, and in the future [ACCT-100, ACCT-102]', async () => {
       const scenario = await given(companyRegistered(), known, side.paid(5, { amount: '60.00' }))
       const refuses = async (body: object, field: string, message: string) => {
         const decided = await scenario.when(...side.pay(5, { ...pix, ...body }))
@@ -201,6 +201,18 @@ describe('payment input', () => {
     ])
       expect(accepts(wrong), JSON.stringify(wrong)).to.equal(false)
   })
+})
+
+describe('reversal input', () => {
+  for (const [reason, isAccepted] of [
+    ['Cheque devolvido', true],
+    ['', false],
+    [undefined, false],
+    ['x'.repeat(501), false],
+  ] as const)
+    it(`${isAccepted ? 'accepts' : 'refuses'} the reason ${String(reason).slice(0, 20) || 'of no length'} [ACCT-104]`, () => {
+      expect(PaymentReversal.safeParse({ reason }).success).to.equal(isAccepted)
+    })
 })
 
 describe('facts about a receivable', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreateReceivableInput } from '#commands/finance/receivables.ts'
+import { CreateReceivableInput, ReceivableReplacement } from '#commands/finance/receivables.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
@@ -74,6 +74,7 @@ describe('account input', () => {
     const { error } = CreateReceivableInput.safeParse({})
     expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['description', 'amount', 'due_date'])
     for (const field of Object.keys(body)) expect(wrongFields({ [field]: null })).to.deep.equal([field])
+    expect(wrongFields({ description: ' ' })).to.deep.equal(['description'])
   })
 
   it('accepts only amounts above zero with two decimals [ACCT-2]', () => {
@@ -98,11 +99,38 @@ describe('account input', () => {
     const message = 'informe somente um entre customer_id e customer_external_id'
     expect(problems(both)).to.deep.equal(wrong('customer_external_id', message))
     expect(wrongFields({ customer_id: null, customer_external_id: 'a' })).to.deep.equal([])
-    expect(wrongFields({ customer_id: '1' })).to.deep.equal(['customer_id'])
+    for (const customer_id of ['1', 0]) expect(wrongFields({ customer_id })).to.deep.equal(['customer_id'])
   })
 
   it('refuses fields of the service and of the other side', () => {
     const unknown = { id: 1, status: 'settled', is_overdue: true, origin: 'api', paid_at: null, supplier_id: 1 }
     expect(problems(unknown).unknown_fields).to.have.members(Object.keys(unknown))
+  })
+})
+
+describe('instalments input', () => {
+  const installments = { count: 3, first_due_date: '2026-01-31', interval: 'month' }
+  const { due_date: _, ...undated } = body
+  const problemsOf = (input: object) => {
+    const { error } = CreateReceivableInput.safeParse({ ...undated, ...input })
+    return Object.keys(error ? describeIssues(error).fields : {})
+  }
+
+  it('gives the due dates itself [ACCT-107]', () => expect(problemsOf({ installments })).to.deep.equal([]))
+
+  for (const [field, value] of [
+    ['count', 0],
+    ['count', 121],
+    ['interval', 'year'],
+    ['interval', 0],
+    ['first_due_date', '2026-02-30'],
+  ] as const)
+    it(`refuses the ${field} ${value} [ACCT-107]`, () => {
+      expect(problemsOf({ installments: { ...installments, [field]: value } })).to.deep.equal([`installments.${field}`])
+    })
+
+  it('is unknown to a PUT, which replaces one account [ACCT-107]', () => {
+    const { error } = ReceivableReplacement.safeParse({ ...body, installments })
+    expect(describeIssues(error!).unknown_fields).to.deep.equal(['installments'])
   })
 })

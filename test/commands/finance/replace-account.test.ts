@@ -10,13 +10,13 @@ for (const side of SIDES) {
   const deleted = side.happened('Deleted', { id: 5 })
 
   describe(`replace ${side.subject}`, () => {
-    it('creates a missing account', async () => {
+    it('creates a missing account [REC-2]', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated())
       const decided = await scenario.when(...input({ [byId]: 3 }))
       decided.accepts('created', side.created({ id: FIRST_NEW_ID, external_id: 'a', ...side.partyFields(true) }))
     })
 
-    it('replaces the record; an absent counterparty is removed', async () => {
+    it('replaces the record; an absent counterparty is removed [REC-2]', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), known)
       const decided = await scenario.when(...input({ amount: '120.00' }))
       const changes = { amount: '120.00', ...side.partyFields(false) }
@@ -30,7 +30,7 @@ for (const side of SIDES) {
       expect(decided.decision).to.include({ subject: `${side.subject}/5` })
     })
 
-    it('revives a deleted account under its id', async () => {
+    it('revives a deleted account under its id [REC-4]', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), known, deleted)
       const decided = await scenario.when(...input({ amount: '7.00' }))
       const fields = { external_id: 'a', ...body, amount: '7.00', ...side.partyFields(false) }
@@ -51,7 +51,7 @@ for (const side of SIDES) {
       decided.accepts('unchanged')
     })
 
-    it('refuses other content for a settled account before other checks', async () => {
+    it('refuses other content for a settled account before other checks [ACCT-8]', async () => {
       const settled = side.paid(5)
       const scenario = await given(companyRegistered(), side.partyCreated(), known, settled)
       for (const fields of [{}, { amount: '1.00' }, { [byId]: 99 }]) {
@@ -60,7 +60,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses API changes of an account made by a sale, deleted ones included; the panel may change it', async () => {
+    it('refuses API changes of an account made by a sale, deleted ones included; the panel may change it [ACCT-3]', async () => {
       const ofSale = from('pdv', side.created({ id: 5, external_id: 'a', origin: 'sale', sale_id: 2 }))
       for (const past of [[ofSale], [ofSale, deleted]]) {
         const scenario = await given(companyRegistered(), ...past)

@@ -10,7 +10,7 @@ for (const side of SIDES) {
   const updated = (changes: Record<string, unknown>) => side.happened('Updated', { id: 5, changes })
 
   describe(`update ${side.subject}`, () => {
-    it('changes the given fields only', async () => {
+    it('changes the given fields only [REC-5]', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), known)
       const changes = { description: 'Outro', amount: '2.00', due_date: '2026-05-01', external_id: null }
       const decided = await scenario.when(...side.update(5, changes))
@@ -18,7 +18,7 @@ for (const side of SIDES) {
       expect(await scenario.show(`${side.subject}/5`)).to.include({ ...changes, ...side.partyFields(true) })
     })
 
-    it('records nothing for equal values', async () => {
+    it('records nothing for equal values [REC-3]', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), known)
       for (const changes of [{}, { amount: '100.00', external_id: 'a' }, { [byId]: 3 }, { [byExternalId]: 'p3' }]) {
         const decided = await scenario.when(...side.update(5, changes))
@@ -26,7 +26,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('removes the counterparty if either id is null', async () => {
+    it('removes the counterparty if either id is null [REC-5]', async () => {
       for (const field of [byId, byExternalId]) {
         const scenario = await given(companyRegistered(), side.partyCreated(), known)
         const decided = await scenario.when(...side.update(5, { [field]: null }))

@@ -53,6 +53,8 @@ describe('place order', () => {
     const said = { name: 'Ana Maria', email: 'outra@example.com' }
     const both = await place({ customer_external_id: 'ana', customer_id: 4, customer: said })
     both.accepts('created', orderPlaced({ id: FIRST_NEW_ID + 1, customer: { ...ana, ...said } }))
+    const byExternalId = await place({ customer_external_id: 'ana' })
+    byExternalId.accepts('created', orderPlaced({ id: FIRST_NEW_ID + 2, customer: ana }))
   })
 
   it('refuses an unknown customer, two customers, and an order without a buyer [ORDER-10]', async () => {
@@ -76,12 +78,17 @@ describe('place order', () => {
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 5 })
   })
 
-  it('refuses a missing or disabled store', async () => {
-    const missing = await (await given(companyRegistered())).when(placeOrder, order())
-    missing.refuses('validation_failed', wrong('store_alias', 'loja não encontrada'))
+  it('refuses a missing or disabled store, until it is enabled again [STORE-3]', async () => {
+    for (const store_alias of ['nenhuma', 'Não é um alias']) {
+      const missing = await (await given(...shop)).when(placeOrder, order({ store_alias }))
+      missing.refuses('validation_failed', wrong('store_alias', 'loja não encontrada'))
+    }
     const disabled = await given(...shop, event('StoreDisabled', { id: 1 }))
     const decided = await disabled.when(placeOrder, order())
     decided.refuses('validation_failed', wrong('store_alias', 'a loja está desativada'))
+    const enabled = await given(...shop, event('StoreDisabled', { id: 1 }), event('StoreEnabled', { id: 1 }))
+    const again = await enabled.when(placeOrder, order())
+    again.accepts('created', orderPlaced({ id: FIRST_NEW_ID }))
   })
 
   it('refuses unknown items and a total of zero', async () => {
@@ -91,5 +98,30 @@ describe('place order', () => {
     const free = order({ items: [{ description: 'Brinde', quantity: '1', unit_price: '0.00' }] })
     const decided = await scenario.when(placeOrder, free)
     decided.refuses('validation_failed', wrong('items', 'o total do pedido deve ser maior que zero'))
+  })
+})
+
+describe('order input', () => {
+  const line = { description: 'Bolo', quantity: '1', unit_price: '10.00' }
+  const valid = { store_alias: 'padaria-ipe', customer: { name: 'Ana' }, items: [line] }
+  const problemsOf = (fields: object) => {
+    const { error } = OrderInput.safeParse({ ...valid, ...fields })
+    return error ? describeIssues(error) : { fields: {}, unknown_fields: [] }
+  }
+
+  for (const [what, fields, field] of [
+    ['without items', { items: [] }, 'items'],
+    ['with an item without its price', { items: [{ ...line, unit_price: undefined }] }, 'items[0].unit_price'],
+    ['of no quantity', { items: [{ ...line, quantity: '0' }] }, 'items[0].quantity'],
+    ['for a buyer without a name', { customer: {} }, 'customer.name'],
+    ['with an invalid document', { customer: { name: 'Ana', document: '123' } }, 'customer.document'],
+    ['with an invalid e-mail', { customer: { name: 'Ana', email: 'ana' } }, 'customer.email'],
+    ['with a negative delivery fee', { delivery_fee: '-1.00' }, 'delivery_fee'],
+  ] as const)
+    it(`refuses an order ${what}`, () => expect(Object.keys(problemsOf(fields).fields)).to.deep.equal([field]))
+
+  it('refuses unknown fields, of items too', () => {
+    const unknown = problemsOf({ items: [{ ...line, discount: '1.00' }], coupon: 'X' }).unknown_fields
+    expect(unknown).to.have.members(['coupon', 'items[0].discount'])
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { recordPayment } from '#commands/orders/record-payment.ts'
-import { refuseRefund } from '#commands/orders/refunds.ts'
+import { refuseRefund, requestRefund } from '#commands/orders/refunds.ts'
 import { acceptRefund, settleRefund } from '#commands/orders/settle-refunds.ts'
 import { event } from '#events/catalogue.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -102,6 +102,8 @@ describe('refunds compared with the provider’s list', () => {
     ;(await scenario.when(recordPayment, told([at('d', 'refused', '100.00')]))).accepts('unchanged')
     // A delayed notification shows an earlier state.
     ;(await scenario.when(recordPayment, told([at('d', 'pending', '100.00')]))).accepts('unchanged')
+    const asked = { id: 1, refund_id: attemptId(2), idempotency_key: 'k2', amount: '100.00' }
+    ;(await scenario.when(requestRefund, asked)).accepts('created', requested(2, '100.00'))
   })
 
   it('complete what is in process once the whole payment is refunded, listed or not [PAY-27]', async () => {

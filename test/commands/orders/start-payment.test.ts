@@ -55,7 +55,7 @@ describe('start payment', () => {
     })
   })
 
-  it('accepts another attempt while the order is unpaid', async () => {
+  it('accepts another attempt while the order is unpaid [PAY-2]', async () => {
     const scenario = await given(
       ...shop,
       paymentStarted(1),
@@ -91,7 +91,7 @@ describe('start payment', () => {
     expect(payments[1]).to.include({ attempt_id: attemptId(1), status: 'pending', refusal: null })
   })
 
-  it('refuses orders that are paid, refunded, missing, or of a disabled store [PAY-2]', async () => {
+  it('refuses orders that are paid, refunded, missing, or of a disabled store [PAY-2, STORE-3]', async () => {
     const scenario = await given(...store, ...orderPaid())
     const onPaid = await scenario.when(startPayment, attempt(2))
     onPaid.refuses('order_already_paid')

@@ -8,6 +8,7 @@ import {
   UpdateSupplierInput,
   updateSupplier,
 } from '#commands/people/suppliers.ts'
+import { describeIssues } from '#domain/validation.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, customerCreated, noDetails, supplierCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
@@ -32,7 +33,13 @@ describe('create supplier', () => {
     decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, name: 'Outro', trade_name: 'Moinho Azul' }))
   })
 
-  it('refuses the name and the external id of another supplier', async () => {
+  for (const trade_name of [7, '', 'x'.repeat(121)])
+    it(`refuses the trade name ${JSON.stringify(trade_name).slice(0, 9)} [PERSON-1]`, () => {
+      const { error } = CreateSupplierInput.safeParse({ name: 'Moinho', trade_name })
+      expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['trade_name'])
+    })
+
+  it('refuses the name and the external id of another supplier [PERSON-2]', async () => {
     const scenario = await given(companyRegistered(), moinho)
     const name = await scenario.when(createSupplier, input({ name: 'MOINHO' }))
     name.refuses('duplicate_resource', { field: 'name', conflicting_id: 3, suggested_name: 'MOINHO (2)' })
@@ -48,7 +55,7 @@ describe('create supplier', () => {
     named.accepts('created', supplierCreated({ id: FIRST_NEW_ID }))
   })
 
-  it('keeps suppliers separate from customers', async () => {
+  it('keeps suppliers separate from customers [PERSON-2]', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, name: 'Moinho', external_id: 'a' }))
     const decided = await scenario.when(createSupplier, input({ name: 'Moinho', external_id: 'a' }))
     decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, external_id: 'a' }))
@@ -58,13 +65,13 @@ describe('create supplier', () => {
 describe('replace supplier', () => {
   const input = (body: object) => ReplaceSupplierInput.parse({ external_id: 'a', ...body })
 
-  it('creates a missing supplier', async () => {
+  it('creates a missing supplier [REC-2]', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(replaceSupplier, input({ name: 'Moinho', trade_name: 'M' }))
     decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, external_id: 'a', trade_name: 'M' }))
   })
 
-  it('replaces the record, clears absent fields, and records nothing when repeated', async () => {
+  it('replaces the record, clears absent fields, and records nothing when repeated [REC-2, REC-3]', async () => {
     const scenario = await given(companyRegistered(), moinho)
     const decided = await scenario.when(replaceSupplier, input({ name: 'Moinho', phone: '11 5555-1234' }))
     const changes = { phone: '1155551234', trade_name: null }

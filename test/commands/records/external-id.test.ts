@@ -1,6 +1,16 @@
 import { expect } from 'chai'
+import type { ZodType } from 'zod'
+import { CategoryChanges, CreateCategoryInput, ReplaceCategoryInput } from '#commands/catalog/categories.ts'
+import { ItemChanges } from '#commands/catalog/item-input.ts'
+import { CreateItemInput, ReplaceItemInput } from '#commands/catalog/items.ts'
+import { CreatePayableInput, PayableChanges, ReplacePayableInput } from '#commands/finance/payables.ts'
+import { CreateReceivableInput, ReceivableChanges, ReplaceReceivableInput } from '#commands/finance/receivables.ts'
+import { OrderInput } from '#commands/orders/place-order.ts'
+import { CreateCustomerInput, CustomerChanges, ReplaceCustomerInput } from '#commands/people/customers.ts'
+import { CreateSupplierInput, ReplaceSupplierInput, SupplierChanges } from '#commands/people/suppliers.ts'
 import { atExternalId } from '#commands/records.ts'
 import { refuse } from '#domain/refusal.ts'
+import { describeIssues } from '#domain/validation.ts'
 
 const refusal = (message: string) =>
   refuse('validation_failed', { fields: { external_id: [message] }, unknown_fields: [] })
@@ -35,4 +45,52 @@ describe('input at an external id', () => {
     expect(atExternalId(' a', body())).to.deep.equal(refusal('não pode começar nem terminar com espaços'))
     expect(atExternalId('x'.repeat(101), body())).to.deep.equal(refusal('deve ter no máximo 100 caracteres'))
   })
+
+  it('refuses "." and ".." in the path [REC-10]', () => {
+    for (const external_id of ['.', '..'])
+      expect(atExternalId(external_id, body())).to.deep.equal(
+        refusal('não pode ser "." nem "..", que não cabem em um endereço'),
+      )
+  })
+})
+
+describe('external id of a record that is written', () => {
+  const person = { name: 'Ana' }
+  const account = { description: 'Aluguel', amount: '100.00', due_date: '2026-03-10' }
+  const item = { name: 'Café', price: '10.00' }
+  const order = {
+    store_alias: 'loja',
+    customer: person,
+    items: [{ description: 'Bolo', quantity: '1', unit_price: '1.00' }],
+  }
+
+  for (const [record, input, fields] of [
+    ['new customer', CreateCustomerInput, person],
+    ['replaced customer', ReplaceCustomerInput, person],
+    ['changed customer', CustomerChanges, {}],
+    ['new supplier', CreateSupplierInput, person],
+    ['replaced supplier', ReplaceSupplierInput, person],
+    ['changed supplier', SupplierChanges, {}],
+    ['new catalog item', CreateItemInput, item],
+    ['replaced catalog item', ReplaceItemInput, item],
+    ['changed catalog item', ItemChanges, {}],
+    ['new category', CreateCategoryInput, person],
+    ['replaced category', ReplaceCategoryInput, person],
+    ['changed category', CategoryChanges, {}],
+    ['new receivable', CreateReceivableInput, account],
+    ['replaced receivable', ReplaceReceivableInput, account],
+    ['changed receivable', ReceivableChanges, {}],
+    ['new payable', CreatePayableInput, account],
+    ['replaced payable', ReplacePayableInput, account],
+    ['changed payable', PayableChanges, {}],
+    ['new order', OrderInput, order],
+  ] as readonly [string, ZodType, object][])
+    it(`is neither "." nor "..", of a ${record} [REC-10]`, () => {
+      for (const external_id of ['.', '..']) {
+        const { error } = input.safeParse({ ...fields, external_id })
+        expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['external_id'])
+      }
+      for (const external_id of ['...', '.a'])
+        expect(input.safeParse({ ...fields, external_id }).success).to.equal(true)
+    })
 })
