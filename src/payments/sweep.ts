@@ -30,7 +30,7 @@ const SLOWEST_MS = 30_000
 const FASTEST_MS = 1_000
 
 /** Half of the smallest gap of the schedule, within the bounds, so that no poll is late by much. */
-function everyMs(schedule: readonly number[]): number {
+export function sweepIntervalMs(schedule: readonly number[]): number {
   const gaps = schedule.map((at, n) => at - (schedule[n - 1] ?? 0))
   return Math.min(SLOWEST_MS, Math.max(FASTEST_MS, (Math.min(...gaps) * 1000) / 2))
 }
@@ -56,7 +56,7 @@ export interface SweepOptions {
  * Notifications can be lost. The sweep polls the provider for every order with an attempt, at growing intervals, and
  * finds missed changes, including payments with an unanswered creation. Any number of processes share it.
  */
-export const startSweep = (given: SweepOptions, every_ms = everyMs(given.schedule)): Repetition =>
+export const startSweep = (given: SweepOptions, every_ms = sweepIntervalMs(given.schedule)): Repetition =>
   repeat(createSweep(given, outagesRarely), every_ms, (error) => given.log('payments: sweep failed', error))
 
 /** An outage is met again at every turn, and told every 15 minutes. */

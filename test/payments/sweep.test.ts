@@ -4,7 +4,7 @@ import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { SWEEP_SECONDS } from '#config/config.ts'
 import { type PaymentProvider, ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
-import { createSweep, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
+import { createSweep, type SweepOptions, startSweep, sweepIntervalMs, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { openWrites, pauseBackgroundWork } from '#sharding/write-fence.ts'
 import { type OnlineShop, openShop, paymentOf, stubProvider } from '../payment-notifications/shop.ts'
@@ -394,14 +394,14 @@ describe('payment sweep', () => {
     await sweeping.stop()
   })
 
-  it('runs often enough for a dense schedule', async () => {
-    const sweeping = startSweep({ ...options, schedule: [1, 2] })
-    try {
-      await until(() => asked() > 0)
-    } finally {
-      await sweeping.stop()
-    }
-  })
+  for (const [schedule, ms] of [
+    [[1, 2], 1000],
+    [[10, 14, 60], 2000],
+    [SWEEP_SECONDS, 30_000],
+  ] as const)
+    it(`runs every ${ms} ms for a schedule of ${schedule.slice(0, 3).join(', ')} s [PAY-9]`, () => {
+      expect(sweepIntervalMs(schedule)).to.equal(ms)
+    })
 
   it('does nothing after it is stopped', async () => {
     const sweeping = startSweep(options)
