@@ -187,20 +187,21 @@ for (const side of SIDES) {
 }
 
 describe('payment input', () => {
-  it('requires an amount above zero, and takes amounts, a time and a method', () => {
-    const accepts = (input: object) => AccountPaymentBody.safeParse(input).success
+  const accepts = (input: object) => AccountPaymentBody.safeParse(input).success
+
+  it('takes amounts, a time and a method', () => {
     expect(accepts({ amount: '1.00', interest: '0.00', fine: null, discount: '0.10', payment_method: 'pix' })).to.equal(
       true,
     )
-    for (const wrong of [
-      {},
-      { amount: '0.00' },
-      { amount: 1 },
-      { amount: '1.00', fine: '-1.00' },
-      { amount: '1.00', x: 1 },
-    ])
-      expect(accepts(wrong), JSON.stringify(wrong)).to.equal(false)
   })
+  for (const wrong of [
+    {},
+    { amount: '0.00' },
+    { amount: 1 },
+    { amount: '1.00', fine: '-1.00' },
+    { amount: '1.00', x: 1 },
+  ])
+    it(`refuses ${JSON.stringify(wrong)} [ACCT-100]`, () => expect(accepts(wrong)).to.equal(false))
 })
 
 describe('reversal input', () => {

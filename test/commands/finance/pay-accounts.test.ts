@@ -67,15 +67,15 @@ describe('a sum for several accounts', () => {
     })
   })
 
-  it('is refused beyond what is open, and below what interest, fine and discount leave', async () => {
-    for (const [fields, field, message] of [
-      [{ received: '30.01' }, 'received', 'é mais que o valor em aberto, 30.00'],
-      [{ received: '31.01', fine: '1.00' }, 'received', 'é mais que o valor em aberto, 31.00'],
-      [{ received: '1.00', fine: '1.00' }, 'received', 'não chega para os juros e a multa'],
-      [{ discount: '30.01' }, 'discount', 'é mais que o valor em aberto, 30.00'],
-    ] as const)
-      expect(await paidBy(fields), JSON.stringify(fields)).to.deep.include({ details: wrong(field, message) })
-  })
+  for (const [fields, field, message] of [
+    [{ received: '30.01' }, 'received', 'é mais que o valor em aberto, 30.00'],
+    [{ received: '31.01', fine: '1.00' }, 'received', 'é mais que o valor em aberto, 31.00'],
+    [{ received: '1.00', fine: '1.00' }, 'received', 'não chega para os juros e a multa'],
+    [{ discount: '30.01' }, 'discount', 'é mais que o valor em aberto, 30.00'],
+  ] as const)
+    it(`is refused with ${JSON.stringify(fields)}: ${field} ${message}`, async () => {
+      expect(await paidBy(fields)).to.deep.include({ details: wrong(field, message) })
+    })
 
   it('adds up: what is received of all payments is what was typed [ACCT-108]', async () => {
     const cents = (max: number) => fc.integer({ min: 0, max })

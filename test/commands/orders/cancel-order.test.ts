@@ -44,14 +44,13 @@ describe('cancel order', () => {
     again.accepts('unchanged')
   })
 
-  it('cancels an order that failed, or that the provider cancelled [ORDER-9]', async () => {
-    for (const status of ['rejected', 'cancelled']) {
+  for (const status of ['rejected', 'cancelled'])
+    it(`cancels an order with a payment that the provider calls ${status} [ORDER-9]`, async () => {
       const scenario = await given(...waiting)
       await scenario.when(recordPayment, told(status))
       const decided = await scenario.when(cancelOrder, { id: 1 })
       decided.accepts('updated', event('OrderCancelledByStore', { id: 1, reason: null }))
-    }
-  })
+    })
 
   it('refuses a paid or refunded order [ORDER-9]', async () => {
     const scenario = await given(...store, ...orderPaid())

@@ -45,24 +45,24 @@ describe('person input', () => {
     expect(wrongFields({ document: ALPHANUMERIC_CNPJ, person_type: 'PJ' })).to.deep.equal([])
   })
 
-  it('accepts a document with punctuation or in lower case, and stores it bare [PERSON-3]', () => {
-    for (const [document, bare] of [
-      ['529.982.247-25', CPF],
-      [' 52998224725 ', CPF],
-      ['11.222.333/0001-81', CNPJ],
-      ['12.abc.345/01de-35', ALPHANUMERIC_CNPJ],
-    ]) {
+  for (const [document, bare] of [
+    ['529.982.247-25', CPF],
+    [' 52998224725 ', CPF],
+    ['11.222.333/0001-81', CNPJ],
+    ['12.abc.345/01de-35', ALPHANUMERIC_CNPJ],
+  ])
+    it(`stores the document "${document}" bare [PERSON-3]`, () => {
       expect(CreateCustomerInput.parse({ name: 'Ana', document }).document).to.equal(bare)
-    }
-  })
+    })
 
-  it('refuses invalid documents, and one that contradicts the type [PERSON-3]', () => {
+  it('refuses a document that contradicts the type [PERSON-3]', () => {
     expect(wrongFields({ document: CNPJ, person_type: 'PF' })).to.deep.equal(['document'])
     expect(wrongFields({ document: CPF, person_type: 'PJ' })).to.deep.equal(['document'])
-    for (const document of ['52998224724', '529.982.247-24', '00000000000', '', 'abc', 52998224725]) {
-      expect(wrongFields({ document }), String(document)).to.deep.equal(['document'])
-    }
   })
+  for (const document of ['52998224724', '529.982.247-24', '00000000000', '', 'abc', 52998224725])
+    it(`refuses the document ${JSON.stringify(document)} [PERSON-3]`, () => {
+      expect(wrongFields({ document })).to.deep.equal(['document'])
+    })
 
   it('refuses an address that is not Brazilian [PERSON-1]', () => {
     for (const zip of ['01001000', '01001-000', '01.001-000']) {
