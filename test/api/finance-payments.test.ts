@@ -53,22 +53,6 @@ describe('finance: payments of accounts', () => {
       expect((await company.get(`${path}/${id}`)).body.data.payments).to.have.length(1)
     })
 
-    it(`of ${path} count in the summary on their day; what is open stays pending [ACCT-11]`, async () => {
-      const shop = await api.company()
-      const { id } = (await shop.post(path, { ...body, due_date: '2026-03-20' })).body.data
-      const payment = { amount: '40.00', interest: '2.00', paid_at: '2026-02-27T12:00:00-03:00' }
-      const paid = await shop.post(`${path}/${id}/payments`, payment, { 'idempotency-key': 'a' })
-      const sums = async (month: string) =>
-        (await shop.get(`/finance/summary?from=${month}-01&to=${month}-28`)).body.data[`${side.name}s`]
-      expect((await sums('2026-02')).settled).to.deep.equal({ count: 1, amount: '42.00' })
-      const march = await sums('2026-03')
-      expect(march.pending).to.deep.equal({ count: 1, amount: '60.00' })
-      expect(march.settled).to.deep.equal({ count: 0, amount: '0.00' })
-      await shop.post(`${path}/${id}/payments/${paid.body.data.payments[0].id}/reverse`, { reason: 'engano' })
-      expect((await sums('2026-02')).settled).to.deep.equal({ count: 0, amount: '0.00' })
-      expect((await sums('2026-03')).pending).to.deep.equal({ count: 1, amount: '100.00' })
-    })
-
     it(`instalments of ${path} are listed by their group [ACCT-107]`, async () => {
       const installments = { count: 3, first_due_date: '2026-01-31', interval: 'month' }
       const { due_date: _, ...undated } = body

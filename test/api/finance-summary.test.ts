@@ -113,7 +113,7 @@ describe('finance: summary', () => {
     expect(reply.headers.get('x-ledger-revision')).to.equal((await company.get('/me')).headers.get('x-ledger-revision'))
   })
 
-  it('sums pending by due date, settled by accounting date and sales by day of sale; the balance may be negative [ACCT-11]', async () => {
+  it('sums pending by due date, settled by accounting date and sales by day of sale, without reversed payments; the balance may be negative [ACCT-11]', async () => {
     now = '2026-03-10T15:00:00.000Z'
     const company = await api.company()
     const cash = await company.paymentType('cash')
@@ -125,7 +125,11 @@ describe('finance: summary', () => {
     await accountOfSale(company, receivables, { amount: '3.00', due_date: '2026-03-01' })
     const paid = await create(company, receivables, { amount: '20.00', due_date: '2026-01-01' })
     await settleAt(company, receivables, paid, '2026-03-02T12:00:00Z')
-    const bill = await create(company, payables, { amount: '20.01', due_date: '2026-03-31' })
+    const part = await create(company, receivables, { amount: '100.00', due_date: '2026-03-30' })
+    await payPart(company, receivables, part, '2026-03-03T12:00:00Z', false)
+    const reversed = await create(company, receivables, { amount: '1.00', due_date: '2026-03-30' })
+    await payPart(company, receivables, reversed, '2026-03-03T12:00:00Z', true)
+    const bill = await create(company, payables, { amount: '30.00', due_date: '2026-03-31' })
     await settleAt(company, payables, bill, '2026-03-31T23:59:59-03:00')
     await sell(company, cash, '2026-03-01T00:00:00-03:00', '5.00')
     await sell(company, cash, '2026-04-01T00:00:00-03:00', '500.00')
@@ -136,11 +140,11 @@ describe('finance: summary', () => {
       from: '2026-03-01',
       to: '2026-03-31',
       receivables: {
-        pending: { count: 3, amount: '13.05' },
+        pending: { count: 5, amount: '114.04' },
         overdue: { count: 2, amount: '13.00' },
-        settled: { count: 1, amount: '20.00' },
+        settled: { count: 2, amount: '21.09' },
       },
-      payables: { pending: NONE, overdue: NONE, settled: { count: 1, amount: '20.01' } },
+      payables: { pending: NONE, overdue: NONE, settled: { count: 1, amount: '30.00' } },
       sales: {
         count: 1,
         gross: '5.00',
@@ -150,7 +154,7 @@ describe('finance: summary', () => {
         returned: NONE,
         net: '5.00',
       },
-      balance: '-0.01',
+      balance: '-8.91',
     })
   })
 

@@ -119,8 +119,7 @@ describe('interrupted payment', () => {
   }
 
   it('holds no connection during provider calls: with one connection and 20 calls, other requests continue [PAY-7]', async () => {
-    const ids: number[] = []
-    for (let n = 0; n < 20; n++) ids.push(await place())
+    const ids = await Promise.all(Array.from({ length: 20 }, place))
     let open: () => void = () => {}
     const gate = new Promise<void>((resolve) => {
       open = resolve

@@ -40,6 +40,8 @@ describe('payment sweep', () => {
   })
   after(() => shop.close())
 
+  const placeOrders = (count: number, alias?: string, of?: TestCompany): Promise<OrderObject[]> =>
+    Promise.all(Array.from({ length: count }, () => shop.order(alias, of)))
   const sweep = (changes: Partial<SweepOptions> = {}) => sweepOnce({ ...options, ...changes }, never)
   /** Provider calls of the sweep: by reference, and by known payment ids. */
   const asked = (...ids: string[]) =>
@@ -206,8 +208,7 @@ describe('payment sweep', () => {
   })
 
   it('is shared by processes: an order is polled once [PAY-9]', async () => {
-    while ((await shop.api.core.pool.query('select from read.orders where attempted_at is not null')).rowCount! < 30)
-      await shop.order()
+    await placeOrders(29)
     await Promise.all([sweep(), sweep(), sweep(), sweep()])
     expect(provider.asked).to.have.length(30)
     expect(new Set(provider.asked).size).to.equal(30)
@@ -226,7 +227,7 @@ describe('payment sweep', () => {
   })
 
   it('stops when the provider is down, and retries the poll', async () => {
-    for (let n = 0; n < 20; n++) await shop.order()
+    await placeOrders(20)
     provider.before = () => Promise.reject(new ProviderUnavailable('down'))
     expect(await sweep()).to.equal(0)
     expect(provider.asked.length).to.be.below(21)
@@ -239,8 +240,7 @@ describe('payment sweep', () => {
   })
 
   it('continues with other orders if one store has wrong credentials, or one order fails [PAY-9]', async () => {
-    const others: OrderObject[] = []
-    for (let n = 0; n < 12; n++) others.push(await shop.order())
+    const others = await placeOrders(12)
     const errors = [new ProviderMisconfigured('401'), new Error('a bug')]
     provider.before = () => {
       const error = errors.shift()
@@ -258,10 +258,7 @@ describe('payment sweep', () => {
   describe('of several companies', () => {
     /** Company with a store and this many orders. */
     async function shopWith(count: number, of: TestCompany): Promise<OrderObject[]> {
-      const alias = await shop.store({ token: `TEST-${of.id}` }, of)
-      const orders: OrderObject[] = []
-      while (orders.length < count) orders.push(await shop.order(alias, of))
-      return orders
+      return placeOrders(count, await shop.store({ token: `TEST-${of.id}` }, of), of)
     }
     const orderOf = async (of: TestCompany, id: number) => {
       const { rows } = await shop.api.core.pool.query<{ doc: OrderObject }>(
@@ -323,8 +320,7 @@ describe('payment sweep', () => {
     })
 
     it('polls one order of each before a second one of any [PAY-73]', async () => {
-      const companies: TestCompany[] = []
-      for (let n = 0; n < 10; n++) companies.push(await shop.api.company())
+      const companies = await Promise.all(Array.from({ length: 10 }, () => shop.api.company()))
       const byReference = new Map<string, number>()
       for (const of of companies)
         for (const { provider_reference } of await shopWith(3, of)) byReference.set(provider_reference, of.id)
@@ -349,7 +345,7 @@ describe('payment sweep', () => {
 
     it('continues after the failed accounts if a run ends because too many fail [PAY-73]', async () => {
       const of = await shop.api.company()
-      for (let n = 0; n < 70; n++) await shop.order(await shop.store({}, of), of)
+      await Promise.all(Array.from({ length: 70 }, async () => shop.order(await shop.store({}, of), of)))
       const last = await shop.api.company()
       const [lost] = (await shopWith(1, last)) as [OrderObject]
       provider.payments.set('32', paymentOf(lost, { id: '32' }))

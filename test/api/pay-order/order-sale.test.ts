@@ -118,19 +118,4 @@ describe('sale of a paid order', () => {
     const list = (await company.get('/sales?updated_since=2000-01-01T00:00:00Z')).body.data
     expect(list.find(({ id: each }: Json) => each === sale.id)).to.deep.equal(sale)
   })
-
-  it('counts a refund in process only once it is decided [ORDER-45]', async () => {
-    const { id: item } = await makeItem()
-    const id = await placeGoods(item)
-    await pay(id)
-    provider.refundStatus = 'pending'
-    await refund(id, 'k', { amount: '30.00' })
-    expect(await saleOf(id)).to.include({ refunded_total: '0.00' })
-    const payment = provider.payments[0] as ProviderPayment
-    const [listed] = payment.refunds ?? []
-    if (!listed) throw new Error('the provider lists no refund')
-    provider.listRefund(payment.id, { ...listed, status: 'completed' })
-    await sweep()
-    expect(await saleOf(id)).to.include({ refunded_total: '30.00' })
-  })
 })

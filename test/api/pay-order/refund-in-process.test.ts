@@ -151,23 +151,6 @@ describe('refund in process at the provider', () => {
     expect(provider.refundCalls).to.have.length(1)
   })
 
-  it('raises an alarm if money of a refused refund goes back after all [PAY-28]', async () => {
-    const id = await paid()
-    provider.twistRefund(refusing)
-    expectProblem(await refund(id, 'k'), 422, 'refund_refused')
-    provider.listRefund(payment().id, { id: 'late', amountCents: 3_000, status: 'completed' })
-    await tell(id, payment())
-    const order = await show(id)
-    expect(order.alarms[0]).to.include({ code: 'refund_after_refusal', acknowledged_at: null })
-    expect(order.refunds[0]).to.include({ status: 'completed', provider_refund_id: 'late', refusal: null })
-    expect(order).to.include({ refunded_total: '30.00' })
-    await tell(id, payment())
-    expect((await show(id)).alarms).to.have.length(1)
-    // The same key asks for nothing more.
-    expect((await refund(id, 'k')).status).to.equal(201)
-    expect(provider.refundCalls).to.have.length(1)
-  })
-
   it('refuses a new request for money that turns out to have gone back already [PAY-28]', async () => {
     const id = await paid()
     provider.twistRefund(refusing)

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { completeRefund, requestRefund } from '#commands/orders/refunds.ts'
+import { acceptRefund } from '#commands/orders/settle-refunds.ts'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { inZone } from '#domain/instant.ts'
@@ -285,6 +286,19 @@ describe('sale of an order', () => {
     expect(dataIn(second, 'SaleRefunded')).to.include({ amount: '15.00', refunded: '45.00' })
     expect(await saleIn(scenario)).to.include({ status: 'completed', refunded_total: '45.00' })
     expect(typesOf(await report(scenario, 1, 'approved', { refunded: '45.00' }))).to.deep.equal([])
+  })
+
+  it('counts a refund in process only once it is completed [ORDER-45]', async () => {
+    const scenario = await given(...shop(), placed())
+    await report(scenario, 1, 'approved')
+    const refund = { id: 1, refund_id: attemptId(1) }
+    await scenario.when(requestRefund, { ...refund, idempotency_key: 'k', amount: '30.00' })
+    await scenario.when(acceptRefund, { ...refund, provider_refund_id: 'd' })
+    const listed = { id: 'd', amount: '30.00' }
+    await report(scenario, 1, 'approved', { refunds: [{ ...listed, status: 'pending' }] })
+    expect(await saleIn(scenario)).to.include({ refunded_total: '0.00' })
+    await report(scenario, 1, 'approved', { refunds: [{ ...listed, status: 'completed' }], refunded: '30.00' })
+    expect(await saleIn(scenario)).to.include({ refunded_total: '30.00' })
   })
 
   it('counts what had been given back when its payment came to be known [ORDER-45]', async () => {

@@ -121,6 +121,8 @@ describe('refunds compared with the provider’s list', () => {
     const scenario = await given(...shop, ...first, ...second)
     const listed = [at('late', 'completed'), at('e', 'completed', '40.00')]
     ;(await scenario.when(recordPayment, told(listed))).accepts('updated', alarm, done(1, 'late'))
+    const { refunds } = (await scenario.show('order/1')) as OrderObject
+    expect(refunds[0]).to.include({ status: 'completed', provider_refund_id: 'late', refusal: null })
     ;(await scenario.when(recordPayment, told(listed))).accepts('unchanged')
   })
 
