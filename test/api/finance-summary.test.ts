@@ -225,19 +225,18 @@ describe('finance: summary', () => {
     const property = fc.asyncProperty(world, async ({ timezone, clock, accounts, sales, periods }) => {
       const company = await api.company({ timezone })
       const cash = await company.paymentType('cash')
-      for (const { side, fate, ...fields } of accounts) {
-        if (fate === 'sale') await accountOfSale(company, side, fields)
-        else {
-          const id = await create(company, side, fields)
-          if (fate === 'part' || fate === 'reversed') await payPart(company, side, id, clock, fate === 'reversed')
-          else if (fate === 'deleted') await company.call('DELETE', `${side.path}/${id}`)
-          else if (fate !== 'pending') await settleAt(company, side, id, fate)
-        }
+      const record = async ({ side, fate, ...fields }: (typeof accounts)[number]) => {
+        if (fate === 'sale') return accountOfSale(company, side, fields)
+        const id = await create(company, side, fields)
+        if (fate === 'part' || fate === 'reversed') return payPart(company, side, id, clock, fate === 'reversed')
+        if (fate === 'deleted') return company.call('DELETE', `${side.path}/${id}`)
+        return fate === 'pending' ? null : settleAt(company, side, id, fate)
       }
-      for (const { total, sold_at, isCancelled } of sales) {
+      const recordSale = async ({ total, sold_at, isCancelled }: (typeof sales)[number]) => {
         const id = await sell(company, cash, sold_at, total)
         if (isCancelled) await company.post(`/sales/${id}/cancel`, {})
       }
+      await Promise.all([...accounts.map(record), ...sales.map(recordSale)])
       now = clock
       for (const days of periods) {
         const [from, to] = [...days].sort() as [string, string]
