@@ -81,6 +81,7 @@ describe('concurrent uploads', () => {
     const sales = Array.from({ length: SALES }, (_, n) => counter.sale(`n-${n}`))
     const before = await upload(till, sales.slice(0, 20))
     const again = await upload(at(1), sales)
+    expect(again.message).to.equal('60 vendas processadas: 40 registradas, 20 já enviadas antes, 0 com erro.')
     expect(again.results.slice(0, 20)).to.deep.equal(
       before.results.map((result: Json) => ({ ...result, status: 'duplicate' })),
     )

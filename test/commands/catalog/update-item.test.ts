@@ -101,10 +101,15 @@ describe('stock adjustment', () => {
     decided.refuses('insufficient_stock', { ...short, items: [short] })
   })
 
-  it('accepts incoming goods while the stock is negative', async () => {
+  it('accepts incoming goods and a count while the stock is negative, and takes none out [UP-6]', async () => {
     const scenario = await given(companyRegistered(), tracked, stockCounted(3, '5.000', '-2.000'))
+    const out = await scenario.when(updateItem, patch({ stock_adjustment: '-1' }))
+    const short = { catalog_item_id: 3, requested: '1.000', available: '-2.000' }
+    out.refuses('insufficient_stock', { ...short, items: [short] })
     const decided = await scenario.when(updateItem, patch({ stock_adjustment: '1' }))
     decided.accepts('updated', adjusted('-2.000', '-1.000'))
+    const counted = await scenario.when(updateItem, patch({ stock: '3' }))
+    counted.accepts('updated', stockCounted(3, '-1.000', '3.000'))
   })
 
   it('requires tracked stock, and a result within the limit', async () => {

@@ -24,6 +24,10 @@ describe('offline sale input', () => {
     expect(sale.items).to.deep.equal([{ product_id: 10, quantity: '1.500', price: '0.20', total: '0.30' }])
   })
 
+  it('takes an integer as identifier for its text [UP-2]', () => {
+    expect(parse({ offline_id: 4711 }).offline_id).to.equal('4711')
+  })
+
   it('ignores unknown fields [SYNC-2]', () => {
     const known = parse()
     const items = offlineSaleOf().items.map((item) => ({ ...item, name: 'Café' }))
@@ -48,6 +52,10 @@ describe('refused offline sale input', () => {
   const cases: [string, object, string[]][] = [
     ['lacks its identifier', { offline_id: undefined }, ['offline_id']],
     ['has a fraction for an identifier', { offline_id: 1.5 }, ['offline_id']],
+    ['has an integer beyond doubles for an identifier', { offline_id: 2 ** 60 }, ['offline_id']],
+    ['has a truth value for an identifier', { offline_id: true }, ['offline_id']],
+    ['has null for an identifier', { offline_id: null }, ['offline_id']],
+    ['has an object for an identifier', { offline_id: {} }, ['offline_id']],
     ['has an empty identifier', { offline_id: '' }, ['offline_id']],
     ['has a total as text', { total: '10.00' }, ['total']],
     ['has a negative amount', { change: -1 }, ['change']],
@@ -60,6 +68,11 @@ describe('refused offline sale input', () => {
     ['has an item of quantity 0', { items: [{ ...item, quantity: 0 }] }, ['items[0].quantity']],
     ['has an item without a product', { items: [{ ...item, product_id: null }] }, ['items[0].product_id']],
     ['has a payment with an unknown status', { payments: [{ ...payment, status: 'paid' }] }, ['payments[0].status']],
+    [
+      'has an unknown card brand',
+      { payments: [{ ...payment, card: { brand: 'diners' } }] },
+      ['payments[0].card.brand'],
+    ],
   ]
   for (const [what, fields, wrong] of cases) {
     it(`refuses a sale that ${what} [UP-2]`, () => {
@@ -89,11 +102,14 @@ describe('fingerprint of an offline sale', () => {
     it(`differs for ${what} [UP-5]`, () => expect(fingerprintOf(parse(fields))).not.to.equal(fingerprintOf(parse())))
   }
 
-  it('is equal for equal values in different notations [UP-5]', () => {
+  it('is equal for equal values in different notations, with details of payments too [UP-5, UP-35]', () => {
     const known = fingerprintOf(parse())
     expect(fingerprintOf(parse({ created_at: '2026-03-10T11:00:00-03:00', extra: 1 }))).to.equal(known)
     expect(fingerprintOf(parse({ amount_received: null, change: undefined }))).to.equal(known)
     expect(fingerprintOf(parse({ customer_id: 7 }))).to.equal(known)
+    const [payment] = offlineSaleOf().payments
+    const detailed = { ...payment, card: { brand: 'visa', nsu: '004711' }, end_to_end_id: 'E1' }
+    expect(fingerprintOf(parse({ payments: [detailed] }))).to.equal(known)
     const turned = Object.fromEntries(Object.entries(offlineSaleOf()).reverse())
     expect(fingerprintOf(OfflineSaleInput.parse(turned))).to.equal(known)
     expect(known).to.match(/^[0-9a-f]{64}$/)

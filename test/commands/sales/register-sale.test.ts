@@ -8,6 +8,7 @@ import {
   itemCreated,
   paymentTypeCreated,
   saleCompleted,
+  stockCounted,
 } from '../../support/facts.ts'
 import { type Decided, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
 
@@ -165,6 +166,12 @@ describe('register sale', () => {
     const second = await scenario.when(registerSale, body)
     const short = { catalog_item_id: 10, requested: '3.000', available: '2.000' }
     second.refuses('insufficient_stock', { ...short, items: [short] })
+  })
+  it('refuses to sell while the stock is negative [UP-6]', async () => {
+    const scenario = await given(...shop, stockCounted(10, '5.000', '-2.000'))
+    const decided = await scenario.when(registerSale, sale({ items: [coffee('1')], payments: [cash('10.00')] }))
+    const short = { catalog_item_id: 10, requested: '1.000', available: '-2.000' }
+    decided.refuses('insufficient_stock', { ...short, items: [short] })
   })
 })
 

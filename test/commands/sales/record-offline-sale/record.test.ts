@@ -50,19 +50,17 @@ describe('record offline sale', () => {
     expect(data.payments[0]).to.include({ amount: '10.00', surcharge: '2.00', net: '8.00' })
   })
 
-  it('calculates surcharge and net of cash from the charged amount, without change [SALE-8]', async () => {
-    const dear = paymentTypeCreated({ id: 4, name: 'Dinheiro com taxa', fee_percentage: '3.50' })
-    const scenario = await given(...shop, dear)
-    const sold = { amount_received: 20, change: 10 }
-    for (const [offline_id, amount] of [
-      ['given', 20],
-      ['charged', 10],
-    ] as const) {
-      const sale = input({ offline_id, ...sold, ...paidBy(4, 'completed', amount) })
+  for (const [stated, amount] of [
+    ['with the change', 20],
+    ['without the change', 10],
+  ] as const)
+    it(`calculates surcharge and net of cash from the charged amount, for a payment ${stated} [SALE-8]`, async () => {
+      const dear = paymentTypeCreated({ id: 4, name: 'Dinheiro com taxa', fee_percentage: '3.50' })
+      const scenario = await given(...shop, dear)
+      const sale = input({ amount_received: 20, change: 10, ...paidBy(4, 'completed', amount) })
       const { data } = recorded(await scenario.when(recordOfflineSale, sale, 'pdv'))
-      expect(data.payments[0], offline_id).to.include({ surcharge: '0.34', net: '9.66' })
-    }
-  })
+      expect(data.payments[0]).to.include({ surcharge: '0.34', net: '9.66' })
+    })
 
   it('records nothing for a repeated upload, and returns its sale and warnings [UP-4]', async () => {
     const scenario = await given(...shop)
@@ -77,15 +75,17 @@ describe('record offline sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '-4.000' })
   })
 
-  it('accepts promotions, exchange credit and cashback, which are reserved for the counter [UP-9]', async () => {
-    for (const kind of ['promotion', 'exchange_credit', 'cashback'] as const) {
+  for (const [kind, expected] of [
+    ['promotion', []],
+    // The sale has no customer to take the credit from.
+    ['exchange_credit', ['credit_exceeded']],
+    ['cashback', []],
+  ] as const)
+    it(`accepts ${kind}, which is reserved for the counter [UP-9]`, async () => {
       const scenario = await given(...shop, paymentTypeCreated({ id: 9, kind }))
       const { warnings } = recorded(await scenario.when(recordOfflineSale, input(paidBy(9)), 'pdv'))
-      // The sale has no customer to take the credit from.
-      const expected = kind === 'exchange_credit' ? ['credit_exceeded'] : []
       expect(warnings.map((warning) => (warning as { code: string }).code)).to.deep.equal(expected)
-    }
-  })
+    })
 
   it('deducts change from cash, and the surcharge from the rest [SALE-8]', async () => {
     const dear = paymentTypeCreated({ id: 9, name: 'Notas', fee_percentage: '25.00' })
@@ -102,7 +102,7 @@ describe('record offline sale', () => {
     ])
   })
 
-  it('records discounts of lines in the lines, and of the total in the sale [UP-20, UP-21]', async () => {
+  it('records discounts of lines in the lines, and of the total in the sale, shared over its lines [UP-20, UP-21, SALE-30]', async () => {
     const scenario = await given(...shop)
     const items = [
       { product_id: 10, quantity: 1, price: 10, total: 9 },
@@ -114,11 +114,11 @@ describe('record offline sale', () => {
       warning('line_discount', { product_id: 10, found: '1.00', expected: '10.00' }),
       warning('discount', { found: '2.00', expected: '17.00' }),
     ])
-    const shown = (await scenario.show(`sale/${FIRST_NEW_ID}`)) as { items: { total: string; discount: string }[] }
+    const shown = (await scenario.show(`sale/${FIRST_NEW_ID}`)) as { items: Record<string, string>[] }
     expect(shown).to.include({ subtotal: '17.00', discount: '2.00', delivery_fee: '0.00', total: '15.00' })
-    expect(shown.items.map(({ total, discount }) => [total, discount])).to.deep.equal([
-      ['9.00', '1.00'],
-      ['8.00', '0.00'],
+    expect(shown.items.map(({ total, discount, discount_share }) => [total, discount, discount_share])).to.deep.equal([
+      ['9.00', '1.00', '1.06'],
+      ['8.00', '0.00', '0.94'],
     ])
   })
 
@@ -140,15 +140,40 @@ describe('record offline sale', () => {
     expect(await scenario.show(`sale/${FIRST_NEW_ID}`)).to.deep.include({ customer })
   })
 
-  it('moves no stock of untracked products and services', async () => {
-    const service = itemCreated({ id: 12, type: 'service', name: 'Entrega' })
-    const scenario = await given(...shop, service)
-    for (const [place, id] of [11, 12].entries()) {
-      const sale = input({ ...ofProduct(id, 2), offline_id: `pdv-${place}` })
-      const { data } = recorded(await scenario.when(recordOfflineSale, sale, 'pdv'))
-      expect(data.items[0]).to.include({ catalog_item_id: id, moves_stock: false })
-    }
+  it('keeps the fiscal codes of the catalog [UP-36]', async () => {
+    const codes = { ncm: '09012100', cfop: '5102', csosn: '102' }
+    const scenario = await given(...shop, itemCreated({ id: 12, stock: '5.000', ...codes }))
+    await scenario.when(recordOfflineSale, input(ofProduct(12)), 'pdv')
+    const shown = (await scenario.show(`sale/${FIRST_NEW_ID}`)) as { items: object[] }
+    expect(shown.items[0]).to.include(codes)
   })
+
+  it('keeps card and Pix data of the payments [UP-35]', async () => {
+    const scenario = await given(...shop, paymentTypeCreated({ id: 9, name: 'Pix', kind: 'pix' }))
+    const card = {
+      ...{ brand: 'visa', nsu: '004711', authorization: 'R07242', installments: 1 },
+      ...{ acquirer_cnpj: '01027058000191', integrated: false },
+    }
+    const end_to_end_id = 'E00038166201907261559y6j6mt9l0pi'
+    const payments = [
+      { payment_type_id: CARD, amount: 4, status: 'completed', card: { ...card, holder: 'ignored' } },
+      { payment_type_id: 9, amount: 6, status: 'completed', end_to_end_id },
+    ]
+    await scenario.when(recordOfflineSale, input({ payments }), 'pdv')
+    const shown = (await scenario.show(`sale/${FIRST_NEW_ID}`)) as { payments: { card?: object }[] }
+    expect(shown.payments[0]?.card).to.deep.equal(card)
+    expect(shown.payments[1]).to.include({ end_to_end_id })
+  })
+
+  for (const [what, id] of [
+    ['an untracked product', 11],
+    ['a service', 12],
+  ] as const)
+    it(`moves no stock of ${what}`, async () => {
+      const scenario = await given(...shop, itemCreated({ id: 12, type: 'service', name: 'Entrega' }))
+      const { data } = recorded(await scenario.when(recordOfflineSale, input(ofProduct(id, 2)), 'pdv'))
+      expect(data.items[0]).to.include({ catalog_item_id: id, moves_stock: false })
+    })
 })
 
 describe('cancelled offline sale', () => {

@@ -114,6 +114,18 @@ describe('refused offline sales', () => {
     })
   })
 
+  for (const [field, details] of [
+    ['card', { card: { brand: 'visa' } }],
+    ['end_to_end_id', { end_to_end_id: 'E1' }],
+  ] as const)
+    it(`refuses ${field} of a payment in cash [UP-35]`, async () => {
+      const scenario = await given(...shop)
+      const payments = paidBy(CASH).payments.map((payment) => ({ ...payment, ...details }))
+      const { decision } = await scenario.when(recordOfflineSale, input({ payments }), 'pdv')
+      expect((decision as Refusal).refused).to.equal('validation_failed')
+      expect((decision as Refusal).details?.fields).to.have.all.keys(`payments[0].${field}`)
+    })
+
   it('refuses stock below the limit', async () => {
     const scenario = await given(...shop)
     const sale = (offline_id: string) => input({ ...ofProduct(10, 999_999_999, 0.01), offline_id })
