@@ -8,6 +8,19 @@ import { useApi } from '../support/use-api.ts'
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
 const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: 'ERP' }
 
+/** Of one endpoint. */
+const ROUTES = [
+  ['GET', ''],
+  ['PATCH', ''],
+  ['DELETE', ''],
+  ['POST', '/enable'],
+  ['POST', '/disable'],
+  ['POST', '/rotate-secret'],
+  ['POST', '/test'],
+  ['POST', '/replay'],
+  ['GET', '/deliveries'],
+] as const
+
 describe('webhook endpoints', () => {
   const api = useApi()
   let company: TestCompany
@@ -54,68 +67,26 @@ describe('webhook endpoints', () => {
     expect(rows).to.have.length(0)
   })
 
-  it('refuse invalid fields without changes [HOOK-2]', async () => {
-    for (const [fields, wrong] of [
-      [{ url: 'ftp://erp.example' }, 'url'],
-      [{ url: 'erp.example' }, 'url'],
-      [{ url: 'https://ana:senha@erp.example' }, 'url'],
-      [{ url: 7 }, 'url'],
-      [{ events: ['sale.deleted'] }, 'events[0]'],
-      [{ events: [] }, 'events'],
-      [{ description: 'x'.repeat(201) }, 'description'],
-    ] as const) {
-      expectInvalid(await company.post('/webhooks', { ...address, ...fields }), [wrong])
-    }
-    expectInvalid(await company.post('/webhooks', { ...address, secret: 'meu' }), [], ['secret'])
-    const empty = await company.post('/webhooks', {})
-    expect(empty.body.error.details.fields).to.deep.equal({
-      url: ['preencha este campo'],
-      events: ['preencha este campo'],
-    })
-    expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
-  })
-
-  it('must be https and public unless the operator allows more [HOOK-3]', async () => {
+  it('must be public unless the operator allows more, also when they are changed [HOOK-3]', async () => {
     const strict = await startApi(api.databaseUrl, { allowPrivateTargets: false })
     try {
       company = await strict.company()
       const { id } = await register()
-      for (const url of [
-        'http://erp.example/eventos',
-        'https://127.0.0.1/x',
-        'https://localhost/x',
-        'https://10.1.2.3/x',
-        'https://[::1]/x',
-        'https://169.254.169.254/latest',
-        'https://[::ffff:192.168.0.1]/x',
-      ]) {
-        expectInvalid(await company.post('/webhooks', { ...address, url }), ['url'])
-        expectInvalid(await company.call('PATCH', `/webhooks/${id}`, { url }), ['url'])
-      }
+      const url = 'https://127.0.0.1/x'
+      expectInvalid(await company.post('/webhooks', { ...address, url }), ['url'])
+      expectInvalid(await company.call('PATCH', `/webhooks/${id}`, { url }), ['url'])
+      expect((await company.get('/webhooks')).body.data.map((each: Json) => each.url)).to.deep.equal([address.url])
     } finally {
       await strict.close()
     }
   })
 
-  it('are changed, disabled, enabled and deleted [HOOK-5]', async () => {
+  it('are changed, and missing once they are deleted [HOOK-5]', async () => {
     const { id } = await register()
     const changed = await company.call('PATCH', `/webhooks/${id}`, { events: ['basic'], description: null })
     expect(changed.body.data).to.deep.include({ events: ['basic'], description: null, url: address.url })
-    expect((await company.post(`/webhooks/${id}/disable`)).body.data.status).to.equal('disabled')
-    expect((await company.get(`/webhooks/${id}`)).body.data.status).to.equal('disabled')
-    expect((await company.post(`/webhooks/${id}/enable`)).body.data.status).to.equal('active')
     expect((await company.call('DELETE', `/webhooks/${id}`)).status).to.equal(204)
-    for (const [method, path] of [
-      ['GET', ''],
-      ['PATCH', ''],
-      ['DELETE', ''],
-      ['POST', '/enable'],
-      ['POST', '/disable'],
-      ['POST', '/rotate-secret'],
-      ['POST', '/test'],
-      ['POST', '/replay'],
-      ['GET', '/deliveries'],
-    ] as const) {
+    for (const [method, path] of ROUTES) {
       expectProblem(await company.call(method, `/webhooks/${id}${path}`), 404, 'not_found')
     }
     expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
@@ -157,43 +128,18 @@ describe('webhook endpoints', () => {
     expect(again.updated_at).to.equal(enabled.updated_at)
   })
 
-  it('rotate their secret with an overlap, or at once [HOOK-28]', async () => {
-    const { id, secret } = await register()
-    const stored = async () => {
-      const rows = await openedRows(api.core.pool, 'webhook_secrets')
-      const { secrets, switch_at } = rows.find(
-        ({ company_id, webhook_id }) => company_id === company.id && webhook_id === id,
-      )!
-      return { ...secrets, switch_at }
-    }
-    const rotated = (await company.post(`/webhooks/${id}/rotate-secret`)).body.data
-    expect(rotated.secret).to.match(SECRET).and.not.equal(secret)
-    expect(await stored()).to.include({ secret, next_secret: rotated.secret })
-    const switchesIn = Date.parse((await stored()).switch_at) - Date.now()
-    expect(switchesIn / 3_600_000).to.be.within(23.9, 24)
-    const atOnce = (await company.post(`/webhooks/${id}/rotate-secret`, { overlap_hours: 0 })).body.data
-    expect(await stored()).to.include({ secret: atOnce.secret, next_secret: null })
-    for (const overlap_hours of [-1, 169, 1.5, '1']) {
-      expectInvalid(await company.post(`/webhooks/${id}/rotate-secret`, { overlap_hours }), ['overlap_hours'])
-    }
-  })
-
-  it('rotate their secret once at a time, and show until when the old one is valid [HOOK-84]', async () => {
+  it('show until when the old secret is valid, and may be rotated at once meanwhile [HOOK-84]', async () => {
     const { id } = await register()
     const show = async () => (await company.get(`/webhooks/${id}`)).body.data
-    const rotate = (body = {}) => company.post(`/webhooks/${id}/rotate-secret`, body)
+    const rotate = (overlap_hours: number) => company.post(`/webhooks/${id}/rotate-secret`, { overlap_hours })
     expect((await show()).overlap_ends_at).to.equal(null)
-    const first = (await rotate({ overlap_hours: 168 })).body.data
-    const until = first.overlap_ends_at
+    const until = (await rotate(168)).body.data.overlap_ends_at
     expect(until).to.match(/-03:00$/)
     expect((await show()).overlap_ends_at).to.equal(until)
     expect((await company.get('/webhooks')).body.data[0].overlap_ends_at).to.equal(until)
-    for (const body of [{}, { overlap_hours: 1 }, { overlap_hours: 168 }])
-      expect(expectProblem(await rotate(body), 409, 'rotation_running')).to.deep.equal({ until })
-    expect((await show()).overlap_ends_at).to.equal(until)
-    expect((await rotate({ overlap_hours: 0 })).body.data.overlap_ends_at).to.equal(null)
+    expect(expectProblem(await rotate(1), 409, 'rotation_running')).to.deep.equal({ until })
+    expect((await rotate(0)).body.data.overlap_ends_at).to.equal(null)
     expect((await show()).overlap_ends_at).to.equal(null)
-    expect((await rotate()).status).to.equal(200)
   })
 
   it('rotate their secret once under five concurrent requests [HOOK-84]', async () => {
@@ -207,14 +153,6 @@ describe('webhook endpoints', () => {
     const rows = await openedRows(api.core.pool, 'webhook_secrets')
     const stored = rows.find(({ company_id, webhook_id }) => company_id === company.id && webhook_id === id)
     expect(stored?.secrets).to.deep.equal({ secret, next_secret: rotated?.body.data.secret })
-  })
-
-  it('replay the answer of a rotation under its Idempotency-Key during the overlap [HOOK-84]', async () => {
-    const { id } = await register()
-    const rotate = () => company.post(`/webhooks/${id}/rotate-secret`, {}, { 'idempotency-key': 'troca' })
-    const [first, second] = [await rotate(), await rotate()]
-    expect([first.status, second.status]).to.deep.equal([200, 200])
-    expect(second.body.data.overlap_ends_at).to.equal(first.body.data.overlap_ends_at)
   })
 
   it('get the largest sale within the documented bound of a body [HOOK-85]', async () => {
@@ -234,15 +172,7 @@ describe('webhook endpoints', () => {
     const { id } = await register()
     const other = await api.company()
     expect(idsIn(await other.get('/webhooks'))).to.deep.equal([])
-    for (const [method, path] of [
-      ['GET', ''],
-      ['PATCH', ''],
-      ['DELETE', ''],
-      ['POST', '/rotate-secret'],
-      ['POST', '/test'],
-      ['POST', '/replay'],
-      ['GET', '/deliveries'],
-    ] as const) {
+    for (const [method, path] of ROUTES) {
       expectProblem(await other.call(method, `/webhooks/${id}${path}`), 404, 'not_found')
     }
     expect((await company.get(`/webhooks/${id}`)).status).to.equal(200)

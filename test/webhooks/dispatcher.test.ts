@@ -29,15 +29,6 @@ describe('the dispatcher', () => {
     expect(hour!.bucket).to.be.at.least(0)
   })
 
-  it('sends a thousand deliveries to several endpoints, each once', async () => {
-    const receiver = await tests.receiver()
-    const ids: string[] = []
-    for (let n = 0; n < 5; n++) ids.push(...(await queue(tests.pool, await addEndpoint(tests.pool, receiver.url), 200)))
-    tests.dispatcher()
-    await tests.allAre('delivered')
-    expect(idsOf(receiver.received)).to.have.members(ids)
-  })
-
   it('schedules a failed delivery for a minute later, and does not retry before [HOOK-18]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing

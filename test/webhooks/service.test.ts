@@ -45,38 +45,6 @@ describe('webhook delivery of the service', () => {
     expect(Number(headers['x-service-timestamp'])).to.be.closeTo(Date.now() / 1000, 30)
   })
 
-  it('sends a test once, without sequence and revision, and without effect on the endpoint health [HOOK-24]', async () => {
-    const { company, receiver } = service
-    receiver.answer = (_received, response) => response.writeHead(500).end()
-    const { path } = await service.register()
-    const { id } = (await company.post(`${path}/test`)).body.data
-    const delivery = await until(async () => {
-      const [found] = (await company.get(`${path}/deliveries`)).body.data
-      return found.status === 'failed' && found
-    })
-    expect(delivery).to.include({ id, sequence: null, revision: null, next_attempt_at: null })
-    expect(delivery.attempts).to.have.length(1)
-    expect(receiver.received[0]!.headers).not.to.have.any.keys('x-service-sequence', 'x-service-revision')
-    expect(await show(path)).to.include({ status: 'active', failing_since: null, last_success_at: null })
-  })
-
-  it('marks an endpoint that keeps failing, and disables it after a while: once, with a notice [HOOK-20]', async () => {
-    const { receiver } = service
-    receiver.answer = (_received, response) => response.writeHead(503).end()
-    const { path, id } = await service.register()
-    await act('Silêncio')
-    await until(async () => (await show(path)).status === 'disabled')
-    expect(receiver.received).to.have.length(2)
-    expect(await events()).to.deep.equal([{ type: 'WebhookSwitchedOff', reason: 'no_response' }])
-    const { rows } = await service.api.core.pool.query(`select kind, data from notices where company_id = $1`, [
-      service.company.id,
-    ])
-    expect(rows).to.deep.equal([
-      { kind: 'webhook_switched_off', data: { webhook_id: id, url: receiver.url, reason: 'no_response' } },
-    ])
-    expect(service.errors).to.deep.equal([])
-  })
-
   it('disables an endpoint at once on 410, and cancels its pending deliveries [HOOK-21]', async () => {
     const { company, receiver } = service
     receiver.answer = (_received, response) => response.writeHead(410).end()
@@ -117,19 +85,25 @@ describe('webhook delivery of the service', () => {
     await until(async () => (await api.core.pool.query(kill)).rowCount === 1)
   })
 
-  it('disables an endpoint once if several processes detect the failure [HOOK-20]', async () => {
+  it('marks an endpoint that keeps failing, and disables it after a while: once, with a notice, in several processes too [HOOK-20]', async () => {
     const second = await startDelivering(database.url, { switchOffHours: 0.0002, retrySeconds: [0.05] })
+    const { receiver } = service
     try {
-      service.receiver.answer = (_received, response) => response.writeHead(500).end()
-      const { path } = await service.register()
+      receiver.answer = (_received, response) => response.writeHead(503).end()
+      const { path, id } = await service.register()
       await act('Silêncio')
       await until(async () => (await show(path)).status === 'disabled')
-      await Promise.all([service, second].map(({ company }) => company.get('/me')))
-      expect(await events()).to.deep.equal([{ type: 'WebhookSwitchedOff', reason: 'no_response' }])
+      expect(receiver.received).to.have.length(2)
+      const { rows } = await service.api.core.pool.query(`select kind, data from notices where company_id = $1`, [
+        service.company.id,
+      ])
+      expect(rows).to.deep.equal([
+        { kind: 'webhook_switched_off', data: { webhook_id: id, url: receiver.url, reason: 'no_response' } },
+      ])
     } finally {
       await second.close()
     }
     expect([...service.errors, ...second.errors]).to.deep.equal([])
-    expect(await events()).to.have.length(1)
+    expect(await events()).to.deep.equal([{ type: 'WebhookSwitchedOff', reason: 'no_response' }])
   })
 })

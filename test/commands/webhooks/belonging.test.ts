@@ -150,13 +150,19 @@ describe('transfer of webhooks with `*`', () => {
 describe('pauses of webhooks', () => {
   const ofKey = (id: number) => by(`api_key/${id}`, webhookRegistered({ id, events: ['basic'] }))
 
-  it('start when the key is revoked or expires, or the plan ends, and show their reason [HOOK-53]', async () => {
-    const scenario = await given(...shop, ofKey(1), ofKey(3), webhookRegistered({ id: 7 }))
+  it('start when the key expires [HOOK-53]', async () => {
+    const scenario = await given(...shop, ofKey(3))
     expect(await scenario.show('webhook/3', minute(3))).to.include({ status: 'active', pause_reason: null })
     expect(await scenario.show('webhook/3', minute(4))).to.include({ status: 'paused', pause_reason: 'key_expired' })
+  })
+
+  it('start when the key is revoked, for its endpoints only [HOOK-53]', async () => {
     const revoked = await given(...shop, ofKey(1), webhookRegistered({ id: 7 }), event('ApiKeyRevoked', { id: 1 }))
     expect(await shownBy(revoked, 1)).to.include({ status: 'paused', pause_reason: 'key_revoked' })
     expect(await shownBy(revoked, 7)).to.include({ status: 'active', pause_reason: null })
+  })
+
+  it('start when the plan ends, for all endpoints [HOOK-53]', async () => {
     const lapsed = event('CompanyUpdated', { id: COMPANY_ID, changes: { plan: 'basic' } })
     const unpaid = await given(...shop, ofKey(1), webhookRegistered({ id: 7 }), lapsed)
     for (const id of [1, 7])

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type * as z from 'zod'
 import {
   deleteWebhook,
   enableWebhook,
@@ -10,12 +11,13 @@ import {
   WebhookFields,
 } from '#commands/webhooks.ts'
 import { inZone } from '#domain/instant.ts'
+import { describeIssues } from '#domain/validation.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { readModel } from '#projections/index.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import { apiKeyCreated, companyRegistered, webhookRegistered } from '../../support/facts.ts'
-import { COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
+import { COMPANY_ID, type Decided, FIRST_NEW_ID, given, minute, type Scenario } from '../../support/given.ts'
 
 /** Acting key 1 has all scopes; key 2 manages webhooks and reads customers. */
 const shop = [
@@ -75,18 +77,24 @@ describe('input of a webhook', () => {
       ])
   })
 
-  for (const [what, fields] of [
-    ['an unknown event', { events: ['sale.deleted'] }],
-    ['no event', { events: [] }],
-    ['`*` together with a basic event', { events: ['*', 'sale.completed'] }],
-    ['`basic` together with a basic event', { events: ['basic', 'sale.completed'] }],
-    ['both groups', { events: ['basic', '*'] }],
-    ['a test event', { events: ['webhook.test'] }],
-    ['no list', { events: 'sale.completed' }],
-    ['no URL', { url: undefined }],
-    ['an unknown field', { secret: 'whsec_mine' }],
+  for (const [what, fields, wrong] of [
+    ['an unknown event', { events: ['sale.deleted'] }, 'events[0]'],
+    ['no event', { events: [] }, 'events'],
+    ['`*` together with a basic event', { events: ['*', 'sale.completed'] }, 'events'],
+    ['`basic` together with a basic event', { events: ['basic', 'sale.completed'] }, 'events'],
+    ['both groups', { events: ['basic', '*'] }, 'events'],
+    ['a test event', { events: ['webhook.test'] }, 'events[0]'],
+    ['no list', { events: 'sale.completed' }, 'events'],
+    ['no URL', { url: undefined }, 'url'],
+    ['a number as URL', { url: 7 }, 'url'],
+    ['a description of more than 200 characters', { description: 'x'.repeat(201) }, 'description'],
+    ['an unknown field', { secret: 'whsec_mine' }, 'secret'],
   ] as const) {
-    it(`refuses ${what} [HOOK-2]`, () => expect(parse(fields).success).to.equal(false))
+    it(`refuses ${what}, naming ${wrong} [HOOK-2]`, () => {
+      const { error } = parse(fields)
+      const { fields: named, unknown_fields } = describeIssues(error as z.ZodError)
+      expect([...Object.keys(named), ...unknown_fields]).to.deep.equal([wrong])
+    })
   }
 })
 
@@ -119,7 +127,7 @@ describe('update webhook', () => {
     same.accepts('unchanged')
   })
 
-  it('refuses a deleted endpoint', async () => {
+  it('refuses a deleted endpoint [HOOK-5]', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }), event('WebhookDeleted', { id: 1 }))
     for (const id of [1, 2]) {
       const decided = await scenario.when(updateWebhook, { id, events: ['basic'] })
@@ -130,7 +138,7 @@ describe('update webhook', () => {
 })
 
 describe('switching a webhook', () => {
-  it('disables with a reason and enables again, once each', async () => {
+  it('disables with a reason and enables again, once each [HOOK-5]', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const off = await scenario.when(switchOffWebhook, { id: 1, reason: 'gone' })
     off.accepts('updated', event('WebhookSwitchedOff', { id: 1, reason: 'gone' }))
@@ -144,26 +152,27 @@ describe('switching a webhook', () => {
     expect(await scenario.show('webhook/1')).to.include({ status: 'active' })
   })
 
-  it('refuses a missing endpoint', async () => {
-    const scenario = await given(...shop)
-    for (const decided of [
-      await scenario.when(enableWebhook, { id: 1 }),
-      await scenario.when(switchOffWebhook, { id: 1, reason: 'requested' }),
-      await scenario.when(deleteWebhook, { id: 1 }),
-      await scenario.when(rotateSecret, { id: 1, overlap_hours: 0, secret: 'whsec_n' }),
-    ])
-      decided.refuses('not_found')
-  })
+  const { id, reason } = { id: 1, reason: 'requested' } as const
+  const missing: [what: string, run: (scenario: Scenario) => Promise<Decided>][] = [
+    ['enabling', (scenario) => scenario.when(enableWebhook, { id })],
+    ['disabling', (scenario) => scenario.when(switchOffWebhook, { id, reason })],
+    ['deleting', (scenario) => scenario.when(deleteWebhook, { id })],
+    ['rotating', (scenario) => scenario.when(rotateSecret, { id, overlap_hours: 0, secret: 'whsec_n' })],
+  ]
+  for (const [what, run] of missing)
+    it(`refuses ${what} a missing endpoint [HOOK-5]`, async () =>
+      (await run(await given(...shop))).refuses('not_found'))
 })
 
 describe('rotate secret', () => {
-  it('overlaps for 0 to 168 whole hours, 24 by default [HOOK-28]', () => {
-    expect(RotationFields.parse({})).to.deep.equal({ overlap_hours: 24 })
-    for (const overlap_hours of [0, 168]) expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(true)
-    for (const overlap_hours of [-1, 0.5, 169, '24']) {
-      expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(false)
-    }
-  })
+  it('overlaps for 24 hours by default [HOOK-28]', () =>
+    expect(RotationFields.parse({})).to.deep.equal({ overlap_hours: 24 }))
+  for (const overlap_hours of [0, 168])
+    it(`may overlap for ${overlap_hours} hours [HOOK-28]`, () =>
+      expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(true))
+  for (const overlap_hours of [-1, 0.5, 169, '24'])
+    it(`refuses an overlap of ${JSON.stringify(overlap_hours)} hours [HOOK-28]`, () =>
+      expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(false))
 
   /** Scenario in which the first secret of endpoint 1 is whsec_old. */
   async function withSecret(next_secret: string | null = null, switch_at: string | null = null) {
@@ -194,13 +203,12 @@ describe('rotate secret', () => {
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_new', next_secret: null, switch_at: null })
   })
 
-  it('is refused during the overlap of another rotation [HOOK-84]', async () => {
-    for (const overlap_hours of [1, 24, 168]) {
+  for (const overlap_hours of [1, 24, 168])
+    it(`is refused during the overlap of another rotation, with ${overlap_hours} hours [HOOK-84]`, async () => {
       const scenario = await withSecret('whsec_next', minute(60))
       const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours, secret: 'whsec_new' })
       decided.refuses('rotation_running', { until: inZone(minute(60), 'America/Sao_Paulo') })
-    }
-  })
+    })
 
   it('ends all other secrets at once without an overlap, also during one [HOOK-84]', async () => {
     const scenario = await withSecret('whsec_leaked', minute(60))
