@@ -53,20 +53,16 @@ describe('the target of a webhook', () => {
       it(`refuses ${JSON.stringify(url.slice(0, 60))} [HOOK-3]`, () => expect(urlProblem(url, false)).to.match(problem))
     }
 
-    it('accepts http and localhost if private targets are allowed', () => {
-      for (const url of ['http://localhost:3001/hooks', 'http://127.0.0.1', 'https://[::1]:8443', 'http://10.1.2.3'])
-        expect(urlProblem(url, true), url).to.equal(null)
-    })
+    for (const url of ['http://localhost:3001/hooks', 'http://127.0.0.1', 'https://[::1]:8443', 'http://10.1.2.3'])
+      it(`accepts ${url} if private targets are allowed`, () => expect(urlProblem(url, true)).to.equal(null))
 
-    it('still refuses credentials, fragments and invalid URLs then', () => {
-      for (const url of [
-        'http://a:b@localhost',
-        'http://localhost/#a',
-        'localhost:3001',
-        `http://localhost/${'a'.repeat(2000)}`,
-      ])
-        expect(urlProblem(url, true), url).to.be.a('string')
-    })
+    for (const url of [
+      'http://a:b@localhost',
+      'http://localhost/#a',
+      'localhost:3001',
+      `http://localhost/${'a'.repeat(2000)}`,
+    ])
+      it(`still refuses ${url.slice(0, 60)} then`, () => expect(urlProblem(url, true)).to.be.a('string'))
   })
 
   describe('isPublicAddress', () => {
