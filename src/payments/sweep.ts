@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
-import { recordsEvents } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
-import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
+import { createRoundRobin } from '#background/round-robin.ts'
 import { refusePayment } from '#commands/orders/payment-attempts.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { isPending } from '#domain/orders.ts'
@@ -9,10 +8,7 @@ import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { isOutage } from '#postgres/outage.ts'
-import { companysTimeSql } from '#projections/companies.ts'
-import type { PaymentObject } from '#projections/order-payments.ts'
-import { isPaymentOpen } from '#projections/order-payments.ts'
-import type { RefundObject } from '#projections/order-refunds.ts'
+import { isPaymentOpen, type PaymentObject } from '#projections/order-payments.ts'
 import { findStore } from '#queries/stores.ts'
 import { applyPayment, type ExpectedPayment, matchesOrder } from './apply-payment.ts'
 import { endOtherMode, isOfOtherMode, OTHER_MODE } from './other-mode.ts'
@@ -24,6 +20,7 @@ import {
 } from './provider-port.ts'
 import { refundAtProvider } from './refund-order.ts'
 import { accountAt } from './store-account.ts'
+import { claimExpired, claimSweeps, endSweep, type SweepClaim } from './sweep-claims.ts'
 
 /** Bounds of the polling interval. */
 const SLOWEST_MS = 30_000
@@ -35,12 +32,12 @@ export function sweepIntervalMs(schedule: readonly number[]): number {
   return Math.min(SLOWEST_MS, Math.max(FASTEST_MS, (Math.min(...gaps) * 1000) / 2))
 }
 
-/** Orders leased at a time, all of them looked at side by side: a few of the provider client's places. */
+/** Orders leased at a time and polled in parallel; they take a few of the provider client's slots. */
 const BATCH = 6
-/** The same of orders whose time to pay is over, so that a backlog of the schedule does not delay them. */
+/** The same of orders with an expired payment, so that a backlog of the schedule does not delay them. */
 const EXPIRED_BATCH = 2
-/** After so many failing accounts a run ends: then it is the provider that is away, and the next run goes on behind them. */
-const MOST_FAILING_ACCOUNTS = 64
+/** A run ends after this number of failing accounts: the provider itself is unavailable, and the next run goes on behind them. */
+const MAX_FAILING_ACCOUNTS = 64
 
 export interface SweepOptions {
   readonly pool: Pool
@@ -57,30 +54,30 @@ export interface SweepOptions {
  * finds missed changes, including payments with an unanswered creation. Any number of processes share it.
  */
 export const startSweep = (given: SweepOptions, every_ms = sweepIntervalMs(given.schedule)): Repetition =>
-  repeat(createSweep(given, outagesRarely), every_ms, (error) => given.log('payments: sweep failed', error))
+  repeat(createSweep(given, limitOutages), every_ms, (error) => given.log('payments: sweep failed', error))
 
-/** An outage is met again at every turn, and told every 15 minutes. */
-const OUTAGE_TOLD_MS = 900_000
+/** An outage fails every run; it is logged every 15 minutes. */
+const OUTAGE_LOGGED_MS = 900_000
 
-function outagesRarely(log: SweepOptions['log']): SweepOptions['log'] {
-  let toldAt = Number.NEGATIVE_INFINITY
+function limitOutages(log: SweepOptions['log']): SweepOptions['log'] {
+  let loggedAt = Number.NEGATIVE_INFINITY
   return (message, error) => {
     const now = performance.now()
-    if (isPassing(error) && now - toldAt < OUTAGE_TOLD_MS) return
-    if (isPassing(error)) toldAt = now
+    if (isTransient(error) && now - loggedAt < OUTAGE_LOGGED_MS) return
+    if (isTransient(error)) loggedAt = now
     log(message, error)
   }
 }
 
-/** Of test companies: their sandbox runs only while it is tried, so that its absence is no error of the service. */
-const exceptAbsence =
+/** For test companies: their sandbox runs only during a trial, so its absence is not an error of the service. */
+const withoutAbsence =
   (log: SweepOptions['log']): SweepOptions['log'] =>
   (message, error) => {
     if (!(error instanceof ProviderUnavailable)) log(message, error)
   }
 
 /**
- * Runs that deal with everything that is due. Orders of test companies have a lane of their own: the sandbox that they ask may be away
+ * Runs over everything that is due. Orders of test companies have a lane of their own: their sandbox may be unavailable
  * while the provider answers.
  */
 export function createSweep(
@@ -89,7 +86,7 @@ export function createSweep(
 ): (stopping: AbortSignal) => Promise<number> {
   const lanes = [false, true].map((isTest) => {
     const log = logOf(options.log)
-    return createLane({ ...options, log: isTest ? exceptAbsence(log) : log }, isTest)
+    return createLane({ ...options, log: isTest ? withoutAbsence(log) : log }, isTest)
   })
   return async (stopping) => {
     const applied = await Promise.all(lanes.map((run) => run(stopping)))
@@ -102,8 +99,8 @@ export const sweepOnce = (options: SweepOptions, stopping: AbortSignal): Promise
   createSweep(options)(stopping)
 
 /**
- * A run over the due orders of live or of test companies. Companies take turns. A store whose account cannot be asked is left out for the
- * rest of the run, because each of its orders would wait for the same time-out; all other stores go on.
+ * A run over the due orders of live or of test companies. Companies take turns. A store with a failing account is left
+ * out for the rest of the run, because each of its orders would wait for the same time-out; all other stores go on.
  */
 function createLane(options: SweepOptions, isTest: boolean): (stopping: AbortSignal) => Promise<number> {
   const [scheduled, expired] = [createRoundRobin(), createRoundRobin()]
@@ -111,14 +108,14 @@ function createLane(options: SweepOptions, isTest: boolean): (stopping: AbortSig
   return async (stopping) => {
     const failing = new Set<string>()
     let applied = 0
-    while (!stopping.aborted && failing.size < MOST_FAILING_ACCOUNTS) {
+    while (!stopping.aborted && failing.size < MAX_FAILING_ACCOUNTS) {
       const share = { isTest, failing: [...failing] }
       const claims = [
         ...(await claimSweeps(pool, schedule, { ...share, limit: BATCH, companies: scheduled })),
         ...(await claimExpired(pool, schedule, { ...share, limit: EXPIRED_BATCH, companies: expired })),
       ]
       if (claims.length === 0) break
-      const results = await Promise.all(claims.map((claim) => deal(options, claim)))
+      const results = await Promise.all(claims.map((claim) => pollOrder(options, claim)))
       for (const [position, result] of results.entries()) {
         if (result === null) failing.add((claims[position] as SweepClaim).storeAlias)
         else applied += result
@@ -129,20 +126,21 @@ function createLane(options: SweepOptions, isTest: boolean): (stopping: AbortSig
 }
 
 /** Polls one order. Null on a transient failure: it stays due. */
-async function deal(options: SweepOptions, claim: SweepClaim): Promise<number | null> {
+async function pollOrder(options: SweepOptions, claim: SweepClaim): Promise<number | null> {
   let applied: number | null = null
   try {
-    applied = await lookAt(options, claim)
+    applied = await applyChanges(options, claim)
   } catch (error) {
     options.log(`payments: sweep of order ${claim.orderId} failed`, error)
     // Other failures, such as wrong credentials, would repeat at once: the order waits for its next poll.
-    if (!isPassing(error)) applied = 0
+    if (!isTransient(error)) applied = 0
   }
   await endSweep(options.pool, claim, { isDone: applied !== null })
   return applied
 }
 
-async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: SweepClaim): Promise<number> {
+/** Completes pending refunds, applies changed payments, and ends expired ones. Returns how many payments were applied. */
+async function applyChanges({ pool, vault, writer, provider }: SweepOptions, claim: SweepClaim): Promise<number> {
   const { company_id: companyId, orderId, storeAlias, reference, totalCents } = claim
   const store = await findStore(pool, vault, storeAlias)
   if (!store) throw new Error(`order ${orderId}: store ${storeAlias} not found`)
@@ -156,19 +154,19 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
       refund,
     )
   let applied = 0
-  const heard = new Set<string | null>()
+  const known = new Set<string | null>()
   for await (const found of paymentsOf(provider, account, claim)) {
     if (!matchesOrder(found, expected)) {
       await endIfOtherMode({ writer, provider }, { claim, account, expected }, found)
       continue
     }
-    heard.add(found.attemptId)
+    known.add(found.attemptId)
     const payment = isOver(claim, found) ? await provider.cancelPayment(account, found.id) : found
     const result = await applyPayment(writer, { companyId, orderId, requestId: null }, payment)
     if ('outcome' in result && result.outcome === 'applied') applied += 1
   }
   for (const { attempt_id, provider_payment_id, ...attempt } of claim.payments.filter(isPaymentOpen)) {
-    if (attempt_id === null || provider_payment_id !== null || heard.has(attempt_id)) continue
+    if (attempt_id === null || provider_payment_id !== null || known.has(attempt_id)) continue
     // Safe: a payment that exists after all is found by a later poll, and ended there.
     if (hasExpired(claim, attempt))
       await runAsSystem(writer, companyId, refusePayment, { id: orderId, attempt_id, reason: EXPIRED })
@@ -193,8 +191,8 @@ async function endIfOtherMode(
 
 const EXPIRED = 'o prazo de pagamento terminou'
 
-const hasExpired = ({ lookedAt }: SweepClaim, { expires_at }: Pick<PaymentObject, 'expires_at'>): boolean =>
-  expires_at !== null && Date.parse(expires_at) <= Date.parse(lookedAt)
+const hasExpired = ({ polledAt }: SweepClaim, { expires_at }: Pick<PaymentObject, 'expires_at'>): boolean =>
+  expires_at !== null && Date.parse(expires_at) <= Date.parse(polledAt)
 
 /** Whether a pending payment must be ended: it has expired, or its order is cancelled. */
 function isOver(claim: SweepClaim, payment: ProviderPayment): boolean {
@@ -206,7 +204,7 @@ function isOver(claim: SweepClaim, payment: ProviderPayment): boolean {
   return claim.isCancelled || (known !== undefined && hasExpired(claim, known))
 }
 
-const isPassing = (error: unknown): boolean =>
+const isTransient = (error: unknown): boolean =>
   error instanceof ProviderUnavailable || error instanceof Unavailable || isOutage(error)
 
 /**
@@ -225,165 +223,4 @@ async function* paymentsOf(
   }
   if (ids.length === payments.length) return
   for (const payment of await provider.findPayments(account, reference)) if (!ids.includes(payment.id)) yield payment
-}
-
-/** Order to poll, leased to this process. */
-interface SweepClaim {
-  readonly company_id: number
-  readonly orderId: number
-  readonly storeAlias: string
-  readonly reference: string
-  readonly totalCents: number
-  /** Recorded payments. */
-  readonly payments: readonly PaymentObject[]
-  readonly refunds: readonly RefundObject[]
-  /** Cancelled by its store. */
-  readonly isCancelled: boolean
-  /** Company time, by the database's clock. */
-  readonly lookedAt: string
-  /** Whether it was leased because a payment expired. */
-  readonly isExpired: boolean
-}
-
-/** Columns of leased orders. */
-const CLAIMED = `
-    select o.company_id, o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
-           o.provider_reference as reference, o.doc -> 'payments' as payments, o.doc -> 'refunds' as refunds,
-           o.doc ->> 'cancelled_at' is not null as "isCancelled", ${companysTimeSql('clock_timestamp()')} as "lookedAt"
-    from claimed join orders o on o.company_id = claimed.company_id and o.id = claimed.order_id
-    join companies c on c.company_id = o.company_id`
-
-/** Upper bound for one order: two provider calls for each of its payments, and waits for slots. */
-const LEASE_SECONDS = 300
-const LEASE = `(select clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}) as ends) lease`
-/** Time after the last poll of the schedule, for polls missed in an outage. */
-const GRACE_SECONDS = 86_400
-
-/** A subquery rather than a join, so that orders are found by their time and not by company. */
-const IS_OF_TEST = '(select is_test from companies own where own.company_id = o.company_id)'
-
-/** Parts of statements: as many of the rows of `waiting` as are taken, the oldest of each company first, companies in turn. */
-const dueInTurn = (column: string, limit: string, after: string): string => `ranked as (
-      select *, row_number() over (partition by company_id order by ${column}) as place from waiting
-    ), due as (
-      select * from ranked where place <= ${limit} order by place, ${roundRobinOrder('company_id', after)} limit ${limit}
-    )`
-
-/**
- * Leases orders with a scheduled poll since their latest attempt. Missed polls become one. The upsert lets one process
- * win; it runs in key order, which excludes deadlocks. Uses `now()`, which an index can be searched for: only recent
- * orders are read.
- */
-const CLAIM = {
-  name: 'claim_payment_sweeps',
-  text: `
-    with waiting as materialized (
-      select o.company_id, o.id, o.attempted_at, m.passes
-      from orders o
-      cross join lateral (
-        select width_bucket(extract(epoch from now() - o.attempted_at)::float8, $1::float8[]) as passes
-      ) m
-      left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id and w.attempted_at = o.attempted_at
-        and w.attempted_at > now() - make_interval(secs => $2)
-      where o.attempted_at > now() - make_interval(secs => $2)
-        and m.passes > coalesce(w.passes, 0)
-        and (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
-        and o.store_alias not in (select unnest($5::text[])) and ${IS_OF_TEST} = $4
-      order by o.attempted_at
-    ), ${dueInTurn('attempted_at', '$3', '$6')}, claimed as (
-      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, next_poll_at, leased_until)
-      select company_id, id, attempted_at, passes, lease.ends, lease.ends
-      from due cross join ${LEASE} order by company_id, id
-      on conflict (company_id, order_id) do update
-        set attempted_at = excluded.attempted_at, claimed_passes = excluded.claimed_passes, next_poll_at = excluded.next_poll_at,
-            leased_until = excluded.leased_until,
-            passes = case when w.attempted_at = excluded.attempted_at then w.passes else 0 end
-        where (w.next_poll_at is null or w.next_poll_at < clock_timestamp())
-          and (w.attempted_at <> excluded.attempted_at or w.passes < excluded.claimed_passes)
-      returning company_id, order_id
-    )
-    ${CLAIMED}`,
-}
-
-/**
- * Leases orders with an expired pending payment, regardless of the schedule; `sooner` covers test companies with a
- * moved clock. They stay due until the provider has ended the payment, and are retried after RETRY_SECONDS.
- */
-const CLAIM_EXPIRED = {
-  name: 'claim_expired_orders',
-  text: `
-    with expired as materialized (
-      select o.company_id, o.id, o.attempted_at, o.expires_at, o.store_alias
-      from orders o
-      where o.expires_at > now() - make_interval(secs => $1) and o.expires_at <= now() and ${IS_OF_TEST} = $3
-      order by o.expires_at
-    ), sooner as (
-      select o.company_id, o.id, o.attempted_at, o.expires_at, o.store_alias
-      from companies c
-      join orders o on o.company_id = c.company_id and o.expires_at > now() and o.expires_at <= ${companysTimeSql('now()')}
-      where c.clock_ahead_ms > 0 and c.is_test = $3
-    ), waiting as (
-      select o.* from (select * from expired union all select * from sooner) o
-      left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
-      where (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
-        and o.store_alias not in (select unnest($4::text[]))
-    ), ${dueInTurn('expires_at', '$2', '$5')}, claimed as (
-      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, next_poll_at, leased_until)
-      select company_id, id, attempted_at, 0, lease.ends, lease.ends
-      from due cross join ${LEASE} order by company_id, id
-      on conflict (company_id, order_id) do update
-        set next_poll_at = excluded.next_poll_at, leased_until = excluded.leased_until, claimed_passes = w.passes
-        where w.next_poll_at is null or w.next_poll_at < clock_timestamp()
-      returning company_id, order_id
-    )
-    ${CLAIMED}`,
-}
-
-interface ClaimShare {
-  readonly limit: number
-  readonly companies: RoundRobin
-  /** Whose orders: those of test companies, or of all others. */
-  readonly isTest: boolean
-  /** Aliases of stores that are left out. */
-  readonly failing: readonly string[]
-}
-
-const windowOf = (schedule: readonly number[]): number => (schedule.at(-1) ?? 0) + GRACE_SECONDS
-
-/** `schedule`: seconds after the attempt, ascending. */
-export async function claimSweeps(
-  pool: Pool,
-  schedule: readonly number[],
-  { limit, companies, isTest, failing }: ClaimShare,
-): Promise<SweepClaim[]> {
-  const values = [schedule, windowOf(schedule), limit, isTest, failing]
-  const rows = await companies.take<SweepClaim>(pool, CLAIM, values)
-  return rows.map((claim) => ({ ...claim, isExpired: false }))
-}
-
-async function claimExpired(
-  pool: Pool,
-  schedule: readonly number[],
-  { limit, companies, isTest, failing }: ClaimShare,
-): Promise<SweepClaim[]> {
-  const rows = await companies.take<SweepClaim>(pool, CLAIM_EXPIRED, [windowOf(schedule), limit, isTest, failing])
-  return rows.map((claim) => ({ ...claim, isExpired: true }))
-}
-
-/** Delay before a failed order is polled again, so that others come first. */
-const RETRY_SECONDS = 120
-
-/** Releases the lease: marks the poll as done, or leaves it for a retry. */
-async function endSweep(
-  pool: Pool,
-  { company_id: companyId, orderId, isExpired }: SweepClaim,
-  { isDone }: { readonly isDone: boolean },
-): Promise<void> {
-  await pool.query({
-    name: 'end_payment_sweep',
-    text: `update payment_sweeps set next_poll_at = case when $3 and not $4 then null else clock_timestamp() + make_interval(secs => ${RETRY_SECONDS}) end,
-               leased_until = null, passes = case when $3 then claimed_passes else passes end
-           where company_id = $1 and order_id = $2`,
-    values: [companyId, orderId, isDone, isExpired],
-  })
 }

@@ -7,7 +7,7 @@ import { checkTablesOnSchedule, tableCheckFigures } from '#integrity/audit/table
 import { knownCompanies } from '#integrity/proofs/known-companies.ts'
 import { growTrees } from '#integrity/proofs/tree-growth.ts'
 import { startEmailNotifications } from '#notifications/email-notifications.ts'
-import { claimSweeps } from '#payments/sweep.ts'
+import { claimSweeps } from '#payments/sweep-claims.ts'
 import { eraseDuePersons } from '#privacy/due-erasures.ts'
 import { eraseLateWrites } from '#privacy/late-writes.ts'
 import { RETENTION } from '#service/retention.ts'
@@ -40,7 +40,7 @@ const BY_THEMSELVES: Readonly<
   'notifications/email-notifications.ts': 'asks',
   'panel/live.ts': 'ends by itself',
   'payments/renew-connections.ts': 'asks',
-  'payments/sweep.ts': 'asks',
+  'payments/sweep.ts': 'its parts ask',
   'postgres/embedded.ts': 'is of no company',
   'postgres/servers.ts': 'is of no company',
   'postgres/statistics.ts': 'is of no company',
