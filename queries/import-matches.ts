@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 
 /** A record that has one of the requested keys. */
-export interface Match {
+export interface MatchingRecord {
   readonly id: number
+  /** Deleted records still occupy their external id. */
   readonly is_deleted: boolean
   /** By field: as the read model compares them. */
   readonly keys: Readonly<Record<string, string | null>>
@@ -15,7 +16,7 @@ export type MatchRequest = Readonly<Record<string, readonly string[]>>
  * Records kept per combination of the more specific keys: many records may share an SKU or a document, and two are
  * enough to detect an ambiguous key.
  */
-const ENOUGH = 2
+export const RECORDS_PER_KEY = 2
 
 /**
  * Items by external id, and those in use by barcode, SKU, SKU and name, and name alone, with and without codes: at
@@ -33,25 +34,25 @@ const ITEMS = `
     select id from (
       select id, row_number() over (partition by sku, external_id is null, barcode is null order by id) as place
       from catalog_items where company_id = $1 and deleted_at is null and sku = any($4::text[])) alike
-    where place <= ${ENOUGH}
+    where place <= ${RECORDS_PER_KEY}
     union all
     select id from (
       select t.id, row_number() over (partition by t.sku, t.sort_key order by t.id) as place
       from (select distinct sku, sort_key from unnest($4::text[], $5::text[]) as line (sku, sort_key)) asked
       join catalog_items t on t.company_id = $1 and t.deleted_at is null and t.sku = asked.sku and t.sort_key = asked.sort_key
     ) named
-    where place <= ${ENOUGH}
+    where place <= ${RECORDS_PER_KEY}
     union all
     select id from (
       select id, row_number() over (partition by sort_key, coalesce(external_id, barcode, sku) is null order by id) as place
       from catalog_items
       where company_id = $1 and deleted_at is null and cardinality($6::text[]) > 0 and sort_key = any($6::text[])) named_alone
-    where place <= ${ENOUGH})
+    where place <= ${RECORDS_PER_KEY})
   order by id`
 
-export async function matchingItems(pool: Pool, companyId: number, asked: MatchRequest): Promise<Match[]> {
+export async function matchingItems(pool: Pool, companyId: number, asked: MatchRequest): Promise<MatchingRecord[]> {
   const { external_id = [], barcode = [], sku = [], sku_name = [], name = [] } = asked
-  const { rows } = await pool.query<Match>(ITEMS, [companyId, external_id, barcode, sku, sku_name, name])
+  const { rows } = await pool.query<MatchingRecord>(ITEMS, [companyId, external_id, barcode, sku, sku_name, name])
   return rows
 }
 
@@ -73,7 +74,7 @@ export async function itemsWithCodes(pool: Pool, companyId: number, codes: reado
      ${CODED} from (
        select *, row_number() over (partition by sku order by id) as place
        from catalog_items where company_id = $1 and deleted_at is null and sku = any($2::text[])) alike
-     where place <= ${ENOUGH}`,
+     where place <= ${RECORDS_PER_KEY}`,
     [companyId, codes],
   )
   return rows
@@ -92,14 +93,14 @@ const persons = (table: 'customers' | 'suppliers'): string => `
     select id from (
       select id, row_number() over (partition by document, external_id is null order by id) as place
       from ${table} where company_id = $1 and deleted_at is null and document = any($3::text[])) alike
-    where place <= ${ENOUGH})
+    where place <= ${RECORDS_PER_KEY})
   order by id`
 
 export const matchingPersons =
   (table: 'customers' | 'suppliers') =>
-  async (pool: Pool, companyId: number, request: MatchRequest): Promise<Match[]> => {
+  async (pool: Pool, companyId: number, request: MatchRequest): Promise<MatchingRecord[]> => {
     const { external_id = [], document = [], name = [] } = request
-    const { rows } = await pool.query<Match>(persons(table), [companyId, external_id, document, name])
+    const { rows } = await pool.query<MatchingRecord>(persons(table), [companyId, external_id, document, name])
     return rows
   }
 
@@ -151,7 +152,7 @@ export async function personsNamedLike(
        select t.id, t.doc->>'name' as text from ${table} t
        where t.company_id = $1 and t.deleted_at is null
          and t.sort_key collate "C" >= asked.key || chr(10) and t.sort_key collate "C" < asked.key || chr(11)
-       order by t.sort_key collate "C", t.id limit ${ENOUGH}) named`,
+       order by t.sort_key collate "C", t.id limit ${RECORDS_PER_KEY}) named`,
     [companyId, searchKeys],
   )
   return rows

@@ -2,14 +2,10 @@ import { expect } from 'chai'
 import { lineInput } from '#panel/forms/kinds.ts'
 import { createHeadWords, guessMapping, type ImportMapping } from '#panel/import/heads.ts'
 import { IMPORTED, type ImportableKind } from '#panel/import/kinds.ts'
-import {
-  type ColumnMapping,
-  createPlanner,
-  createRecordIndex,
-  type ExistingRecords,
-  type KeyField,
-  readLine,
-} from '#panel/import/plan.ts'
+import { type ColumnMapping, createPlanner } from '#panel/import/plan.ts'
+import { type KeyField, readLine } from '#panel/import/read-line.ts'
+import { createRecordIndex } from '#panel/import/record-index.ts'
+import type { MatchingRecord } from '#queries/import-matches.ts'
 
 const items = IMPORTED.find(({ kind }) => kind === 'items') as ImportableKind
 const { keyFields } = items.reading
@@ -19,16 +15,16 @@ const FIELDS = Object.fromEntries(
 )
 const reading: ColumnMapping = { ...items.reading, fields: FIELDS }
 
-const known = (id: number, keys: Partial<ExistingRecords['keys']>, is_deleted = false): ExistingRecords => ({
+const known = (id: number, keys: Partial<MatchingRecord['keys']>, is_deleted = false): MatchingRecord => ({
   id,
   is_deleted,
-  keys: { external_id: null, barcode: null, sku: null, ...keys } as ExistingRecords['keys'],
+  keys: { external_id: null, barcode: null, sku: null, ...keys } as MatchingRecord['keys'],
 })
 
 const columnsOf = (mapping: ImportMapping) => ({ mapping, width: mapping.size, numbers: new Map() })
 
 /** What becomes of a line with such values. */
-function planOf(records: Iterable<ExistingRecords>, values: Readonly<Record<string, string>>) {
+function planOf(records: Iterable<MatchingRecord>, values: Readonly<Record<string, string>>) {
   const holders = createRecordIndex(keyFields as readonly KeyField[])
   for (const record of records) holders.add(record)
   const names = Object.keys(values)

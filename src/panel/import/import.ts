@@ -13,18 +13,9 @@ import { checkDigitWarnings, type LineWarning, linePriceWarnings, warningsOf } f
 import { type ChosenMarks, findNumberColumns, type NumberColumn } from './cells.ts'
 import type { ImportMapping } from './heads.ts'
 import type { ImportableKind } from './kinds.ts'
-import {
-  categoriesOf,
-  createMatchRequest,
-  createPlanner,
-  createRecordIndex,
-  isWrong,
-  type PlannedRow,
-  type ReadLine,
-  readLine,
-  rowMessages,
-  widthOf,
-} from './plan.ts'
+import { categoriesOf, createPlanner, isWrong, type PlannedRow, rowMessages } from './plan.ts'
+import { type ReadLine, readLine, widthOf } from './read-line.ts'
+import { createMatchRequest, createRecordIndex } from './record-index.ts'
 import { type PlannedParent, resolveVariants } from './variants.ts'
 
 /** Planned actions for a file, line by line. */

@@ -15,8 +15,9 @@ import { itemFields } from '../pages/catalog/items.tsx'
 import { CUSTOMER_TAX_INPUTS, personFields } from '../pages/person-form.tsx'
 import type { PageContext, Section } from '../route.ts'
 import { alikeItems, alikePersons, type FindAlike } from './alike.ts'
-import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './heads.ts'
-import type { ColumnMapping, KeyField, PartField } from './plan.ts'
+import type { ColumnMapping } from './plan.ts'
+import type { KeyField, PartField } from './read-line.ts'
+import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './title-synonyms.ts'
 
 /** A kind of record that can be imported: its page, texts and mapping. */
 export interface ImportableKind {
