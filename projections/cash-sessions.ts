@@ -1,10 +1,11 @@
 import { inZone } from '#domain/instant.ts'
-import { fromBigCents, toBigCents } from '#domain/money.ts'
+import { toBigCents } from '#domain/money.ts'
 import type { CASH_MOVEMENT_KINDS } from '#events/cash.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
-import type { Changes, Rows } from '#ledger/working-set.ts'
+import type { Changes } from '#ledger/working-set.ts'
+import type { CashTakings } from './cash-takings.ts'
 import { companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
@@ -15,27 +16,24 @@ import {
   projection,
   stamp,
 } from './define.ts'
-
-type Closed = DataOf<'CashSessionClosed'>
-
-export type CashMovementKind = (typeof CASH_MOVEMENT_KINDS)[number]
-
-/** What sales and returns brought, by payment type. */
-export type CashTakings = Closed['takings']
+import {
+  addAmounts,
+  type CashWay,
+  cashByWay,
+  drawerTakings,
+  NO_CASH,
+  type SessionCash,
+  subtractAmounts,
+} from './expected-cash.ts'
 
 /** A session without what its sales brought; times in UTC. */
-export interface CashSessionState {
+export interface CashSessionState extends SessionCash {
   readonly id: number
   readonly session_id: string
   readonly opened_at: string | null
   readonly opened_by: number | null
   readonly closed_at: string | null
   readonly closed_by: number | null
-  readonly opening: string
-  readonly received: string
-  readonly in: string
-  readonly out: string
-  readonly counted: Closed['counted']
   readonly created_at: string
   readonly updated_at: string
 }
@@ -101,12 +99,12 @@ export interface CashMovementRow extends ChangedFields {
 /** What makes two uploads the same movement. */
 export interface CashMovement {
   readonly session_id: string
-  readonly kind: CashMovementKind
+  readonly kind: (typeof CASH_MOVEMENT_KINDS)[number]
   readonly amount: string | null
   readonly at: string
   readonly reason: string | null
   readonly receivable_id: number | null
-  readonly counted: Closed['counted']
+  readonly counted: SessionCash['counted']
 }
 
 const cashMovements = table<CashMovementRow>('cash_movements', {
@@ -128,35 +126,11 @@ const cashMovements = table<CashMovementRow>('cash_movements', {
 
 export const cashMovementById = (offlineId: string) => byPk(cashMovements, offlineId)
 
-/** The session that a user of a till opened last: the drawer that money goes out of where nothing names another. */
-interface CashDrawerRow {
-  company_id: number
-  user_id: number
-  session_id: string
-  opened_at: string
-}
-
-const cashDrawers = table<CashDrawerRow>('cash_drawers', {
-  columns: { company_id: 'bigint', user_id: 'bigint', session_id: 'text', opened_at: 'timestamptz' },
-  keys: { pk: ['company_id', 'user_id'] },
-})
-
-export const cashDrawerOf = (userId: number) => byPk(cashDrawers, userId)
-
-/** Session that a user has open; null if none. Its drawer and session are loaded. */
-export function openSessionOf(rows: Rows, userId: number): string | null {
-  const drawer = rows.get(cashDrawerOf(userId))
-  const session = drawer && rows.get(cashSessionByName(drawer.session_id))
-  return session && session.closed_at === null ? session.session_id : null
-}
-
 /** User of an actor `user/3`; null for others. */
-const userOf = (actor: string | null): number | null =>
+export const userOf = (actor: string | null): number | null =>
   actor?.startsWith('user/') ? Number(actor.slice('user/'.length)) : null
 
 type MovementEvent = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | EventOf<'CashSessionClosed'>
-
-const NOTHING = '0.00'
 
 /** The session before the event; a new one if this is its first. */
 function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessionRow> {
@@ -183,10 +157,10 @@ function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessio
       opened_by: null,
       closed_at: null,
       closed_by: null,
-      opening: NOTHING,
-      received: NOTHING,
-      in: NOTHING,
-      out: NOTHING,
+      opening: NO_CASH,
+      received: NO_CASH,
+      in: NO_CASH,
+      out: NO_CASH,
       counted: null,
       created_at: recorded_at,
       updated_at: recorded_at,
@@ -194,7 +168,7 @@ function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessio
   }
 }
 
-/** Handler of a movement: `change` gives what it changes in the session. */
+/** Handler of a movement. `contentOf`: the movement as it is stored; `change`: the changed fields of the session. */
 const moving = <E extends MovementEvent>(
   contentOf: (data: E['data']) => Pick<CashMovement, 'kind' | 'amount'> & Partial<CashMovement>,
   change: (event: E, before: Readonly<CashSessionRow>) => Partial<CashSessionState>,
@@ -214,8 +188,13 @@ const moving = <E extends MovementEvent>(
     }
     const movement = { session_id, at, reason, receivable_id: null, counted: null, ...contentOf(event.data) }
     rows.add(cashMovements, {
-      ...{ company_id, offline_id, session_id, cash_session_id: id },
-      ...{ at, actor, warnings },
+      company_id,
+      offline_id,
+      session_id,
+      cash_session_id: id,
+      at,
+      actor,
+      warnings,
       ...stamp(event),
       doc: movement,
     })
@@ -244,7 +223,7 @@ export const cashSessionsProjection = projection('cash_sessions', [cashSessions,
   ),
   CashMoved: moving<EventOf<'CashMoved'>>(
     ({ kind, amount, receivable_id }) => ({ kind, amount, receivable_id }),
-    ({ data: { kind, amount } }, { doc }) => ({ [kind]: sumUp(doc[kind], amount) }),
+    ({ data: { kind, amount } }, { doc }) => ({ [kind]: addAmounts(doc[kind], amount) }),
   ),
   CashSessionClosed: moving<EventOf<'CashSessionClosed'>>(
     ({ counted }) => ({ kind: 'closed', amount: null, counted }),
@@ -256,80 +235,12 @@ export const cashSessionsProjection = projection('cash_sessions', [cashSessions,
       const { from_drawer: drawer } = event.data
       if (!drawer || !rows.wants(cashSessionById(drawer.id))) return
       const before = existing(rows, cashSessionById(drawer.id))
-      const received = minus(before.doc.received, drawer.amount)
+      const received = subtractAmounts(before.doc.received, drawer.amount)
       const doc = { ...before.doc, received, updated_at: event.recorded_at }
       rows.put(cashSessions, { ...before, ...stamp(event), doc })
     },
   },
 })
-
-export const cashDrawersProjection = projection('cash_drawers', [cashDrawers], {
-  CashSessionOpened: {
-    refs: ({ actor }) => {
-      const user = userOf(actor)
-      return user === null ? [] : [cashDrawerOf(user)]
-    },
-    apply(rows, { actor, data }) {
-      const user_id = userOf(actor)
-      if (user_id === null || !rows.wants(cashDrawerOf(user_id))) return
-      const before = rows.get(cashDrawerOf(user_id))
-      if (before && Date.parse(before.opened_at) > Date.parse(data.at)) return
-      const { company_id } = companyRef(rows)
-      rows.put(cashDrawers, { company_id, user_id, session_id: data.session_id, opened_at: data.at })
-    },
-  },
-})
-
-/** Money of a session in one payment type. All types in cash are one drawer. */
-export interface CashWay {
-  /** Of the drawer the company's first type in cash; null if it has none. */
-  readonly payment_type_id: number | null
-  readonly is_cash: boolean
-  readonly expected: string
-  /** Null if it was not counted. */
-  readonly counted: string | null
-  /** Counted less expected. */
-  readonly difference: string | null
-}
-
-const sumUp = (...amounts: readonly string[]): string =>
-  fromBigCents(amounts.reduce((sum, amount) => sum + toBigCents(amount), 0n))
-
-const minus = (amount: string, ...others: readonly string[]): string =>
-  fromBigCents(others.reduce((sum, other) => sum - toBigCents(other), toBigCents(amount)))
-
-/** What the drawer's payments in cash brought, by kind. */
-function drawerTakings({ ways }: CashTakings) {
-  const cash = ways.filter(({ is_cash }) => is_cash)
-  const of = (kind: 'sold' | 'cancelled' | 'returned') => sumUp(NOTHING, ...cash.map((way) => way[kind]))
-  return { sales: of('sold'), cancelled: of('cancelled'), returned: of('returned') }
-}
-
-/** Expected and counted money of a session: the drawer first, then the other payment types by id. */
-export function cashByWay(state: CashSessionState, takings: CashTakings): CashWay[] {
-  const countOf = (type: number | null) =>
-    state.counted?.find(({ payment_type_id }) => payment_type_id === type)?.amount ?? null
-  const wayOf = (type: number | null, counted: string | null, expected: string, is_cash: boolean): CashWay => ({
-    payment_type_id: type,
-    is_cash,
-    expected,
-    counted,
-    difference: counted === null ? null : minus(counted, expected),
-  })
-  const { sales, cancelled, returned } = drawerTakings(takings)
-  const inDrawer = minus(sumUp(state.opening, sales, state.received, state.in), cancelled, returned, state.out)
-  const others = new Map(
-    takings.ways.flatMap(({ payment_type_id, is_cash, sold, cancelled, returned }) =>
-      is_cash ? [] : [[payment_type_id, minus(sold, cancelled, returned)] as const],
-    ),
-  )
-  for (const { payment_type_id: type } of state.counted ?? [])
-    if (type !== null && !others.has(type)) others.set(type, NOTHING)
-  return [
-    wayOf(takings.drawer, countOf(null), inDrawer, true),
-    ...[...others].sort(([a], [b]) => a - b).map(([type, expected]) => wayOf(type, countOf(type), expected, false)),
-  ]
-}
 
 /** A session as the API returns it. */
 export interface CashSessionObject {

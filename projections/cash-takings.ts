@@ -1,5 +1,9 @@
+import type { DataOf } from '#events/catalogue.ts'
 import type { Lookup } from '#ledger/command.ts'
 import { centsOf, givenBackBy, statedRefunds, waysOf } from './sale-payments.ts'
+
+/** What sales and returns brought, by payment type. */
+export type CashTakings = DataOf<'CashSessionClosed'>['takings']
 
 const amount = (cents: string): string => `(coalesce(${cents}, 0) * 0.01)::text`
 

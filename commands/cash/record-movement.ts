@@ -9,11 +9,10 @@ import {
   type CashMovement,
   type CashMovementRow,
   type CashSessionRow,
-  type CashTakings,
   cashMovementById,
   cashSessionByName,
 } from '#projections/cash-sessions.ts'
-import { takingsLookup } from '#projections/cash-takings.ts'
+import { type CashTakings, takingsLookup } from '#projections/cash-takings.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { receivableById } from '#projections/finance.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'

@@ -8,7 +8,7 @@ import { accept, command, type Decision, type DecisionContext, isRefusal } from 
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { cashDrawerOf } from '#projections/cash-sessions.ts'
+import { cashDrawerOf } from '#projections/cash-drawers.ts'
 import { itemById } from '#projections/catalog.ts'
 import { ownCompany, testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import { toBigCents } from '#domain/money.ts'
-import { type CashSessionState, type CashTakings, cashByWay } from '#projections/cash-sessions.ts'
-import { TAKINGS } from '#projections/cash-takings.ts'
+import type { CashSessionState } from '#projections/cash-sessions.ts'
+import { type CashTakings, TAKINGS } from '#projections/cash-takings.ts'
+import { cashByWay } from '#projections/expected-cash.ts'
 import { IS_LATE } from './sessions.ts'
 
 /** Differences up to this are not shown on the start page, in cents. */

@@ -1,12 +1,7 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import {
-  type CashSessionObject,
-  type CashSessionState,
-  type CashTakings,
-  cashSessionObject,
-} from '#projections/cash-sessions.ts'
-import { TAKINGS } from '#projections/cash-takings.ts'
+import { type CashSessionObject, type CashSessionState, cashSessionObject } from '#projections/cash-sessions.ts'
+import { type CashTakings, TAKINGS } from '#projections/cash-takings.ts'
 import type { ListOrder } from '../list-statement.ts'
 import {
   type FoundRecords,

@@ -6,7 +6,7 @@ import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { describeIssues } from '#domain/validation.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
-import type { CashTakings } from '#projections/cash-sessions.ts'
+import type { CashTakings } from '#projections/cash-takings.ts'
 import {
   cashMoved,
   cashSessionClosed,

@@ -1,6 +1,7 @@
 import { formatCount, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
 import { pathId } from '#http/paths.ts'
-import type { CashSessionObject, CashWay } from '#projections/cash-sessions.ts'
+import type { CashSessionObject } from '#projections/cash-sessions.ts'
+import type { CashWay } from '#projections/expected-cash.ts'
 import {
   type CashSessionDetails,
   getCashSessionDetails,
