@@ -2,9 +2,8 @@ import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
-import { centsOf, waysOf } from '#projections/sale-payments.ts'
-import { IS_CANCELLED, type SaleObject } from '#projections/sales.ts'
-import { type ListOrder, orderBy, sumStatement } from '../list-statement.ts'
+import { IS_CANCELLED } from '#projections/sales.ts'
+import { type ListOrder, orderBy } from '../list-statement.ts'
 import { type ReadScope, withReadSet } from '../read-set.ts'
 import {
   containing,
@@ -18,8 +17,6 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
-import { moneySum } from '../sums.ts'
-import { type Reconciliation, reconcile, returnedItemsIn, returnsIn, type SumsOfKind } from './reconciliation.ts'
 
 interface Period {
   readonly sold_from?: string
@@ -117,16 +114,16 @@ export function listSales(
 /** The partial index of cancelled sales is used only if the statement names its condition. */
 const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancelled_sales', where: IS_CANCELLED }
 
-type LatestFilters = SaleFilters & PanelFilters & { readonly timezone: string }
+export type LatestSaleFilters = SaleFilters & PanelFilters & { readonly timezone: string }
 
 type LatestQuery = Paging &
-  LatestFilters & { readonly order?: ListOrder | undefined; readonly isWhole?: boolean | undefined }
+  LatestSaleFilters & { readonly order?: ListOrder | undefined; readonly isWhole?: boolean | undefined }
 
 /** Latest sale first: uploads may bring sales of earlier hours. */
 export const LAST_SOLD_FIRST: ListOrder = { ...orderBy('last_sold', 'sold_at', 'timestamptz'), descending: true }
 
-/** Converts people's filters to conditions of a listing. */
-function latest({ timezone, sold_from, sold_to, status, customer, ...filters }: LatestFilters) {
+/** Converts people's filters to a listing and its conditions. */
+export function toSaleConditions({ timezone, sold_from, sold_to, status, customer, ...filters }: LatestSaleFilters) {
   const isOfCancelled = status === 'cancelled'
   return {
     listing: isOfCancelled ? cancelledListing : saleListing,
@@ -139,8 +136,8 @@ function latest({ timezone, sold_from, sold_to, status, customer, ...filters }: 
   }
 }
 
-/** Without an index: searched among the latest sales. */
-const WALKED = ['payment_type_id', 'origin', 'actor', 'item'] as const
+/** Filters without an index: they search among the latest sales. */
+const UNINDEXED = ['payment_type_id', 'origin', 'actor', 'item'] as const
 
 /**
  * For people, by time of sale or another indexed order. Filters without an index scan the latest sales only, unless the
@@ -151,157 +148,12 @@ export function listLatestSales(
   companyId: number,
   { limit, cursor, order, isWhole = false, ...filters }: LatestQuery,
 ): Promise<Page | Refusal> {
-  const { listing, conditions } = latest(filters)
+  const { listing, conditions } = toSaleConditions(filters)
   // Sales without a document have an index by number.
   const usual = filters.fiscal === undefined ? LAST_SOLD_FIRST : NEWEST_FIRST
-  const isWalked = WALKED.some((name) => filters[name] !== undefined)
-  const among = isWalked && !isWhole ? (conditions.sold_before ?? 'infinity') : undefined
+  const isScanned = UNINDEXED.some((name) => filters[name] !== undefined)
+  const among = isScanned && !isWhole ? (conditions.sold_before ?? 'infinity') : undefined
   return listInOrder(pool, listing, order ?? usual, companyId, { ...conditions, among, limit, cursor })
-}
-
-/** Sums of the filtered sales. */
-export interface SaleSums extends Reconciliation {
-  /** Of the payment type in the filter. */
-  readonly way: Reconciliation | null
-  /** Of the item in the filter, less its part of discounts. */
-  readonly item: ItemSums | null
-  /** Scanned sales; one more than `MAX_SCANNED_SALES` means that there are earlier ones. */
-  readonly scanned: number
-}
-
-/** Quantity and amount of an item in completed and in cancelled sales, and in returns of the days. */
-interface ItemSums {
-  readonly completed: ItemFigure
-  readonly cancelled: ItemFigure
-  readonly returned: ItemFigure
-  /** Completed less returned; may be negative. */
-  readonly net: ItemFigure
-}
-
-export interface ItemFigure {
-  readonly quantity: string
-  readonly amount: string
-}
-
-/** Selective conditions that enter an index; the others are checked on the rows of the days. */
-const ENTERED: readonly string[] = ['id', 'external_id', 'cash_session_id', 'sold_from', 'sold_before']
-
-/** Cents and quantity of an item in a sale `s`. */
-const itemIn = (item: string): string => `lateral (
-  select sum(${centsOf("line ->> 'total'")} - coalesce((s.line_discounts ->> (place - 1)::integer)::bigint, 0)) as cents,
-    sum((line ->> 'quantity')::numeric) as quantity
-  from json_array_elements(s.doc -> 'items') with ordinality as lines (line, place)
-  where line ->> 'catalog_item_id' = ${item}::bigint::text) i on s.is_found`
-
-/** Quantity and cents of an item in sales of a status, and in returns `b`, as SQL. */
-const soldItem = (status: SaleObject['status']) => ({
-  quantity: `coalesce(sum(i.quantity) filter (where s.status = '${status}'), 0)`,
-  cents: `coalesce(sum(i.cents) filter (where s.status = '${status}'), 0)`,
-})
-const RETURNED_ITEM = { quantity: 'coalesce(max(b.thousandths), 0) * 0.001', cents: 'coalesce(max(b.cents), 0)' }
-
-const itemFigure = ({ quantity, cents }: { readonly quantity: string; readonly cents: string }): string =>
-  `json_build_object('quantity', (${quantity})::numeric(30, 3)::text, 'amount', ${moneySum(`(${cents})`)})`
-
-function itemFigures(): string {
-  const [completed, cancelled] = [soldItem('completed'), soldItem('cancelled')]
-  const net = {
-    quantity: `${completed.quantity} - ${RETURNED_ITEM.quantity}`,
-    cents: `${completed.cents} - ${RETURNED_ITEM.cents}`,
-  }
-  const figures = Object.entries({ completed, cancelled, returned: RETURNED_ITEM, net })
-  return `json_build_object(${figures.map(([name, of]) => `'${name}', ${itemFigure(of)}`).join(', ')})`
-}
-
-/** A figure of `SumsOfKind` as JSON. */
-const figure = (kind: SumsOfKind['kind'], count: string, cents: string): string =>
-  `json_build_object('kind', '${kind}', 'way', null, 'count', ${count}, 'cents', coalesce(${cents}, 0)::text)`
-
-interface SumsRow {
-  readonly sales: readonly SumsOfKind[]
-  readonly way: readonly SumsOfKind[] | null
-  readonly item: ItemSums | null
-  readonly scanned: number
-  readonly returned: readonly SumsOfKind[]
-  readonly returned_way: readonly SumsOfKind[]
-}
-
-/**
- * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find. A
- * filter by item has those of the item alone.
- */
-export async function sumLatestSales(pool: Pool, companyId: number, filters: LatestFilters): Promise<SaleSums> {
-  const { listing, conditions } = latest(filters)
-  const given = Object.entries(conditions).filter(([, value]) => value !== undefined)
-  const parameterOf = (name: string) => `$${given.findIndex(([one]) => one === name) + 3}`
-  const sqlOf = given.map(([name]) => {
-    const condition = listing.filters[name as keyof typeof listing.filters]
-    return { name, sql: condition(parameterOf(name), '') }
-  })
-  const all = (wanted: (typeof sqlOf)[number][]) => wanted.map(({ sql }) => ` and ${sql}`).join('')
-  const entered = sqlOf.filter(({ name }) => ENTERED.includes(name))
-  const scanned = sqlOf.filter(({ name }) => !ENTERED.includes(name))
-  const [isOfWay, isOfItem] = [conditions.payment_type_id !== undefined, conditions.item !== undefined]
-  const needsDoc = isOfWay || isOfItem
-  const statuses = ['completed', 'cancelled'] as const
-  const sums = (cents: string) =>
-    `json_build_array(${statuses.map((status) => figure(status, `count(*) filter (where s.is_found and s.status = '${status}')`, `sum(${cents}) filter (where s.is_found and s.status = '${status}')`)).join(', ')})`
-  const returned = returnedBy(sqlOf, parameterOf, conditions)
-  const text = `select ${sums('s.total_cents')} as sales, count(s.status) as scanned,
-      ${isOfWay ? sums('w.cents') : 'null'} as way,
-      ${isOfItem ? itemFigures() : 'null'} as item,
-      ${returned.whole} as returned, ${returned.way} as returned_way
-    from ${isOfItem ? `${returned.item} b left join ` : ''}(
-      select t.total_cents, t.status${needsDoc ? ', t.doc, t.line_discounts' : ''}, true${all(scanned)} as is_found
-      from sales t
-      where t.company_id = $1${listing.where ? ` and ${listing.where}` : ''}${all(entered)}
-      order by t.sold_at desc
-      limit (select $2::bigint + 1)
-    ) s${isOfItem ? ' on true' : ''}
-    ${isOfWay ? `left join lateral ${waysOf('s')} w on s.is_found and w.way = ${parameterOf('payment_type_id')}::bigint::text` : ''}
-    ${isOfItem ? `left join ${itemIn(parameterOf('item'))}` : ''}`
-  const values = [companyId, MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
-  const readSet = {
-    ...(!needsDoc && { sales: 'columns' as const }),
-    customers: 'columns' as const,
-  }
-  const statement = sumStatement('sum_sales', text, given.length)
-  const { rows } = await pool.query<SumsRow>(withReadSet({ ...statement, values, readSet }))
-  const { sales, way, returned: back, returned_way, ...row } = rows[0] as SumsRow
-  return { ...row, ...reconcile([...sales, ...back]), way: way && reconcile([...way, ...returned_way]) }
-}
-
-/**
- * Returns of the days, as SQL: of whole sales, of the payment type in the filter, and of the item in it. The other
- * conditions are of the sale, which may have been paid in another way than a return of it.
- */
-function returnedBy(
-  conditions: readonly { readonly name: string; readonly sql: string }[],
-  parameterOf: (name: string) => string,
-  { status, item, payment_type_id, sold_from, sold_before }: Partial<Record<string, unknown>>,
-): { readonly whole: string; readonly way: string; readonly item: string } {
-  const from = sold_from === undefined ? `'-infinity'` : `${parameterOf('sold_from')}::timestamptz`
-  const to = sold_before === undefined ? `'infinity'` : `${parameterOf('sold_before')}::timestamptz`
-  const ofSale = (...others: readonly string[]) =>
-    conditions
-      .filter(({ name }) => !['sold_from', 'sold_before', ...others].includes(name))
-      .map(({ sql }) => ` and ${sql}`)
-      .join('')
-  const sum = (way: string, ...others: readonly string[]) =>
-    status === 'cancelled' || item !== undefined
-      ? `'[]'::json`
-      : `(select json_build_array(${figure('returned', 'coalesce(sum(r.count), 0)', 'sum(r.cents)')})
-          from (${returnsIn(from, to, '', ofSale(...others))}) r where r.way ${way})`
-  return {
-    whole: sum('is null'),
-    way: sum(
-      payment_type_id === undefined ? 'is null' : `= ${parameterOf('payment_type_id')}::bigint::text`,
-      'payment_type_id',
-    ),
-    item: `(select sum(cents) as cents, sum(thousandths) as thousandths
-      from (${returnedItemsIn(from, to, ofSale('item'))}) r
-      where r.key = ${item === undefined ? `''` : `${parameterOf('item')}::bigint::text`})`,
-  }
 }
 
 const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({
@@ -372,42 +224,4 @@ export async function getSaleTraces(pool: Pool, companyId: number, id: number): 
   const readSet = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }
   const { rows } = await pool.query<SaleTraces>(withReadSet({ name: 'sale_traces', text: TRACES, values, readSet }))
   return rows[0] ?? null
-}
-
-/** The revisions of a sale's events. */
-export interface SaleEvents {
-  /** Of the event that created it. */
-  readonly revision: number
-  /** Of later events, ascending. */
-  readonly later: readonly number[]
-  readonly isCancelled: boolean
-  /** Revision of the read model. */
-  readonly head: number
-}
-
-const SALE_EVENTS = `
-  select s.first_revision, s.revision, s.past_revisions, s.status, l.revision as head,
-    (select json_agg(p.revisions) from row_pasts p
-     where p.company_id = s.company_id and p.of_table = 'sales' and p.row_id = s.id) as pasts
-  from sales s join ledgers l on l.company_id = s.company_id
-  where s.company_id = $1 and s.id = $2`
-
-interface SaleEventsRow {
-  first_revision: number
-  revision: number
-  past_revisions: readonly number[] | null
-  status: SaleObject['status']
-  head: number
-  pasts: readonly (readonly number[])[] | null
-}
-
-/** Null if the sale does not exist. */
-export async function findSaleEvents(pool: Pool, companyId: number, id: number): Promise<SaleEvents | null> {
-  const { rows } = await pool.query<SaleEventsRow>({ name: 'sale_events', text: SALE_EVENTS, values: [companyId, id] })
-  const [row] = rows
-  if (!row) return null
-  const changes = new Set([...(row.pasts ?? []).flat(), ...(row.past_revisions ?? []), row.revision])
-  changes.delete(row.first_revision)
-  const later = [...changes].sort((a, b) => a - b)
-  return { revision: row.first_revision, later, isCancelled: row.status === 'cancelled', head: row.head }
 }

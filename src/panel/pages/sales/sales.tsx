@@ -21,13 +21,8 @@ import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getAnyItem } from '#queries/catalog/items.ts'
 import { type ListOrder, reversed } from '#queries/list-statement.ts'
 import { NEWEST_FIRST, ORDER_BY_ID } from '#queries/records.ts'
-import {
-  LAST_SOLD_FIRST,
-  listLatestSales,
-  MAX_SCANNED_SALES,
-  type SaleSums,
-  sumLatestSales,
-} from '#queries/sales/sales.ts'
+import { type SaleSums, sumLatestSales } from '#queries/sales/sale-sums.ts'
+import { LAST_SOLD_FIRST, listLatestSales, MAX_SCANNED_SALES } from '#queries/sales/sales.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
   choiceInput,

@@ -1,0 +1,40 @@
+import type { Pool } from 'pg'
+import type { SaleObject } from '#projections/sales.ts'
+
+/** The revisions of a sale's events. */
+interface SaleEvents {
+  /** Of the event that created it. */
+  readonly revision: number
+  /** Of later events, ascending. */
+  readonly later: readonly number[]
+  readonly isCancelled: boolean
+  /** Revision of the read model. */
+  readonly head: number
+}
+
+const SALE_EVENTS = `
+  select s.first_revision, s.revision, s.past_revisions, s.status, l.revision as head,
+    (select json_agg(p.revisions) from row_pasts p
+     where p.company_id = s.company_id and p.of_table = 'sales' and p.row_id = s.id) as pasts
+  from sales s join ledgers l on l.company_id = s.company_id
+  where s.company_id = $1 and s.id = $2`
+
+interface SaleEventsRow {
+  first_revision: number
+  revision: number
+  past_revisions: readonly number[] | null
+  status: SaleObject['status']
+  head: number
+  pasts: readonly (readonly number[])[] | null
+}
+
+/** Null if the sale does not exist. */
+export async function findSaleEvents(pool: Pool, companyId: number, id: number): Promise<SaleEvents | null> {
+  const { rows } = await pool.query<SaleEventsRow>({ name: 'sale_events', text: SALE_EVENTS, values: [companyId, id] })
+  const [row] = rows
+  if (!row) return null
+  const changes = new Set([...(row.pasts ?? []).flat(), ...(row.past_revisions ?? []), row.revision])
+  changes.delete(row.first_revision)
+  const later = [...changes].sort((a, b) => a - b)
+  return { revision: row.first_revision, later, isCancelled: row.status === 'cancelled', head: row.head }
+}
