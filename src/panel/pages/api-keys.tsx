@@ -10,7 +10,7 @@ import { choicesInput, lineInput, momentInput, optionsOf } from '../forms/kinds.
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
-import { ListTable } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 
 /** Scopes in the words of a shop. */

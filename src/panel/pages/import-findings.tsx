@@ -5,7 +5,8 @@ import type { ImportMapping } from '../import/heads.ts'
 import type { ImportResult, Plan } from '../import/import.ts'
 import type { ImportableKind } from '../import/kinds.ts'
 import { hasNoHeads, unmappedColumns, unmappedDocuments } from '../import/unmapped-columns.ts'
-import { FileLink, ListTable } from '../ui/list.tsx'
+import { FileLink } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Alert, Card } from '../ui/parts.tsx'
 
 /** Displayed errors, and cells of a first line. */

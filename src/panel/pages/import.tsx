@@ -19,7 +19,7 @@ import { REASON_HEAD } from '../import/unmapped-columns.ts'
 import { withoutStrayVariants } from '../import/variants.ts'
 import { link } from '../link.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, TableOf } from '../route.ts'
-import { ListTable } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
 import {
   type CheckedFile,

@@ -3,7 +3,8 @@ import type { NotificationOutcome } from '#domain/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { listNotifications, type NotificationObject } from '#queries/orders.ts'
 import type { PageContext } from '../route.ts'
-import { ListTable, recordsOnPage } from '../ui/list.tsx'
+import { recordsOnPage } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, StateBadge, type StateMark, WithheldContent } from '../ui/parts.tsx'
 
 /** In a flood the first notifications tell as much as the last. */

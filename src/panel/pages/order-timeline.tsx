@@ -3,7 +3,7 @@ import type { ORDER_ALARMS } from '#events/orders.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import type { AlarmObject, OrderObject } from '#projections/orders.ts'
-import { ListTable } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, StateBadge, type StateMark } from '../ui/parts.tsx'
 import { DISPUTES, ORDER_STATES } from './orders.tsx'
 

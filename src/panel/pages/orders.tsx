@@ -18,7 +18,8 @@ import { choiceInput, lineInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext } from '../route.ts'
 import { amountCell, listFile } from '../ui/csv-file.ts'
-import { type Column, List, type ListRequest, listed, type QuickFilter, searched } from '../ui/list.tsx'
+import { List, type ListRequest, listFiltered, type QuickFilter, readListPage } from '../ui/list.tsx'
+import type { Column } from '../ui/list-table.tsx'
 import { PanelBadge, StateBadge, type StateMark } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 
@@ -102,7 +103,7 @@ const QUICK: readonly QuickFilter[] = [
 ]
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
-  searched(Search, asked, (search) =>
+  listFiltered(Search, asked, (search) =>
     listInOrder(readModel.pool, orderListing, NEWEST_FIRST, readModel.companyId, { ...search, limit }),
   )
 
@@ -150,7 +151,7 @@ export async function OrderList({
 }) {
   const { timezone } = visit.readModel
   const filters = filtersOf(stores)
-  const orders = await listed<OrderObject>(visit, filters, pageOf, summaryOf)
+  const orders = await readListPage<OrderObject>(visit, filters, pageOf, summaryOf)
   return (
     <List
       visit={visit}

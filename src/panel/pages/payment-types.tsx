@@ -8,7 +8,8 @@ import { choiceInput, integerInput, lineInput, namedOptions, percentInput } from
 import { link } from '../link.ts'
 import type { PageContext, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
-import { ListTable, recordsOnPage } from '../ui/list.tsx'
+import { recordsOnPage } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { PanelBadge } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 

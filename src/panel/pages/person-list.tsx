@@ -17,7 +17,8 @@ import { lineInput, taxNumberInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext } from '../route.ts'
 import type { FileColumn } from '../ui/csv-file.ts'
-import { type Column, type ListRequest, searched } from '../ui/list.tsx'
+import { type ListRequest, listFiltered } from '../ui/list.tsx'
+import type { Column } from '../ui/list-table.tsx'
 import type { BalancePageSide } from './finance/open-balances.tsx'
 import { PERSON_TYPE_NAMES, type Person } from './person-form.tsx'
 
@@ -76,7 +77,7 @@ const filtersIn = ({ q, ...filters }: QueryValues): QueryValues => ({ ...filters
 export const personPageOf =
   (listing: PersonListing) =>
   ({ readModel }: PageContext, asked: QueryValues, { limit, order = '' }: ListRequest) =>
-    searched(PersonSearch, filtersIn(asked), (search) =>
+    listFiltered(PersonSearch, filtersIn(asked), (search) =>
       listPersonsByName(readModel.pool, listing, readModel.companyId, {
         ...search,
         limit,

@@ -15,7 +15,8 @@ import type { Fields } from '../forms/form.ts'
 import { choiceInput, lineInput, momentInput, optionsOf, recordChoiceInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
-import { type Column, List, listed, type QuickFilter, searched } from '../ui/list.tsx'
+import { List, listFiltered, type QuickFilter, readListPage } from '../ui/list.tsx'
+import type { Column } from '../ui/list-table.tsx'
 import { Card, Facts, ShortId, StateBadge, type StateMark, WithheldContent } from '../ui/parts.tsx'
 import { MOST_KEYS } from './api-keys.tsx'
 
@@ -99,8 +100,8 @@ async function showCalls(visit: PageContext): Promise<PanelPage> {
   const keys = await listApiKeys(pool, companyId, MOST_KEYS)
   const filters = filtersOf(keys)
   await visit.context.calls.flush()
-  const calls = await listed<RequestObject>(visit, filters, (_visit, asked) =>
-    searched(Search, asked, (search) => listRequests(pool, companyId, { ...search, limit: CALLS_OF_A_PAGE })),
+  const calls = await readListPage<RequestObject>(visit, filters, (_visit, asked) =>
+    listFiltered(Search, asked, (search) => listRequests(pool, companyId, { ...search, limit: CALLS_OF_A_PAGE })),
   )
   const body = (
     <>

@@ -17,7 +17,7 @@ import { amountInput, choicesInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
-import { ListTable } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card } from '../ui/parts.tsx'
 import { LIMIT_NAMES, limitText, PERMISSION_NAMES, permissionPhrase, ROLE_NAMES } from '../words/permissions.ts'
 

@@ -13,7 +13,7 @@ import { choiceInput, lineInput, passwordInput } from '../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../route.ts'
 import { PasskeyForm } from '../second-step.tsx'
 import { formPages } from '../ui/form-pages.tsx'
-import { ListTable } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card } from '../ui/parts.tsx'
 
 export const METHOD_NAMES: Readonly<Record<SecondFactorMethod, string>> = {

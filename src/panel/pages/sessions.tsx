@@ -3,7 +3,7 @@ import { formatDateTime } from '#domain/brazilian-format.ts'
 import { formText } from '../forms/form.ts'
 import type { FormSubmission, PageContext, Redirect } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
-import { ListTable } from '../ui/list.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, PanelBadge } from '../ui/parts.tsx'
 
 type NamePatterns = readonly (readonly [word: RegExp, name: string])[]

@@ -1,5 +1,5 @@
 import { formatMoney, formatPersonName, formatQuantity } from '#domain/brazilian-format.ts'
-import { ListTable } from './list.tsx'
+import { ListTable } from './list-table.tsx'
 import { Card, Facts } from './parts.tsx'
 
 interface CancelledProps {

@@ -1,5 +1,5 @@
 import type { Change } from '../changes.ts'
-import { ListTable } from './list.tsx'
+import { ListTable } from './list-table.tsx'
 
 /** Fields with their old and new values. */
 export const ChangeList = ({ caption, changes }: { readonly caption: string; readonly changes: readonly Change[] }) => (

@@ -3,7 +3,7 @@ import { isRefusal } from '#ledger/command.ts'
 import type { Page } from '#queries/records.ts'
 import { type Fields, filterProblems } from '../forms/form.ts'
 import type { Cell, PageContext, TableRoute } from '../route.ts'
-import { type ListRequest, listRequestOf, recordsOnPage } from './list.tsx'
+import { filterValuesOf, type ListRequest, recordsOnPage } from './list.tsx'
 
 /** Column of a list's file. */
 export type FileColumn<R> = readonly [head: string, value: (row: R) => Cell]
@@ -35,7 +35,7 @@ export const listFile = <R>(list: ListFile<R>): TableRoute => ({
     const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
     const problems = filterProblems(filters, visit.query)
     if (problems) return problems
-    const asked = listRequestOf(visit, filters)
+    const asked = filterValuesOf(visit, filters)
     const wanted = { limit: OF_A_PAGE, order: visit.query.ordem, isWhole: true }
     const columns = list.columns(visit)
     const first = await list.page(visit, asked, wanted)

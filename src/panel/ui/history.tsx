@@ -17,7 +17,8 @@ import type { PageContext, PageReadModel } from '../route.ts'
 import { ORIGINS, subjectName } from '../words/events.ts'
 import { sentenceOf } from '../words/sentences.ts'
 import { ChangesInBrief } from './changes.tsx'
-import { ListTable, recordsOnPage } from './list.tsx'
+import { recordsOnPage } from './list.tsx'
+import { ListTable } from './list-table.tsx'
 import { Card } from './parts.tsx'
 
 /** Names of the actors of events: API keys or users. Null is the service itself. */

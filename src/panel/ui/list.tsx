@@ -10,79 +10,9 @@ import { link } from '../link.ts'
 import type { PageAction, PageContext } from '../route.ts'
 import { FilterChips, FilterProblems, Filters, PrintedFilters } from './filters.tsx'
 import { Icon } from './icon.tsx'
+import { type Column, ListTable, type OptionalColumn } from './list-table.tsx'
+import { Pager } from './pager.tsx'
 import { Chips, Nothing, Toolbar } from './parts.tsx'
-
-export interface Column<R> {
-  readonly head: string
-  readonly cell: (row: R) => ComponentChildren
-  /** Aligned to the right. */
-  readonly isNumber?: true
-  /** Hidden on narrow screens. */
-  readonly isExtra?: true
-  /** Value of `?ordem=` for this column; a leading minus reverses it. */
-  readonly order?: string
-}
-
-/** False: not shown. */
-export type OptionalColumn<R> = Column<R> | false
-
-interface TableProps<R> {
-  /** For screen readers. */
-  readonly caption: string
-  readonly columns: readonly OptionalColumn<R>[]
-  readonly rows: readonly R[]
-  /** Shown instead of an empty table. */
-  readonly empty: string
-  /** Rows are records: the link of the first column covers the row, and phones show rows as cards. */
-  readonly isList?: boolean
-  /** Renders the head of a sortable column. */
-  readonly headOf?: (column: Column<R>) => ComponentChildren
-  /** Sort direction of a column, for screen readers. */
-  readonly sortOf?: (column: Column<R>) => 'ascending' | 'descending' | undefined
-}
-
-const classOf = <R,>({ isNumber, isExtra }: Column<R>): string | undefined =>
-  [isNumber && 'number', isExtra && 'extra'].filter(Boolean).join(' ') || undefined
-
-/** A table that scrolls inside its box on narrow screens; the first column is the row header. */
-export function ListTable<R>({ caption, columns: all, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
-  if (rows.length === 0) return <p class="empty">{empty}</p>
-  const columns = all.filter((column) => column !== false)
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <section class="scroll" aria-label={caption} tabIndex={0}>
-      <table class={isList ? 'list' : undefined}>
-        <caption class="hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column.head} scope="col" class={classOf(column)} aria-sort={sortOf?.(column)}>
-                {headOf ? headOf(column) : column.head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {columns.map((column, position) =>
-                position === 0 ? (
-                  <th key={column.head} scope="row" class={classOf(column)}>
-                    {column.cell(row)}
-                  </th>
-                ) : (
-                  <td key={column.head} class={classOf(column)}>
-                    {column.cell(row)}
-                  </td>
-                ),
-              )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  )
-}
 
 /** Records of a page. A refusal concerns cursors or filters only, so it counts as an empty page. */
 export const recordsOnPage = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =>
@@ -124,8 +54,8 @@ const USUAL_SIZE = '50'
 
 const sizeOf = ({ linhas = '' }: PageContext['query']): string => (SIZES.includes(linhas) ? linhas : USUAL_SIZE)
 
-/** Filters of the address, converted to command values. */
-export const listRequestOf = ({ query, readModel }: PageContext, filters: Fields): Record<string, string> =>
+/** Values of the address's filters, as queries take them. */
+export const filterValuesOf = ({ query, readModel }: PageContext, filters: Fields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(filters).flatMap(([name, { kind }]) => {
       const typed = query[name]?.trim()
@@ -137,7 +67,7 @@ export const listRequestOf = ({ query, readModel }: PageContext, filters: Fields
  * Reads the page of a list that the address names. `read` receives the filters in use and the cursor; its refusal is
  * shown beside the filters.
  */
-export async function listed<R>(
+export async function readListPage<R>(
   visit: PageContext,
   filters: Fields,
   read: ReadList,
@@ -145,7 +75,7 @@ export async function listed<R>(
 ): Promise<ListedRecords<R>> {
   const { query } = visit
   const { cursor, ordem } = query
-  const asked = { ...listRequestOf(visit, filters), ...(cursor && { cursor }) }
+  const asked = { ...filterValuesOf(visit, filters), ...(cursor && { cursor }) }
   const wanted = { limit: Number(sizeOf(query)), order: ordem }
   const found = filterProblems(filters, query) ?? (await read(visit, asked, wanted))
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
@@ -264,8 +194,12 @@ export const FileLink = ({ to, parameters, children = 'Planilha (CSV)' }: FileLi
   </a>
 )
 
-function chipOf({ label, filters: set }: QuickFilter, to: string, query: PageContext['query'], filters: Fields) {
-  const isCurrent = Object.entries(set).every(([name, value]) => query[name] === value)
+const isSet = ({ filters }: QuickFilter, query: PageContext['query']): boolean =>
+  Object.entries(filters).every(([name, value]) => query[name] === value)
+
+function chipOf(quick: QuickFilter, to: string, query: PageContext['query'], filters: Fields) {
+  const { label, filters: set } = quick
+  const isCurrent = isSet(quick, query)
   const others = Object.fromEntries(
     Object.entries(query).filter(([name]) => Object.hasOwn(filters, name) && !Object.hasOwn(set, name)),
   )
@@ -273,13 +207,9 @@ function chipOf({ label, filters: set }: QuickFilter, to: string, query: PageCon
   return { label, to, parameters: { ...others, em, ordem, linhas, ...(!isCurrent && set) }, isCurrent }
 }
 
-/** Filters that a quick filter's chip shows as set. */
+/** Names of the filters that the chips of quick filters show as set. */
 const namesInQuick = (quick: readonly QuickFilter[], query: PageContext['query']): ReadonlySet<string> =>
-  new Set(
-    quick
-      .filter(({ filters }) => Object.entries(filters).every(([name, value]) => query[name] === value))
-      .flatMap(({ filters }) => Object.keys(filters)),
-  )
+  new Set(quick.filter((one) => isSet(one, query)).flatMap(({ filters }) => Object.keys(filters)))
 
 function directionOf<R>({ order }: Column<R>, current: string | undefined): 'ascending' | 'descending' | undefined {
   if (order === undefined || current?.replace(/^-/, '') !== order) return undefined
@@ -323,60 +253,8 @@ const Sizes = ({ path, query }: { readonly path: string; readonly query: PageCon
   </span>
 )
 
-interface PagerProps {
-  readonly path: string
-  readonly query: Readonly<Record<string, string>>
-  /** Cursor of the next page; null on the last one. */
-  readonly next: string | null
-  readonly children?: ComponentChildren
-}
-
-/** Links to the next page and back to the first. */
-export const Pager = ({ path, query: { cursor, feito: _, ...filters }, next, children }: PagerProps) =>
-  next === null && cursor === undefined && filters.linhas === undefined ? null : (
-    <nav class="pager" aria-label="Páginas">
-      {cursor !== undefined && <a href={link(path, filters)}>« Primeira página</a>}
-      {next !== null && (
-        <a href={link(path, { ...filters, cursor: next })} rel="next">
-          Próxima página »
-        </a>
-      )}
-      {children}
-    </nav>
-  )
-
-interface CardPagerProps {
-  readonly visit: PageContext
-  /** Id of the card, to which the links return. */
-  readonly card: string
-  /** Parameter of the cursor; a page has one for each of its lists. */
-  readonly parameter: string
-  /** Cursor of the next page; null on the last one. */
-  readonly next: string | null
-  /** Name of the pages, and words of the links back to the first page and to the next one. */
-  readonly words: readonly [pages: string, first: string, next: string]
-}
-
-/** Pager of a list that is a card on the page of a record. */
-export function CardPager({ visit: { path, query }, card, parameter, next, words }: CardPagerProps) {
-  const { [parameter]: cursor, ...others } = query
-  const [pages, first, following] = words
-  const to = (parameters: PageContext['query']) => `${link(path, parameters)}#${card}`
-  if (!cursor && next === null) return null
-  return (
-    <nav class="pager" aria-label={pages}>
-      {cursor && <a href={to(others)}>{`« ${first}`}</a>}
-      {next !== null && (
-        <a href={to({ ...others, [parameter]: next })} rel="next">
-          {`${following} »`}
-        </a>
-      )}
-    </nav>
-  )
-}
-
-/** Validates the filters, then lists; invalid filters are refused like command input. */
-export async function searched<F, T>(
+/** Lists by validated filters; invalid filters are refused like command input. */
+export async function listFiltered<F, T>(
   schema: z.ZodType<F>,
   asked: Readonly<Record<string, string>>,
   list: (filters: F) => Promise<T | Refusal>,

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
 import type { Reconciliation, SalesReconciliation, WayReconciliation } from '#queries/sales/reconciliation.ts'
-import { type Column, ListTable } from './list.tsx'
+import { type Column, ListTable } from './list-table.tsx'
 
 export const counted = (count: number, one: string, many: string): string =>
   Math.abs(count) === 1 ? `${count} ${one}` : `${formatCount(count)} ${many}`

@@ -11,7 +11,8 @@ import type { FlashCode } from '../words/flashes.ts'
 import { type FileColumn, listFile } from './csv-file.ts'
 import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
-import { List, type ListRequest, listed, type OptionalColumn, type QuickFilter } from './list.tsx'
+import { List, type ListRequest, type QuickFilter, readListPage } from './list.tsx'
+import type { OptionalColumn } from './list-table.tsx'
 import { Card, type Fact, Facts } from './parts.tsx'
 
 /**
@@ -117,7 +118,7 @@ export function recordPages<R extends { id: number }>(pages: RecordPages<R>): Pa
 async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: PageContext): Promise<PanelPage> {
   const { path, words, list } = pages
   const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
-  const found = await listed<R>(visit, filters, list.page, list.summary)
+  const found = await readListPage<R>(visit, filters, list.page, list.summary)
   const columns = typeof list.columns === 'function' ? await list.columns(visit, found.rows) : list.columns
   const isNow = !visit.readModel.moment
   const create = isNow && { label: words.create, to: `${path}/novo` }

@@ -1,7 +1,7 @@
 import { formatDateTime } from '#domain/brazilian-format.ts'
 import type { TableCheck } from '#integrity/audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
-import { ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { Card, PanelBadge } from '../../ui/parts.tsx'
 
 const FOUND: Readonly<Record<RowDifference['found'], string>> = {

@@ -16,7 +16,8 @@ import { choiceInput, lineInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { type Column, List, ListTable, listed, recordsOnPage } from '../../ui/list.tsx'
+import { List, readListPage, recordsOnPage } from '../../ui/list.tsx'
+import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
 import { VALUE_NAMES } from '../../words/values.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
@@ -114,7 +115,7 @@ export async function OpenCashSessions({ visit }: { readonly visit: PageContext 
 
 async function showList(visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, timezone } = visit.readModel
-  const list = await listed<CashSessionObject>(visit, FILTERS, (_visit, asked, { limit }) =>
+  const list = await readListPage<CashSessionObject>(visit, FILTERS, (_visit, asked, { limit }) =>
     listLatestCashSessions(pool, companyId, { ...asked, limit }),
   )
   const body = (

@@ -14,7 +14,7 @@ import type { Fields } from '../../forms/form.ts'
 import { lineInput, type Option } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
-import { recordsOnPage, searched } from '../../ui/list.tsx'
+import { listFiltered, recordsOnPage } from '../../ui/list.tsx'
 import { recordPages } from '../../ui/record-pages.tsx'
 
 const PATH = '/catalogo/categorias'
@@ -65,7 +65,7 @@ export const categoryPages = recordPages<CategoryObject>({
       { head: 'Código externo', cell: ({ external_id }) => external_id },
     ],
     page: ({ readModel }, asked, { limit }) =>
-      searched(Search, asked, (search) =>
+      listFiltered(Search, asked, (search) =>
         listCategoriesByName(readModel.pool, readModel.companyId, { ...search, limit }),
       ),
     file: () => [

@@ -9,7 +9,7 @@ import { choiceInput, lineInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PanelRoute } from '../../route.ts'
 import { formPages, runAndRedirect } from '../../ui/form-pages.tsx'
-import { searched } from '../../ui/list.tsx'
+import { listFiltered } from '../../ui/list.tsx'
 import { PanelBadge, type Tone } from '../../ui/parts.tsx'
 import { recordPages } from '../../ui/record-pages.tsx'
 import {
@@ -84,7 +84,7 @@ export const inventoryPages: readonly PanelRoute[] = [
         { head: 'Produtos', cell: ({ counted_items }) => formatCount(counted_items), isNumber: true },
       ],
       page: ({ readModel }, asked, { limit }) =>
-        searched(Search, asked, (search) =>
+        listFiltered(Search, asked, (search) =>
           searchInventories(readModel.pool, readModel.companyId, { ...search, limit }),
         ),
       file: ({ readModel }) => [

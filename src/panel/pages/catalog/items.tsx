@@ -26,7 +26,8 @@ import type { PageContext } from '../../route.ts'
 import { amountCell } from '../../ui/csv-file.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
-import { type OptionalColumn, type QuickFilter, searched } from '../../ui/list.tsx'
+import { listFiltered, type QuickFilter } from '../../ui/list.tsx'
+import type { OptionalColumn } from '../../ui/list-table.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryFilterOptions, categoryOptions } from './categories.tsx'
 import { INVENTORIES_PATH } from './inventory-counts.tsx'
@@ -157,7 +158,7 @@ export const catalogPages = recordPages<Item>({
     columns: columnsFor,
     order: 'nome',
     page: ({ readModel }, asked, { limit, order = '' }) =>
-      searched(Search, asked, (search) =>
+      listFiltered(Search, asked, (search) =>
         searchItems(readModel.pool, readModel.companyId, { ...search, limit, order: ownValue(ORDERS, order) }),
       ),
     summary: async ({ readModel }, asked) => {

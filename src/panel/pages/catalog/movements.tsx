@@ -14,18 +14,9 @@ import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { namesOfActors, namesOfSubjects } from '../../ui/history.tsx'
-import {
-  CardPager,
-  type Column,
-  FileLink,
-  List,
-  type ListRequest,
-  ListTable,
-  listed,
-  type OptionalColumn,
-  recordsOnPage,
-  searched,
-} from '../../ui/list.tsx'
+import { FileLink, List, type ListRequest, listFiltered, readListPage, recordsOnPage } from '../../ui/list.tsx'
+import { type Column, ListTable, type OptionalColumn } from '../../ui/list-table.tsx'
+import { CardPager } from '../../ui/pager.tsx'
 import { Card } from '../../ui/parts.tsx'
 import { subjectPath } from '../../words/events.ts'
 import type { Item } from './stock.tsx'
@@ -149,7 +140,7 @@ const Search = z.object({
 })
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
-  searched(Search, asked, (search) => listShownMovements(readModel.pool, readModel.companyId, { ...search, limit }))
+  listFiltered(Search, asked, (search) => listShownMovements(readModel.pool, readModel.companyId, { ...search, limit }))
 
 const itemOf = ({ catalog_item_id }: ShownMovement): string => `catalog_item/${catalog_item_id}`
 
@@ -162,7 +153,7 @@ const itemNames = ({ readModel }: PageContext, rows: readonly ShownMovement[]) =
 
 /** All movements of the company, newest first (PANEL-391). */
 async function show(visit: PageContext): Promise<PanelPage> {
-  const list = await listed<ShownMovement>(visit, filters, pageOf)
+  const list = await readListPage<ShownMovement>(visit, filters, pageOf)
   const names = await itemNames(visit, list.rows)
   const item: Column<ShownMovement> = {
     head: 'Item',

@@ -10,7 +10,8 @@ import { lineInput, recordChoiceInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, type FileColumn, listFile } from '../../ui/csv-file.ts'
-import { type Column, List, type ListRequest, listed, searched } from '../../ui/list.tsx'
+import { List, type ListRequest, listFiltered, readListPage } from '../../ui/list.tsx'
+import type { Column } from '../../ui/list-table.tsx'
 import { categoryFilterOptions } from './categories.tsx'
 import { coverText, StockInfo } from './stock.tsx'
 
@@ -28,7 +29,7 @@ const Search = z.object({
 })
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
-  searched(Search, asked, (search) =>
+  listFiltered(Search, asked, (search) =>
     searchLowStock(readModel.pool, readModel.companyId, { ...search, limit }, readModel),
   )
 
@@ -69,7 +70,7 @@ const columnsFor = (visit: PageContext): readonly Column<LowStockObject>[] => [
 /** Products that run out, with the days that their stock lasts (PANEL-530). */
 async function show(visit: PageContext): Promise<PanelPage> {
   const fields = await filters(visit)
-  const list = await listed<LowStockObject>(visit, fields, pageOf, sumOf)
+  const list = await readListPage<LowStockObject>(visit, fields, pageOf, sumOf)
   const body = (
     <List
       visit={visit}

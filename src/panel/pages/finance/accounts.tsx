@@ -51,7 +51,8 @@ import { link } from '../../link.ts'
 import { permissionsFor } from '../../permissions.ts'
 import type { PageContext, PanelRoute } from '../../route.ts'
 import { amountCell, type FileColumn } from '../../ui/csv-file.ts'
-import { type Column, type ListRequest, type QuickFilter, searched } from '../../ui/list.tsx'
+import { type ListRequest, listFiltered, type QuickFilter } from '../../ui/list.tsx'
+import type { Column } from '../../ui/list-table.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import { partyField } from '../party-field.ts'
 import {
@@ -106,7 +107,7 @@ const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] =
 type QueryValues = Readonly<Record<string, string>>
 
 const pageOf = (listing: AccountListing, { readModel }: PageContext, asked: QueryValues, { limit }: ListRequest) =>
-  searched(Search, asked, (search) => {
+  listFiltered(Search, asked, (search) => {
     const { pool, companyId, today } = readModel
     return searchAccounts(pool, listing, companyId, { ...search, limit }, today)
   })

@@ -3,7 +3,7 @@ import { addDays, CalendarDate } from '#domain/instant.ts'
 import { type AcquirerPayments, acquirerCalendar } from '#queries/sales/acquirers.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
-import { type Column, ListTable } from '../../ui/list.tsx'
+import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Nothing, Stat, Stats } from '../../ui/parts.tsx'
 
 export const ACQUIRERS_PATH = '/contas-a-receber/operadoras'

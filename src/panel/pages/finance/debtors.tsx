@@ -3,7 +3,8 @@ import { type Debtor, listDebtors } from '#queries/finance/open-balances.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage, Section } from '../../route.ts'
 import { AsOfForm } from '../../ui/history.tsx'
-import { type Column, ListTable, Pager } from '../../ui/list.tsx'
+import { type Column, ListTable } from '../../ui/list-table.tsx'
+import { Pager } from '../../ui/pager.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
 import {
   AGE_NAMES,

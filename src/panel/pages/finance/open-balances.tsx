@@ -11,7 +11,7 @@ import {
 } from '#queries/finance/open-balances.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
-import { ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { ButtonLink, Card, Stat, Stats } from '../../ui/parts.tsx'
 import type { PaymentWords } from './payment-form.tsx'
 

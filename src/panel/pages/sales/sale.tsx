@@ -7,7 +7,7 @@ import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpl
 import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
-import { ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { ButtonLink, Card, type Fact, Facts, PanelBadge, ShortId } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'

@@ -37,15 +37,8 @@ import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
-import {
-  type Column,
-  List,
-  type ListRequest,
-  listed,
-  listRequestOf,
-  type QuickFilter,
-  searched,
-} from '../../ui/list.tsx'
+import { filterValuesOf, List, type ListRequest, listFiltered, type QuickFilter, readListPage } from '../../ui/list.tsx'
+import type { Column } from '../../ui/list-table.tsx'
 import { Chips, StateBadge, type StateMark } from '../../ui/parts.tsx'
 import { ReconciliationLine } from '../../ui/reconciliation.tsx'
 import { CHANNELS } from '../../words/events.ts'
@@ -183,7 +176,7 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
 type QueryValues = Readonly<Record<string, string>>
 
 const page = ({ readModel }: PageContext, asked: QueryValues, { limit, order = '', isWhole }: ListRequest) =>
-  searched(Search, asked, async ({ product, ...search }) => {
+  listFiltered(Search, asked, async ({ product, ...search }) => {
     const { pool, companyId, timezone } = readModel
     const item = await filteredItem(readModel, { ...search, product })
     if (typeof item === 'object') return item
@@ -271,7 +264,7 @@ async function Meant({ visit }: { readonly visit: PageContext }) {
 async function show(visit: PageContext): Promise<PanelPage> {
   const { timezone, today } = visit.readModel
   const fields = await filters(visit)
-  const found = await listed<SaleObject>(visit, fields, page, summaryOf)
+  const found = await readListPage<SaleObject>(visit, fields, page, summaryOf)
   const list = found.filled.errors.product ? { ...found, summary: await Meant({ visit }) } : found
   const body = (
     <List
@@ -337,7 +330,7 @@ const itemsFile = listFile<SaleLine>({
   filters,
   page,
   async complete(visit, sales) {
-    const { item, product } = Search.parse(listRequestOf(visit, await filters(visit)))
+    const { item, product } = Search.parse(filterValuesOf(visit, await filters(visit)))
     const id = await filteredItem(visit.readModel, { item, product })
     const isFiltered = (line: SaleLine['line']) => typeof id !== 'number' || line.catalog_item_id === id
     return sales.flatMap((sale) => sale.items.filter(isFiltered).map((line) => ({ ...sale, line })))

@@ -5,7 +5,7 @@ import { MAX_TILLS_OF_DAY, type TillDay, tillsOfDay } from '#queries/sales/tills
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { Card, PanelBadge } from '../../ui/parts.tsx'
 import { wayName } from '../../ui/reconciliation.tsx'
 

@@ -6,7 +6,8 @@ import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, listFile } from '../../ui/csv-file.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { type Column, List, type ListRequest, ListTable, listed } from '../../ui/list.tsx'
+import { List, type ListRequest, readListPage } from '../../ui/list.tsx'
+import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Card, ShortId } from '../../ui/parts.tsx'
 import { OpenCashSessions } from '../cash/sessions.tsx'
 import { refusedColumns } from './refused-sales.tsx'
@@ -26,7 +27,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const { readModel } = visit
   const { pool, companyId, timezone } = readModel
   const refused = await listRefusedSales(pool, companyId, { limit: FIRST_REFUSED })
-  const list = await listed<UploadedSale>(visit, FILTERS, pageOf)
+  const list = await readListPage<UploadedSale>(visit, FILTERS, pageOf)
   const names = await namesOfActors(readModel, list.rows)
   const body = (
     <>

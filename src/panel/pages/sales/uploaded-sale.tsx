@@ -3,7 +3,7 @@ import { formatMoney } from '#domain/brazilian-format.ts'
 import { Instant } from '#domain/instant.ts'
 import { ownValue } from '#lib/own-value.ts'
 import type { NamesForTill, RefusedSale } from '#queries/sales/offline-sales.ts'
-import { ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { Facts } from '../../ui/parts.tsx'
 import { SALE_STATES } from './sales.tsx'
 

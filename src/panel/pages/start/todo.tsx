@@ -6,7 +6,7 @@ import type { OpenSide } from '#queries/finance/summary.ts'
 import type { UnpayableStore } from '#queries/stores.ts'
 import type { FailingEndpoint } from '#queries/webhook-health.ts'
 import { link } from '../../link.ts'
-import { ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { Card, PanelBadge, Steps } from '../../ui/parts.tsx'
 
 interface TodoProps {

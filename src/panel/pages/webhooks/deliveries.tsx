@@ -23,7 +23,8 @@ import { choiceInput, integerInput, momentInput, optionsOf } from '../../forms/k
 import { link } from '../../link.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../../route.ts'
 import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
-import { type Column, List, ListTable, listed, type QuickFilter, searched } from '../../ui/list.tsx'
+import { List, listFiltered, type QuickFilter, readListPage } from '../../ui/list.tsx'
+import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Card, Facts, ShortId, StateBadge, type StateMark, WithheldContent } from '../../ui/parts.tsx'
 import {
   isEndpointOpen,
@@ -95,8 +96,8 @@ export async function DeliveryList({
   readonly webhook: ShownWebhook
 }) {
   const { pool, companyId, timezone } = visit.readModel
-  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (_visit, asked, { limit }) =>
-    searched(Search, asked, (search) => listDeliveries(pool, companyId, webhook.id, { ...search, limit })),
+  const deliveries = await readListPage<DeliveryObject>(visit, FILTERS, (_visit, asked, { limit }) =>
+    listFiltered(Search, asked, (search) => listDeliveries(pool, companyId, webhook.id, { ...search, limit })),
   )
   const { record } = await getReplay(pool, companyId, webhook.id)
   return (

@@ -2,7 +2,7 @@ import { formatCount, formatDateTime } from '#domain/brazilian-format.ts'
 import type { HealthObject, HealthOfSpan } from '#queries/webhook-health.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
-import { ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { Card } from '../../ui/parts.tsx'
 import { successOf, webhookPath } from './webhooks.tsx'
 

@@ -5,7 +5,7 @@ import type { HealthObject, HealthOfSpan } from '#queries/webhook-health.ts'
 import { getWebhook } from '#queries/webhooks.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
-import { ListTable } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 
