@@ -3,148 +3,27 @@ import { CashMovementInput } from '#commands/cash/movement-input.ts'
 import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { TILL_ROLES } from '#domain/roles.ts'
-import { CASH_WARNINGS } from '#events/cash.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
-import { OFFLINE_RETURN_WARNINGS, OFFLINE_SALE_WARNINGS } from '#events/sales.ts'
-import type { FailureCode } from './answer.ts'
+import { type FailureCode, LOGGED_OUT } from './answer.ts'
+import {
+  CashMovementResult,
+  Count,
+  EXAMPLE_PRODUCT,
+  Moment,
+  OfflineReturnResult,
+  OfflineSaleResult,
+  PositiveId,
+  ProductConflict,
+  Success,
+  TillProduct,
+  TillUser,
+  TokenGrant,
+} from './answer-shapes.ts'
 import { Credentials, KnownProduct, MAX_CHECKED, MAX_SALES, ProductQuery } from './requests.ts'
 import { CREDENTIALS_BYTES, LIST_BODY_BYTES, type SyncOperation } from './route.ts'
 
 /** Version of the sync interface; docs/pos-sync.md lists the changes allowed within a version. */
 export const SYNC_VERSION = '1.0'
-
-const Moment = z
-  .string()
-  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
-  .meta({ format: 'date-time' })
-const RecordId = z.int().positive()
-const success = z.literal(true)
-
-const TillUser = z
-  .object({ id: RecordId, name: z.string(), email: z.string(), company_id: RecordId })
-  .meta({ id: 'TillUser', examples: [{ id: 7, name: 'Ana Souza', email: 'ana@loja.example', company_id: 3 }] })
-
-const Grant = z
-  .object({
-    success,
-    message: z.string(),
-    data: z.object({ token: z.string(), user: TillUser, expires_at: Moment.nullable() }),
-  })
-  .meta({
-    id: 'Grant',
-    examples: [
-      {
-        success: true,
-        message: 'Login realizado com sucesso.',
-        data: {
-          token: 'tbp_sHq2…',
-          user: { id: 7, name: 'Ana Souza', email: 'ana@loja.example', company_id: 3 },
-          expires_at: null,
-        },
-      },
-    ],
-  })
-
-const coffee = {
-  id: 9,
-  name: 'Café torrado 500 g',
-  barcode: '7891000100103',
-  price: 18.9,
-  stock: 24,
-  tracks_stock: true,
-  picture_url: null,
-  parent_id: null,
-  variant: null,
-  category_name: 'Bebidas',
-  updated_at: '2026-11-21T11:17:15.123Z',
-}
-
-const Product = z
-  .object({
-    id: RecordId,
-    name: z.string(),
-    barcode: z.string(),
-    price: z.number(),
-    stock: z.number(),
-    tracks_stock: z.boolean(),
-    picture_url: z.string().nullable(),
-    parent_id: RecordId.nullable(),
-    variant: z.object({ size: z.string().nullable(), color: z.string().nullable() }).nullable(),
-    category_name: z.string(),
-    updated_at: Moment,
-  })
-  .meta({ id: 'Product', examples: [coffee] })
-
-const conflictShape = { id: RecordId, client_updated_at: Moment }
-const Conflict = z
-  .object({
-    ...conflictShape,
-    reason: z.enum(['updated', 'deleted', 'unknown']),
-    server_updated_at: Moment.nullable(),
-    product: Product.nullable(),
-  })
-  .meta({ id: 'Conflict' })
-
-const warningShape = {
-  code: z.enum(OFFLINE_SALE_WARNINGS),
-  message: z.string(),
-  product_id: RecordId.optional(),
-  ...Object.fromEntries(
-    [
-      'stock',
-      'price',
-      'catalog_price',
-      'discount',
-      'total',
-      'expected_total',
-      'amount_received',
-      'expected_amount',
-    ].map((name) => [name, z.number().optional()]),
-  ),
-}
-
-/** Of a record that was refused. */
-const failureShape = {
-  code: z.string().optional(),
-  message: z.string().optional(),
-  errors: z.record(z.string(), z.array(z.string())).optional(),
-}
-
-const SaleResult = z
-  .object({
-    offline_id: z.string().nullable(),
-    status: z.enum(['created', 'duplicate', 'cancelled', 'resolved', 'error']),
-    sale_id: RecordId.nullable(),
-    warnings: z.array(z.object(warningShape).meta({ id: 'SaleWarning' })).optional(),
-    ...failureShape,
-  })
-  .meta({ id: 'SaleResult' })
-
-const ReturnResult = z
-  .object({
-    offline_id: z.string().nullable(),
-    status: z.enum(['created', 'duplicate', 'error']),
-    return_id: RecordId.nullable(),
-    /** The sale has not come yet: the return is recorded with it. */
-    awaits_sale: z.literal(true).optional(),
-    warnings: z
-      .array(
-        z
-          .object({
-            code: z.enum(OFFLINE_RETURN_WARNINGS),
-            message: z.string(),
-            line: z.int().min(0).optional(),
-            found: z.string().optional(),
-            expected: z.string().optional(),
-          })
-          .meta({ id: 'ReturnWarning' }),
-      )
-      .optional(),
-    ...failureShape,
-  })
-  .meta({ id: 'ReturnResult' })
-
-const count = z.int().min(0)
 
 const sale = {
   offline_id: 'caixa1-000123',
@@ -166,18 +45,6 @@ const goodsReturned = {
   refunds: [{ payment_type_id: 1, amount: 18.9 }],
 }
 
-const MovementResult = z
-  .object({
-    offline_id: z.string().nullable(),
-    session_id: z.string().nullable(),
-    status: z.enum(['created', 'duplicate', 'error']),
-    warnings: z
-      .array(z.object({ code: z.enum(CASH_WARNINGS), message: z.string() }).meta({ id: 'CashWarning' }))
-      .optional(),
-    ...failureShape,
-  })
-  .meta({ id: 'CashResult' })
-
 const movements = [
   { offline_id: 'caixa1-g1', session_id: 'caixa1-41', kind: 'opened', amount: 150, at: '2026-11-21T11:00:00.000Z' },
   {
@@ -198,18 +65,16 @@ const movements = [
   },
 ]
 
-const till = { id: 7, name: 'Ana Souza', role: 'clerk' }
-
-/** What uploads of lists have in common. `result` is that of each record, `message` and `example` are of one. */
+/** Fields that uploads of lists share. `result`: schema for each record; `message` and `example`: of an upload of one. */
 const uploadOf = (id: string, result: z.ZodType, message: string, example: object) =>
   ({
     method: 'post',
     bodyBytes: LIST_BODY_BYTES,
     reply: z
       .object({
-        success,
+        success: Success,
         message: z.string(),
-        summary: z.object({ total_processed: count, success_count: count, error_count: count }),
+        summary: z.object({ total_processed: Count, success_count: Count, error_count: Count }),
         results: z.array(result),
       })
       .meta({
@@ -238,7 +103,7 @@ export const SYNC_OPERATIONS = {
       'Quem trabalha em várias empresas escolhe uma em `company_id`; sem ela a resposta é 422 e lista as empresas em `data.companies`. Com o último token do caixa em `Authorization`, só as falhas dele contam para o limite.',
     body: Credentials,
     example: { email: 'ana@loja.example', password: 'a senha dela' },
-    reply: Grant,
+    reply: TokenGrant,
     failures: ['wrong_credentials', 'company_required', 'too_many_logins'],
   },
   refresh: {
@@ -246,7 +111,7 @@ export const SYNC_OPERATIONS = {
     path: '/auth/refresh',
     operation: 'refreshToken',
     summary: 'Troca o token por um novo',
-    reply: Grant,
+    reply: TokenGrant,
   },
   logout: {
     method: 'post',
@@ -254,15 +119,15 @@ export const SYNC_OPERATIONS = {
     operation: 'logout',
     summary: 'Encerra o token',
     reply: z
-      .object({ success, message: z.string() })
-      .meta({ id: 'LoggedOut', examples: [{ success: true, message: 'Logout realizado com sucesso.' }] }),
+      .object({ success: Success, message: z.string() })
+      .meta({ id: 'LoggedOut', examples: [{ success: true, message: LOGGED_OUT }] }),
   },
   user: {
     method: 'get',
     path: '/auth/user',
     operation: 'getTillUser',
     summary: 'Mostra o usuário do token',
-    reply: z.object({ success, data: TillUser }).meta({ id: 'TillUserAnswer' }),
+    reply: z.object({ success: Success, data: TillUser }).meta({ id: 'TillUserAnswer' }),
   },
   status: {
     method: 'get',
@@ -272,10 +137,10 @@ export const SYNC_OPERATIONS = {
     description: 'Compare `server_time` com o relógio do caixa e avise se houver minutos de diferença.',
     reply: z
       .object({
-        success,
+        success: Success,
         server_time: Moment,
-        company_id: RecordId,
-        user_id: RecordId,
+        company_id: PositiveId,
+        user_id: PositiveId,
         user_name: z.string(),
         version: z.string(),
       })
@@ -288,7 +153,7 @@ export const SYNC_OPERATIONS = {
             company_id: 3,
             user_id: 7,
             user_name: 'Ana Souza',
-            version: '1.0',
+            version: SYNC_VERSION,
           },
         ],
       }),
@@ -300,22 +165,22 @@ export const SYNC_OPERATIONS = {
     summary: 'Mostra a empresa, as formas de pagamento e o usuário',
     reply: z
       .object({
-        success,
+        success: Success,
         data: z.object({
-          company: z.object({ id: RecordId, name: z.string(), cnpj: z.string(), logo_url: z.string() }),
+          company: z.object({ id: PositiveId, name: z.string(), cnpj: z.string(), logo_url: z.string() }),
           payment_types: z.array(
             z
               .object({
-                id: RecordId,
+                id: PositiveId,
                 name: z.string(),
                 kind: z.enum(PAYMENT_KINDS),
                 is_cash: z.boolean(),
                 fee_percentage: z.number(),
-                due_days: count,
+                due_days: Count,
               })
               .meta({ id: 'TillPaymentType' }),
           ),
-          user: z.object({ id: RecordId, name: z.string(), role: z.enum(TILL_ROLES) }),
+          user: z.object({ id: PositiveId, name: z.string(), role: z.enum(TILL_ROLES) }),
         }),
       })
       .meta({
@@ -328,7 +193,7 @@ export const SYNC_OPERATIONS = {
               payment_types: [
                 { id: 1, name: 'Dinheiro', kind: 'cash', is_cash: true, fee_percentage: 0.0, due_days: 30 },
               ],
-              user: till,
+              user: { id: 7, name: 'Ana Souza', role: 'clerk' },
             },
           },
         ],
@@ -344,16 +209,22 @@ export const SYNC_OPERATIONS = {
     query: ProductQuery,
     reply: z
       .object({
-        success,
-        data: z.array(Product),
+        success: Success,
+        data: z.array(TillProduct),
         sync_timestamp: Moment,
-        total: count,
-        deleted: z.array(RecordId).optional(),
+        total: Count,
+        deleted: z.array(PositiveId).optional(),
       })
       .meta({
         id: 'ProductDownload',
         examples: [
-          { success: true, data: [coffee], sync_timestamp: '2026-11-21T11:17:15.123Z', total: 1, deleted: [12] },
+          {
+            success: true,
+            data: [EXAMPLE_PRODUCT],
+            sync_timestamp: '2026-11-21T11:17:15.123Z',
+            total: 1,
+            deleted: [12],
+          },
         ],
       }),
   },
@@ -367,7 +238,7 @@ export const SYNC_OPERATIONS = {
       .object({ sales: z.array(OfflineSaleInput.meta({ id: 'OfflineSale' })).max(MAX_SALES) })
       .meta({ id: 'SalesUpload' }),
     example: { sales: [sale] },
-    ...uploadOf('UploadResult', SaleResult, '1 venda processada: 1 registrada, 0 com erro.', {
+    ...uploadOf('UploadResult', OfflineSaleResult, '1 venda processada: 1 registrada, 0 com erro.', {
       offline_id: 'caixa1-000123',
       status: 'created',
       sale_id: 981,
@@ -383,7 +254,7 @@ export const SYNC_OPERATIONS = {
       .object({ returns: z.array(OfflineReturnInput.meta({ id: 'OfflineReturn' })).max(MAX_SALES) })
       .meta({ id: 'ReturnsUpload' }),
     example: { returns: [goodsReturned] },
-    ...uploadOf('ReturnsUploadResult', ReturnResult, '1 devolução processada: 1 registrada, 0 com erro.', {
+    ...uploadOf('ReturnsUploadResult', OfflineReturnResult, '1 devolução processada: 1 registrada, 0 com erro.', {
       offline_id: 'caixa1-dev-000007',
       status: 'created',
       return_id: 12,
@@ -399,7 +270,7 @@ export const SYNC_OPERATIONS = {
       .object({ movements: z.array(CashMovementInput.meta({ id: 'CashMovement' })).max(MAX_SALES) })
       .meta({ id: 'CashUpload' }),
     example: { movements },
-    ...uploadOf('CashUploadResult', MovementResult, '1 movimento processado: 1 registrado, 0 com erro.', {
+    ...uploadOf('CashUploadResult', CashMovementResult, '1 movimento processado: 1 registrado, 0 com erro.', {
       offline_id: 'caixa1-g1',
       session_id: 'caixa1-41',
       status: 'created',
@@ -414,25 +285,27 @@ export const SYNC_OPERATIONS = {
     description: 'Um movimento de estoque não é um conflito.',
     body: z.object({ products: z.array(KnownProduct).max(MAX_CHECKED) }).meta({ id: 'KnownProducts' }),
     example: { products: [{ id: 9, updated_at: '2026-11-20T11:17:15.123Z' }] },
-    reply: z.object({ success, conflicts: z.array(Conflict), has_conflicts: z.boolean(), checked_at: Moment }).meta({
-      id: 'ConflictCheck',
-      examples: [
-        {
-          success: true,
-          conflicts: [
-            {
-              id: 9,
-              reason: 'updated',
-              client_updated_at: '2026-11-20T11:17:15.123Z',
-              server_updated_at: '2026-11-21T11:17:15.123Z',
-              product: coffee,
-            },
-          ],
-          has_conflicts: true,
-          checked_at: '2026-11-21T11:17:16.000Z',
-        },
-      ],
-    }),
+    reply: z
+      .object({ success: Success, conflicts: z.array(ProductConflict), has_conflicts: z.boolean(), checked_at: Moment })
+      .meta({
+        id: 'ConflictCheck',
+        examples: [
+          {
+            success: true,
+            conflicts: [
+              {
+                id: 9,
+                reason: 'updated',
+                client_updated_at: '2026-11-20T11:17:15.123Z',
+                server_updated_at: '2026-11-21T11:17:15.123Z',
+                product: EXAMPLE_PRODUCT,
+              },
+            ],
+            has_conflicts: true,
+            checked_at: '2026-11-21T11:17:16.000Z',
+          },
+        ],
+      }),
   },
 } as const satisfies Record<string, SyncOperation>
 
