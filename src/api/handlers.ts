@@ -1,6 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
 import * as z from 'zod'
-import type { AuthenticatedCall } from '#access/api-authenticator.ts'
 import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
@@ -10,27 +9,32 @@ import type { PageMoment } from '#http/page-cache.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
-import { etagOf, includesEtag, representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
-import { shareOf } from '#http/share-of.ts'
+import { etagOf, representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type ReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/reads.ts'
+import type { ReadSession } from '#ledger/replicas/reads.ts'
 import { type Answer, answerStatusOf } from '#ledger/write/answer.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
-import type { Request as LedgerRequest, Precondition } from '#ledger/write/unit-of-work.ts'
-import { createTimeSlicer } from '#lib/time-slicing.ts'
+import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Services } from '#services.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, composeBatch, readBatch } from './batch.ts'
-import { identifyRequest } from './request-hash.ts'
+import {
+  assertNoKey,
+  bodyBytesOf,
+  idempotencyOf,
+  keyOf,
+  lastEventIdOf,
+  preconditionOf,
+  requiredRevisionOf,
+} from './request-headers.ts'
 import {
   type ActionRoute,
   type BatchRoute,
   type CommandRoute,
   demandsKey,
   hasAddress,
-  MIN_REVISION,
   type OperationRoute,
   type ReadRoute,
   type Route,
@@ -106,27 +110,6 @@ function onceClosed(response: Response, work: () => void): void {
   else response.once('close', work)
 }
 
-/** Wait budget for a read replica, if the client requires a revision, in milliseconds. */
-const WAIT_BUDGET_MS = 1_000
-const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir de 0'
-
-/**
- * Required revision of an answer: that of the ledger at authentication, or a lower one if the client allows it
- * (SHARD-101). The next page must not be older than the previous one, so a cursor requires the current revision.
- */
-function requiredRevisionOf(request: Request, { revision, tables }: AuthenticatedCall) {
-  const required = request.get(MIN_REVISION)
-  if (required !== undefined && !/^(0|[1-9]\d{0,14})$/.test(required)) throw headerProblem(MIN_REVISION, NO_REVISION)
-  const wait_budget_ms = required === undefined ? SHORT_WAIT_BUDGET_MS : WAIT_BUDGET_MS
-  const suffices = required === undefined || 'cursor' in request.query ? revision : Number(required)
-  return suffices < revision
-    ? { revision: suffices, wait_budget_ms, isOlder: true }
-    : { revision, tables, wait_budget_ms, isOlder: false }
-}
-
-/** A revision as event id. */
-const LAST_EVENT_ID = /^(0|[1-9]\d{0,14})$/
-
 async function answerStream(
   route: StreamRoute,
   { poolOf, feed }: Services,
@@ -136,8 +119,7 @@ async function answerStream(
   assertNoKey(request)
   const query = parseQuery(route.query, request.query)
   const caller = callerOf(response)
-  const last = request.get('Last-Event-ID') ?? ''
-  const after = LAST_EVENT_ID.test(last) ? Number(last) : null
+  const after = lastEventIdOf(request)
   // A HEAD request has no stream.
   if (request.method === 'HEAD') return void response.end()
   await route.send({ pool: poolOf(caller.companyId), feed, caller, query, after }, response)
@@ -154,9 +136,6 @@ const NO_BODY = z.strictObject({})
 
 /** Body bytes that weigh as one command in a group commit (queue.ts): a sale of about fifty lines. */
 const BYTES_OF_A_COMMAND = 2_048
-
-const rawBodyOf = ({ locals }: Response) => locals.rawBody as Buffer | undefined
-const bodyBytesOf = (response: Response): number => rawBodyOf(response)?.length ?? 0
 
 async function answerCommand(
   route: CommandRoute<unknown, object>,
@@ -188,24 +167,6 @@ async function answerCommand(
 /** Warnings of the command. */
 const warningsIn = (meta: string | null | undefined): readonly Warning[] =>
   meta ? (JSON.parse(meta) as CommandWarnings).warnings : []
-
-/** The condition of If-Match, checked under the lock of the ledger (HTTP-45). */
-function preconditionOf({ target }: CommandRoute, request: Request): Precondition | undefined {
-  const list = request.get('if-match')
-  if (list === undefined || !target) return undefined
-  const { kind, byExternalId } = target
-  const { id, external_id } = request.params as Params
-  const ref = byExternalId && external_id !== undefined ? byExternalId(external_id) : null
-  return {
-    needs: ref ? [ref] : [],
-    subjectOf(rows) {
-      const found = ref ? (rows.get(ref) as { readonly id: number } | null)?.id : id
-      return found === undefined ? null : `${kind}/${found}`
-    },
-    // A command answers 404 for an id without a record; a PUT by external id would create one.
-    holds: (record) => (record === '' ? ref === null : includesEtag(list, etagOf(single(record)))),
-  }
-}
 
 /** Address of a created record (RFC 9110, 15.3.2): its collection is the path up to the first parameter. */
 function locationOf(
@@ -324,42 +285,4 @@ async function send(
   const body = wrap(answer)
   if (compress && body !== '') await sendCompressed(response, status, Buffer.from(body), compress)
   else sendJson(response, status, body)
-}
-
-const headerProblem = (name: string, message: string): Problem =>
-  new Problem('validation_failed', { fields: { [name]: [message] }, unknown_fields: [] })
-
-const keyProblem = (message: string): Problem => headerProblem('Idempotency-Key', message)
-
-const METHODS_WITH_A_KEY = 'só vale em POST, PUT, PATCH e DELETE: retire-a desta chamada'
-
-/** An Idempotency-Key on a read is a mistake: answers of reads are not stored (IDEM-12). */
-function assertNoKey(request: Request): void {
-  if (request.get('idempotency-key') !== undefined) throw keyProblem(METHODS_WITH_A_KEY)
-}
-
-/** Idempotency-Key of a write; undefined if it is absent and optional. */
-function keyOf(request: Request, isDemanded: boolean): string | undefined {
-  const key = request.get('idempotency-key')
-  if (key === undefined && isDemanded) throw keyProblem('é obrigatória nesta operação')
-  // Header values are bytes; characters outside printable ASCII would be stored differently than intended.
-  if (key !== undefined && !/^[\x20-\x7e]{1,255}$/.test(key))
-    throw keyProblem('deve ter de 1 a 255 caracteres ASCII visíveis')
-  return key
-}
-
-/** Idempotency-Key with the hash of its request. */
-async function idempotencyOf(
-  key: string | undefined,
-  request: Request,
-  response: Response,
-  { requestSecret }: Services,
-): Promise<Idempotency | undefined> {
-  if (key === undefined) return undefined
-  // A parameter changes the meaning of a write, an empty query string does not.
-  const { originalUrl, query } = request
-  const [path = ''] = Object.keys(query).length > 0 ? [originalUrl] : originalUrl.split('?', 1)
-  const { method, body } = request
-  const arrived = { method, path, body: body as unknown, rawBody: rawBodyOf(response) }
-  return identifyRequest(key, arrived, requestSecret, createTimeSlicer(shareOf(response)))
 }
