@@ -20,6 +20,7 @@ import { inventoriesProjection, inventoryById } from './inventories.ts'
 import { READ_MODEL_NUMBER } from './number.ts'
 import { offlineSalesProjection } from './offline-sales.ts'
 import { orderById, orders, ordersProjection } from './orders.ts'
+import { paymentKeysProjection } from './payment-keys.ts'
 import { paymentTypeById, paymentTypesProjection } from './payment-types.ts'
 import { customerById, customers, customersProjection, supplierById, suppliers, suppliersProjection } from './people.ts'
 import { offlineReturnsProjection, returnById, returnsProjection } from './returns.ts'
@@ -59,6 +60,7 @@ const projections = [
   webhooksProjection,
   storesProjection,
   ordersProjection,
+  paymentKeysProjection,
   erasuresProjection,
   salesRollupsProjection,
   // The working set writes this table for every changed row.

@@ -1,6 +1,6 @@
 import { inZone } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
-import { carrierOf, commissionRefunded, type OrderStatus } from '#domain/orders.ts'
+import { toCents } from '#domain/money.ts'
+import type { OrderStatus } from '#domain/orders.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
@@ -17,10 +17,10 @@ import {
   projection,
   stamp,
 } from './define.ts'
+import { type PaymentSummary, paymentSummaryOf } from './order-payment-summary.ts'
 import {
   attemptRefused,
   attemptStarted,
-  type DisputeObject,
   nextExpiry,
   type PaymentMoment,
   type PaymentObject,
@@ -33,48 +33,34 @@ import { type StockMove, stockMoves, thousandthsByItem } from './stock.ts'
 type Placed = DataOf<'OrderPlaced'>
 
 /** Order of an online store as the API returns it. */
-export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
-  /** Buyer; both ids are null if the buyer is not a customer of the company. */
-  customer: Required<Placed['customer']>
-  /** Reference of its payments at the provider, unique across orders and installations. */
-  provider_reference: string
-  status: OrderStatus
-  /** Payment that paid the order or was refunded, else the latest; null before the first attempt. */
-  payment: PaymentObject | null
-  /** In the order of their first event. */
-  payments: PaymentObject[]
-  commission: CommissionObject | null
-  /** Sum over all payments. */
-  refunded_total: string
-  /** Whether the carrying payment is partially refunded. */
-  partially_refunded: boolean
-  /** Latest dispute of its payments. */
-  dispute: DisputeObject | null
-  /** Refunds requested in this service, in that order. */
-  refunds: RefundObject[]
-  alarms: AlarmObject[]
-  /** Latest sale that the service registered for it; null without one. */
-  sale_id: number | null
-  /** What left the stock with the sale and is not back; null if the service registered no sale. */
-  goods_out: StockMove[] | null
-  released_at: string | null
-  /** Delivery of the goods, independent of later refunds. */
-  delivered_at: string | null
-  refunded_at: string | null
-  /** Cancellation by the store, independent of later payments. */
-  cancelled_at: string | null
-  cancel_reason: string | null
-  /** Erasure of the personal data of buyer and payers. */
-  forgotten_at: string | null
-  created_at: string
-  updated_at: string
-}
-
-type CommissionObject = Pick<DataOf<'CommissionSplit'>, 'percentage' | 'amount' | 'store_amount'> & {
-  /** Part of `amount` refunded so far. */
-  refunded: string
-  reversed_at: string | null
-}
+export type OrderObject = Omit<Placed, 'store_id' | 'customer'> &
+  PaymentSummary & {
+    /** Buyer; both ids are null if the buyer is not a customer of the company. */
+    customer: Required<Placed['customer']>
+    /** Reference of its payments at the provider, unique across orders and installations. */
+    provider_reference: string
+    status: OrderStatus
+    /** In the order of their first event. */
+    payments: PaymentObject[]
+    /** Refunds requested in this service, in that order. */
+    refunds: RefundObject[]
+    alarms: AlarmObject[]
+    /** Latest sale that the service registered for it; null without one. */
+    sale_id: number | null
+    /** What left the stock with the sale and is not back; null if the service registered no sale. */
+    goods_out: StockMove[] | null
+    released_at: string | null
+    /** Delivery of the goods, independent of later refunds. */
+    delivered_at: string | null
+    refunded_at: string | null
+    /** Cancellation by the store, independent of later payments. */
+    cancelled_at: string | null
+    cancel_reason: string | null
+    /** Erasure of the personal data of buyer and payers. */
+    forgotten_at: string | null
+    created_at: string
+    updated_at: string
+  }
 
 export type AlarmObject = Omit<DataOf<'OrderAlarmRaised'>, 'id'> & {
   raised_at: string
@@ -147,29 +133,6 @@ export const orders = table<OrderRow>('orders', {
 export const orderById = (id: number) => byPk(orders, id)
 export const orderByExternalId = (externalId: string) => byKey(orders, 'external', externalId)
 
-/** Latest attempt or refund under an Idempotency-Key, across all orders. */
-export interface PaymentKeyRow {
-  company_id: number
-  idempotency_key: string
-  order_id: number
-  /** Id of the attempt or refund. */
-  attempt_id: string
-  started_at: string
-}
-
-const paymentKeys = table<PaymentKeyRow>('payment_keys', {
-  columns: {
-    company_id: 'bigint',
-    idempotency_key: 'text',
-    order_id: 'bigint',
-    attempt_id: 'text',
-    started_at: 'timestamptz',
-  },
-  keys: { pk: ['company_id', 'idempotency_key'] },
-})
-
-export const paymentByKey = (key: string) => byPk(paymentKeys, key)
-
 /** Order ids among subjects. */
 const ordersAmong = (subjects: readonly string[]): number[] =>
   subjects.map(parseSubject).flatMap(({ type, id }) => (type === 'order' ? [id] : []))
@@ -203,8 +166,7 @@ function changeOrder(
   const shown = { ...before.doc, ...changed.doc, updated_at: at }
   // The provider may send erased data of buyer and payers again.
   const doc = row.forgotten ? withoutParts('order', shown, row.forgotten) : shown
-  doc.payment = displayedPayment(doc, row.carried_by)
-  Object.assign(doc, returned(doc, row.carried_by))
+  Object.assign(doc, paymentSummaryOf(doc, row.carried_by))
   rows.put(orders, {
     ...row,
     status: doc.status,
@@ -217,36 +179,6 @@ function changeOrder(
 
 /** Whether the alarm is not acknowledged. */
 export const isUnseen = ({ acknowledged_at }: AlarmObject): boolean => acknowledged_at === null
-
-/** Fields derived from refunded payments. */
-function returned(
-  { status, payments, commission }: OrderObject,
-  carriedBy: string | null,
-): Pick<OrderObject, 'refunded_total' | 'partially_refunded' | 'dispute' | 'commission'> {
-  const carrier = carrierOf(payments, carriedBy)
-  const disputes = payments.flatMap(({ dispute }) => dispute ?? [])
-  const total = payments.reduce((sum, { refunded }) => sum + toCents(refunded), 0)
-  return {
-    refunded_total: fromCents(total),
-    partially_refunded: status === 'paid' && carrier !== null && toCents(carrier.refunded) > 0,
-    dispute: disputes.sort((a, b) => Date.parse(a.since) - Date.parse(b.since)).at(-1) ?? null,
-    commission: commission && {
-      ...commission,
-      refunded: shareReturned(commission, carriedBy === null ? null : carrier),
-    },
-  }
-}
-
-/** Without a carrying payment the whole commission is returned. */
-const shareReturned = ({ amount, percentage }: CommissionObject, carrier: PaymentObject | null): string =>
-  carrier === null ? amount : commissionRefunded(carrier.amount, percentage, carrier.refunded)
-
-/** Payment shown for the order: the one that paid it or was refunded, else the latest. */
-function displayedPayment({ status, payments }: OrderObject, carriedBy: string | null): PaymentObject | null {
-  const last = payments.at(-1) ?? null
-  if (status === 'refunded') return payments.findLast((payment) => payment.status === 'refunded') ?? last
-  return carrierOf(payments, carriedBy) ?? last
-}
 
 const changing = <E extends OrderEvent>(
   change: (row: Readonly<OrderRow>, event: E, at: string, moment: PaymentMoment) => OrderChange,
@@ -302,7 +234,7 @@ function goodsAfter(out: readonly StockMove[], moves: readonly StockMove[]): Sto
   )
 }
 
-export const ordersProjection = projection('orders', [orders, paymentKeys], {
+export const ordersProjection = projection('orders', [orders], {
   OrderPlaced: {
     apply(rows, event) {
       const { id, external_id, store_id, store_alias, total } = event.data
@@ -328,45 +260,15 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
       })
     },
   },
-  PaymentStarted: {
-    refs: ({ data: { id, idempotency_key } }) => [
-      orderById(id),
-      ...(idempotency_key === null ? [] : [paymentByKey(idempotency_key)]),
-    ],
-    apply(rows, event) {
-      const { data, recorded_at } = event
-      changeOrder(rows, event, ({ doc }, moment) => ({
-        doc: { payments: attemptStarted(doc.payments, data, moment) },
-        row: { attempted_at: recorded_at },
-      }))
-      if (data.idempotency_key === null) return
-      rows.put(paymentKeys, {
-        company_id: companyRef(rows).company_id,
-        idempotency_key: data.idempotency_key,
-        order_id: data.id,
-        attempt_id: data.attempt_id,
-        started_at: recorded_at,
-      })
-    },
-  },
-  OrderRefundRequested: {
-    refs: ({ data: { id, idempotency_key } }) => [orderById(id), paymentByKey(idempotency_key)],
-    apply(rows, event) {
-      const { data, recorded_at } = event
-      changeOrder(rows, event, ({ doc }, { at }) => ({
-        doc: { refunds: refundRequested(doc.refunds, data, at) },
-        // Schedules the sweep, because notifications of the refund may be lost.
-        row: { attempted_at: recorded_at },
-      }))
-      rows.put(paymentKeys, {
-        company_id: companyRef(rows).company_id,
-        idempotency_key: data.idempotency_key,
-        order_id: data.id,
-        attempt_id: data.refund_id,
-        started_at: recorded_at,
-      })
-    },
-  },
+  PaymentStarted: changing(({ doc }, { data, recorded_at }: EventOf<'PaymentStarted'>, _at, moment) => ({
+    doc: { payments: attemptStarted(doc.payments, data, moment) },
+    row: { attempted_at: recorded_at },
+  })),
+  OrderRefundRequested: changing(({ doc }, { data, recorded_at }: EventOf<'OrderRefundRequested'>, at) => ({
+    doc: { refunds: refundRequested(doc.refunds, data, at) },
+    // Schedules the sweep, because notifications of the refund may be lost.
+    row: { attempted_at: recorded_at },
+  })),
   OrderRefundPrepared: changing(({ refunds_listed }, { data }: EventOf<'OrderRefundPrepared'>) => ({
     row: { refunds_listed: { ...refunds_listed, [data.refund_id]: data.listed } },
   })),

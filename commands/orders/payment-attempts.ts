@@ -6,7 +6,8 @@ import { event } from '#events/catalogue.ts'
 import { ANSWER_RETENTION_MS, accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
-import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '#projections/orders.ts'
+import { type OrderRow, orderById } from '#projections/orders.ts'
+import { type PaymentKeyRow, paymentByKey } from '#projections/payment-keys.ts'
 import { storeById } from '#projections/stores.ts'
 
 /** Limit of attempts per order: bounds the size of its record. */

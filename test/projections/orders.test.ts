@@ -3,7 +3,8 @@ import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
-import { type OrderObject, orderByExternalId, orderById, paymentByKey } from '#projections/orders.ts'
+import { type OrderObject, orderByExternalId, orderById } from '#projections/orders.ts'
+import { paymentByKey } from '#projections/payment-keys.ts'
 import {
   approved,
   attemptId,

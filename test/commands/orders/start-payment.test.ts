@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { refusePayment, type StartPaymentInput, startPayment } from '#commands/orders/payment-attempts.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
-import { orderById, paymentByKey } from '#projections/orders.ts'
+import { orderById } from '#projections/orders.ts'
+import { paymentByKey } from '#projections/payment-keys.ts'
 import {
   attemptId,
   companyRegistered,

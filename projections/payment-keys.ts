@@ -1,0 +1,46 @@
+import { byPk, table } from '#ledger/table.ts'
+import type { Changes } from '#ledger/working-set.ts'
+import { companyRef } from './companies.ts'
+import { projection } from './define.ts'
+
+/** Latest attempt or refund under an Idempotency-Key, across all orders. */
+export interface PaymentKeyRow {
+  company_id: number
+  idempotency_key: string
+  order_id: number
+  /** Id of the attempt or refund. */
+  attempt_id: string
+  started_at: string
+}
+
+const paymentKeys = table<PaymentKeyRow>('payment_keys', {
+  columns: {
+    company_id: 'bigint',
+    idempotency_key: 'text',
+    order_id: 'bigint',
+    attempt_id: 'text',
+    started_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'idempotency_key'] },
+})
+
+export const paymentByKey = (key: string) => byPk(paymentKeys, key)
+
+function putKey(rows: Changes, row: Omit<PaymentKeyRow, 'company_id'>): void {
+  rows.put(paymentKeys, { company_id: companyRef(rows).company_id, ...row })
+}
+
+export const paymentKeysProjection = projection('payment_keys', [paymentKeys], {
+  PaymentStarted: {
+    refs: ({ data: { idempotency_key: key } }) => (key === null ? [] : [paymentByKey(key)]),
+    apply(rows, { data: { id: order_id, idempotency_key, attempt_id }, recorded_at: started_at }) {
+      if (idempotency_key !== null) putKey(rows, { idempotency_key, order_id, attempt_id, started_at })
+    },
+  },
+  OrderRefundRequested: {
+    refs: ({ data: { idempotency_key } }) => [paymentByKey(idempotency_key)],
+    apply(rows, { data: { id: order_id, idempotency_key, refund_id }, recorded_at: started_at }) {
+      putKey(rows, { idempotency_key, order_id, attempt_id: refund_id, started_at })
+    },
+  },
+})
