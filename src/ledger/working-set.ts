@@ -46,11 +46,11 @@ export interface WorkingSet {
   /** References that are neither loaded nor put yet. */
   missing(companyId: number, refs: readonly AnyRef[]): AnyRef[]
   /** Queues references for the next `load`; known ones cost nothing. */
-  want(companyId: number, refs: readonly AnyRef[]): void
+  queue(companyId: number, refs: readonly AnyRef[]): void
   /** Whether references are queued. */
-  isWanting(): boolean
+  hasQueued(): boolean
   /** Marks rows as absent without a query, for records that are just being created. */
-  absent(companyId: number, refs: readonly AnyRef[]): void
+  markAbsent(companyId: number, refs: readonly AnyRef[]): void
   /**
    * Sends one statement per table and key for all queued references. The rows are available when the promises have
    * settled.
@@ -62,7 +62,7 @@ export interface WorkingSet {
    */
   forget(companyId: number, tables: readonly AnyTable[]): void
   /** Marks the rows added to a table as written by another transaction. */
-  wereAdded(table: AnyTable): void
+  markWritten(table: AnyTable): void
   /** Rows of a table that were put or added, and whether they are known to be new. */
   changedOf<R>(table: Table<R>): readonly { readonly row: Readonly<R>; readonly isNew: boolean }[]
   /**
@@ -86,7 +86,7 @@ interface TableState {
   /** way to write → primary key → changed row */
   readonly changed: Readonly<Record<RowWrite, Map<string, ColumnValues>>>
   /** key name → keys to load */
-  readonly wanted: Map<string, Map<string, readonly KeyValue[]>>
+  readonly queued: Map<string, Map<string, readonly KeyValue[]>>
 }
 
 /** Statements, derived once per table from its declaration. */
@@ -115,7 +115,7 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
         table,
         index: new Map(),
         changed: { replace: new Map(), add: new Map(), upsert: new Map() },
-        wanted: new Map(),
+        queued: new Map(),
       }
       for (const by of Object.keys(table.keys)) state.index.set(by, new Map())
       states.set(table.name, state)
@@ -129,18 +129,18 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
   return {
     of: (companyId) => changesOf(companyId, stateOf),
     missing,
-    want(companyId, refs) {
+    queue(companyId, refs) {
       for (const ref of refs) {
         const state = stateOf(ref.table)
         const key = keyOf(companyId, ref)
         if (indexOf(state, ref.by).has(key)) continue
-        const wanted = state.wanted.get(ref.by) ?? new Map<string, readonly KeyValue[]>()
-        state.wanted.set(ref.by, wanted)
-        wanted.set(key, ref.table.global ? ref.values : [companyId, ...ref.values])
+        const queued = state.queued.get(ref.by) ?? new Map<string, readonly KeyValue[]>()
+        state.queued.set(ref.by, queued)
+        queued.set(key, ref.table.global ? ref.values : [companyId, ...ref.values])
       }
     },
-    isWanting: () => [...states.values()].some(({ wanted }) => wanted.size > 0),
-    absent(companyId, refs) {
+    hasQueued: () => [...states.values()].some(({ queued }) => queued.size > 0),
+    markAbsent(companyId, refs) {
       for (const ref of refs) {
         const known = indexOf(stateOf(ref.table), ref.by)
         const key = keyOf(companyId, ref)
@@ -156,7 +156,7 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
         if (pasts) dropKeys(pasts, `${of}${name}${SEPARATOR}`)
       }
     },
-    wereAdded({ name }) {
+    markWritten({ name }) {
       const { add, replace } = states.get(name)?.changed ?? {}
       for (const [pk, row] of add ?? []) replace?.set(pk, row)
       add?.clear()
@@ -193,11 +193,11 @@ interface Part {
   readonly table: AnyTable
   readonly write: RowWrite
   readonly values: Buffer[] | null
-  /** Table of which the last values are replaced rows. */
+  /** Table of the replaced rows at the end of `values`. */
   readonly with?: AnyTable
 }
 
-/** Parts with one instead of two for rows that are added and replaced together (`writtenWith`). */
+/** The parts; rows that are added and replaced together (`writtenWith`) share one. */
 function joined(parts: readonly Part[]): Part[] {
   const replacing = (table: AnyTable) => parts.find((part) => part.table === table && part.write === 'replace')
   const taken = new Set<Part>()
@@ -232,14 +232,13 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     const state = stateOf(table)
     if (!table.global && row.company_id !== companyId)
       throw new Error(`a row of ${table.name} belongs to another company`)
-    const pk = rowKey(table, 'pk', row)
-    if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
+    const pk = primaryKeyOf(table, row)
     const before = indexOf(state, 'pk').get(pk)
     if (isNew && before) throw new Error(`row ${table.name} ${pk} exists already`)
     index(state, pk, row, before)
     const past = recordRowVersion(table, row, before ?? null)
     if (past) put(rowPasts, { ...past }, true)
-    state.changed[wayTo(state, pk, isNew, before)].set(pk, row)
+    state.changed[writeOf(state, pk, isNew, before)].set(pk, row)
   }
   return {
     get<R>(ref: Ref<R>): Readonly<R> | null {
@@ -253,8 +252,13 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
   }
 }
 
-/** A row that was put before keeps its way to write. */
-function wayTo({ changed }: TableState, pk: string, isNew: boolean, before: ColumnValues | null | undefined): RowWrite {
+/** How to write a row; one that was put before is written as before. */
+function writeOf(
+  { changed }: TableState,
+  pk: string,
+  isNew: boolean,
+  before: ColumnValues | null | undefined,
+): RowWrite {
   if (isNew || before === null) return 'add'
   return before === undefined ? 'upsert' : (WRITES.find((write) => changed[write].has(pk)) ?? 'replace')
 }
@@ -271,9 +275,9 @@ function loadTable(
   vault: Vault | null,
 ): Promise<void>[] {
   const { companion } = state.table
-  const loads = [...state.wanted].map(async ([by, wanted]) => {
+  const loads = [...state.queued].map(async ([by, queued]) => {
     const columns = state.table.keys[by] as readonly string[]
-    const keys = [...wanted.values()]
+    const keys = [...queued.values()]
     const types = state.table.columns as Record<string, ColumnType>
     const values = columns.map((column, position) =>
       binaryArray(
@@ -292,9 +296,9 @@ function loadTable(
       remember(state, sealed.length > 0 ? openColumns(state.table, sealed, row, vault) : row)
     }
     const indexes = [indexOf(state, by), ...(companion && by === 'pk' ? [indexOf(stateOf(companion), 'pk')] : [])]
-    for (const found of indexes) for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
+    for (const found of indexes) for (const key of queued.keys()) if (!found.has(key)) found.set(key, null)
   })
-  state.wanted.clear()
+  state.queued.clear()
   return loads
 }
 
@@ -311,8 +315,7 @@ function takeCompanion({ columns }: AnyTable, row: ColumnValues): ColumnValues {
 
 /** A loaded row never replaces a known one, which may have changed since. */
 function remember(state: TableState, row: ColumnValues): void {
-  const pk = rowKey(state.table, 'pk', row)
-  if (pk === null) throw new Error(`a row of ${state.table.name} lacks its primary key`)
+  const pk = primaryKeyOf(state.table, row)
   if (!indexOf(state, 'pk').get(pk)) index(state, pk, row)
 }
 
@@ -344,6 +347,12 @@ function keyOf(companyId: number, { table, values }: AnyRef): string {
 
 /** Buffers with invalid UTF-8 can have equal texts, so hexadecimal is used. */
 const textOfKey = (value: unknown): unknown => (Buffer.isBuffer(value) ? value.toString('hex') : value)
+
+function primaryKeyOf(table: AnyTable, row: ColumnValues): string {
+  const pk = rowKey(table, 'pk', row)
+  if (pk === null) throw new Error(`a row of ${table.name} lacks its primary key`)
+  return pk
+}
 
 /** Key of a row; null if a part of it is null. */
 function rowKey(table: AnyTable, by: string, row: ColumnValues): string | null {

@@ -7,7 +7,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import { isSubscribed, type WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { Reactor } from '#ledger/reactor.ts'
-import { byPk, table } from '#ledger/table.ts'
+import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import { createWorkingSet, type Rows } from '#ledger/working-set.ts'
 import { type OperationContext, operate } from '#ledger/write/operation.ts'
 import { isLockConflict } from '#postgres/lock-retry.ts'
@@ -155,8 +155,8 @@ async function queueDue({ tx: own, companyId, now }: OperationContext, newId: ()
   const { rows: changes } = await tx.query<StockChange>(TAKE, [companyId])
   const set = createWorkingSet()
   const rows = set.of(companyId)
-  const load = async (...refs: Parameters<typeof set.want>[1][number][]) => {
-    set.want(companyId, refs)
+  const load = async (...refs: AnyRef[]) => {
+    set.queue(companyId, refs)
     await Promise.all(set.load(tx))
   }
   const ids = changes.map(({ catalog_item_id }) => catalog_item_id)

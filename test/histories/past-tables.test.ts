@@ -56,7 +56,7 @@ async function sealed({ keys }: Core): Promise<Envelope[]> {
   const set = createWorkingSet()
   const fieldsOf = readModel.personalFields
   const owners = EVERY_EVENT.flatMap((event) => ownersOf(event, fieldsOf(event)))
-  set.want(
+  set.queue(
     COMPANY_ID,
     owners.flatMap(([subject, part]) => keysOf([subject], [part])),
   )
@@ -88,7 +88,7 @@ async function* replayed(): AsyncGenerator<[revision: number, rowsOf: (table: An
     },
   }
   for (const event of EVERY_EVENT) {
-    set.want(COMPANY_ID, refsOf(readModel, event))
+    set.queue(COMPANY_ID, refsOf(readModel, event))
     await Promise.all(set.load(NOTHING))
     project(readModel, noting, event)
     yield [event.revision, (table) => [...(made.get(table)?.values() ?? [])]]

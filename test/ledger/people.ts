@@ -93,7 +93,7 @@ export const transact = async <T>(pool: Pool, work: (tx: BulkTransaction, sent: 
   })
 
 export async function load(set: WorkingSet, tx: Transaction, refs: readonly AnyRef[], company = 1): Promise<void> {
-  set.want(company, refs)
+  set.queue(company, refs)
   await Promise.all(set.load(tx))
 }
 

@@ -88,7 +88,7 @@ describe('working set, flushing', () => {
     set.of(1).add(people, person(1, 'ana'))
     await store(given.pool, person(1, 'ana'))
     set.of(1).put(people, person(1, 'bia'))
-    set.wereAdded(people)
+    set.markWritten(people)
     await transact(given.pool, (tx) => Promise.all(set.flush(tx)))
     expect(await names(given.pool)).to.deep.equal([[1, 'bia']])
   })

@@ -16,8 +16,8 @@ describe('working set', () => {
       )
       await transact(given.pool, async (tx, sent) => {
         const set = createWorkingSet()
-        set.want(1, [byId(1), byId(2), byId(3), byName('ana'), byName('bia')])
-        set.want(2, [byId(1), byName('nobody'), byPk(emails, 'a@example.com'), byPk(emails, 'b@example.com')])
+        set.queue(1, [byId(1), byId(2), byId(3), byName('ana'), byName('bia')])
+        set.queue(2, [byId(1), byName('nobody'), byPk(emails, 'a@example.com'), byPk(emails, 'b@example.com')])
         await Promise.all(set.load(tx))
         expect(sent.sort()).to.deep.equal(['load_emails_pk', 'load_people_name', 'load_people_pk'])
         expect(set.of(1).get(byId(2))).to.deep.equal(person(2, 'bia', { external_id: 'b' }))
@@ -74,7 +74,7 @@ describe('working set', () => {
       const rows = createWorkingSet().of(1)
       expect(() => rows.get(byId(1))).to.throw('people.pk 1 was not loaded')
       expect(() => rows.get(byKey(people, 'phone', '1'))).to.throw('people has no key phone')
-      expect(() => createWorkingSet().want(1, [byKey(people, 'phone', '1')])).to.throw('people has no key phone')
+      expect(() => createWorkingSet().queue(1, [byKey(people, 'phone', '1')])).to.throw('people has no key phone')
     })
   })
 

@@ -100,7 +100,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
   const taken = new Map<IdKind, number>()
   let revision = -1
   const load = async (refs: readonly AnyRef[]) => {
-    set.want(COMPANY_ID, refs)
+    set.queue(COMPANY_ID, refs)
     await Promise.all(set.load(nothing))
   }
   const happen = async (event: Past) => {

@@ -111,7 +111,7 @@ async function applyBatch(
   batch: readonly Envelope[],
 ): Promise<void> {
   if (batch[0]) await resetCompanyRows({ model, set, tx }, companyId, batch[0])
-  for (const event of batch) set.want(companyId, refsOf(model, event))
+  for (const event of batch) set.queue(companyId, refsOf(model, event))
   await Promise.all(set.load(tx))
   const rows = set.of(companyId)
   for (const event of batch) project(model, rows, event)

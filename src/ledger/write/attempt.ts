@@ -14,6 +14,7 @@ import { createKeychain, type Keychain, type PersonKeys, personKeys } from '../p
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
+import type { AnyRef } from '../table.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { type NameReserver, reserveNames } from './name-reservation.ts'
 import {
@@ -66,8 +67,8 @@ export async function attempt(
   const tx = transactionOn(client)
   const needed = group.map(needing)
   const ledgers = await beginAttempt(options, client, tx, set, needed)
-  const load = async (companyId: number, refs: Parameters<WorkingSet['want']>[1]) => {
-    set.want(companyId, refs)
+  const load = async (companyId: number, refs: readonly AnyRef[]) => {
+    set.queue(companyId, refs)
     await pipelined(client, () => set.load(tx))
   }
   const find = async (companyId: number, { values, ...statement }: Lookup) =>
@@ -75,9 +76,9 @@ export async function attempt(
   const { store, model, reactors, newId } = options
   for (const each of needed) {
     const { companyId } = each.request
-    set.want(companyId, keyRefsOfFound(model, set.of(companyId), each))
+    set.queue(companyId, keyRefsOfFound(model, set.of(companyId), each))
   }
-  if (set.isWanting()) await pipelined(client, () => set.load(tx))
+  if (set.hasQueued()) await pipelined(client, () => set.load(tx))
   const keychain = createKeychain(options.keys.vault, newId)
   const deciding = { tx, model, reactors, newId, set, load, find, keychain, keysCommitTogether: store.transactional }
   const decided: Decided[] = []
@@ -107,7 +108,7 @@ export async function beginAttempt(
   needed: readonly Needing[],
 ): Promise<Map<number, OpenLedger>> {
   const companyIds = [...new Set(needed.map(({ request }) => request.companyId))]
-  for (const each of needed) set.want(each.request.companyId, needsOf(model, each))
+  for (const each of needed) set.queue(each.request.companyId, needsOf(model, each))
   const [, locked, time] = await pipelined(client, () => [
     client.query('begin'),
     lockLedger(tx, companyIds),
@@ -163,7 +164,7 @@ async function commit(
   // Events may be stored even if this transaction fails, so the keys that seal them must be committed first.
   if (!together && keychain.made.length > 0) {
     await keys.save(keychain.made)
-    set.wereAdded(personKeys)
+    set.markWritten(personKeys)
   }
   const finishes = ledgers.some(({ finishing }) => finishing.length > 0)
   if (finishes) {

@@ -41,7 +41,7 @@ export async function catchUp(
   const reacting: ReactionContext = {
     ...work,
     async load(companyId, refs) {
-      work.set.want(companyId, refs)
+      work.set.queue(companyId, refs)
       await Promise.all(work.set.load(work.tx))
     },
   }

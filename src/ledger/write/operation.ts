@@ -43,7 +43,7 @@ export async function operate(
       const ledger = { ...openLedger(row, now), lastRecordedAt: now }
       if (ledger.closed) throw ledger.closed
       const set = createWorkingSet()
-      set.want(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])
+      set.queue(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])
       await Promise.all(set.load(tx))
       const rows = set.of(companyId)
       if (guard?.holds(rows, ledger.now) === false) return refuse('invalid_token')

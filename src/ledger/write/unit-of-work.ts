@@ -266,7 +266,7 @@ async function ensureKeys(
   for (const event of events) {
     for (const [subject, part] of ownersOf(event, model.personalFields(event))) {
       const ref = keysOf([subject], [part])
-      if (keysCommitTogether && newSubjects.has(subject)) set.absent(companyId, ref)
+      if (keysCommitTogether && newSubjects.has(subject)) set.markAbsent(companyId, ref)
       else refs.push(...ref)
     }
   }
