@@ -2,12 +2,11 @@ import type { Request, RequestHandler, Response } from 'express'
 import * as z from 'zod'
 import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
 import type { Compress } from '#http/compression.ts'
 import type { PageMoment } from '#http/page-cache.ts'
 import type { Params } from '#http/paths.ts'
-import { Problem } from '#http/problems.ts'
+import { Problem, parseInput } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
 import { etagOf, representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -50,13 +49,6 @@ export function handlerOf(route: Route, context: Services): RequestHandler {
   if ('operate' in route) return (request, response) => answerOperation(route, context, request, response)
   if ('batch' in route) return (request, response) => answerBatch(route, context, request, response)
   return (request, response) => answerCommand(route, context, request, response)
-}
-
-/** Validates with a schema and names every invalid field. */
-function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value)
-  if (!result.success) throw new Problem('validation_failed', { ...describeIssues(result.error) })
-  return result.data
 }
 
 function parseQuery<T>(schema: z.ZodType<T>, query: Request['query']): T {
@@ -145,7 +137,7 @@ async function answerCommand(
 ): Promise<void> {
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const key = keyOf(request, demandsKey(route))
-  const body = parse(route.body ?? NO_BODY, request.body)
+  const body = parseInput(route.body ?? NO_BODY, request.body)
   const input = route.input(request.params as Params, body, context, query)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
@@ -195,7 +187,7 @@ async function answerOperation(
   const { poolOf, feed, newId, deliveryNotifier } = context
   parseQuery(NO_QUERY, request.query)
   const key = keyOf(request, false)
-  const sent = parse(route.body ?? NO_BODY, request.body)
+  const sent = parseInput(route.body ?? NO_BODY, request.body)
   const body: unknown = (await route.resolve?.(sent, { feed, caller: callerOf(response) })) ?? sent
   if (isRefusal(body as object | null)) throw problemOf(body as Refusal)
   const idempotency = await idempotencyOf(key, request, response, context)
@@ -217,7 +209,7 @@ async function answerAction(
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
   const key = keyOf(request, demandsKey(route))
-  const body = parse(route.body, request.body)
+  const body = parseInput(route.body, request.body)
   const idempotency = await idempotencyOf(key, request, response, context)
   const params = request.params as Params
   const acting = actingOf(response)
@@ -233,7 +225,7 @@ async function answerBatch(route: BatchRoute, context: Services, request: Reques
   const key = keyOf(request, false)
   const input: BatchInput = await readBatch(
     callerOf(response).companyId,
-    parse(batchBody, request.body).items,
+    parseInput(batchBody, request.body).items,
     route.item,
   )
   await run(context, response, {

@@ -1,4 +1,6 @@
+import type * as z from 'zod'
 import type { RefusalCode } from '#domain/refusal.ts'
+import { describeIssues } from '#domain/validation.ts'
 
 /** Error codes of API v1 with HTTP status and Portuguese message (HTTP-2). */
 const PROBLEMS = {
@@ -164,6 +166,13 @@ export class Problem extends Error {
 /** Problem of a specific reason; `details` contain it for programs. */
 export const problemOfReason = (reason: FailureReason, headers?: Readonly<Record<string, string>>): Problem =>
   new Problem(REASONS[reason][0], { reason }, headers, reason)
+
+/** Validates what a request sent. @throws Problem (422) that names every invalid field. */
+export function parseInput<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value)
+  if (!result.success) throw new Problem('validation_failed', { ...describeIssues(result.error) })
+  return result.data
+}
 
 /** `{error: {code, message, details?, request_id}}` */
 export function problemBody({ code, message, details }: Problem, requestId: string): string {

@@ -82,13 +82,6 @@ function errorsIn(details: Problem['details']): FieldErrors | undefined {
   return details?.fields as FieldErrors | undefined
 }
 
-/** Validates the input of a till. @throws Problem (422) that names every invalid field. */
-export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value)
-  if (!result.success) throw new Problem('validation_failed', { ...describeIssues(result.error) })
-  return result.data
-}
-
 /** Validation of a list stops after this number of invalid elements; an answer names no more fields. */
 const MOST_WRONG = 100
 

@@ -4,8 +4,8 @@ import type { CompanyUser, Membership } from '#access/people.ts'
 import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
 import { ROLE_TRAITS } from '#domain/roles.ts'
 import { bearer, limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
-import { Problem } from '#http/problems.ts'
-import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
+import { Problem, parseInput } from '#http/problems.ts'
+import { LOGGED_IN, LOGGED_OUT, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
 import { Credentials } from './requests.ts'
 import type { SyncRoute } from './route.ts'
@@ -55,7 +55,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
     {
       ...SYNC_OPERATIONS.login,
       async handle(request, response) {
-        const { company_id, ...credentials } = parse(Credentials, request.body)
+        const { company_id, ...credentials } = parseInput(Credentials, request.body)
         const from = { address: request.ip ?? '', keeps: 'token', kept: bearer(request) } as const
         const outcome = await login.logIn(credentials, from)
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')

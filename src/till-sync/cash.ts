@@ -5,7 +5,7 @@ import { closeCashSession, recordCashMovement } from '#commands/cash/record-move
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
-import { Problem } from '#http/problems.ts'
+import { Problem, parseInput } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import type { CommandResult } from '#ledger/write/answer.ts'
 import { runList } from '#ledger/write/run.ts'
@@ -13,7 +13,6 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { CashMovementRow } from '#projections/cash-sessions.ts'
-import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { composeListAnswer, sentId, uploaderOf } from './list-answer.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
@@ -30,7 +29,7 @@ export const cashRoute = (writer: Writer): SyncRoute => ({
   ...SYNC_OPERATIONS.cash,
   async handle(request, response) {
     const session = tillSessionOf(response)
-    const { movements } = parse(UploadedMovements, request.body)
+    const { movements } = parseInput(UploadedMovements, request.body)
     const slices = createTimeSlicer(session.companyId)
     const read = await readMovements(movements, slices)
     const results = resultsOf(movements, read, await record(writer, read, session, response))

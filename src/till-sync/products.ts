@@ -1,9 +1,10 @@
 import type { StreamWrite } from '#http/outgoing.ts'
+import { parseInput } from '#http/problems.ts'
 import type { EncodedText } from '#lib/bytes.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { checkProducts, listProductsForTill } from '#queries/catalog/products-for-till.ts'
 import type { Services } from '#services.ts'
-import { parse, parseEach } from './answer.ts'
+import { parseEach } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
 import { KnownProduct, ProductCheck, ProductQuery } from './requests.ts'
@@ -16,7 +17,7 @@ export function productRoutes({ poolOf, outgoing }: Pick<Services, 'poolOf' | 'o
       ...SYNC_OPERATIONS.products,
       async handle(request, response) {
         const { companyId } = tillSessionOf(response)
-        const { last_sync } = parse(ProductQuery, request.query)
+        const { last_sync } = parseInput(ProductQuery, request.query)
         await outgoing.send(response, companyId, async (write) => {
           write('{"success":true,"data":[')
           const read = await listProductsForTill(poolOf(companyId), companyId, last_sync, separated(write))
@@ -30,7 +31,7 @@ export function productRoutes({ poolOf, outgoing }: Pick<Services, 'poolOf' | 'o
       ...SYNC_OPERATIONS.conflicts,
       async handle(request, response) {
         const { companyId } = tillSessionOf(response)
-        const { products } = parse(ProductCheck, request.body)
+        const { products } = parseInput(ProductCheck, request.body)
         const known = await parseEach(KnownProduct, 'products', products, createTimeSlicer(companyId))
         await outgoing.send(response, companyId, async (write) => {
           let found = false

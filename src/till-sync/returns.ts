@@ -3,13 +3,13 @@ import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
+import { parseInput } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { CommandResult } from '#ledger/write/answer.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
-import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
 import { UploadedReturns } from './requests.ts'
@@ -30,7 +30,7 @@ export const returnsRoute = ({ writer }: { readonly writer: Writer }): SyncRoute
   ...SYNC_OPERATIONS.returns,
   async handle(request, response) {
     const session = tillSessionOf(response)
-    const { returns } = parse(UploadedReturns, request.body)
+    const { returns } = parseInput(UploadedReturns, request.body)
     const slices = createTimeSlicer(session.companyId)
     const commands: Invocation[] = []
     const invalid = new Map<number, Refusal>()

@@ -5,7 +5,7 @@ import { type OfflineSaleUpload, recordOfflineSale } from '#commands/sales/recor
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
-import { Problem } from '#http/problems.ts'
+import { Problem, parseInput } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal, type OutcomeKind } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { CommandResult } from '#ledger/write/answer.ts'
@@ -16,7 +16,6 @@ import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
 import type { Services } from '#services.ts'
-import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { composeListAnswer, sentId, uploaderOf } from './list-answer.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
@@ -37,7 +36,7 @@ export const uploadRoute = ({ poolOf, writer }: Pick<Services, 'poolOf' | 'write
   ...SYNC_OPERATIONS.sales,
   async handle(request, response) {
     const session = tillSessionOf(response)
-    const upload = await readUpload(session, parse(UploadedSales, request.body).sales)
+    const upload = await readUpload(session, parseInput(UploadedSales, request.body).sales)
     const results = await record(writer, upload, session, response)
     const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
     const noted = await noteRefusals(poolOf(session.companyId), session, entries)

@@ -10,8 +10,8 @@ import { administer, onDatabase, startTestServer, type TestServer } from './serv
 let server: TestServer | undefined
 
 /**
- * Only functions that run very often are optimized, which takes the engine an eighth of a test's processor time. By
- * major version of Node; others optimize as usual.
+ * Flags by major version of Node that make the engine optimize only functions that run very often: optimizing took an
+ * eighth of the processor time of tests. Other versions optimize as usual.
  */
 const OPTIMIZED_RARELY: Readonly<Record<string, string>> = {
   20: '--interrupt-budget=1000000',

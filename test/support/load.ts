@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { processorClock } from './turns-taken.ts'
+import { longestTurn } from './turns-taken.ts'
 
 /** Work of this process. */
 export interface Load {
@@ -26,25 +26,13 @@ export async function loadOf<T>(act: () => Promise<T>): Promise<{ readonly resul
     bytes += message.length
     return handleDataRow.call(this, message)
   }
-  const spent_ms = processorClock()
-  let [last_ms, longestTurn_ms, isOver] = [spent_ms(), 0, false]
-  const look = () => {
-    const now_ms = spent_ms()
-    longestTurn_ms = Math.max(longestTurn_ms, now_ms - last_ms)
-    last_ms = now_ms
-    if (!isOver) setImmediate(look)
-  }
-  setImmediate(look)
   try {
-    const result = await act()
-    return {
-      result,
-      get load() {
-        return { rows, bytes, longestTurn_ms }
-      },
-    }
+    let result!: T
+    const longestTurn_ms = await longestTurn(async () => {
+      result = await act()
+    })
+    return { result, load: { rows, bytes, longestTurn_ms } }
   } finally {
-    isOver = true
     queries.handleDataRow = handleDataRow
   }
 }

@@ -2,7 +2,7 @@ import { openSync, readSync } from 'node:fs'
 import { expect } from 'chai'
 
 /** CPU time of the JavaScript thread on Linux, in ms: other processes of a busy machine do not distort it. Elsewhere wall time. */
-export function processorClock(): () => number {
+function openClock(): () => number {
   if (process.platform !== 'linux') return () => performance.now()
   const file = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r')
   const bytes = Buffer.alloc(64)
@@ -12,9 +12,12 @@ export function processorClock(): () => number {
   }
 }
 
+let opened: (() => number) | undefined
+
 /** Longest turn of the event loop while `work` runs, in ms of CPU time. */
 export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
-  const clock = processorClock()
+  opened ??= openClock()
+  const clock = opened
   let longest = 0
   let last = clock()
   let isOver = false

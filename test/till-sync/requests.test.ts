@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type * as z from 'zod'
-import { Problem } from '#http/problems.ts'
-import { parse, parseEach } from '#till-sync/answer.ts'
+import { Problem, parseInput } from '#http/problems.ts'
+import { parseEach } from '#till-sync/answer.ts'
 import { KnownProduct, ProductCheck, UploadedMovements, UploadedSales } from '#till-sync/requests.ts'
 
 /** The wrong fields of a body, with their messages. */
@@ -29,13 +29,13 @@ describe('lists that tills upload', () => {
     ]
     for (const [what, body, field] of noList)
       it(`are refused: a body ${what}, naming ${field} [${rule}]`, async () => {
-        expect(await errorsOf(() => parse(schema, body))).to.have.all.keys(field)
+        expect(await errorsOf(() => parseInput(schema, body))).to.have.all.keys(field)
       })
 
     it(`have up to 1,000 ${list}, and any elements [${rule}]`, async () => {
       const elements = Array(1_000).fill(null)
-      expect(parse(schema, { [list]: elements })).to.deep.equal({ [list]: elements })
-      expect(await errorsOf(() => parse(schema, { [list]: [...elements, 1] }))).to.deep.equal({ [list]: [most] })
+      expect(parseInput(schema, { [list]: elements })).to.deep.equal({ [list]: elements })
+      expect(await errorsOf(() => parseInput(schema, { [list]: [...elements, 1] }))).to.deep.equal({ [list]: [most] })
     })
   }
 })
@@ -43,7 +43,7 @@ describe('lists that tills upload', () => {
 describe('products that a till checks', () => {
   const OLD = '2000-01-01T00:00:00.000Z'
   const wrongFields = (body: unknown) =>
-    errorsOf(() => parseEach(KnownProduct, 'products', parse(ProductCheck, body).products, async () => {}))
+    errorsOf(() => parseEach(KnownProduct, 'products', parseInput(ProductCheck, body).products, async () => {}))
 
   for (const [what, body, fields] of [
     ['no products', {}, ['products']],
@@ -75,7 +75,7 @@ describe('products that a till checks', () => {
 
   it('are at most 50,000 [SYNC-14]', async () => {
     const products = Array(50_000).fill({ id: 1, updated_at: OLD })
-    expect(parse(ProductCheck, { products }).products).to.have.length(50_000)
+    expect(parseInput(ProductCheck, { products }).products).to.have.length(50_000)
     expect(await wrongFields({ products: [...products, products[0]] })).to.deep.equal({
       products: ['deve ter no máximo 50000 itens'],
     })
