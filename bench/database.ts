@@ -116,6 +116,11 @@ export async function vacuum({ ownerUrl }: Addresses): Promise<void> {
   await administer(ownerUrl, (client) => client.query('vacuum (analyze)'))
 }
 
+/** Afterwards the server reuses the files of its log; each new one of 16 MB holds commits up. */
+export async function checkpoint({ ownerUrl }: Addresses): Promise<void> {
+  await administer(ownerUrl, (client) => client.query('checkpoint'))
+}
+
 /** Position of a server's write-ahead log in bytes. */
 export async function walOf(url: string): Promise<number> {
   const { rows } = await administer(url, (client) =>

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Company } from './companies.ts'
 import { callerOf } from './companies.ts'
 import { costOf, gaugeOf, middleOf } from './cost.ts'
-import { vacuum } from './database.ts'
+import { checkpoint, vacuum } from './database.ts'
 import type { Environment } from './environment.ts'
 import { open } from './load.ts'
 import { DISTURBANCES, disturb } from './mixed/disturbances.ts'
@@ -51,6 +51,7 @@ export async function benchMixed(environment: Environment, options: Options): Pr
     const { database, companies } = stage.shards[0] as StagedShard
     await withCore(database.url, (core) => seedSales(core, database.url, historian(companies), HISTORY))
     await vacuum(database)
+    await checkpoint(database)
     const followers = await Promise.all(companies.map((company) => follow(stage.service.url, company)))
     try {
       const perSecond = Math.floor(LOADED * (await mostOf(stage, companies)))

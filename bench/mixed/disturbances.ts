@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MASTER_KEY } from '../../test/support/master-key.ts'
 import { ROOT } from '../child.ts'
-import { administer, type BenchDatabase } from '../database.ts'
+import { administer, type BenchDatabase, checkpoint } from '../database.ts'
 
 /** Background work beside the calls. */
 export interface Disturbance {
@@ -20,10 +20,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
   {
     name: 'checkpoint',
     // Immediate; a scheduled checkpoint is spread over minutes.
-    once: ({ ownerUrl }) =>
-      administer(ownerUrl, async (client) => {
-        await client.query('checkpoint')
-      }),
+    once: checkpoint,
   },
   {
     name: 'vacuum',

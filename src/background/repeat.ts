@@ -1,4 +1,5 @@
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { rest } from './pace.ts'
 
 export interface OnDemand {
   /** Requests a run; requests during a run share one more. */
@@ -13,14 +14,11 @@ export interface Rest {
   readonly signal: AbortSignal
 }
 
-const resting = ({ rest_ms, signal }: Rest): Promise<void> =>
-  pause(rest_ms, undefined, { signal, ref: false }).catch(() => {})
-
 /**
  * Coalesces requests: those of one event-loop turn share a run of `work`, those during a run or its rest share the next,
  * and runs never overlap. `work` handles its own errors.
  */
-export function coalesce(work: () => Promise<unknown>, rest?: Rest): OnDemand {
+export function coalesce(work: () => Promise<unknown>, resting?: Rest): OnDemand {
   let asked = false
   let running: Promise<void> | null = null
 
@@ -29,7 +27,7 @@ export function coalesce(work: () => Promise<unknown>, rest?: Rest): OnDemand {
     while (asked) {
       asked = false
       await work()
-      if (rest) await resting(rest)
+      if (resting) await rest(resting.rest_ms, resting.signal)
     }
     running = null
   }

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { isOnThisShard } from '#background/migration-condition.ts'
+import { RESTS, unhurried } from '#background/pace.ts'
 import { checkTables } from '#integrity/audit/table-checks.ts'
 import type { RowDifference, TableParity } from '#ledger/rebuild/compare-tables.ts'
 import { readModel } from '#projections/index.ts'
@@ -51,11 +51,9 @@ function wordsOf(parity: readonly TableParity[] | null): string {
   return differing.length === 0 ? `${parity.length} tables equal` : `differing: ${differing.join(', ')}`
 }
 
-/** Length of pauses as a multiple of the working time, to leave Postgres and the processor to the service. */
-const PAUSE_FACTOR = 3
 /** Events per second and processor on two slow cores (docs/performance.md), until the rate is measured. */
 const ESTIMATED_RATE = 16_000
-const PACED = { parallel: 1, pace: (spent_ms: number) => delay(spent_ms * PAUSE_FACTOR) }
+const PACED = { parallel: 1, pace: unhurried() }
 
 export const verbs: Verbs<'projections'> = {
   'projections verify': verifyVerb,
@@ -65,7 +63,7 @@ export const verbs: Verbs<'projections'> = {
       const pace = isAtOnce ? {} : PACED
       const shards = await context.shards({ upgrades: true })
       const total = await countEvents(shards.map(({ core }) => core))
-      context.progress.begin('events', total, isAtOnce ? ESTIMATED_RATE : ESTIMATED_RATE / (1 + PAUSE_FACTOR))
+      context.progress.begin('events', total, isAtOnce ? ESTIMATED_RATE : ESTIMATED_RATE / (1 + RESTS))
       return onEachShard(shards, async (core) => {
         const { events, companies, parity } = await core.rebuild({ onApplied: context.progress.add, ...pace })
         return { version: readModel.version, events, companies, parity: context.json ? parity : wordsOf(parity) }

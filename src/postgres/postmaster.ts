@@ -23,6 +23,8 @@ const SETTINGS: Record<string, string> = {
   // The first change of a page after a checkpoint logs the whole page, which adds a third to the log of a sale. The
   // replay after a crash is still bounded by max_wal_size.
   checkpoint_timeout: '15min',
+  // Commits wait while a file of the log is created, so those of a busy hour are kept for the next one.
+  min_wal_size: '512MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { paced, unhurried } from '#background/pace.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 
 const EVERY_MS = 5_000
@@ -15,16 +16,27 @@ const SCHEMAS = ['read', 'ops', 'ledger']
  * statistics also invalidate the plans that connections cache.
  */
 export function keepStatistics(pool: Pool, onError: (error: unknown) => void): Repetition {
-  return repeat(() => analyzeGrown(pool), EVERY_MS, onError)
+  return repeat((stopping) => analyzeGrown(pool, stopping), EVERY_MS, onError)
 }
 
 /** Analyzes tables that have grown a lot, and returns their names. Safe for concurrent processes. */
-export async function analyzeGrown(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ name: string; is_own: boolean }>({ ...GROWN, values: [SCHEMAS, FEW_ROWS] })
+export async function analyzeGrown(pool: Pool, stopping?: AbortSignal): Promise<string[]> {
+  const { rows } = await pool.query<Grown>({ ...GROWN, values: [SCHEMAS, FEW_ROWS] })
   // One at a time, to keep locks short; tables that another session is analyzing are skipped.
-  for (const { name, is_own } of rows)
-    await (is_own ? pool.query(`analyze (skip_locked) ${name}`) : pool.query('select ops.analyze_table($1)', [name]))
-  return rows.map(({ name }) => name)
+  const analyze = ({ name, is_own }: Grown) =>
+    is_own ? pool.query(`analyze (skip_locked) ${name}`) : pool.query('select ops.analyze_table($1)', [name])
+  const analyzed: string[] = []
+  for (const table of rows) {
+    if (stopping?.aborted) break
+    await paced(unhurried(stopping), () => analyze(table))
+    analyzed.push(table.name)
+  }
+  return analyzed
+}
+
+interface Grown {
+  readonly name: string
+  readonly is_own: boolean
 }
 
 const GROWN = {

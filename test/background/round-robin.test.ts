@@ -43,6 +43,21 @@ describe('round robin over companies', () => {
     expect(slices).to.equal(4)
   })
 
+  it('works a quarter of the time while a company has more', async () => {
+    const [WORK_MS, SLICES] = [10, 3]
+    let left = SLICES
+    const slice = async () => {
+      for (const end = performance.now() + WORK_MS; performance.now() < end; );
+      left -= 1
+      return left > 0 ? 'more' : 'done'
+    }
+    const startedAt = performance.now()
+    await workInTurn([1], slice, { onError: fail })
+    // A timer may fire up to a millisecond early; nothing follows the last slice.
+    const rests_ms = (SLICES - 1) * (3 * WORK_MS - 1)
+    expect(performance.now() - startedAt).to.be.at.least(SLICES * WORK_MS + rests_ms)
+  })
+
   it('starts nothing more after a stop', async () => {
     const worked: number[] = []
     const stopping = new AbortController()

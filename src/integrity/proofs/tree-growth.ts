@@ -5,9 +5,6 @@ import type { EventStore } from '#ledger/port.ts'
 import { growTree, ledgerLog } from './trees.ts'
 
 const EVERY_MS = 60_000
-/** Batches of events added to a tree before the next company's turn. */
-const SLICE_BATCHES = 16
-
 /** Dependencies of the growth of trees. */
 export interface TreeGrowthOptions {
   readonly pool: Pool
@@ -29,9 +26,8 @@ export async function growTrees({ pool, store }: TreeGrowthOptions, options: InT
   const eventsOf = new Map(rows.map(({ company_id, events }) => [company_id, events]))
   const sizeOf = new Map<number, number>()
   const slice = async (companyId: number): Promise<'more' | 'done'> => {
-    let batches = 0
-    const isEnough = () => options.stopping?.aborted || ++batches >= SLICE_BATCHES
-    const { size } = await growTree(pool, ledgerLog(store, companyId), isEnough)
+    // One batch of events.
+    const { size } = await growTree(pool, ledgerLog(store, companyId), () => true)
     // A tree that does not grow has reached a missing revision.
     const hasGrown = size > (sizeOf.get(companyId) ?? -1)
     sizeOf.set(companyId, size)

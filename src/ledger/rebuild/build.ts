@@ -1,9 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
+import { type Pace, paced } from '#background/pace.ts'
 import type { ReadModel } from '../projection.ts'
 import type { EventReader } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
 import type { TableParity } from './compare-tables.ts'
-import { paced, type ReplayPace } from './replay.ts'
 import { NEXT_SCHEMA } from './switch-schemas.ts'
 
 export interface RebuildOptions extends EventReader {
@@ -19,7 +19,7 @@ export interface RebuildOptions extends EventReader {
    */
   readonly missingKeys?: 'fail' | 'block' | undefined
   /** Ignored while writers wait. */
-  readonly pace?: ReplayPace | undefined
+  readonly pace?: Pace | undefined
   /** Called with the number of events of each applied batch. */
   readonly onApplied?: (events: number) => void
   /** Called with the reason for a wait, for the operator; on standard error by default. */

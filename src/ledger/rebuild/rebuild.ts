@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import type { Pace } from '#background/pace.ts'
 import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { companyIdOfStream, streamOf } from '../envelope.ts'
@@ -15,7 +16,7 @@ import {
   sideBySide,
 } from './build.ts'
 import { fill } from './fill.ts'
-import { type ReplayPace, replay } from './replay.ts'
+import { replay } from './replay.ts'
 import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
 import { isCompatible, versionOfTables } from './version.ts'
 
@@ -110,7 +111,7 @@ async function noteMissingKeys(holder: PoolClient, { store, built, blank }: Work
 }
 
 /** Applies each ledger's new events, several companies in parallel. Returns the number of events. */
-async function replayAll(work: Work, pace: ReplayPace | undefined): Promise<number> {
+async function replayAll(work: Work, pace: Pace | undefined): Promise<number> {
   // The longest ledgers first, so that none of them runs alone at the end.
   const { rows } = await work.pool.query<Ledger>(
     `select company_id, revision, missing_keys = 'blank' as is_blank from ops.ledgers order by revision desc, company_id`,
@@ -134,7 +135,7 @@ interface Ledger {
 async function replayCompany(
   work: Work,
   { company_id: companyId, revision: upTo, is_blank }: Ledger,
-  pace: ReplayPace | undefined,
+  pace: Pace | undefined,
 ): Promise<void> {
   const { buildPool, model, built } = work
   const from = (built.get(companyId) ?? -1) + 1

@@ -1,3 +1,4 @@
+import type { Pace } from '#background/pace.ts'
 import { inBatches, prefetch } from '#lib/batches.ts'
 import type { BulkTransaction, Transaction } from '#postgres/transaction.ts'
 import { resetCompanyRows } from '../company-reset.ts'
@@ -5,23 +6,10 @@ import type { Envelope } from '../envelope.ts'
 import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 
-/**
- * Called between portions of work with the duration of the last one in ms. Delays the next one, or rejects to end the
- * work.
- */
-export type ReplayPace = (spent_ms: number) => Promise<void>
-
-/** Runs a portion of work, then waits for the pace. */
-export async function paced(pace: ReplayPace | undefined, portion: () => Promise<unknown>): Promise<void> {
-  const startedAt = performance.now()
-  await portion()
-  await pace?.(performance.now() - startedAt)
-}
-
 interface ReplayOptions {
   readonly onApplied?: ((events: number) => void) | undefined
   /** A portion ends when rows are written. */
-  readonly pace?: ReplayPace | undefined
+  readonly pace?: Pace | undefined
   /** By default no event was read before its fields became unreadable. */
   readonly erasesAfter?: number
 }
