@@ -43,7 +43,7 @@ describe('round robin over companies', () => {
     expect(slices).to.equal(4)
   })
 
-  it('works a quarter of the time while a company has more', async () => {
+  it('works a quarter of the time while a company has more [OPS-158]', async () => {
     const [WORK_MS, SLICES] = [10, 3]
     let left = SLICES
     const slice = async () => {

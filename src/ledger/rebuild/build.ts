@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { type Pace, paced } from '#background/pace.ts'
+import { paced, type WorkPace } from '#background/pace.ts'
 import type { ReadModel } from '../projection.ts'
 import type { EventReader } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
@@ -19,7 +19,7 @@ export interface RebuildOptions extends EventReader {
    */
   readonly missingKeys?: 'fail' | 'block' | undefined
   /** Ignored while writers wait. */
-  readonly pace?: Pace | undefined
+  readonly pace?: WorkPace | undefined
   /** Called with the number of events of each applied batch. */
   readonly onApplied?: (events: number) => void
   /** Called with the reason for a wait, for the operator; on standard error by default. */

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import type { Pace } from '#background/pace.ts'
+import type { WorkPace } from '#background/pace.ts'
 import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { companyIdOfStream, streamOf } from '../envelope.ts'
@@ -111,7 +111,7 @@ async function noteMissingKeys(holder: PoolClient, { store, built, blank }: Work
 }
 
 /** Applies each ledger's new events, several companies in parallel. Returns the number of events. */
-async function replayAll(work: Work, pace: Pace | undefined): Promise<number> {
+async function replayAll(work: Work, pace: WorkPace | undefined): Promise<number> {
   // The longest ledgers first, so that none of them runs alone at the end.
   const { rows } = await work.pool.query<Ledger>(
     `select company_id, revision, missing_keys = 'blank' as is_blank from ops.ledgers order by revision desc, company_id`,
@@ -135,7 +135,7 @@ interface Ledger {
 async function replayCompany(
   work: Work,
   { company_id: companyId, revision: upTo, is_blank }: Ledger,
-  pace: Pace | undefined,
+  pace: WorkPace | undefined,
 ): Promise<void> {
   const { buildPool, model, built } = work
   const from = (built.get(companyId) ?? -1) + 1

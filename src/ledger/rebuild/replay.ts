@@ -1,4 +1,4 @@
-import type { Pace } from '#background/pace.ts'
+import type { WorkPace } from '#background/pace.ts'
 import { inBatches, prefetch } from '#lib/batches.ts'
 import type { BulkTransaction, Transaction } from '#postgres/transaction.ts'
 import { resetCompanyRows } from '../company-reset.ts'
@@ -9,7 +9,7 @@ import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 interface ReplayOptions {
   readonly onApplied?: ((events: number) => void) | undefined
   /** A portion ends when rows are written. */
-  readonly pace?: Pace | undefined
+  readonly pace?: WorkPace | undefined
   /** By default no event was read before its fields became unreadable. */
   readonly erasesAfter?: number
 }

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { type Pace, paced } from '#background/pace.ts'
+import { paced, type WorkPace } from '#background/pace.ts'
 import { tryAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransactionOn, transactionOn } from '#postgres/transaction.ts'
 import { streamOf } from '../envelope.ts'
@@ -12,7 +12,7 @@ import { replay } from './replay.ts'
 export interface VerifyTablesOptions extends EventReader {
   /** Provides one connection without a statement time-out, which is closed afterwards. */
   readonly pool: Pool
-  readonly pace?: Pace
+  readonly pace?: WorkPace
   /** Called with the number of events of each applied batch. */
   readonly onApplied?: (events: number) => void
   /** Whether to skip the verification if another process runs one. */
@@ -104,7 +104,7 @@ const BEGIN = `begin; set local enable_seqscan = off; set local enable_hashjoin 
   set local enable_mergejoin = off; set local plan_cache_mode = force_generic_plan`
 
 /** One transaction per portion: a long one would block vacuum. Tables without statistics are read by key lookups. */
-async function replayTo(work: Work, head: number, pace: Pace | undefined): Promise<void> {
+async function replayTo(work: Work, head: number, pace: WorkPace | undefined): Promise<void> {
   while (work.done < head)
     await paced(pace, () =>
       inTransactionOn(work.client, () => apply(work, Math.min(head, work.done + PORTION_EVENTS)), BEGIN),
