@@ -11,7 +11,7 @@ export const RESTS = 3
 
 /** Waits; ends early, without an error, when the signal aborts. */
 export const rest = (rest_ms: number, signal?: AbortSignal): Promise<void> =>
-  delay(rest_ms, undefined, { signal, ref: false }).catch(() => {})
+  delay(rest_ms, undefined, { signal }).catch(() => {})
 
 /** Works a quarter of the time. */
 export const unhurried =
