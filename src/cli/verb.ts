@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Addresses, Config } from '#config/config.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
+import { refuseInvalid } from '#domain/validation.ts'
 import type { Core } from '#service/core.ts'
 import type { Reader } from '#service/reader.ts'
 import type { Directory } from '#sharding/directory.ts'
@@ -82,7 +82,7 @@ export class Refused extends Error {
 export function validateInput<T>(schema: z.ZodType<T>, input: unknown): T {
   const result = schema.safeParse(input)
   if (result.success) return result.data
-  throw new Refused(refuse('validation_failed', { ...describeIssues(result.error) }))
+  throw new Refused(refuseInvalid(result.error))
 }
 
 const PORT = 'deve ser uma porta de 0 a 65535'

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import './portuguese.ts'
+import { type Refusal, refuse } from './refusal.ts'
 
 /** Errors of an input: messages by field path ('items[0].quantity'), and paths of unknown fields. */
 export interface Problems {
@@ -31,6 +32,9 @@ export function describeIssues(error: z.ZodError): Problems {
   // fromEntries defines own properties; an assignment would lose a field named __proto__.
   return { fields: Object.fromEntries(found.fields), unknown_fields: [...found.unknown] }
 }
+
+/** For an input that is refused on its own, as one of a list. */
+export const refuseInvalid = (error: z.ZodError): Refusal => refuse('validation_failed', { ...describeIssues(error) })
 
 function collect(issue: Issue, parent: Path, found: CollectedProblems): void {
   const path = [...parent, ...issue.path]

@@ -2,8 +2,8 @@ import type { Response } from 'express'
 import type { SyncSession } from '#access/sync-access.ts'
 import { CashMovementInput } from '#commands/cash/movement-input.ts'
 import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { refuseInvalid } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
 import { Problem, parseInput } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
@@ -43,7 +43,7 @@ async function readMovements(movements: Movements, slices: () => Promise<void>):
   for (const [position, movement] of movements.entries()) {
     if (position > 0) await slices()
     const { data, error } = CashMovementInput.safeParse(movement)
-    if (error) read.push(refuse('validation_failed', { ...describeIssues(error) }))
+    if (error) read.push(refuseInvalid(error))
     else read.push(invoke(data.kind === 'closed' ? closeCashSession : recordCashMovement, data))
   }
   return read

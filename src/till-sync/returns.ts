@@ -1,7 +1,7 @@
 import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { refuseInvalid } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
 import { parseInput } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
@@ -38,7 +38,7 @@ export const returnsRoute = ({ writer }: { readonly writer: Writer }): SyncRoute
       if (position > 0) await slices()
       const parsed = OfflineReturnInput.safeParse(sent)
       if (parsed.success) commands.push(invoke(recordOfflineReturn, parsed.data))
-      else invalid.set(position, refuse('validation_failed', { ...describeIssues(parsed.error) }))
+      else invalid.set(position, refuseInvalid(parsed.error))
     }
     const done = await runUpload(writer, commands, session, response)
     let next = 0

@@ -2,8 +2,8 @@ import type { Response } from 'express'
 import type { SyncSession } from '#access/sync-access.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { type OfflineSaleUpload, recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { refuseInvalid } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
 import { Problem, parseInput } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal, type OutcomeKind } from '#ledger/command.ts'
@@ -109,7 +109,7 @@ export async function readUpload(
     if (position > 0) await slices()
     const parsed = OfflineSaleInput.safeParse(sale)
     if (parsed.success) invocations.push(invoke(recordOfflineSale, { ...parsed.data, sellerId: userId }))
-    else wrong.set(position, refuse('validation_failed', { ...describeIssues(parsed.error) }))
+    else wrong.set(position, refuseInvalid(parsed.error))
   }
   return { sales, invocations, invalid: wrong }
 }
