@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { growTrees } from '#integrity/proofs/tree-growth.ts'
 import type { Company } from './companies.ts'
 import { callerOf } from './companies.ts'
 import { costOf, gaugeOf, middleOf } from './cost.ts'
@@ -49,12 +50,17 @@ export async function benchMixed(environment: Environment, options: Options): Pr
   const webhookOf = (place: number) => `${receiver.url}/hooks/${place}`
   return withStage(environment, { shards: 1, companiesOfShard: COMPANIES, webhookOf }, async (stage) => {
     const { database, companies } = stage.shards[0] as StagedShard
-    await withCore(database.url, (core) => seedSales(core, database.url, historian(companies), HISTORY))
+    await withCore(database.url, async (core) => {
+      await seedSales(core, database.url, historian(companies), HISTORY)
+      await growTrees(core, { onError: fail })
+    })
     await vacuum(database)
-    await checkpoint(database)
     const followers = await Promise.all(companies.map((company) => follow(stage.service.url, company)))
     try {
       const perSecond = Math.floor(LOADED * (await mostOf(stage, companies)))
+      // As on any other day: tables that grew are analyzed, and files of the log are there.
+      await vacuum(database)
+      await checkpoint(database)
       const lines = await playPhases(stage, companies, perSecond)
       console.log(
         `mixed: ${followers.reduce((sum, { heard }) => sum + heard(), 0)} times a page was told to look again`,
@@ -64,6 +70,10 @@ export async function benchMixed(environment: Environment, options: Options): Pr
       for (const { socket } of followers) socket.destroy()
     }
   })
+}
+
+function fail(error: unknown): never {
+  throw error
 }
 
 function historian(companies: readonly Company[]) {
