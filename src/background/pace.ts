@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { rest } from '#lib/rest.ts'
 
 /**
  * Called between portions of work with the duration of the last one in ms. Delays the next one, or rejects to end the
@@ -8,10 +8,6 @@ export type WorkPace = (spent_ms: number) => Promise<void>
 
 /** Rests of background work as a multiple of its working time: it leaves three quarters of the time to requests. */
 export const RESTS = 3
-
-/** Waits; ends early, without an error, when the signal aborts. */
-export const rest = (rest_ms: number, signal?: AbortSignal): Promise<void> =>
-  delay(rest_ms, undefined, { signal }).catch(() => {})
 
 /** Works a quarter of the time. */
 export const unhurried =

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { rest } from './pace.ts'
+import { rest } from '#lib/rest.ts'
 
 export interface OnDemand {
   /** Requests a run; requests during a run share one more. */

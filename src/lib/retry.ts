@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { rest } from './rest.ts'
 
 const WAIT_MIN_MS = 250
 const WAIT_MAX_MS = 15_000
@@ -22,7 +22,7 @@ export async function retry(
     } catch (error) {
       if (!signal.aborted) onError(error)
     }
-    await delay(wait_ms, undefined, { signal }).catch(() => {})
+    await rest(wait_ms, signal)
     wait_ms = Math.min(wait_ms * 2, WAIT_MAX_MS)
   }
 }

@@ -25,10 +25,11 @@ export async function analyzeGrown(pool: Pool, stopping?: AbortSignal): Promise<
   // One at a time, to keep locks short; tables that another session is analyzing are skipped.
   const analyze = ({ name, is_own }: Grown) =>
     is_own ? pool.query(`analyze (skip_locked) ${name}`) : pool.query('select ops.analyze_table($1)', [name])
+  const pace = unhurried(stopping)
   const analyzed: string[] = []
   for (const table of rows) {
     if (stopping?.aborted) break
-    await paced(unhurried(stopping), () => analyze(table))
+    await paced(pace, () => analyze(table))
     analyzed.push(table.name)
   }
   return analyzed

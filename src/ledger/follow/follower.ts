@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { workInTurn } from '#background/round-robin.ts'
+import { rest } from '#lib/rest.ts'
 import { retry } from '#lib/retry.ts'
 import { companyIdOfStream } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
@@ -120,7 +120,7 @@ export function startCatchUpSubscription(options: CatchUpSubscriptionOptions): C
   const applying = keepUp(async (onProgress) => {
     let retriedAt = performance.now()
     for (let written: string | null = null; !signal.aborted; onProgress()) {
-      await delay(TICK_MS, undefined, { signal }).catch(() => {})
+      await rest(TICK_MS, signal)
       moving = await applyLate(options, tracker)
       if (performance.now() - retriedAt >= BLOCKED_RETRY_MS) {
         retriedAt = performance.now()
