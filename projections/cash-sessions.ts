@@ -204,14 +204,14 @@ const moving = <E extends MovementEvent>(
 /** Columns of a closing; none of other events. */
 function closingOf(event: MovementEvent, doc: CashSessionState) {
   if (event.type !== 'CashSessionClosed') return {}
-  const { takings, counted } = event.data
+  const { takings } = event.data
   const differences = cashByWay(doc, takings).flatMap(({ difference }) =>
     difference === null ? [] : Math.abs(Number(toBigCents(difference))),
   )
   return {
     closed_revision: event.revision,
     closed_recorded_at: event.recorded_at,
-    difference_cents: counted === null ? null : Math.max(...differences),
+    difference_cents: differences.length === 0 ? null : Math.max(...differences),
     takings,
   }
 }

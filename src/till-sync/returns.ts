@@ -4,17 +4,25 @@ import type { Refusal } from '#domain/refusal.ts'
 import { refuseInvalid } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
 import { parseInput } from '#http/problems.ts'
-import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
+import { type Invocation, invoke } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import type { CommandResult } from '#ledger/write/answer.ts'
-import type { Writer } from '#ledger/write/writer.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
+import type { Services } from '#services.ts'
 import { tillSessionOf } from './auth.ts'
+import { composeListAnswer } from './list-answer.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
 import { UploadedReturns } from './requests.ts'
 import type { SyncRoute } from './route.ts'
-import { offlineIdOf, runUpload } from './upload.ts'
+import {
+  type ElementResult,
+  FAULT_MESSAGE,
+  fieldsOf,
+  isNotRecorded,
+  type NotRecorded,
+  runUpload,
+} from './run-upload.ts'
+import { offlineIdOf } from './upload.ts'
 
 /** Result of an uploaded return. */
 interface ReturnResult {
@@ -26,32 +34,27 @@ interface ReturnResult {
 }
 
 /** Uploads returns of tills (UP-100): each is recorded or refused on its own, and the answer is always 200. */
-export const returnsRoute = ({ writer }: { readonly writer: Writer }): SyncRoute => ({
+export const returnsRoute = ({ writer, log }: Pick<Services, 'writer' | 'log'>): SyncRoute => ({
   ...SYNC_OPERATIONS.returns,
   async handle(request, response) {
     const session = tillSessionOf(response)
     const { returns } = parseInput(UploadedReturns, request.body)
+    const done = await runUpload({ writer, log, session, response }, returns, readReturn)
+    const results = done.map((result, position) => resultOf(returns[position], result))
     const slices = createTimeSlicer(session.companyId)
-    const commands: Invocation[] = []
-    const invalid = new Map<number, Refusal>()
-    for (const [position, sent] of returns.entries()) {
-      if (position > 0) await slices()
-      const parsed = OfflineReturnInput.safeParse(sent)
-      if (parsed.success) commands.push(invoke(recordOfflineReturn, parsed.data))
-      else invalid.set(position, refuseInvalid(parsed.error))
-    }
-    const done = await runUpload(writer, commands, session, response)
-    let next = 0
-    const results = returns.map((sent, position) => resultOf(sent, invalid.get(position) ?? done[next++]))
-    const body = { success: true, message: messageOf(results), summary: summaryOf(results), results }
-    sendBytes(response, 200, Buffer.from(JSON.stringify(body)))
+    sendBytes(response, 200, await composeListAnswer(results, messageOf(results), slices))
   },
 })
 
-function resultOf(sent: unknown, result: CommandResult | Refusal | undefined): ReturnResult {
-  if (!result) throw new Error('upload: a valid return has no result')
+/** The command of a return, or the refusal of an invalid one. */
+function readReturn(sent: unknown): Invocation | Refusal {
+  const { data, error } = OfflineReturnInput.safeParse(sent)
+  return error ? refuseInvalid(error) : invoke(recordOfflineReturn, data)
+}
+
+function resultOf(sent: unknown, result: ElementResult): ReturnResult {
   const offline_id = offlineIdOf(sent)
-  if (isRefusal(result))
+  if (isNotRecorded(result))
     return { offline_id, status: 'error', return_id: null, code: result.refused, ...textOf(result) }
   const { warnings, isAwaited } = result.remarks as {
     warnings: readonly OfflineReturnWarning[]
@@ -67,7 +70,9 @@ function resultOf(sent: unknown, result: CommandResult | Refusal | undefined): R
 }
 
 /** Message of a refused return, and its invalid fields. */
-function textOf({ refused, details }: Refusal): { message: string; errors: Record<string, string[]> } {
+function textOf(refusal: NotRecorded): { message: string; errors: Record<string, string[]> } {
+  const { refused, details } = refusal
+  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
   if (refused === 'duplicate_resource') {
     const errors = { offline_id: [`já usado pela devolução ${details?.conflicting_id}, que é diferente`] }
     return { message: 'Outra devolução já foi enviada com este offline_id.', errors }
@@ -76,8 +81,7 @@ function textOf({ refused, details }: Refusal): { message: string; errors: Recor
     const errors = { sale_id: [`é do pedido ${details?.order_id}: estorne o pedido`] }
     return { message: 'A venda é de um pedido da loja online: estorne o pedido.', errors }
   }
-  const { fields } = details as { fields: Record<string, string[]> }
-  return { message: 'A devolução tem dados inválidos e não foi registrada.', errors: fields }
+  return { message: 'A devolução tem dados inválidos e não foi registrada.', errors: fieldsOf(refusal) }
 }
 
 const MESSAGES: Readonly<Record<OfflineReturnWarning['code'], (found: string, expected: string) => string>> = {
@@ -104,11 +108,6 @@ function shownWarning({ code, line, found, expected }: OfflineReturnWarning): ob
 
 const countOf = (results: readonly ReturnResult[], status: ReturnResult['status']): number =>
   results.filter((result) => result.status === status).length
-
-const summaryOf = (results: readonly ReturnResult[]) => {
-  const error_count = countOf(results, 'error')
-  return { total_processed: results.length, success_count: results.length - error_count, error_count }
-}
 
 function messageOf(results: readonly ReturnResult[]): string {
   const [created, duplicate, error] = (['created', 'duplicate', 'error'] as const).map((of) => countOf(results, of))

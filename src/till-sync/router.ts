@@ -79,7 +79,7 @@ const routesOf = (options: Services): SyncRoute[] => [
   ...productRoutes(options),
   uploadRoute(options),
   returnsRoute(options),
-  cashRoute(options.writer),
+  cashRoute(options),
 ]
 
 /** Answers contain tokens and personal data. */

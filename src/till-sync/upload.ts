@@ -1,128 +1,57 @@
-import type { Response } from 'express'
 import type { SyncSession } from '#access/sync-access.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { type OfflineSaleUpload, recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { refuseInvalid } from '#domain/validation.ts'
 import { sendBytes } from '#http/answer.ts'
-import { Problem, parseInput } from '#http/problems.ts'
-import { type Invocation, invoke, isRefusal, type OutcomeKind } from '#ledger/command.ts'
+import { parseInput } from '#http/problems.ts'
+import { type Invocation, invoke, type OutcomeKind } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import type { CommandResult } from '#ledger/write/answer.ts'
-import { runList } from '#ledger/write/run.ts'
-import type { Writer } from '#ledger/write/writer.ts'
-import { Unavailable } from '#lib/errors.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
 import type { Services } from '#services.ts'
 import { tillSessionOf } from './auth.ts'
-import { composeListAnswer, sentId, uploaderOf } from './list-answer.ts'
+import { composeListAnswer, sentId } from './list-answer.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
 import { UploadedSales } from './requests.ts'
 import type { SyncRoute } from './route.ts'
-
-/** Lines of the sales in one unit of work. More are no faster and delay other requests. */
-const PORTION_LINES = 1_000
-
-/** Lines that weigh as one command in a group commit (queue.ts). */
-const LINES_OF_A_COMMAND = 32
+import {
+  type ElementResult,
+  FAULT_MESSAGE,
+  fieldsOf,
+  isNotRecorded,
+  type NotRecorded,
+  runUpload,
+} from './run-upload.ts'
 
 /**
  * Uploads offline sales (UP-1). Each is recorded or refused on its own; the answer is always 200. A repeated upload
  * records nothing twice, so a till that got no answer simply retries.
  */
-export const uploadRoute = ({ poolOf, writer }: Pick<Services, 'poolOf' | 'writer'>): SyncRoute => ({
+export const uploadRoute = ({ poolOf, writer, log }: Pick<Services, 'poolOf' | 'writer' | 'log'>): SyncRoute => ({
   ...SYNC_OPERATIONS.sales,
   async handle(request, response) {
     const session = tillSessionOf(response)
-    const upload = await readUpload(session, parseInput(UploadedSales, request.body).sales)
-    const results = await record(writer, upload, session, response)
-    const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
+    const { sales } = parseInput(UploadedSales, request.body)
+    const done = await runUpload({ writer, log, session, response }, sales, readSale(session))
+    const entries = done.map((result, position) => {
+      const sale = sales[position]
+      return { sale, result: isNotRecorded(result) ? refusedResult(sale, result) : recordedResult(sale, result) }
+    })
     const noted = await noteRefusals(poolOf(session.companyId), session, entries)
-    sendBytes(
-      response,
-      200,
-      await composeListAnswer(noted, uploadMessage(countResults(noted)), createTimeSlicer(session.companyId)),
-    )
+    const message = uploadMessage(countResults(noted))
+    sendBytes(response, 200, await composeListAnswer(noted, message, createTimeSlicer(session.companyId)))
   },
 })
 
-async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
-  return resultsOf(upload, await runUpload(writer, upload.invocations, session, response))
-}
-
-/** Runs the commands of an upload, each with a result of its own. */
-export async function runUpload(
-  writer: Writer,
-  commands: readonly Invocation[],
-  session: SyncSession,
-  response: Response,
-): Promise<CommandResult[]> {
-  const acting = uploaderOf(session, response)
-  const done: CommandResult[] = []
-  for (const { invocations, lines } of portionsOf(commands)) {
-    // The till has disconnected and will send the rest again.
-    if (response.closed) throw new Unavailable('upload: the till has disconnected; it will send the rest again')
-    const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
-    const results = await runList(writer, acting, invocations, { weight })
-    if (isRefusal(results)) throw new Problem(results.refused, results.details)
-    done.push(...results)
+/** The command of a sale, or the refusal of an invalid one. */
+const readSale =
+  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  (sale: unknown): Invocation | Refusal => {
+    const { data, error } = OfflineSaleInput.safeParse(sale)
+    return error ? refuseInvalid(error) : invoke(recordOfflineSale, { ...data, sellerId: userId })
   }
-  return done
-}
-
-/** Most uploads are one portion and one commit. A long upload is split, so that it does not delay other requests. */
-function* portionsOf(
-  commands: readonly Invocation[],
-): Iterable<{ readonly invocations: Invocation[]; readonly lines: number }> {
-  let invocations: Invocation[] = []
-  let lines = 0
-  for (const invocation of commands) {
-    invocations.push(invocation)
-    lines += (invocation.input as Pick<OfflineSaleUpload, 'items'>).items.length
-    if (lines < PORTION_LINES) continue
-    yield { invocations, lines }
-    invocations = []
-    lines = 0
-  }
-  if (invocations.length > 0) yield { invocations, lines }
-}
-
-/** The sales of an upload: commands, and refusals of invalid ones. */
-interface Upload {
-  readonly sales: readonly unknown[]
-  readonly invocations: readonly Invocation[]
-  /** Position in the list → refusal. */
-  readonly invalid: ReadonlyMap<number, Refusal>
-}
-
-/** Validates each sale on its own. */
-export async function readUpload(
-  { companyId, userId }: Pick<SyncSession, 'companyId' | 'userId'>,
-  sales: readonly unknown[],
-): Promise<Upload> {
-  const slices = createTimeSlicer(companyId)
-  const invocations: Invocation[] = []
-  const wrong = new Map<number, Refusal>()
-  for (const [position, sale] of sales.entries()) {
-    if (position > 0) await slices()
-    const parsed = OfflineSaleInput.safeParse(sale)
-    if (parsed.success) invocations.push(invoke(recordOfflineSale, { ...parsed.data, sellerId: userId }))
-    else wrong.set(position, refuseInvalid(parsed.error))
-  }
-  return { sales, invocations, invalid: wrong }
-}
-
-/** A result for each sale, in the order of the list. */
-function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResult[]): SaleResult[] {
-  let next = 0
-  return sales.map((sale, position) => {
-    const result = wrong.get(position) ?? done[next++]
-    if (!result) throw new Error('upload: a valid sale has no result')
-    return isRefusal(result) ? refusedResult(sale, result) : recordedResult(sale, result)
-  })
-}
 
 type Counts = Record<SaleResult['status'], number>
 
@@ -135,7 +64,10 @@ function countResults(results: readonly SaleResult[]): Counts {
 /** An upload that changes a recorded sale cancels it (UP-16). */
 const RECORDED: Partial<Record<OutcomeKind, RecordedSale['status']>> = { created: 'created', updated: 'cancelled' }
 
-function recordedResult(sale: unknown, { outcome, subject, remarks }: Exclude<CommandResult, Refusal>): RecordedSale {
+function recordedResult(
+  sale: unknown,
+  { outcome, subject, remarks }: Exclude<ElementResult, NotRecorded>,
+): RecordedSale {
   const { warnings } = remarks as { warnings: readonly OfflineSaleWarning[] }
   return {
     offline_id: offlineIdOf(sale),
@@ -145,7 +77,7 @@ function recordedResult(sale: unknown, { outcome, subject, remarks }: Exclude<Co
   }
 }
 
-const refusedResult = (sale: unknown, refusal: Refusal): RefusedUpload => ({
+const refusedResult = (sale: unknown, refusal: NotRecorded): RefusedUpload => ({
   offline_id: offlineIdOf(sale),
   status: 'error',
   sale_id: null,
@@ -170,7 +102,9 @@ function uploadMessage({ created, cancelled, duplicate, resolved, error }: Count
 }
 
 /** Message of a refused sale, and its invalid fields. */
-function refusalText({ refused, details }: Refusal): { message: string; errors: Record<string, string[]> } {
+function refusalText(refusal: NotRecorded): { message: string; errors: Record<string, string[]> } {
+  const { refused, details } = refusal
+  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
   if (refused === 'duplicate_resource') {
     const errors = { offline_id: [`já usado pela venda ${details?.conflicting_id}, que é diferente`] }
     return { message: 'Outra venda já foi enviada com este offline_id.', errors }
@@ -191,8 +125,7 @@ function refusalText({ refused, details }: Refusal): { message: string; errors: 
     const errors = { status: ['a venda já tem devolução'] }
     return { message: 'A venda já tem devolução e não pode mais ser cancelada.', errors }
   }
-  const { fields } = details as { fields: Record<string, string[]> }
-  return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fields }
+  return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fieldsOf(refusal) }
 }
 
 const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`

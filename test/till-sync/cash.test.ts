@@ -55,6 +55,12 @@ describe('POST /api/sync/cash', () => {
     expect(await session()).to.include({ status: 'open', expected: '6.00', opened_by_user_id: till.user.id })
   })
 
+  it('records a closing whose count names nothing as one that was not counted [CASH-7]', async () => {
+    const { results } = await send([movement('opened'), movement('closed', { counted: {} }), movement('in')])
+    expect(results.map(({ status }: Json) => status)).to.deep.equal(['created', 'created', 'created'])
+    expect(await session()).to.include({ status: 'closed', counted: null, difference: null })
+  })
+
   it('answers a repeated upload with duplicates, and records nothing [CASH-4]', async () => {
     const movements = [movement('opened'), movement('out'), movement('closed', { counted: { cash: 0 } })]
     await send(movements)

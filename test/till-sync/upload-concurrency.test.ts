@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { readUpload } from '#till-sync/upload.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
@@ -116,21 +115,5 @@ describe('concurrent uploads', () => {
     } finally {
       holder.release()
     }
-  })
-
-  it('yield to other requests while their sales are checked [OPS-61]', async () => {
-    let [turns, looking] = [0, true]
-    const take = () => {
-      turns += 1
-      if (looking) setImmediate(take)
-    }
-    setImmediate(take)
-    const { invalid } = await readUpload(
-      { companyId: 1, userId: 1 },
-      Array.from({ length: 20 * SALES }, () => ({ items: [] })),
-    )
-    looking = false
-    expect(invalid).to.have.length(20 * SALES)
-    expect(turns).to.be.at.least(3)
   })
 })

@@ -179,6 +179,13 @@ async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T
 
 /** lock_not_available, query_canceled (statement time-out): another attempt at the same rows would wait again. */
 const WAITED_TOO_LONG = ['55P03', '57014']
+/** Classes of what the server, its memory or its locks fail at, whatever was asked of it. */
+const OF_SERVER = /^(08|40|53|55|57|58)/
+
+/** Whether a request failed by what it asked: others, or its other commands, may succeed. */
+export const isFaultOfRequest = (error: unknown): boolean =>
+  !(error instanceof Unavailable) && !OF_SERVER.test(String((error as { code?: unknown } | null)?.code ?? ''))
+
 /** unique_violation: a concurrent transaction committed a globally unique name; the next decision sees it. */
 const NAME_TAKEN = '23505'
 /** Class 53: out of disk, memory or connections. */
