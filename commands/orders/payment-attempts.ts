@@ -13,12 +13,16 @@ import { storeById } from '#projections/stores.ts'
 /** Limit of attempts per order: bounds the size of its record. */
 const MAX_ATTEMPTS = 50
 
+/** Actor whose Idempotency-Key it is; null for the service itself. */
+export const Caller = z.string().nullish()
+
 /** The caller chooses the attempt id: a repeated request must carry the same one. */
 export const StartPaymentInput = z.strictObject({
   id: Id,
   attempt_id: z.uuid(),
-  /** Key of the request; one key identifies one attempt. */
+  /** Key of the request; one key of a caller identifies one attempt. */
   idempotency_key: z.string().nullable(),
+  caller: Caller,
   payment_method_id: boundedText(60),
   /** Cards only. */
   installments: z.int().positive().nullish(),
@@ -35,13 +39,13 @@ export type StartPaymentInput = z.infer<typeof StartPaymentInput>
  * repeating it is refused if a new one would be. A refused attempt can be started again.
  */
 export const startPayment = command<StartPaymentInput>({
-  needs: ({ id, idempotency_key }) => [
+  needs: ({ id, caller, idempotency_key }) => [
     orderById(id),
-    ...(idempotency_key === null ? [] : [paymentByKey(idempotency_key)]),
+    ...(idempotency_key === null ? [] : [paymentByKey(caller, idempotency_key)]),
   ],
   needsMore: (rows, input) => {
     const order = rows.get(orderById(input.id))
-    return [...(order ? [storeById(order.store_id)] : []), ...keyHolderRefs(rows, input.idempotency_key)]
+    return [...(order ? [storeById(order.store_id)] : []), ...keyHolderRefs(rows, input)]
   },
   decide(rows, input, { now, recordedAt }) {
     const { id, attempt_id, idempotency_key, payment_method_id } = input
@@ -82,27 +86,28 @@ const minutesAfter = (at: string, minutes: number): string =>
 const attemptOf = (order: Readonly<OrderRow> | null, attemptId: string) =>
   order?.doc.payments.find((payment) => payment.attempt_id === attemptId)
 
-const claimOf = (rows: Rows, key: string | null): Readonly<PaymentKeyRow> | null =>
-  key === null ? null : rows.get(paymentByKey(key))
+const claimOf = (rows: Rows, { caller, idempotency_key: key }: OwnKey): Readonly<PaymentKeyRow> | null =>
+  key === null ? null : rows.get(paymentByKey(caller, key))
 
 /** Order of the attempt or refund that an Idempotency-Key identifies. */
-export const keyHolderRefs = (rows: Rows, key: string | null) => {
+export const keyHolderRefs = (rows: Rows, key: OwnKey) => {
   const claim = claimOf(rows, key)
   return claim ? [orderById(claim.order_id)] : []
 }
 
+type OwnKey = Pick<StartPaymentInput, 'caller' | 'idempotency_key'>
 /** Attempt or refund under a key. */
-type KeyedAttempt = Pick<StartPaymentInput, 'idempotency_key' | 'attempt_id'>
+type KeyedAttempt = OwnKey & Pick<StartPaymentInput, 'attempt_id'>
 
 /** Whether the key identifies another attempt or refund that may still move money. Its response is not stored yet. */
-export function isKeyTaken(rows: Rows, { idempotency_key, attempt_id }: KeyedAttempt, now: string): boolean {
-  const claim = claimOf(rows, idempotency_key)
-  if (!claim || claim.attempt_id === attempt_id) return false
+export function isKeyTaken(rows: Rows, attempt: KeyedAttempt, now: string): boolean {
+  const claim = claimOf(rows, attempt)
+  if (!claim || claim.attempt_id === attempt.attempt_id) return false
   if (Date.parse(now) - Date.parse(claim.started_at) >= ANSWER_RETENTION_MS) return false
   const holder = rows.get(orderById(claim.order_id))
   const refund = holder?.doc.refunds.find(({ refund_id }) => refund_id === claim.attempt_id)
-  const attempt = attemptOf(holder, claim.attempt_id)
-  return (refund !== undefined && refund.status !== 'refused') || (attempt !== undefined && attempt.refusal === null)
+  const payment = attemptOf(holder, claim.attempt_id)
+  return (refund !== undefined && refund.status !== 'refused') || (payment !== undefined && payment.refusal === null)
 }
 
 export const RefusePaymentInput = z.strictObject({ id: Id, attempt_id: z.uuid(), reason: boundedText(500) })

@@ -14,7 +14,7 @@ import { type OrderObject, type OrderRow, orderById } from '#projections/orders.
 import { paymentByKey } from '#projections/payment-keys.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
 import { quantityOf } from './order-sale.ts'
-import { isKeyTaken, keyHolderRefs } from './payment-attempts.ts'
+import { Caller, isKeyTaken, keyHolderRefs } from './payment-attempts.ts'
 
 /** Limit of refunds per order: bounds the size of its record. */
 const MAX_REFUNDS = 100
@@ -35,8 +35,9 @@ export const RefundInput = z.strictObject({
 export const RequestRefundInput = RefundInput.extend({
   id: Id,
   refund_id: z.uuid(),
-  /** Key of the request; one key identifies one refund. */
+  /** Key of the request; one key of a caller identifies one refund. */
   idempotency_key: z.string(),
+  caller: Caller,
 })
 export type RequestRefundInput = z.infer<typeof RequestRefundInput>
 
@@ -47,18 +48,19 @@ export type RequestRefundInput = z.infer<typeof RequestRefundInput>
  */
 export const requestRefund = command<RequestRefundInput>({
   permission: 'refund_orders',
-  needs: ({ id, idempotency_key }) => [orderById(id), paymentByKey(idempotency_key)],
+  needs: ({ id, caller, idempotency_key }) => [orderById(id), paymentByKey(caller, idempotency_key)],
   needsMore: (rows, input) => [
-    ...keyHolderRefs(rows, input.idempotency_key),
+    ...keyHolderRefs(rows, input),
     ...(input.restock ?? []).map(({ catalog_item_id }) => stockById(catalog_item_id)),
   ],
   decide(rows, input, { recordedAt: now }) {
-    const { id, refund_id, idempotency_key } = input
+    const { id, refund_id, caller, idempotency_key } = input
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
     const known = order.doc.refunds.find((refund) => refund.refund_id === refund_id)
     if (known && known.status !== 'refused') return accept('unchanged', `order/${id}`)
-    if (isKeyTaken(rows, { idempotency_key, attempt_id: refund_id }, now)) return refuse('idempotency_key_reuse')
+    if (isKeyTaken(rows, { caller, idempotency_key, attempt_id: refund_id }, now))
+      return refuse('idempotency_key_reuse')
     const payment = refundable(order, input.provider_payment_id ?? null)
     if (!payment) return refuse('order_not_paid')
     const left = leftOf(payment, order.doc.refunds)

@@ -3,6 +3,7 @@ import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { CommandResult } from '#ledger/write/answer.ts'
 import type { ComposeAnswer } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 
@@ -70,10 +71,42 @@ export const composeBatch =
     const counts = { succeeded: data.length, failed: errors.length, errors }
     const meta = warnings.length > 0 ? { ...counts, warnings } : counts
     return {
-      outcome: errors.length > 0 ? 'partial' : 'updated',
+      outcome: errors.length === 0 ? 'updated' : data.length > 0 ? 'partial' : 'failed',
       json: `{"data":[${data.join(',')}],"meta":${JSON.stringify(meta)}}`,
     }
   }
+
+/**
+ * Results of a stored partial answer, one for each valid item: those that succeeded are answered as before, the others
+ * run again (IDEM-840).
+ */
+export const resumeBatch =
+  ({ items, valid, invalid }: BatchInput, warningsOf: (item: unknown) => Warning[] = () => []) =>
+  (json: string): (CommandResult | null)[] => {
+    const { data, meta } = JSON.parse(json) as StoredBatch
+    const failed = new Set(meta.errors.map(({ index }) => index))
+    const records = data.values()
+    const inputs = valid.values()
+    return [...items.keys()].flatMap((index) => {
+      if (invalid.has(index)) return []
+      const ofInput = warningsOf(inputs.next().value).length
+      if (failed.has(index)) return [null]
+      const warnings = (meta.warnings ?? [])
+        .filter((warning) => warning.index === index)
+        .slice(ofInput)
+        .map(({ index: _, ...warning }) => warning)
+      return [{ outcome: 'updated', subject: '', remarks: { warnings }, json: JSON.stringify(records.next().value) }]
+    })
+  }
+
+/** Text that `composeBatch` makes. */
+interface StoredBatch {
+  readonly data: readonly object[]
+  readonly meta: {
+    readonly errors: readonly BatchError[]
+    readonly warnings?: readonly (Warning & { index: number })[]
+  }
+}
 
 function errorOf(
   index: number,

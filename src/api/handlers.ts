@@ -12,17 +12,18 @@ import { etagOf, representationOf, sendCompressed, sendRepresentation } from '#h
 import { isRefusal } from '#ledger/command.ts'
 import type { ReadSession } from '#ledger/replicas/reads.ts'
 import { type Answer, answerStatusOf } from '#ledger/write/answer.ts'
-import type { Idempotency } from '#ledger/write/idempotency.ts'
+import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Services } from '#services.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
-import { type BatchInput, batchOf, composeBatch, readBatch } from './batch.ts'
+import { type BatchInput, batchOf, composeBatch, readBatch, resumeBatch } from './batch.ts'
 import {
   assertNoKey,
   bodyBytesOf,
   idempotencyOf,
+  isKey,
   keyOf,
   lastEventIdOf,
   preconditionOf,
@@ -45,10 +46,36 @@ import {
 export function handlerOf(route: Route, context: Services): RequestHandler {
   if ('read' in route) return (request, response) => answerRead(route, context, request, response)
   if ('send' in route) return (request, response) => answerStream(route, context, request, response)
-  if ('act' in route) return (request, response) => answerAction(route, context, request, response)
-  if ('operate' in route) return (request, response) => answerOperation(route, context, request, response)
-  if ('batch' in route) return (request, response) => answerBatch(route, context, request, response)
-  return (request, response) => answerCommand(route, context, request, response)
+  return async (request, response) => {
+    try {
+      await answerWrite(route, context, request, response)
+    } catch (error) {
+      if (error instanceof Problem) await assertOwnKey(context, request, response)
+      throw error
+    }
+  }
+}
+
+function answerWrite(
+  route: Exclude<Route, ReadRoute | StreamRoute>,
+  context: Services,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  if ('act' in route) return answerAction(route, context, request, response)
+  if ('operate' in route) return answerOperation(route, context, request, response)
+  if ('batch' in route) return answerBatch(route, context, request, response)
+  return answerCommand(route, context, request, response)
+}
+
+/** A refused write is 409 if its key belongs to another request, also where its body is invalid (IDEM-3). */
+async function assertOwnKey(context: Services, request: Request, response: Response): Promise<void> {
+  const key = request.get('idempotency-key')
+  if (key === undefined || !isKey(key)) return
+  const { companyId, actor } = actingOf(response)
+  const idempotency = await idempotencyOf(key, request, response, context)
+  const found = await lookUpReplay(context.poolOf(companyId), { companyId, actor, idempotency })
+  if (isRefusal(found)) throw problemOf(found)
 }
 
 function parseQuery<T>(schema: z.ZodType<T>, query: Request['query']): T {
@@ -192,8 +219,8 @@ async function answerOperation(
   if (isRefusal(body as object | null)) throw problemOf(body as Refusal)
   const idempotency = await idempotencyOf(key, request, response, context)
   const params = request.params as Params
-  const { companyId, guard } = actingOf(response)
-  const answer = await operate(poolOf(companyId), { companyId, guard, idempotency }, async (operating) => {
+  const { companyId, actor, guard } = actingOf(response)
+  const answer = await operate(poolOf(companyId), { companyId, actor, guard, idempotency }, async (operating) => {
     const result = route.operate(operating, { params, body, newId })
     return (await result) ?? refuse('not_found')
   })
@@ -232,6 +259,7 @@ async function answerBatch(route: BatchRoute, context: Services, request: Reques
     invocations: input.valid.map((item) => ({ command: route.batch, input: route.withQuery?.(item, query) ?? item })),
     idempotency: await idempotencyOf(key, request, response, context),
     compose: composeBatch(input, route.warnings),
+    resume: resumeBatch(input, route.warnings),
     wrap: ({ json }) => json,
   })
 }
@@ -240,7 +268,7 @@ async function answerBatch(route: BatchRoute, context: Services, request: Reques
 const batchBody = batchOf(z.unknown())
 
 interface CommandRun
-  extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'compose' | 'precondition'> {
+  extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'compose' | 'resume' | 'precondition'> {
   readonly wrap: (answer: Answer) => string
   readonly revealsSecret?: boolean
   readonly headers?: (answer: Answer) => Readonly<Record<string, string>>

@@ -102,10 +102,11 @@ export function formSubmissionOf(
   const idempotencyOf = (command: number) => ({ key: ownKey(`painel:${key}:${command}`), requestHash })
   const idempotency = () => idempotencyOf(commands++)
   const { companyId } = visit.session
+  const user = asUser(visit.session, 'panel', requestId)
   const isRepeated = async () =>
-    (await lookUpReplay(visit.context.poolOf(companyId), companyId, idempotencyOf(0))) !== null
+    (await lookUpReplay(visit.context.poolOf(companyId), { ...user, idempotency: idempotencyOf(0) })) !== null
   const submissionBy = (approverId: number | null): FormSubmission => {
-    const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session, approverId) }
+    const acting = { ...user, guard: liveUser(visit.session, approverId) }
     return {
       ...visit,
       form,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
+import { asSystem } from '#ledger/write/run.ts'
 import { applyPayment, matchesOrder, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/notification-signature.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
@@ -104,7 +105,7 @@ export async function processNotification(context: Processing, received: Receive
   const { companyId } = order.store
   const idempotency =
     sender.key === null ? undefined : { key: sender.key, requestHash: digest(`${order.id}\n${told.dataId}`) }
-  const taken = await lookUpReplay(context.pool, companyId, idempotency)
+  const taken = await lookUpReplay(context.pool, { ...asSystem(companyId), idempotency })
   if (taken) return isRefusal(taken) ? takenElsewhere() : repeated(order)
   const payment = await fetchPayment(context, order, told.dataId)
   const at = { companyId, orderId: order.id, requestId: received.requestId }

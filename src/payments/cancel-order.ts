@@ -39,7 +39,7 @@ interface Cancellation {
  */
 export async function cancelWithProvider(context: Cancelling, cancellation: Cancellation): Promise<Answer | Refusal> {
   const { acting, idempotency, orderId, reason } = cancellation
-  const replay = idempotency && (await lookUpReplay(context.pool, acting.companyId, idempotency))
+  const replay = await lookUpReplay(context.pool, { ...acting, idempotency })
   if (replay) return replay
   const found = await findPayableOrder(context.pool, acting.companyId, orderId)
   if (!found) return refuse('not_found')

@@ -69,7 +69,7 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const { pool, writer } = payments
   const { idempotency, orderId } = paying
   const { guard, ...acting } = paying.acting
-  const replay = await lookUpReplay(pool, acting.companyId, idempotency)
+  const replay = await lookUpReplay(pool, { ...acting, idempotency })
   if (replay) return replay
   const payable = await findPayableOrder(pool, acting.companyId, orderId)
   if (payable === null) return refuse('not_found')
@@ -80,6 +80,7 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
     id: orderId,
     attempt_id: attemptId,
     idempotency_key: idempotency.key,
+    caller: acting.actor,
     payment_method_id: paymentMethodIdOf(paying.payment),
     installments: paying.payment.installments ?? null,
     expires_in_minutes: expiryOf(paying.payment),
@@ -102,9 +103,9 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   return answer
 }
 
-/** Attempt id, derived from key and request: the same on every process and retry. */
-const attemptOf = ({ idempotency: { requestHash, key } }: Paying, reference: string): string =>
-  uuidv5(`${reference}\n${requestHash}\n${key}`, ATTEMPTS)
+/** Attempt id, derived from caller, key and request: the same on every process and retry. */
+const attemptOf = ({ idempotency: { requestHash, key }, acting: { actor } }: Paying, reference: string): string =>
+  uuidv5(`${reference}\n${requestHash}\n${actor}\n${key}`, ATTEMPTS)
 
 /** Recorded payment of an attempt; null if the provider must be called. */
 function recordKnown(orderId: number, payment: Attempt): RecordPaymentInput | null {

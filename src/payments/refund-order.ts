@@ -58,15 +58,16 @@ export async function refundOrder(
 ): Promise<Answer | Refusal> {
   const { guard, ...acting } = caller
   const { pool, writer, provider } = context
-  const replay = await lookUpReplay(pool, acting.companyId, idempotency)
+  const replay = await lookUpReplay(pool, { ...acting, idempotency })
   if (replay) return replay
   const found = await findPayableOrder(pool, acting.companyId, orderId)
   if (!found) return refuse('not_found')
   const { provider_reference: reference, store_alias } = found.order
   // Checked first: without credentials no amount is reserved.
   const account = providerAccountOf(await findStore(pool, context.vault, store_alias))
-  const refund_id = uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, REFUNDS)
-  const request = { ...refund, id: orderId, refund_id, idempotency_key: idempotency.key }
+  const { key, requestHash } = idempotency
+  const refund_id = uuidv5(`${reference}\n${requestHash}\n${acting.actor}\n${key}`, REFUNDS)
+  const request = { ...refund, id: orderId, refund_id, idempotency_key: key, caller: acting.actor }
   const requested = await runCommand(writer, { ...acting, guard }, requestRefund, request)
   if (isRefusal(requested)) return requested
   const order = requested.record as OrderObject

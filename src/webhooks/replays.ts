@@ -5,6 +5,7 @@ import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { type OperationContext, operate } from '#ledger/write/operation.ts'
+import { asSystem } from '#ledger/write/run.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
 import { type Endpoint, findEndpoint } from './deliveries.ts'
@@ -122,7 +123,7 @@ export async function stepReplay(
   try {
     const prepared = await prepare(writing, due, limits)
     let queued = 0
-    await operate(pool, { companyId, idempotency: undefined }, async (operating) => {
+    await operate(pool, asSystem(companyId), async (operating) => {
       queued = await step(operating, id, prepared, writing.newId, limits)
       return ''
     })

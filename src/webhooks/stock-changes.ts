@@ -10,6 +10,7 @@ import type { Reactor } from '#ledger/reactor.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import { createWorkingSet, type Rows } from '#ledger/working-set.ts'
 import { type OperationContext, operate } from '#ledger/write/operation.ts'
+import { asSystem } from '#ledger/write/run.ts'
 import { isLockConflict } from '#postgres/lock-retry.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { catalogItemView } from '#projections/catalog.ts'
@@ -132,7 +133,7 @@ export async function queueStockChanges(
 ): Promise<true | null> {
   const [due] = await companies.take<{ company_id: number }>(pool, NEXT_DUE, [])
   if (!due) return null
-  await operate(pool, { companyId: due.company_id, idempotency: undefined }, async (operating) => {
+  await operate(pool, asSystem(due.company_id), async (operating) => {
     await queueDue(operating, newId)
     return ''
   })

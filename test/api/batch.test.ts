@@ -181,7 +181,7 @@ describe('batches', () => {
     expect((await customers([])).status).to.equal(200)
   })
 
-  it('are replayed under their Idempotency-Key, mixed results included, without changes', async () => {
+  it('are replayed under their Idempotency-Key, mixed results included, without changes [IDEM-840]', async () => {
     const items = [person(1), {}, person(2)]
     const headers = { 'idempotency-key': 'lote-1' }
     const first = await customers(items, headers)
@@ -195,6 +195,79 @@ describe('batches', () => {
     expect(await revision()).to.equal(before)
     const other = await customers([person(3)], headers)
     expect(other.body.error.code).to.equal('idempotency_key_reuse')
+  })
+
+  describe('that failed in part, under the same Idempotency-Key', () => {
+    const headers = { 'idempotency-key': 'lote' }
+    const taken = (n: number) => ({ ...person(n), name: 'Dona' })
+    const freeName = async () => {
+      const holder = await company.post('/customers', { name: 'Dona' })
+      return () => company.call('PATCH', `/customers/${holder.body.data.id}`, { name: 'Dona Rosa' })
+    }
+
+    it('try the failed items again, in the order of the list, and answer 200 when all are done [IDEM-840]', async () => {
+      const free = await freeName()
+      const items = [person(1), taken(2), { ...person(3), name: 'X' }]
+      const first = await customers(items, headers)
+      expect(first.status, first.text).to.equal(207)
+      expect(errorsOf(first).map(({ index }: { index: number }) => index)).to.deep.equal([1])
+      await company.call('PATCH', `/customers/${first.body.data[0].id}`, { notes: 'depois' })
+      await free()
+      const again = await customers(items, headers)
+      expect(again.status, again.text).to.equal(200)
+      expect(again.headers.has('idempotent-replayed')).to.equal(false)
+      expect(again.body.data[0]).to.deep.equal(first.body.data[0])
+      expect(again.body.data[1]).to.include({ external_id: person(2).external_id, name: 'Dona' })
+      expect(again.body.data[2]).to.deep.equal(first.body.data[1])
+      expect(again.body.meta).to.deep.equal({ succeeded: 3, failed: 0, errors: [] })
+      const before = await revision()
+      const third = await customers(items, headers)
+      expect([third.status, third.text]).to.deep.equal([200, again.text])
+      expect(third.headers.get('idempotent-replayed')).to.equal('true')
+      expect(await revision()).to.equal(before)
+    })
+
+    it('keep what succeeded for the next try, while others fail again [IDEM-840]', async () => {
+      const free = await freeName()
+      const items = [{}, taken(2), person(1)]
+      expect((await customers(items, headers)).body.meta).to.include({ succeeded: 1, failed: 2 })
+      await free()
+      const second = await customers(items, headers)
+      expect([second.status, second.body.meta.succeeded]).to.deep.equal([207, 2])
+      const third = await customers(items, headers)
+      expect([third.status, third.text]).to.deep.equal([207, second.text])
+      expect(third.headers.get('idempotent-replayed')).to.equal('true')
+    })
+
+    it('record each item once for concurrent copies [IDEM-6, IDEM-840]', async () => {
+      const items = [person(1), {}]
+      const replies = await Promise.all(Array.from({ length: 8 }, () => customers(items, headers)))
+      expect(new Set(replies.map(({ text }) => text)).size).to.equal(1)
+      expect(idsIn(await company.get('/customers'))).to.have.length(1)
+    })
+
+    it('are 409 with another body [IDEM-3]', async () => {
+      await customers([person(1), {}], headers)
+      expect((await customers([person(1), person(2)], headers)).body.error.code).to.equal('idempotency_key_reuse')
+    })
+  })
+
+  it('that failed whole leave the key free for another body [IDEM-840]', async () => {
+    const headers = { 'idempotency-key': 'nada' }
+    expect((await customers([{}, 1], headers)).status).to.equal(207)
+    const again = await customers([{}, 1], headers)
+    expect(again.status).to.equal(207)
+    expect(again.headers.has('idempotent-replayed')).to.equal(false)
+    expect((await customers([person(1)], headers)).status).to.equal(200)
+  })
+
+  it('repeat warnings of items that succeeded before [IDEM-840]', async () => {
+    const headers = { 'idempotency-key': 'avisos' }
+    const items = [{ external_id: 'a', name: 'Café', price: '1.00', cost: '2.00' }, {}]
+    const post = () => company.post('/catalog/items/batch', { items }, headers)
+    const first = await post()
+    expect(first.body.meta.warnings, first.text).to.have.length(1)
+    expect((await post()).text).to.equal(first.text)
   })
 
   it('return an external_id unchanged if valid, and never as a broken text', async () => {

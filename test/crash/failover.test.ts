@@ -146,10 +146,14 @@ describe('failover to a synchronous replica', function () {
     const isOther = async () => ((await waitingAtCommit('tillbook')) ?? cancel) !== cancel
     await until(isOther, { what: 'a COMMIT that waits for what the first one wrote' })
     const { rows } = await administer(postgres.primary, (client) =>
-      client.query('select request_hash from ops.idempotent_answers where key = $1', [former]),
+      client.query('select key, request_hash from ops.idempotent_answers where key like $1', [`% ${former}`]),
     )
     const pool = createPool(postgres.primary, { max: 1, application_name: 'repeating' })
-    const replaying = lookUpReplay(pool, company.id, { key: former, requestHash: rows[0].request_hash })
+    const replaying = lookUpReplay(pool, {
+      companyId: company.id,
+      actor: rows[0].key.split(' ')[0],
+      idempotency: { key: former, requestHash: rows[0].request_hash },
+    })
     await until(() => waitingAtCommit('repeating'), { what: 'the answer to a repetition, which waits' })
     expect(answered).to.equal(null)
     await postgres.freeze('standby', 'SIGCONT')

@@ -151,7 +151,7 @@ describe('follower of a store outside Postgres', () => {
     )
     expect(rows[0].answers).to.equal(Math.ceil(1300 / 3))
     // The last of three events of request r-166 is at the end of the first slice.
-    const answer = await harness.pool.query(`select body from idempotent_answers where key = 'k-498'`)
+    const answer = await harness.pool.query(`select body from idempotent_answers where key = ' k-498'`)
     const values = sketches.slice(0, 501).filter((sketch) => (sketch.data as { id: number }).id === 498 % 7).length
     expect(JSON.parse(answer.rows[0].body).value).to.equal(values)
     await catchUpAll(options())

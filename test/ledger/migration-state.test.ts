@@ -42,7 +42,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
         ['arriving', WrongShardError],
       ] as const) {
         await move(state)
-        const operation = operate(harness.pool, { companyId: MOVING, idempotency: undefined }, async () => '{}')
+        const operation = operate(harness.pool, { companyId: MOVING, actor: null }, async () => '{}')
         // One group: a refusal does not affect the others.
         const answers = await Promise.all([outcome(add()), outcome(add(OTHER)), outcome(operation)])
         expect(answers[1]).to.equal('done')

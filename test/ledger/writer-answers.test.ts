@@ -27,7 +27,7 @@ describe('writer, stored answers', () => {
   }
   const age = (key: string, interval: string): Promise<unknown> =>
     harness.pool.query('update idempotent_answers set created_at = created_at - $2::interval where key = $1', [
-      key,
+      ` ${key}`,
       interval,
     ])
 
@@ -98,6 +98,6 @@ describe('writer, stored answers', () => {
     expect(await purgeTables(harness.pool, 'idempotent_answers')).to.equal(5001)
     expect(await purgeTables(harness.pool, 'idempotent_answers')).to.equal(0)
     const { rows } = await harness.pool.query('select key from idempotent_answers')
-    expect(rows).to.deep.equal([{ key: 'fresh' }])
+    expect(rows).to.deep.equal([{ key: ' fresh' }])
   })
 })

@@ -26,7 +26,7 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Listas.** \`limit\` vai de 1 a 200 (padrão 50) e \`cursor\` recebe o \`meta.next_cursor\` anterior. Sem \`updated_since\`, a ordem é a dos ids; com ele, a das mudanças, e usar \`meta.synced_at\` como o próximo \`updated_since\` nunca perde uma mudança. O que foi excluído sai das listas e aparece em \`/deleted\`.
 
-**Repetições.** Todo POST, PUT, PATCH e DELETE aceita \`Idempotency-Key\`, e os POST que liquidam ou cobram a exigem: com a mesma chave e o mesmo corpo (o mesmo JSON, como quer que esteja escrito), a resposta guardada volta por 24 horas com \`Idempotent-Replayed: true\`; com outro corpo, 409 \`idempotency_key_reuse\`. Só sucessos são guardados. Em um GET a chave é recusada com 422.
+**Repetições.** Todo POST, PUT, PATCH e DELETE aceita \`Idempotency-Key\`, e os POST que liquidam ou cobram a exigem: com a mesma chave e o mesmo corpo (o mesmo JSON, como quer que esteja escrito), a resposta guardada volta por 24 horas com \`Idempotent-Replayed: true\`; com outro corpo, 409 \`idempotency_key_reuse\`. Só sucessos são guardados; um lote que falhou em parte tenta de novo, com a mesma chave e o mesmo corpo, só o que falhou. A Idempotency-Key vale por chave de API. Em um GET a chave é recusada com 422.
 
 **Lotes.** Até 500 itens, cada um criado ou substituído pelo \`external_id\` e julgado por si; o lote conta como uma chamada. A resposta é 200 quando todos passam e 207 quando algum falha.
 

@@ -4,8 +4,8 @@ import type { Accepted, OutcomeKind } from '../command.ts'
 /** `json` is the record's JSON text; '' after a deletion, and in a request without records. */
 export type CommandResult = (Pick<Accepted, 'outcome' | 'subject' | 'remarks'> & { readonly json: string }) | Refusal
 
-/** `partial`: parts of a request of many commands were refused. */
-export type AnswerOutcome = OutcomeKind | 'partial'
+/** Of a request of many commands: some (`partial`) or all (`failed`) were refused. The latter is never stored. */
+export type AnswerOutcome = OutcomeKind | 'partial' | 'failed'
 
 /** The part of an answer that is stored under an Idempotency-Key. */
 export interface AnswerText {
@@ -54,6 +54,7 @@ const STATUSES: Readonly<Record<AnswerOutcome, number>> = {
   deleted: 204,
   queued: 202,
   partial: 207,
+  failed: 207,
 }
 
 /** HTTP status of an outcome: interfaces answer it, and events record it (IdempotencyRecord). */

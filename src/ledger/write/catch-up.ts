@@ -92,7 +92,7 @@ async function answer(event: Envelope, ledger: OpenLedger, reacting: ReactionCon
   const { companyId } = ledger
   storeAnswer(
     reacting.set.of(companyId),
-    { key, requestHash },
+    { actor: event.actor, idempotency: { key, requestHash } },
     { outcome, json },
     { companyId, lastRecordedAt: event.recorded_at },
   )

@@ -18,9 +18,21 @@ export interface Idempotency {
 /** A key that the service generates. Callers cannot send its first character, so they cannot take the key (IDEM-1). */
 export const ownKey = (name: string): string => `§${name}`
 
+/** A request with its caller: programs and persons have keys of their own (IDEM-5). */
+export interface KeyedRequest {
+  readonly companyId: number
+  /** As events name it, `api_key/7`; null for the service itself. */
+  readonly actor: string | null
+  readonly idempotency?: Idempotency | undefined
+}
+
+/** Key of the stored answer: no actor contains a blank. */
+const storedKeyOf = (actor: string | null, key: string): string => `${actor ?? ''} ${key}`
+
 /** Stored answer of a request with an Idempotency-Key (IDEM-2). */
 interface StoredAnswer {
   company_id: number
+  /** Actor and Idempotency-Key. */
   key: string
   request_hash: string
   outcome: AnswerOutcome
@@ -44,16 +56,17 @@ export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
 })
 
 /** The row to load before `findReplay`. */
-export const answerRefs = (idempotency: Idempotency | undefined) =>
-  idempotency ? [byPk(idempotentAnswers, idempotency.key)] : []
+export const answerRefs = ({ actor, idempotency }: Pick<KeyedRequest, 'actor' | 'idempotency'>) =>
+  idempotency ? [byPk(idempotentAnswers, storedKeyOf(actor, idempotency.key))] : []
 
 /** The stored answer or the refusal for a request's key in a locked ledger; null if the request must be executed. */
 export function findReplay(
   rows: Rows,
-  idempotency: Idempotency | undefined,
+  request: Pick<KeyedRequest, 'actor' | 'idempotency'>,
   { revision, now }: Pick<OpenLedger, 'revision' | 'now'>,
 ): Answer | Refusal | null {
-  const [ref] = answerRefs(idempotency)
+  const { idempotency } = request
+  const [ref] = answerRefs(request)
   const stored = ref ? rows.get(ref) : null
   return stored && idempotency ? replayOf({ ...stored, revision, now }, idempotency) : null
 }
@@ -65,8 +78,7 @@ export function findReplay(
  */
 export async function lookUpReplay(
   pool: Pool,
-  companyId: number,
-  idempotency: Idempotency | undefined,
+  { companyId, actor, idempotency }: KeyedRequest,
 ): Promise<Answer | Refusal | null> {
   if (!idempotency) return null
   const { rows } = await pool.query<AnswerRow>({
@@ -74,7 +86,7 @@ export async function lookUpReplay(
     text: `select a.outcome, a.body, a.meta, a.request_hash, a.created_at, l.revision, now() as now
            from idempotent_answers a join ledgers l on l.company_id = a.company_id
            where a.company_id = $1 and a.key = $2 for share of a`,
-    values: [companyId, idempotency.key],
+    values: [companyId, storedKeyOf(actor, idempotency.key)],
   })
   return rows[0] ? replayOf(rows[0], idempotency) : null
 }
@@ -96,13 +108,13 @@ function replayOf(found: AnswerRow, { requestHash }: Idempotency): Answer | Refu
 
 export function storeAnswer(
   rows: Changes,
-  { key, requestHash }: Idempotency,
+  { actor, idempotency: { key, requestHash } }: { readonly actor: string | null; readonly idempotency: Idempotency },
   { outcome, json, meta = null }: AnswerText,
   { companyId, lastRecordedAt }: Pick<OpenLedger, 'companyId' | 'lastRecordedAt'>,
 ): void {
   rows.put(idempotentAnswers, {
     company_id: companyId,
-    key,
+    key: storedKeyOf(actor, key),
     request_hash: requestHash,
     outcome,
     body: json,

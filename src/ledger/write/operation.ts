@@ -31,7 +31,7 @@ class Refused extends Error {
  */
 export async function operate(
   pool: Pool,
-  { companyId, idempotency, guard }: Pick<Request, 'companyId' | 'idempotency' | 'guard'>,
+  { companyId, actor, idempotency, guard }: Pick<Request, 'companyId' | 'actor' | 'idempotency' | 'guard'>,
   operation: Operation,
 ): Promise<Answer | Refusal> {
   try {
@@ -43,17 +43,17 @@ export async function operate(
       const ledger = { ...openLedger(row, now), lastRecordedAt: now }
       if (ledger.closed) throw ledger.closed
       const set = createWorkingSet()
-      set.queue(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])
+      set.queue(companyId, [...answerRefs({ actor, idempotency }), ...(guard?.needs ?? [])])
       await Promise.all(set.load(tx))
       const rows = set.of(companyId)
       if (guard?.holds(rows, ledger.now) === false) return refuse('invalid_token')
-      const replay = findReplay(rows, idempotency, ledger)
+      const replay = findReplay(rows, { actor, idempotency }, ledger)
       if (replay) return replay
       const json = await operation({ tx, companyId, now })
       if (typeof json !== 'string') throw new Refused(json)
       const answer = createAnswer({ outcome: 'updated', json }, ledger)
       if (idempotency) {
-        storeAnswer(rows, idempotency, answer, ledger)
+        storeAnswer(rows, { actor, idempotency }, answer, ledger)
         await Promise.all(set.flush(tx))
       }
       return answer

@@ -40,7 +40,8 @@ export async function findStored<R extends Doubtful>(
     found.set(request, past)
     const rows = set.of(request.companyId)
     const ledger = ledgers.get(request.companyId) as OpenLedger
-    if (request.idempotency && 'json' in past.answer) storeAnswer(rows, request.idempotency, past.answer, ledger)
+    const { actor, idempotency } = request
+    if (idempotency && 'json' in past.answer) storeAnswer(rows, { actor, idempotency }, past.answer, ledger)
     for (const { table, row } of past.privateRows) rows.put(table, row)
   }
   const moved = [...ledgers.values()].filter(({ revision, expectedRevision }) => revision > expectedRevision)

@@ -68,6 +68,11 @@ export interface Request {
    * because the answer may be stored there.
    */
   readonly compose?: ComposeAnswer | undefined
+  /**
+   * Reads a stored partial answer under the same Idempotency-Key: a result for each invocation, null where the command
+   * was refused and runs again (IDEM-840). Without it a partial answer is repeated as it is.
+   */
+  readonly resume?: ((json: string) => readonly (CommandResult | null)[]) | undefined
   /** True if the records are not used; their JSON text is then not rendered. */
   readonly withoutRecords?: boolean | undefined
 }
@@ -110,7 +115,7 @@ export const needing = (request: Request): Needing => ({
 export function needsOf(model: ReadModel, { request, needs }: Needing): AnyRef[] {
   return [
     ...model.base,
-    ...answerRefs(request.idempotency),
+    ...answerRefs(request),
     ...(request.guard?.needs ?? []),
     ...(request.precondition?.needs ?? []),
     ...needs,
@@ -148,8 +153,9 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   if (ledger.closed) return { answer: ledger.closed, eventIds: [], fromRevision, privateRows: [] }
   if (request.guard?.holds(rows, ledger.now) === false)
     return { answer: refuse('invalid_token'), eventIds: [], fromRevision, privateRows: [] }
-  const replay = findReplay(rows, request.idempotency, ledger)
-  if (replay) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }
+  const replay = findReplay(rows, request, ledger)
+  const known = replay && !isRefusal(replay) && replay.outcome === 'partial' ? request.resume?.(replay.json) : undefined
+  if (replay && !known) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }
   const { aheadUntil } = ledger
   if (aheadUntil !== null && !correctsClock(request))
     return { answer: new LedgerAhead(request.companyId, aheadUntil), eventIds: [], fromRevision, privateRows: [] }
@@ -161,13 +167,22 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const slices = createTimeSlicer(request.companyId)
   for (const [position, invocation] of request.invocations.entries()) {
     if (position > 0) await slices()
+    const before = known?.[position]
+    if (before) {
+      results.push(before)
+      continue
+    }
     const ran = await runCommand(request, invocation, ledger, deciding)
     results.push(ran.result)
     for (const event of ran.events) eventIds.push(event.id)
     for (const row of ran.privateRows) privateRows.push(row)
   }
-  const answer = answerOf(request, results, ledger.revision)
-  if (request.idempotency && !isRefusal(answer)) storeAnswer(rows, request.idempotency, answer, ledger)
+  // A resumed request of which all parts were refused again had no effect.
+  const replayed = known?.every((before, position) => before || isRefusal(results[position] ?? null)) ?? false
+  const answer = answerOf(request, results, { revision: ledger.revision, replayed })
+  const { actor, idempotency } = request
+  if (idempotency && !isRefusal(answer) && answer.outcome !== 'failed')
+    storeAnswer(rows, { actor, idempotency }, answer, ledger)
   return { answer, eventIds, fromRevision, privateRows }
 }
 
@@ -181,14 +196,18 @@ async function isMet(precondition: Precondition, ledger: OpenLedger, deciding: D
 const correctsClock = ({ invocations }: Request): boolean =>
   invocations.length === 1 && invocations[0]?.command.correctsClock === true
 
-function answerOf(request: Request, results: readonly CommandResult[], revision: number): Answer | Refusal {
-  if (request.compose) return createAnswer(request.compose(results), { revision, results })
+function answerOf(
+  request: Request,
+  results: readonly CommandResult[],
+  at: Pick<Answer, 'revision' | 'replayed'>,
+): Answer | Refusal {
+  if (request.compose) return createAnswer(request.compose(results), { ...at, results })
   const [result] = results
   if (!result || results.length !== 1) throw new Error('a request without compose has one command')
   if (isRefusal(result)) return result
   const { json, remarks } = result
   const meta = remarks === undefined ? null : JSON.stringify(remarks)
-  return createAnswer({ outcome: request.outcome ?? result.outcome, json, meta }, { revision, results })
+  return createAnswer({ outcome: request.outcome ?? result.outcome, json, meta }, { ...at, results })
 }
 
 async function runCommand(

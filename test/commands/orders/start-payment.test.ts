@@ -141,13 +141,21 @@ describe('start payment: an Idempotency-Key', () => {
     same.accepts('unchanged')
   })
 
+  it('of another caller identifies another attempt [IDEM-5]', async () => {
+    const scenario = await given(...shop, orderPlaced({ id: 2 }), started)
+    const decided = await scenario.when(startPayment, { ...withKey(2, 2), caller: 'api_key/1' })
+    decided.accepts('created', paymentStarted(2, { id: 2, idempotency_key: 'k' }))
+    const repeated = await scenario.when(startPayment, { ...withKey(3), caller: 'api_key/1' })
+    repeated.refuses('idempotency_key_reuse')
+  })
+
   it('can be reused after its attempt was refused [PAY-4]', async () => {
     const refused = event('PaymentRefused', { id: 1, attempt_id: attemptId(1), reason: 'token' })
     const scenario = await given(...shop, orderPlaced({ id: 2 }), started, refused)
     const decided = await scenario.when(startPayment, withKey(2, 2))
     decided.accepts('created', paymentStarted(2, { id: 2, idempotency_key: 'k' }))
-    const rows = await scenario.rows(paymentByKey('k'))
-    expect(rows.get(paymentByKey('k'))).to.include({ order_id: 2, attempt_id: attemptId(2) })
+    const rows = await scenario.rows(paymentByKey('api_key/1', 'k'))
+    expect(rows.get(paymentByKey('api_key/1', 'k'))).to.include({ order_id: 2, attempt_id: attemptId(2) })
   })
 
   it('can be reused after a day, like every key', async () => {

@@ -226,7 +226,7 @@ describe('checkout page', () => {
     await api.core.pool.query(
       `insert into ops.idempotent_answers (company_id, key, request_hash, outcome, body, created_at)
        values ($1, $2, 'x', 'created', '{}', clock_timestamp())`,
-      [company.id, ownKey(`pagar:${(await show(id)).provider_reference}:0`)],
+      [company.id, ` ${ownKey(`pagar:${(await show(id)).provider_reference}:0`)}`],
     )
     const { status, html } = await press(path)
     expect(status).to.equal(409)

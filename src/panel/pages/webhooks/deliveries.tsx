@@ -229,10 +229,9 @@ const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; read
 
 /** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
 async function operated(submission: FormSubmission, operation: Operation) {
-  const { context, session } = submission
-  const { companyId } = session
-  const asked = { companyId, guard: liveUser(session), idempotency: submission.idempotency() }
-  const answer = await operate(context.poolOf(companyId), asked, operation)
+  const { context, session, acting } = submission
+  const asked = { ...acting, guard: liveUser(session), idempotency: submission.idempotency() }
+  const answer = await operate(context.poolOf(acting.companyId), asked, operation)
   context.deliveryNotifier.notify()
   return answer
 }
