@@ -14,7 +14,7 @@ import { storeById } from '#projections/stores.ts'
 const MAX_ATTEMPTS = 50
 
 /** Actor whose Idempotency-Key it is; null for the service itself. */
-export const Caller = z.string().nullish()
+export const KeyCaller = z.string().nullish()
 
 /** The caller chooses the attempt id: a repeated request must carry the same one. */
 export const StartPaymentInput = z.strictObject({
@@ -22,7 +22,7 @@ export const StartPaymentInput = z.strictObject({
   attempt_id: z.uuid(),
   /** Key of the request; one key of a caller identifies one attempt. */
   idempotency_key: z.string().nullable(),
-  caller: Caller,
+  caller: KeyCaller,
   payment_method_id: boundedText(60),
   /** Cards only. */
   installments: z.int().positive().nullish(),

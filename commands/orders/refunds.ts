@@ -14,7 +14,7 @@ import { type OrderObject, type OrderRow, orderById } from '#projections/orders.
 import { paymentByKey } from '#projections/payment-keys.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
 import { quantityOf } from './order-sale.ts'
-import { Caller, isKeyTaken, keyHolderRefs } from './payment-attempts.ts'
+import { isKeyTaken, KeyCaller, keyHolderRefs } from './payment-attempts.ts'
 
 /** Limit of refunds per order: bounds the size of its record. */
 const MAX_REFUNDS = 100
@@ -37,7 +37,7 @@ export const RequestRefundInput = RefundInput.extend({
   refund_id: z.uuid(),
   /** Key of the request; one key of a caller identifies one refund. */
   idempotency_key: z.string(),
-  caller: Caller,
+  caller: KeyCaller,
 })
 export type RequestRefundInput = z.infer<typeof RequestRefundInput>
 

@@ -23,7 +23,7 @@ import {
   assertNoKey,
   bodyBytesOf,
   idempotencyOf,
-  isKey,
+  isIdempotencyKey,
   keyOf,
   lastEventIdOf,
   preconditionOf,
@@ -71,7 +71,7 @@ function answerWrite(
 /** A refused write is 409 if its key belongs to another request, also where its body is invalid (IDEM-3). */
 async function assertOwnKey(context: Services, request: Request, response: Response): Promise<void> {
   const key = request.get('idempotency-key')
-  if (key === undefined || !isKey(key)) return
+  if (key === undefined || !isIdempotencyKey(key)) return
   const { companyId, actor } = actingOf(response)
   const idempotency = await idempotencyOf(key, request, response, context)
   const found = await lookUpReplay(context.poolOf(companyId), { companyId, actor, idempotency })

@@ -69,13 +69,13 @@ export function assertNoKey(request: Request): void {
 }
 
 /** Header values are bytes: characters outside printable ASCII would be stored differently than intended. */
-export const isKey = (key: string): boolean => /^[\x20-\x7e]{1,255}$/.test(key)
+export const isIdempotencyKey = (key: string): boolean => /^[\x20-\x7e]{1,255}$/.test(key)
 
 /** Idempotency-Key of a write; undefined if it is absent and optional. */
 export function keyOf(request: Request, isDemanded: boolean): string | undefined {
   const key = request.get('idempotency-key')
   if (key === undefined && isDemanded) throw keyProblem('é obrigatória nesta operação')
-  if (key !== undefined && !isKey(key)) throw keyProblem('deve ter de 1 a 255 caracteres ASCII visíveis')
+  if (key !== undefined && !isIdempotencyKey(key)) throw keyProblem('deve ter de 1 a 255 caracteres ASCII visíveis')
   return key
 }
 
