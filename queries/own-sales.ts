@@ -62,9 +62,12 @@ const isOfShown = (table: string, condition: (places: Places) => string, link: s
   `exists (select from ${table} shown where shown.company_id = ${places.company} and ${link}
     and ${condition(places).replaceAll('t.', 'shown.')})`
 
+/** SQL of the id in a subject, as of `sale/9`. */
+const idOf = (subject: string): string => `split_part(${subject}, '/', 2)::bigint`
+
 /** SQL condition on a movement of store credit: its document is an own sale, or a return of one. */
 const isOwnCredit = (places: Places): string => {
-  const id = `split_part(t.document, '/', 2)::bigint`
+  const id = idOf('t.document')
   const returned = `(select r.sale_id from returns r where r.company_id = ${places.company} and r.id = ${id})`
   return `case when t.document like 'sale/%' then ${isOfOwn(id)(places)} else ${isOfOwn(returned)(places)} end`
 }
@@ -93,7 +96,8 @@ export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
   fiscal_documents: isOfOwn('t.sale_id'),
   refused_sales: ({ user, from }) => `t.user_id = ${user} and (t.settled_at is null or t.settled_at >= ${from})`,
   stock_movements: (places) =>
-    `(t.document is null or t.document !~ '^sale/' or ${isOfOwn(`split_part(t.document, '/', 2)::bigint`)(places)})`,
+    `case t.kind when 'return' then ${isOfShown('returns', isOwnReturn('actor'), `shown.id = ${idOf('t.document')}`)(places)}
+      else t.document is null or t.document !~ '^sale/' or ${isOfOwn(idOf('t.document'))(places)} end`,
   orders: ({ from }) =>
     `(t.changed_at >= ${from} or t.has_open_alarm or (t.status in ('pending', 'paid') and t.doc ->> 'delivered_at' is null))`,
   receivables: isShownReceivable,

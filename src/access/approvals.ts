@@ -26,12 +26,20 @@ interface ApproverCredentials {
   readonly secret: string
 }
 
+/** Who asks for the approval: failures count against this person, session and network. */
+export interface ApprovalSource {
+  readonly companyId: number
+  readonly email: string
+  readonly sessionHash: Buffer
+  readonly address: string
+}
+
 interface ApprovalServices {
   /** Of the company. */
   readonly pool: Pool
   /** With the failure counters of logins. */
   readonly logins: Pool
-  readonly login: Login
+  readonly login: Pick<Login, 'passwordHashOf'>
 }
 
 type ApprovalOutcome = { readonly kind: 'right'; readonly userId: number } | LoginFailure
@@ -48,27 +56,25 @@ const APPROVER = {
 }
 
 /**
- * Verifies an active user of the company by PIN or password. Failures count as those of logins (ROLE-121); an unknown
- * address takes as long as a known one. What the user may approve is decided with the operation.
+ * Verifies an active user of the company by PIN or password. For any other address nothing is compared, and the answer
+ * takes as long. Failures count against who asks, not against the approver's own prompts (ROLE-121). What the user may
+ * approve is decided with the operation.
  */
 export async function confirmApprover(
   { pool, logins, login }: ApprovalServices,
-  companyId: number,
   { email: typed, secret }: ApproverCredentials,
-  address: string,
+  asking: ApprovalSource,
 ): Promise<ApprovalOutcome> {
-  const { data: email } = Email.safeParse(typed)
-  if (email === undefined) return { kind: 'wrong' }
-  const { rows } = await pool.query<ApproverRow>({ ...APPROVER, values: [companyId, email] })
-  const [approver] = rows
-  if (!PIN.test(secret)) {
-    const confirmed = await login.confirm({ email, password: secret }, { address, isInside: true })
-    if (confirmed.kind !== 'right') return confirmed
-    return approver ? { kind: 'right', userId: approver.id } : { kind: 'wrong' }
-  }
-  const counted = await countAttempt(logins, { email, address, proof: 'inside' })
+  const counted = await countAttempt(logins, { ...asking, proof: { asking: asking.sessionHash } })
   if (counted.kind === 'limited') return counted
-  const isRight = await verifyPassword(approver?.pin_hash ?? null, secret)
+  const { data: email = '' } = Email.safeParse(typed)
+  const [{ rows }, password] = await Promise.all([
+    pool.query<ApproverRow>({ ...APPROVER, values: [asking.companyId, email] }),
+    login.passwordHashOf(email),
+  ])
+  const [approver] = rows
+  const hash = PIN.test(secret) ? approver?.pin_hash : password
+  const isRight = await verifyPassword((approver && hash) ?? null, secret)
   if (!isRight || !approver) return { kind: 'wrong' }
   await refundAttempt(logins, counted.keys)
   return { kind: 'right', userId: approver.id }

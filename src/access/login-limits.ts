@@ -26,6 +26,10 @@ const OF_NETWORK: Limit = { perMinute: 200, perHour: 2_000 }
  */
 const OF_UNKNOWN: Limit = { perMinute: 1_200, perHour: 20_000 }
 
+/** Approvals that a session, and a person, asked others for; the approver's own prompts do not count. */
+const OF_ASKING: Limit = { perMinute: 5, perHour: 30 }
+const OF_ASKING_ADDRESS: Limit = { perMinute: 50, perHour: 50 }
+
 /** Stored origins per account; the longest unused are deleted first. */
 const ORIGINS_OF_ACCOUNT = 50
 
@@ -42,8 +46,8 @@ export interface LoginAttempt {
   /** In the format of `Email`; the account need not exist. */
   readonly email: string
   readonly address: string
-  /** `inside`: password prompt of a logged-in user. */
-  readonly proof: LoginProof | 'inside'
+  /** `inside`: password prompt of a logged-in user. `asking`: the session whose user asks another one for approval. */
+  readonly proof: LoginProof | 'inside' | { readonly asking: Buffer }
 }
 
 /** From most to least trusted: the account has logged in with this device, from this network, or neither. */
@@ -57,6 +61,12 @@ interface Counter extends Limit {
 
 /** Counters of an attempt for each possible standing. */
 export function countersOf({ email, address, proof }: LoginAttempt): Counter[] {
+  if (proof !== 'inside' && 'asking' in proof)
+    return [
+      { standing: 'device', key: digest('asking session', proof.asking.toString('hex')), ...OF_ASKING },
+      { standing: 'device', key: digest('asking person', email), ...OF_ASKING },
+      { standing: 'device', key: digest('asking address', networkOf(address)), ...OF_ASKING_ADDRESS },
+    ]
   const network = widerNetworkOf(address)
   const known = proof === 'inside' ? 'inside' : (proof.device ?? proof.token)?.toString('hex')
   return [
@@ -124,7 +134,7 @@ async function judge(
 ): Promise<AdmittedAttempt | LimitedAttempt> {
   const { email, address, proof } = attempt
   const counters = countersOf(attempt)
-  const { device, token, isKnown = false } = proof === 'inside' ? INSIDE : proof
+  const { device, token, isKnown = false } = proof === 'inside' || 'asking' in proof ? INSIDE : proof
   const { rows } = await pool.query<CountedRow>({
     ...COUNT,
     values: [

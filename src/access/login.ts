@@ -94,6 +94,8 @@ export interface Login {
   ): Promise<
     { readonly kind: 'right'; readonly person: Pick<FoundPerson, 'generation' | 'password_hash'> } | LoginFailure
   >
+  /** The hash of a person's password, to be compared for another user; null for an unknown address. */
+  passwordHashOf(email: string): Promise<string | null>
   /** Counts a token or session to be issued to a user; refuses it above the limit. */
   admit(membership: Membership): Promise<LimitedAttempt | null>
   /** Companies of an address that has already logged in. */
@@ -206,6 +208,7 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
       const granted = await grants.consume(`${holder.companyId}/${user.id}`)
       return granted.limited ? { kind: 'limited', retryAfter: granted.retryAfter } : null
     },
+    passwordHashOf: async (email) => (await people.find(email))?.password_hash ?? null,
     membershipsOf: async (email) => (await people.find(email))?.memberships() ?? [],
   }
 }

@@ -138,27 +138,34 @@ export function mayUpTo(role: RolePermissions, permission: Permission, cents: nu
   return may(role, permission) && (limit === null || cents <= limit)
 }
 
-/** Permissions that are of no use, or leak, without another: the ledger shows all sales. */
-const REQUIRED: Readonly<Partial<Record<Permission, Permission>>> = {
-  see_audit: 'see_all_sales',
-  see_company: 'see_all_sales',
-  refund_orders: 'see_all_sales',
-  edit_payables: 'see_payables',
-  settle: 'see_payables',
-  manage_users: 'see_company',
-  manage_integrations: 'see_company',
-  manage_company: 'see_company',
+/** The ledger shows all sales, costs, payables, and what lists show as files. */
+const SHOWN_BY_LEDGER: readonly Permission[] = ['see_all_sales', 'see_costs', 'see_payables', 'export']
+
+/** Permissions that are of no use, or leak, without others. */
+const REQUIRED: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
+  see_audit: SHOWN_BY_LEDGER,
+  see_company: SHOWN_BY_LEDGER,
+  refund_orders: ['see_all_sales'],
+  edit_payables: ['see_payables'],
+  settle: ['see_payables'],
+  manage_users: ['see_company'],
+  manage_integrations: ['see_company'],
+  manage_company: ['see_company'],
 }
 
 /** The permissions with those that they require, in the order of the list (ROLE-111). */
 export function withRequired(permissions: readonly Permission[]): readonly Permission[] {
-  const required = (permission: Permission): readonly Permission[] => {
-    const next = REQUIRED[permission]
-    return next ? [permission, ...required(next)] : [permission]
-  }
-  const all = permissions.flatMap(required)
+  const withOwn = (permission: Permission): readonly Permission[] => [
+    permission,
+    ...(REQUIRED[permission] ?? []).flatMap(withOwn),
+  ]
+  const all = permissions.flatMap(withOwn)
   return PERMISSIONS.filter((permission) => all.includes(permission))
 }
+
+/** The permissions that one requires. */
+export const requiredBy = (permission: Permission): readonly Permission[] =>
+  withRequired([permission]).filter((other) => other !== permission)
 
 /** Permissions that a company may give a role: read-only roles act in no way, and only owners decide about owners. */
 export const grantableTo = (role: Role): readonly Permission[] =>

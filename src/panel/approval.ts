@@ -36,7 +36,7 @@ export async function withApproval(submission: FormSubmission): Promise<FormSubm
     logins: context.logins(),
     login: context.panel.login,
   }
-  const outcome = await confirmApprover(services, session.companyId, { email, secret }, address)
+  const outcome = await confirmApprover(services, { email, secret }, { ...session, address })
   if (outcome.kind === 'right') return submission.approvedBy(outcome.userId)
   return outcome.kind === 'limited'
     ? invalid(SECRET, `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)

@@ -6,6 +6,8 @@ import { purgeTables } from '../support/purge.ts'
 import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 const NO_PROOF = { device: null, token: null }
+const ADMITTED = { kind: 'admitted' }
+const LIMITED = { kind: 'limited' }
 
 describe('login limits', () => {
   const api = useApi(OWN_DATABASE)
@@ -65,6 +67,30 @@ describe('login limits', () => {
       expect(rows).to.have.length(4)
       await api.core.pool.query('delete from ops.login_failures')
     }
+  })
+
+  it('allow approvals of others five failures a minute and thirty an hour by session and person [ROLE-121]', async () => {
+    const asking = (more: Partial<LoginAttempt> = {}) => count({ proof: { asking: randomBytes(32) }, ...more })
+    const session = { proof: { asking: randomBytes(32) } }
+    for (let n = 0; n < 5; n++)
+      expect(await asking({ email: `outra${n}@loja.example`, ...session })).to.include(ADMITTED)
+    expect(await asking({ email: 'mais uma@loja.example', ...session })).to.include(LIMITED)
+    await minutePasses()
+    for (let round = 0; round < 6; round++) {
+      for (let n = 0; n < 5; n++) expect(await asking({ address: `203.0.113.${round}` })).to.include(ADMITTED)
+      expect(await asking()).to.include(LIMITED)
+      await minutePasses()
+    }
+    expect(await asking())
+      .to.have.property('retryAfter')
+      .that.is.within(3_500, 3_600)
+  })
+
+  it('allow approvals of others fifty failures an hour by address [ROLE-121]', async () => {
+    const asking = (n: number) => count({ email: `conta${n}@loja.example`, proof: { asking: randomBytes(32) } })
+    for (let n = 0; n < 50; n++) expect(await asking(n)).to.include(ADMITTED)
+    expect(await asking(50)).to.include(LIMITED)
+    expect(await count({ proof: 'inside' })).to.include(ADMITTED)
   })
 
   it('recognise a device and a network per account, and a device also for another account [TOKEN-10]', async () => {

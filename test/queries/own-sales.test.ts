@@ -92,6 +92,12 @@ describe('rows of own sales', () => {
     expect(await shown('select sale_offline_id, company_id from awaited_returns')).to.deep.equal([])
   })
 
+  it('are the stock movements of own sales and returns; those of others are hidden [ROLE-105]', async () => {
+    const moved = `select kind || quantity, company_id from stock_movements where kind in ('sale', 'return')`
+    expect(await shown(moved)).to.deep.equal([...Array(3).fill('return1.000'), 'sale-2.000'])
+    expect(await shown(moved, { daysLater: 2 })).to.deep.equal([])
+  })
+
   it('are the store credit of own sales; balances are of all [ROLE-105]', async () => {
     expect(await shown('select cents::int, company_id from customer_credits')).to.deep.equal([5_000])
     expect(await shown('select balance_cents::int, company_id from credit_movements')).to.deep.equal([1_000, 2_000])

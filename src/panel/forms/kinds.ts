@@ -49,6 +49,8 @@ export interface Option {
   readonly label: string
   /** Options that include this one, separated by blanks: while one of them is ticked, this one is hidden. */
   readonly within?: string
+  /** Values of the options that are ticked with this one. */
+  readonly requires?: readonly string[]
 }
 
 /** A found record, with what tells it from others of its name. */

@@ -6,14 +6,16 @@ import {
   LIMITED_PERMISSIONS,
   may,
   PERMISSIONS,
+  type Permission,
   permissionsOf,
   ROLE_PRESETS,
   type RolePermissions,
+  requiredBy,
 } from '#domain/permissions.ts'
 import { ROLES, type Role } from '#domain/roles.ts'
 import { adjustedRolesOf } from '#queries/companies.ts'
 import type { Fields } from '../forms/form.ts'
-import { amountInput, choicesInput, optionsOf } from '../forms/kinds.ts'
+import { amountInput, choicesInput, type Option } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
@@ -29,7 +31,7 @@ const rolesOf = async ({ readModel }: PageContext): Promise<RolePermissions[]> =
 }
 
 /** A cell of the table: whether the role has the permission, and its limit. */
-function grantText(role: RolePermissions, permission: (typeof PERMISSIONS)[number]): string {
+function grantText(role: RolePermissions, permission: Permission): string {
   if (!may(role, permission)) return '—'
   const limited = LIMITED_PERMISSIONS.find((one) => one === permission)
   return limited ? `Sim, ${limitText(role.limits[limited])}` : 'Sim'
@@ -73,7 +75,7 @@ async function showRoles(visit: PageContext): Promise<PanelPage> {
             { head: 'Permissão', cell: (permission) => PERMISSION_NAMES[permission] },
             ...roles.map((role) => ({
               head: ROLE_NAMES[role.role],
-              cell: (permission: (typeof PERMISSIONS)[number]) => grantText(role, permission),
+              cell: (permission: Permission) => grantText(role, permission),
             })),
           ]}
         />
@@ -89,11 +91,18 @@ async function roleOf(visit: PageContext): Promise<RolePermissions | null> {
   return found && found.role !== 'owner' ? found : null
 }
 
+/** A permission to tick, with what it brings along (ROLE-111). */
+function optionOf(permission: Permission): Option {
+  const requires = requiredBy(permission)
+  const also = requires.length > 0 ? ` (inclui: ${requires.map(permissionPhrase).join('; ')})` : ''
+  return { value: permission, label: `${PERMISSION_NAMES[permission]}${also}`, requires }
+}
+
 function fieldsOf({ role }: RolePermissions): Fields {
   const grantable = grantableTo(role)
   const permissions = {
     label: 'Permissões',
-    kind: choicesInput(optionsOf(grantable, (permission) => PERMISSION_NAMES[permission])),
+    kind: choicesInput(grantable.map(optionOf)),
     columns: 12 as const,
   }
   const limits: Fields = grantable.includes('return_goods')
@@ -125,8 +134,8 @@ export const rolePages: readonly PanelRoute[] = [
     intro: ({ role }) => (
       <p>
         {role === 'accountant' || role === 'auditor' ? 'Este perfil só consulta. ' : ''}
-        Vale a partir da próxima página de cada pessoa com este perfil. Ver a auditoria ou as configurações inclui ver
-        todas as vendas. Por padrão: {ROLE_PRESETS[role].granted.map(permissionPhrase).join('; ')}.
+        Vale a partir da próxima página de cada pessoa com este perfil. Por padrão:{' '}
+        {ROLE_PRESETS[role].granted.map(permissionPhrase).join('; ')}.
       </p>
     ),
     label: 'Salvar',

@@ -100,6 +100,16 @@ document.addEventListener('input', ({ target }) => {
   hint.textContent = `Margem: ${money} (${share})${price < cost ? ': preço abaixo do custo' : ''}`
 })
 
+/** Ticks what a ticked permission requires, and unticks what requires an unticked one (ROLE-111). */
+document.addEventListener('change', ({ target }) => {
+  if (!(target instanceof HTMLInputElement) || target.type !== 'checkbox' || !target.form) return
+  for (const box of target.form.querySelectorAll(`input[type=checkbox][name="${target.name}"]`)) {
+    if (!(box instanceof HTMLInputElement)) continue
+    if (target.checked && target.dataset.requires?.split(' ').includes(box.value)) box.checked = true
+    if (!target.checked && box.dataset.requires?.split(' ').includes(target.value)) box.checked = false
+  }
+})
+
 // A scanner types into the field of codes, one product after the other (PANEL-533).
 document.getElementById('campo-code')?.focus()
 

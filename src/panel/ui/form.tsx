@@ -241,6 +241,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
                   name={attributes.name}
                   value={option.value}
                   checked={values.includes(option.value)}
+                  data-requires={option.requires?.join(' ') || undefined}
                   autofocus={attributes.autofocus && at === 0}
                 />
                 {option.label}

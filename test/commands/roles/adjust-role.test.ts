@@ -47,12 +47,21 @@ describe('adjusting a role', () => {
     expect(companyRef(await shop.rows()).roles).to.deep.equal({})
   })
 
-  it('grants what a permission requires [ROLE-111]', async () => {
-    const shop = await given(companyRegistered())
-    const { decision } = await shop.when(adjustRole, clerk({ permissions: ['manage_users'] }))
-    const [first] = isRefusal(decision) ? [] : decision.events
-    expect(first?.data).to.deep.include({ permissions: ['see_all_sales', 'see_company', 'manage_users'] })
-  })
+  const ALL_OF_LEDGER = ['see_all_sales', 'see_costs', 'see_payables', 'export'] as const
+  for (const [permission, required] of [
+    ['see_audit', ALL_OF_LEDGER],
+    ['see_company', ALL_OF_LEDGER],
+    ['manage_users', [...ALL_OF_LEDGER, 'see_company']],
+    ['settle', ['see_payables']],
+  ] as const)
+    it(`grants what ${permission} requires [ROLE-111]`, async () => {
+      const shop = await given(companyRegistered())
+      const { decision } = await shop.when(adjustRole, clerk({ permissions: [permission] }))
+      const [first] = isRefusal(decision) ? [] : decision.events
+      expect(first?.data)
+        .to.have.property('permissions')
+        .that.has.members([...required, permission])
+    })
 
   it('is refused for owners [ROLE-110]', async () => {
     const shop = await given(companyRegistered())
