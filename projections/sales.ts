@@ -94,6 +94,8 @@ export interface SaleRow extends ChangedFields {
   cost_cents: number | null
   /** What acquirers keep of its payments, in cents; null without an acquirer. */
   acquirer_fee_cents: number | null
+  /** Money that it took when it was sold, in cents: neither what is still owed, nor discounts that are payments. */
+  received_cents: number
   /** Last day on which an acquirer pays for it; null if none does. */
   settles_to: string | null
   /** Share of each line in the discount of the whole sale, in cents; null without one. */
@@ -143,6 +145,7 @@ export const sales = table<SaleRow>('sales', {
     total_cents: 'bigint',
     cost_cents: 'bigint',
     acquirer_fee_cents: 'bigint',
+    received_cents: 'bigint',
     settles_to: 'date',
     line_discounts: 'json',
     cash_session_id: 'text',
@@ -314,6 +317,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
     ...acquiredOf(doc),
+    received_cents: toCents('received' in event.data ? event.data.received : doc.total),
     line_discounts: lineDiscountsOf(event.data),
     cash_session_id: doc.cash_session_id,
     // A sale that was cancelled before its upload took no money.

@@ -9,7 +9,10 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
-import type { AccountPayment, AccountRow } from '#projections/finance.ts'
+import { type AccountPayment, type AccountRow, receivableById } from '#projections/finance.ts'
+import { saleById } from '#projections/sales.ts'
+import { saleMoney } from '../sales/money-back.ts'
+import { keptWorth, returnableOf } from '../sales/returned-goods.ts'
 import { type AccountSide, findAccountLock, payPermission } from './account-commands.ts'
 import type { AccountPaymentInput, ReversalInput } from './account-input.ts'
 
@@ -109,8 +112,17 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
     permission: payPermission(side),
     needs: ({ id }) => [side.byId(id)],
     needsMore(rows, { id, payment_id }) {
-      const name = paymentOf(rows.get(side.byId(id)), payment_id)?.cash_session_id ?? null
-      return name === null ? [] : [cashSessionByName(name)]
+      const known = rows.get(side.byId(id))
+      const name = paymentOf(known, payment_id)?.cash_session_id ?? null
+      return [
+        ...(name === null ? [] : [cashSessionByName(name)]),
+        ...(typeof known?.doc.sale_id === 'number' ? [saleById(known.doc.sale_id)] : []),
+      ]
+    },
+    needsLast(rows, { id }) {
+      const saleId = rows.get(side.byId(id))?.doc.sale_id ?? null
+      const sale = saleId === null ? null : rows.get(saleById(saleId))
+      return sale ? sale.receivable_ids.map(receivableById) : []
     },
     decide(rows, { id, payment_id, reason }, { origin }) {
       const known = rows.get(side.byId(id))
@@ -121,10 +133,26 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
       if (payment.reversed_at !== null) return refuse('already_reversed')
       if (payment.kind === 'return')
         return invalid('payment_id', 'é uma devolução de mercadoria: não pode ser estornada')
+      if (known.doc.sale_id !== null && owesForReturnedGoods(rows, known.doc.sale_id, payment))
+        return refuse('goods_returned', { sale_id: known.doc.sale_id })
       const reversal = { payment_id, reason, ...drawerOf(rows, payment) }
       return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, reversal)])
     },
   })
+}
+
+/**
+ * Whether a sale without this payment would have given back more than it took, or leave more debt than the goods are
+ * worth that did not come back (ACCT-780).
+ */
+function owesForReturnedGoods(rows: Rows, saleId: number, { amount, received }: AccountPayment): boolean {
+  const sale = rows.get(saleById(saleId))
+  if (!sale?.returned) return false
+  const money = saleMoney(rows, sale)
+  return (
+    money.received - toCents(received) < money.given_back ||
+    money.open + toCents(amount) > keptWorth(returnableOf(sale))
+  )
 }
 
 const paymentOf = (known: Readonly<AccountRow<unknown>> | null, id: number): AccountPayment | null =>

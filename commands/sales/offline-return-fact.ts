@@ -1,13 +1,12 @@
 import { fromCents, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
-import { shareDiscount } from '#domain/sale-discount.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { testMarkOf } from '#projections/companies.ts'
 import { customerById } from '#projections/people.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
 import { isFarAhead } from './offline-sale-warnings.ts'
-import { amountsOf, type ReturnableSale, stockOfReturn } from './returned-goods.ts'
+import { type ReturnableSale, shareMoneyBack, stockOfReturn, sumCents, worthOf } from './returned-goods.ts'
 
 type Awaited = DataOf<'ReturnAwaited'>
 
@@ -38,13 +37,10 @@ export const sumOfParts = (amounts: readonly { readonly amount: string }[]): num
 export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned'> {
   const { id, sent, fingerprint, goods, sale, creditedTo } = facts
   const lines = sent.items.map(({ quantity, ...item }) => ({ ...item, thousandths: toThousandths(quantity) }))
-  const due = amountsOf(goods, lines)
+  const worth = worthOf(goods, lines)
   const total = sumOfParts(sent.refunds)
-  const weights = due.map(({ amount }) => toCents(amount))
-  const shares =
-    total === sumOfParts(due) ? weights : shareDiscount(sumOfParts(due) === 0 ? weights.map(() => 1) : weights, total)
-  const items = due.map((item, place) => ({ ...item, amount: fromCents(shares[place] ?? 0) }))
-  const warnings = warningsOf(facts, sumOfParts(due), total)
+  const { items, delivery_fee } = shareMoneyBack(goods, lines, [...worth, 0], total)
+  const warnings = warningsOf(facts, sumCents(worth), total)
   return {
     id,
     sale_id: sale.id,
@@ -52,7 +48,7 @@ export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned
     reason: sent.reason,
     returned_at: sent.returned_at,
     items,
-    delivery_fee: '0.00',
+    delivery_fee,
     total: fromCents(total),
     refunds: sent.refunds,
     // The cancellation put the goods back into stock.

@@ -25,6 +25,7 @@ import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
 import { findWarnings, stockAfter, warning } from './offline-sale-warnings.ts'
 import { sumOf, takenPayments } from './payments.ts'
+import { isMoney } from './sale-refunds.ts'
 import { userSeller } from './seller.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>
@@ -186,9 +187,22 @@ export function recordSale(
   const receivables = receivablesOf(rows, data, () => nextId('receivable'))
   const accounts = receivables.map(({ data }) => data as { id: number; amount: string })
   const receivable_ids = accounts.map(({ id }) => id)
-  const completed = event('OfflineSaleCompleted', { ...data, receivable_ids, ...(credit && { credit }) })
+  const received = fromCents(receivedBy(rows, data.payments, customer))
+  const completed = event('OfflineSaleCompleted', { ...data, received, receivable_ids, ...(credit && { credit }) })
   const returned = awaitedEvents(rows, { ...data, isCancelled: false, receivables: accounts }, now)
   return accept('created', completed.subject, [completed, ...receivables, ...returned], [], { warnings })
+}
+
+/** Money that a sale takes, in cents: of store credit what its customer has. */
+function receivedBy(rows: Rows, payments: Completed['payments'], customer: Completed['customer']): number {
+  const sums = { money: 0, credit: 0 }
+  for (const { payment_type_id, status, net, surcharge } of payments) {
+    const type = rows.get(paymentTypeById(payment_type_id))?.doc
+    if (status === 'pending' || !isMoney(type)) continue
+    sums[type?.kind === 'exchange_credit' ? 'credit' : 'money'] += toCents(net) + toCents(surcharge)
+  }
+  const balance = customer && sums.credit > 0 ? Math.max(creditCentsOf(rows, customer.id), 0) : 0
+  return sums.money + Math.min(sums.credit, balance)
 }
 
 type Parts = Pick<Completed, 'items' | 'payments' | 'change'>

@@ -16,16 +16,19 @@ import { customerById } from '#projections/people.ts'
 import { returnByExternalId } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { findClosedSession, type NamedSession, namedSessionRefs } from '../cash/named-session.ts'
-import { lowerReceivables, openOf, receivableRefs } from './return-receivables.ts'
+import { dueBack, saleMoney } from './money-back.ts'
+import { lowerReceivables, receivableRefs } from './return-receivables.ts'
 import {
-  amountsOf,
   type ReturnableSale,
   type ReturnLine,
   returnableOf,
+  shareMoneyBack,
   stockOfReturn,
   stockRefs,
+  sumCents,
+  worthOf,
 } from './returned-goods.ts'
-import { MoneyBackInput } from './sale-refunds.ts'
+import { isMoney, MoneyBackInput } from './sale-refunds.ts'
 
 type Refunds = DataOf<'SaleReturned'>['refunds']
 
@@ -87,9 +90,10 @@ export const returnGoods = command<ReturnInput>({
     if (isRefusal(lines)) return lines
     const fee = input.delivery_fee ? goods.delivery_fee - goods.returned_fee : 0
     if (input.delivery_fee && fee === 0 && goods.delivery_fee > 0) return alreadyReturned(null, goods.delivery_fee, 0)
-    const items = amountsOf(goods, lines)
-    const due = items.reduce((sum, { amount }) => sum + toCents(amount), fee)
-    const granted = permit('return_goods', due)
+    const worth = worthOf(goods, lines)
+    const due = dueBack(saleMoney(rows, sale), sumCents(worth) + fee)
+    const { items, delivery_fee } = shareMoneyBack(goods, lines, [...worth, fee], due.total)
+    const granted = permit('return_goods', due.total)
     if (isRefusal(granted)) return granted
     const refunds = findRefunds(rows, sale, input, due)
     if (isRefusal(refunds)) return refunds
@@ -103,8 +107,8 @@ export const returnGoods = command<ReturnInput>({
       reason: input.reason,
       returned_at,
       items,
-      delivery_fee: fromCents(fee),
-      total: fromCents(due),
+      delivery_fee,
+      total: fromCents(due.total),
       refunds,
       stock: stockOfReturn(rows, goods, items),
       ...(credit && { credit }),
@@ -170,26 +174,31 @@ function linesOf({ lines: sold }: ReturnableSale, { items }: ReturnInput): Retur
  * The refunds, which sum to what is due. Of a sale on credit what is still owed is lowered first, so that this part
  * stands under its own credit type (RETURN-5).
  */
-function findRefunds(rows: Rows, sale: Readonly<SaleRow>, { refunds }: ReturnInput, due: number): Refunds | Refusal {
-  if (!refunds && due > 0) return invalid('refunds', REQUIRED_FIELD)
+function findRefunds(
+  rows: Rows,
+  sale: Readonly<SaleRow>,
+  { refunds }: ReturnInput,
+  due: ReturnType<typeof dueBack>,
+): Refunds | Refusal {
+  if (!refunds && due.total > 0) return invalid('refunds', REQUIRED_FIELD)
   const given: Refunds = []
   for (const [position, { payment_type_id, amount }] of (refunds ?? []).entries()) {
     const field = `refunds[${position}].payment_type_id`
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     if (!type) return invalid(field, 'forma de pagamento não encontrada')
-    const isOfSale = sale.payment_type_ids.includes(payment_type_id)
+    const isOfSale =
+      sale.payment_type_ids.includes(payment_type_id) && (isMoney(type) || type.kind === 'credit_account')
     if (!isOfSale && !ANY_SALE.some((kind) => kind === type.kind))
       return invalid(field, 'deve ser uma forma da venda, dinheiro, transferência, Pix ou crédito de troca')
     given.push({ payment_type_id, name: type.name, amount })
   }
   const refunded = given.reduce((sum, { amount }) => sum + toCents(amount), 0)
   const onCredit = sumOfKind(rows, given, 'credit_account')
-  const owed = Math.min(openOf(rows, sale), due)
-  if (refunded === due && onCredit === owed) return given
+  if (refunded === due.total && onCredit === due.on_credit) return given
   return refuse('payment_mismatch', {
-    due: fromCents(due),
+    due: fromCents(due.total),
     refunded: fromCents(refunded),
-    ...((owed > 0 || onCredit > 0) && { on_credit: fromCents(owed) }),
+    ...((due.on_credit > 0 || onCredit > 0) && { on_credit: fromCents(due.on_credit) }),
   })
 }
 

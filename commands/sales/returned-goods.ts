@@ -1,6 +1,6 @@
 import { fromCents, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
-import { amountOfPart, type LinePart } from '#domain/sale-discount.ts'
+import { amountOfPart, type LinePart, shareDiscount } from '#domain/sale-discount.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -39,7 +39,11 @@ export const stockRefs = (moves: readonly StockMove[]): AnyRef[] =>
   moves.map(({ catalog_item_id }) => stockById(catalog_item_id))
 
 /** All lines of an item either took stock or did not: they were sold at once. */
-export function returnableOf({ doc, returned, stock_moves }: Readonly<SaleRow>): ReturnableSale {
+export function returnableOf({
+  doc,
+  returned,
+  stock_moves,
+}: Pick<SaleRow, 'doc' | 'returned' | 'stock_moves'>): ReturnableSale {
   const moved = new Set(stock_moves.map(({ catalog_item_id }) => catalog_item_id))
   return {
     lines: doc.items.map((item, line) => ({
@@ -73,20 +77,48 @@ export function returnableUpload(sale: Pick<DataOf<'OfflineSaleCompleted'>, 'ite
   }
 }
 
-/** Items of a return with their share of what was paid for the lines (RETURN-2). */
-export function amountsOf({ lines }: ReturnableSale, returned: readonly ReturnLine[]): ReturnItems {
-  return returned.map(({ line, thousandths, restock }) => {
-    const of = lines[line]
-    if (!of) throw new Error(`return: the sale has no line ${line}`)
-    return {
-      line,
-      catalog_item_id: of.catalog_item_id,
-      description: of.description,
-      quantity: fromThousandths(thousandths),
-      amount: fromCents(amountOfPart(of.sold, of.returned, thousandths)),
-      restock,
-    }
+export const sumCents = (amounts: readonly number[]): number => amounts.reduce((sum, cents) => sum + cents, 0)
+
+const lineAt = ({ lines }: ReturnableSale, line: number): ReturnableLine => {
+  const of = lines[line]
+  if (!of) throw new Error(`return: the sale has no line ${line}`)
+  return of
+}
+
+/** Share of the returned lines in what was to be paid for the sale, in cents (RETURN-2). */
+export const worthOf = (goods: ReturnableSale, returned: readonly ReturnLine[]): number[] =>
+  returned.map(({ line, thousandths }) => {
+    const { sold, returned: before } = lineAt(goods, line)
+    return amountOfPart(sold, before, thousandths)
   })
+
+/** Worth of the goods that the buyer still has, with the delivery fee, in cents. */
+export const keptWorth = ({ lines, delivery_fee, returned_fee }: ReturnableSale): number =>
+  lines.reduce(
+    (sum, { sold, returned }) =>
+      sum + sold.cents - amountOfPart(sold, { thousandths: 0, cents: 0 }, returned.thousandths),
+    delivery_fee - returned_fee,
+  )
+
+/**
+ * Items and delivery fee of a return, whose amounts sum to the money back: where that is not their `worth`, of which the
+ * fee is the last, it is shared in proportion.
+ */
+export function shareMoneyBack(
+  goods: ReturnableSale,
+  returned: readonly ReturnLine[],
+  worth: readonly number[],
+  total: number,
+): Pick<DataOf<'SaleReturned'>, 'items' | 'delivery_fee'> {
+  const sum = sumCents(worth)
+  const weights = sum === 0 ? worth.map((_, place) => (place < returned.length ? 1 : 0)) : worth
+  const shares = total === sum ? worth : shareDiscount(weights, total)
+  const items = returned.map(({ line, thousandths, restock }, place) => {
+    const { catalog_item_id, description } = lineAt(goods, line)
+    const amount = fromCents(shares[place] ?? 0)
+    return { line, catalog_item_id, description, quantity: fromThousandths(thousandths), amount, restock }
+  })
+  return { items, delivery_fee: fromCents(shares[returned.length] ?? 0) }
 }
 
 /** Stock that comes back: of lines that took stock and are to be restocked, if the item is still tracked. */

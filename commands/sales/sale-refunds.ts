@@ -30,9 +30,14 @@ export const refundTypes = (
     ? []
     : [...payment_type_ids, ...refunds.map(({ payment_type_id }) => payment_type_id)].map(paymentTypeById)
 
-/** What was sold on credit is no money yet, and store credit goes back to its customer by itself (CREDIT-3). */
-export const isNoMoney = (type: Pick<PaymentTypeObject, 'kind'> | undefined): boolean =>
-  type?.kind === 'credit_account' || type?.kind === 'exchange_credit'
+type Kind = Pick<PaymentTypeObject, 'kind'> | undefined
+
+/** What was sold on credit is no money yet; promotions and cashback are discounts, which the shop gives. */
+export const isMoney = (type: Kind): boolean =>
+  type === undefined || !['credit_account', 'promotion', 'cashback'].includes(type.kind)
+
+/** Store credit goes back to its customer by itself (CREDIT-3). */
+export const isNoMoney = (type: Kind): boolean => !isMoney(type) || type?.kind === 'exchange_credit'
 
 /** Payments of a sale whose money the shop has, in cents by payment type and without change. */
 export function moneyTaken(

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { AccountObject } from '#projections/finance.ts'
+import type { SaleRow } from '#projections/sales.ts'
 import { type ListOrder, orderBy } from '../list-statement.ts'
 import {
   type FoundRecords,
@@ -77,18 +79,19 @@ export const listLatestReturns = (
 export const getReturn = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, returnListing, companyId, 'id', id)
 
-/** Cents given back of each line of a sale, and of its delivery fee. */
-export interface ReturnedLines {
-  readonly cents: readonly number[]
-  readonly delivery_fee: number
+/** What a return of a sale reads of its row, and of its accounts that are not deleted. */
+export type ReturnableRow = Pick<SaleRow, 'status' | 'received_cents' | 'returned' | 'stock_moves' | 'doc'> & {
+  readonly accounts: readonly AccountObject<unknown>[]
 }
 
-/** Nothing is given back of a sale without returns. */
-export async function getReturnedAmounts(pool: Pool, companyId: number, saleId: number): Promise<ReturnedLines> {
-  const { rows } = await pool.query<{ returned: ReturnedLines | null }>({
-    name: 'returned_amounts',
-    text: 'select returned from sales where company_id = $1 and id = $2',
+export async function getReturnable(pool: Pool, companyId: number, saleId: number): Promise<ReturnableRow | null> {
+  const { rows } = await pool.query<ReturnableRow>({
+    name: 'returnable_sale',
+    text: `select s.status, s.received_cents, s.returned, s.stock_moves, s.doc, coalesce((
+        select json_agg(r.doc) from json_array_elements_text(s.receivable_ids) account(id)
+        join receivables r on r.company_id = s.company_id and r.id = account.id::bigint and r.deleted_at is null), '[]') as accounts
+      from sales s where s.company_id = $1 and s.id = $2`,
     values: [companyId, saleId],
   })
-  return rows[0]?.returned ?? { cents: [], delivery_fee: 0 }
+  return rows[0] ?? null
 }

@@ -13,6 +13,7 @@ export type RefusalCode =
   | 'session_closed'
   | 'already_reversed'
   | 'has_payments'
+  | 'goods_returned'
   | 'has_variants'
   | 'validation_failed'
   | 'insufficient_stock'

@@ -160,6 +160,9 @@ const offlineSale = {
   warnings: z.array(warning),
 }
 
+/** Money that an uploaded sale took: nothing on credit, pending, of promotions or cashback, nor credit that was not there. */
+const received = money
+
 /** Problems of an uploaded return, which is recorded nevertheless because it happened. */
 export const OFFLINE_RETURN_WARNINGS = [
   'returned_more',
@@ -268,6 +271,7 @@ export const saleEvents = {
   /** `receivable_ids`: receivables of its credit payments, created by the events that follow. */
   OfflineSaleCompleted: eventType('sale', {
     ...offlineSale,
+    received,
     receivable_ids: z.array(id),
     /** Store credit of its customer that it was paid with; absent if there is none. */
     credit,

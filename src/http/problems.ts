@@ -33,6 +33,10 @@ const PROBLEMS = {
   session_closed: [409, 'Esta sessão de caixa já foi fechada.'],
   already_reversed: [409, 'Este pagamento já foi estornado.'],
   has_payments: [409, 'A conta já tem pagamentos: estorne-os antes.'],
+  goods_returned: [
+    409,
+    'Mercadoria desta venda já voltou: sem este recebimento, haveria dívida ou dinheiro devolvido por ela.',
+  ],
   has_variants: [409, 'O item tem variações ativas: exclua-as antes.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],

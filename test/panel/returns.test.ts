@@ -66,6 +66,37 @@ describe('returns in the panel and at tills', () => {
     expect((await company.get('/customers/999999/credit')).status).to.equal(404)
   })
 
+  it('come back alone where the debt was deleted, in API and panel alike [RETURN-780]', async () => {
+    const account = await company.paymentType('credit_account')
+    const cake = (await company.post('/catalog/items', { name: 'Bolo', price: '10.00' })).body.data.id
+    const owing = {
+      ...{ offline_id: 'fiado', status: 'completed', created_at: new Date(Date.now() - 60_000).toISOString() },
+      items: [{ product_id: cake, quantity: 2, price: 10, total: 20 }],
+      payments: [{ payment_type_id: account, amount: 20, status: 'pending' }],
+      total: 20,
+    }
+    const [{ sale_id }] = (await till.post('/sync/sales', { sales: [owing] })).body.results
+    const [debt] = (await company.get('/finance/receivables?origin=sale&limit=100')).body.data
+    expect((await user.submit(`/painel/contas-a-receber/${debt.id}/excluir`, {})).status).to.equal(303)
+    const lines = [{ line: 0, quantity: '1' }]
+    const refunds = [{ payment_type_id: cash, amount: '10.00' }]
+    const giveBack = (refunds: readonly object[]) =>
+      company.post(
+        `/sales/${sale_id}/returns`,
+        { reason: 'Defeito', items: lines, refunds },
+        { 'Idempotency-Key': `fiado-${refunds.length}` },
+      )
+    const asked = await giveBack(refunds)
+    expect([asked.status, asked.body.error.details?.due], asked.text).to.deep.equal([422, '0.00'])
+    const alone = await giveBack([])
+    expect([alone.status, alone.body.data.total], alone.text).to.deep.equal([201, '0.00'])
+    const how = `/painel/vendas/${sale_id}/devolver/forma`
+    const form = textIn((await user.get(`${how}?itens=0:1.000:s`)).html)
+    expect(form).to.include('só a mercadoria volta').and.not.include('Outra forma')
+    expect((await user.submit(`${how}?itens=0:1.000:s`, { reason: 'Defeito' }, how)).status).to.equal(303)
+    expect((await company.get(`/sales/${sale_id}`)).body.data.items[0].returned).to.equal('2.000')
+  })
+
   it('and cancellations take their money out of the open session that the form names [PANEL-603] [CASH-9]', async () => {
     const [sale, other] = [await sold(), await sold()]
     const drawer = async () => (await company.get('/cash-sessions')).body.data[0]

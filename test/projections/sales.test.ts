@@ -39,6 +39,7 @@ describe('sales projection', () => {
       total_cents: 1000,
       cost_cents: null,
       acquirer_fee_cents: null,
+      received_cents: 1000,
       settles_to: null,
       line_discounts: null,
       returned: null,

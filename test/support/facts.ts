@@ -197,7 +197,14 @@ export const offlineSale = {
 }
 
 export const offlineSaleCompleted = (fields: Partial<DataOf<'OfflineSaleCompleted'>> = {}) =>
-  event('OfflineSaleCompleted', { ...offlineSale, receivable_ids: [], ...fields })
+  event('OfflineSaleCompleted', {
+    ...offlineSale,
+    receivable_ids: [],
+    received: (fields.payments ?? offlineSale.payments).some(({ status }) => status === 'pending')
+      ? '0.00'
+      : (fields.total ?? offlineSale.total),
+    ...fields,
+  })
 
 export const offlineSaleCancelled = (fields: Partial<DataOf<'OfflineSaleCancelled'>> = {}) =>
   event('OfflineSaleCancelled', { ...offlineSale, ...fields })

@@ -184,7 +184,7 @@ const creation = commandRoute({
   operation: 'createReturn',
   summary: 'Registra a devolução de mercadoria de uma venda',
   description:
-    'Devolve a parte de cada item no que foi pago por ele, com os descontos do item e da venda: uma parte do item é arredondada ao centavo, e a última leva o que resta. `refunds` soma o valor devolvido (se não, 422 `payment_mismatch` com `due`), em formas da venda, dinheiro, transferência, Pix ou crédito de troca. De uma venda a prazo, o que ainda se deve baixa primeiro, na própria forma a prazo. Vale também para vendas de caixas, e com documento fiscal em vigor. A venda continua `completed`; a de um pedido é devolvida pelo pedido.',
+    'Devolve a parte de cada item no que foi pago por ele, com os descontos do item e da venda: uma parte do item é arredondada ao centavo, e a última leva o que resta. `refunds` soma o valor devolvido (se não, 422 `payment_mismatch` com `due`), em formas da venda, dinheiro, transferência, Pix ou crédito de troca. De uma venda a prazo, o que ainda se deve baixa primeiro, na própria forma a prazo. Volta no máximo o que foi recebido pela venda: se nada foi recebido nem se deve, só a mercadoria volta, com `refunds: []`. Vale também para vendas de caixas, e com documento fiscal em vigor. A venda continua `completed`; a de um pedido é devolvida pelo pedido.',
   body: ReturnBody.meta({ id: 'ReturnInput' }),
   example: returnExample,
   reply: singleOf(Return),

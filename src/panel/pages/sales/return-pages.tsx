@@ -1,15 +1,17 @@
 import * as z from 'zod'
 import { NamedSession } from '#commands/cash/named-session.ts'
+import { dueBack, moneyOf } from '#commands/sales/money-back.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
+import { returnableOf, sumCents, worthOf } from '#commands/sales/returned-goods.ts'
+import { isMoney } from '#commands/sales/sale-refunds.ts'
 import { formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { mayUpTo } from '#domain/permissions.ts'
 import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
 import { invalid } from '#domain/refusal.ts'
-import { amountOfPart } from '#domain/sale-discount.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { getReturnedAmounts, type ReturnedLines } from '#queries/sales/returns.ts'
+import { getReturnable } from '#queries/sales/returns.ts'
 import { type Fields, formText } from '../../forms/form.ts'
 import {
   amountInput,
@@ -37,11 +39,11 @@ interface ChosenLine {
 /** A sale with what was chosen in the steps before. */
 interface Returning {
   readonly sale: SaleObject
-  readonly returned: ReturnedLines
+  /** Of the delivery fee, in cents. */
+  readonly returnedFee: number
   readonly chosen: readonly ChosenLine[]
   readonly withFee: boolean
-  /** What is given back, in cents. */
-  readonly due: number
+  readonly due: ReturnType<typeof dueBack>
 }
 
 const [ITEMS, FEE] = ['itens', 'entrega'] as const
@@ -62,7 +64,9 @@ async function returningOf(visit: PageContext): Promise<Returning | null> {
   const sale = await saleOf(visit)
   if (!sale) return null
   const { pool, companyId } = visit.readModel
-  const returned = await getReturnedAmounts(pool, companyId, sale.id)
+  const row = await getReturnable(pool, companyId, sale.id)
+  if (!row) return null
+  const goods = returnableOf(row)
   const text = choiceOf(visit, ITEMS)
   const chosen = (CHOSEN.test(text) ? text.split(',') : []).flatMap((part) => {
     const [line = '', quantity = '', restock] = part.split(':')
@@ -71,17 +75,9 @@ async function returningOf(visit: PageContext): Promise<Returning | null> {
       : []
   })
   const withFee = choiceOf(visit, FEE) === 's'
-  const fee = withFee ? toCents(sale.delivery_fee) - returned.delivery_fee : 0
-  const due = chosen.reduce((sum, { line, thousandths }) => sum + amountOf(sale, returned, line, thousandths), fee)
-  return { sale, returned, chosen, withFee, due }
-}
-
-function amountOf(sale: SaleObject, returned: ReturnedLines, line: number, thousandths: number): number {
-  const item = sale.items[line]
-  if (!item) return 0
-  const sold = { thousandths: toThousandths(item.quantity), cents: toCents(item.total) - toCents(item.discount_share) }
-  const before = { thousandths: toThousandths(item.returned), cents: returned.cents[line] ?? 0 }
-  return amountOfPart(sold, before, thousandths)
+  const fee = withFee ? goods.delivery_fee - goods.returned_fee : 0
+  const due = dueBack(moneyOf(row, row.accounts), sumCents(worthOf(goods, chosen)) + fee)
+  return { sale, returnedFee: goods.returned_fee, chosen, withFee, due }
 }
 
 const leftOf = ({ quantity, returned }: SaleObject['items'][number]): number =>
@@ -143,7 +139,7 @@ const howMuchPages = formPages({
   label: 'Continuar',
   back: pathOf,
   intro: (returning) => <input type="hidden" name={ITEMS} value={textOf(returning.chosen)} />,
-  fields: ({ sale, chosen, returned }): Fields => ({
+  fields: ({ sale, chosen, returnedFee }): Fields => ({
     ...Object.fromEntries(
       chosen.flatMap(({ line }) => {
         const item = sale.items[line]
@@ -158,7 +154,7 @@ const howMuchPages = formPages({
         ] as const
       }),
     ),
-    ...(toCents(sale.delivery_fee) > returned.delivery_fee && {
+    ...(toCents(sale.delivery_fee) > returnedFee && {
       fee: { label: `Devolver a entrega, ${formatMoney(sale.delivery_fee)}`, kind: yesOrNoInput, columns: 12 },
     }),
   }),
@@ -194,7 +190,11 @@ async function waysOf({ sale }: Returning, visit: PageContext) {
   const types = await paymentTypesOf(visit)
   const ofSale = new Set(sale.payments.map(({ payment_type_id }) => payment_type_id))
   return types
-    .filter(({ id, kind }) => ofSale.has(id) || REFUND_KINDS.some((each) => each === kind))
+    .filter(
+      (type) =>
+        (ofSale.has(type.id) && (isMoney(type) || type.kind === 'credit_account')) ||
+        REFUND_KINDS.some((each) => each === type.kind),
+    )
     .map(({ id, name }) => ({ value: String(id), label: name }))
 }
 
@@ -213,28 +213,33 @@ const howPages = formPages({
   title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: pagamento`,
   label: 'Registrar a devolução',
   back: (returning) => pathOf(returning),
-  needsApproval: ({ due }, { session }) => !mayUpTo(session.permissions, 'return_goods', due),
+  needsApproval: ({ due }, { session }) => !mayUpTo(session.permissions, 'return_goods', due.total),
   intro: ({ chosen, withFee, due }) => (
     <>
       <input type="hidden" name={ITEMS} value={textOf(chosen)} />
       <input type="hidden" name={FEE} value={withFee ? 's' : 'n'} />
       <p>
-        A devolver: <strong>{formatMoney(fromCents(due))}</strong>. Esta ação não pode ser desfeita.
+        A devolver: <strong>{formatMoney(fromCents(due.total))}</strong>.{' '}
+        {due.total === 0 && 'Nada foi recebido por estes itens: só a mercadoria volta. '}
+        Esta ação não pode ser desfeita.
       </p>
     </>
   ),
   async fields(returning, visit): Promise<Fields> {
     const ways = await waysOf(returning, visit)
+    const isDue = returning.chosen.length === 0 || returning.due.total > 0
     return {
-      payment_type_id: { label: 'Forma', kind: recordChoiceInput(ways, 'Escolha'), columns: 6 },
-      other_type_id: { label: 'Outra forma', kind: recordChoiceInput(ways, 'Nenhuma'), columns: 3 },
-      other_amount: { label: 'Valor na outra forma', kind: amountInput, columns: 3 },
-      customer_id: {
-        ...(await partyField(visit, SEARCHED_CUSTOMER, { path: pathOf(returning, '/forma') })),
-        label: 'Cliente do crédito de troca',
-        hint: 'Procure pelo nome, CPF, CNPJ ou telefone. Se vazio, o crédito é do cliente da venda.',
-      },
-      ...(await drawerFields(visit, null)),
+      ...(isDue && {
+        payment_type_id: { label: 'Forma', kind: recordChoiceInput(ways, 'Escolha'), columns: 6 },
+        other_type_id: { label: 'Outra forma', kind: recordChoiceInput(ways, 'Nenhuma'), columns: 3 },
+        other_amount: { label: 'Valor na outra forma', kind: amountInput, columns: 3 },
+        customer_id: {
+          ...(await partyField(visit, SEARCHED_CUSTOMER, { path: pathOf(returning, '/forma') })),
+          label: 'Cliente do crédito de troca',
+          hint: 'Procure pelo nome, CPF, CNPJ ou telefone. Se vazio, o crédito é do cliente da venda.',
+        },
+        ...(await drawerFields(visit, null)),
+      }),
       reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12 },
     }
   },
@@ -246,9 +251,9 @@ const howPages = formPages({
     const part = z.safeParse(ReturnBody.shape.refunds, [{ payment_type_id: 1, amount: other_amount ?? '0.01' }])
     if (!part.success) return invalid('other_amount', part.error.issues[0]?.message ?? 'é inválido')
     const other = other_type_id && other_amount ? toCents(other_amount) : 0
-    if (other > due) return invalid('other_amount', `não pode passar de ${fromCents(due)}`)
+    if (other > due.total) return invalid('other_amount', `não pode passar de ${fromCents(due.total)}`)
     const refunds = [
-      ...(payment_type_id && due > other ? [{ payment_type_id, amount: fromCents(due - other) }] : []),
+      ...(payment_type_id && due.total > other ? [{ payment_type_id, amount: fromCents(due.total - other) }] : []),
       ...(other_type_id && other > 0 ? [{ payment_type_id: other_type_id, amount: fromCents(other) }] : []),
     ]
     const items = chosen.map(({ line, thousandths, restock }) => ({
