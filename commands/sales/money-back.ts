@@ -43,7 +43,7 @@ export function saleMoney(rows: Rows, sale: SoldMoney & Pick<SaleRow, 'receivabl
 
 /**
  * What is due for goods that come back, in cents (RETURN-780): first less is owed for the sale, then money goes back, at
- * most what was received. What neither was received nor is owed, is due to nobody.
+ * most what was received. What was neither received nor is owed, is not due.
  */
 export function dueBack(
   { received, open, given_back }: SaleMoney,
