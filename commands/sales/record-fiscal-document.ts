@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { AccessKey, readAccessKey, withoutZeros } from '#domain/access-key.ts'
-import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
+import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
@@ -9,7 +9,7 @@ import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { companyRef, ownCompany } from '#projections/companies.ts'
+import { companyRef, ownCompany, timezoneOf } from '#projections/companies.ts'
 import { type DocumentHolder, documentNames, fiscalDocumentByName } from '#projections/fiscal-documents.ts'
 import { returnById } from '#projections/returns.ts'
 import { type FiscalDocument, type SaleRow, saleById } from '#projections/sales.ts'
@@ -112,7 +112,7 @@ export const recordFiscalDocument = command<FiscalDocumentInput>({
     if (document.status === 'authorized') document.authorized_at ??= same?.authorized_at ?? now
     const refused =
       findObstacle(sale, known, same, document, now) ??
-      foreignKey(rows, document) ??
+      findWrongKey(rows, document, now) ??
       findOtherHolder(rows, { sale_id: id, return_id: null }, document, input)
     if (refused) return refused
     if (known && isEmpty(changedRecordFields(known, document))) return accept('unchanged', `sale/${id}`)
@@ -140,9 +140,14 @@ const cnpjRoot = (cnpj: string): string =>
     .slice(0, ROOT)
     .toUpperCase()
 
-export function foreignKey(rows: Rows, { access_key }: DocumentFacts): Refusal | null {
-  if (access_key === null || cnpjRoot(readAccessKey(access_key).cnpj) === cnpjRoot(companyRef(rows).cnpj)) return null
-  return invalid('access_key', 'é de um documento de outro CNPJ')
+/** Refuses a key of another company, or of a month that has not begun on the company's day (FISCAL-2). */
+export function findWrongKey(rows: Rows, { access_key }: DocumentFacts, now: string): Refusal | null {
+  if (access_key === null) return null
+  const { cnpj, month } = readAccessKey(access_key)
+  if (cnpjRoot(cnpj) !== cnpjRoot(companyRef(rows).cnpj))
+    return invalid('access_key', 'é de um documento de outro CNPJ')
+  const isFuture = month > dateInZone(now, timezoneOf(rows)).slice(0, month.length)
+  return isFuture ? invalid('access_key', 'é de um mês que ainda não começou') : null
 }
 
 export const namesOf = ({ model = null, series = null, number = '', access_key = null }: Partial<Identified>) =>

@@ -9,7 +9,7 @@ import { changedRecordFields, isEmpty } from '../records.ts'
 import {
   type DocumentFacts,
   findOtherHolder,
-  foreignKey,
+  findWrongKey,
   holdersOf,
   isSameDocument,
   namesOf,
@@ -36,7 +36,7 @@ export const recordReturnDocument = command<DocumentFacts & { readonly id: numbe
     if (isSame && known.status === 'authorized' && document.status === 'contingency')
       return invalid('status', 'um documento autorizado não volta à contingência')
     const holder = { sale_id: of.sale_id, return_id: id }
-    const refused = foreignKey(rows, document) ?? findOtherHolder(rows, holder, document, document)
+    const refused = findWrongKey(rows, document, now) ?? findOtherHolder(rows, holder, document, document)
     if (refused) return refused
     if (known && isEmpty(changedRecordFields(known, document))) return accept('unchanged', `return/${id}`)
     return accept('updated', `return/${id}`, [event('ReturnDocumentRecorded', { id, ...document })])

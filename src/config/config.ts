@@ -11,6 +11,7 @@ import {
   integerSetting,
   masterKey,
   masterKeys,
+  originSetting,
   PROCESS_ROLES,
   pemFile,
   percentageSetting,
@@ -104,7 +105,7 @@ const settings = z.object({
   /** Days until a till token expires; by default only logout ends it. */
   SYNC_TOKEN_DAYS: integerSetting(1, 3_650).optional(),
   /** Public base URL; by default this machine and PORT. */
-  PUBLIC_URL: webAddressSetting.optional(),
+  PUBLIC_URL: originSetting.optional(),
   /** Proxies whose X-Forwarded-* headers are trusted; none by default. */
   TRUST_PROXY: trustedProxies.default(false),
   /** Allows webhooks to http, private and loopback addresses; by default only with the embedded Postgres. */

@@ -54,6 +54,11 @@ export const webAddressSetting = z
   .transform((url) => url.replace(/\/+$/, ''))
   .describe('an http or https URL')
 
+/** Address of the service itself: its pages and paths begin at the root of a host. */
+export const originSetting = webAddressSetting
+  .refine((url) => url === new URL(url).origin)
+  .describe('an http or https URL without user, path, query or fragment')
+
 /** URL of an attestor; it is shown and logged, so it must not contain a secret. */
 export const attestorUrl = webAddressSetting
   .refine((url) => {

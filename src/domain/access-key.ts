@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { expects } from './portuguese.ts'
+import { isCnpj } from './tax-number.ts'
 
 const EXPECTED = 'deve ser uma chave de acesso de 44 caracteres com dígito verificador correto'
 
@@ -7,6 +8,12 @@ const EXPECTED = 'deve ser uma chave de acesso de 44 caracteres com dígito veri
 const FORM = /^\d{6}[0-9A-Z]{12}\d{26}$/
 const MONTH = /^.{4}(0[1-9]|1[0-2])/
 const NO_MONTH = 'tem um mês que não existe'
+const NO_STATE = 'começa com um código de UF que não existe'
+const NO_CNPJ = 'tem um CNPJ com dígitos verificadores incorretos'
+/** IBGE codes of the states, the first two digits of a key. */
+const STATES: ReadonlySet<string> = new Set(
+  '11 12 13 14 15 16 17 21 22 23 24 25 26 27 28 29 31 32 33 35 41 42 43 50 51 52 53'.split(' '),
+)
 const DIGIT_ZERO = 48
 
 /** Access key of a fiscal document: 44 upper-case characters without blanks, with a valid check digit (FISCAL-2). */
@@ -15,9 +22,13 @@ export const AccessKey = z
   .overwrite((key) => key.replace(/\s/g, '').toUpperCase())
   .refine((key) => FORM.test(key) && key.endsWith(checkDigitOf(key)), { error: EXPECTED, abort: true })
   .refine((key) => MONTH.test(key), NO_MONTH)
+  .refine((key) => STATES.has(key.slice(0, 2)), NO_STATE)
+  .refine((key) => isCnpj(readAccessKey(key).cnpj), NO_CNPJ)
 
 /** What a key says of its document. Series and number are without leading zeros. */
 interface KeyContent {
+  /** Month of issue: '2026-11'. */
+  readonly month: string
   readonly cnpj: string
   /** Such as '55'. */
   readonly model: string
@@ -32,6 +43,7 @@ export function readAccessKey(key: string): KeyContent {
   const model = key.slice(20, 22)
   const seriesEnd = model === SAT ? 31 : 25
   return {
+    month: `20${key.slice(2, 4)}-${key.slice(4, 6)}`,
     cnpj: key.slice(6, 20),
     model,
     series: withoutZeros(key.slice(22, seriesEnd)),

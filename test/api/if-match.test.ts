@@ -4,7 +4,7 @@ import type { Json, Reply } from '../support/api.ts'
 import { useCompanyPerTest } from '../support/use-api.ts'
 
 /** Access key of a fiscal document. */
-const KEY = '35261111222333000181650010000012341000012348'
+const KEY = '35260111222333000181650010000012341000012345'
 
 /** Resources with a body that creates a record, and changes of it. */
 const RESOURCES = [

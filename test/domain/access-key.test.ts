@@ -11,21 +11,37 @@ const isKey = (key: string) => AccessKey.safeParse(key).success
 
 describe('access key of a fiscal document', () => {
   it('has 44 characters with a valid check digit; the CNPJ may contain letters [FISCAL-2]', () => {
-    for (const key of [KEY, WITH_LETTERS, '35261111222333000181650010000012341000012348'])
+    for (const key of [KEY, WITH_LETTERS, '35260111222333000181650010000012341000012345'])
       expect(AccessKey.parse(key)).to.equal(key)
     expect(AccessKey.parse(` ${WITH_LETTERS.toLowerCase().replace(/(.{4})/g, '$1 ')}`)).to.equal(WITH_LETTERS)
-    expect(readAccessKey(KEY)).to.deep.equal({ cnpj: '33009911002506', model: '55', series: '12', number: '780' })
+    expect(readAccessKey(KEY)).to.deep.equal({
+      month: '2006-04',
+      cnpj: '33009911002506',
+      model: '55',
+      series: '12',
+      number: '780',
+    })
   })
+
+  const messagesOf = (key: string) => AccessKey.safeParse(key).error?.issues.map(({ message }) => message)
 
   it('has a month from 01 to 12 [FISCAL-2]', () => {
     for (const month of ['01', '09', '12']) expect(isKey(accessKeyOf({ month })), month).to.equal(true)
-    for (const month of ['00', '13', '20']) {
-      const { error } = AccessKey.safeParse(accessKeyOf({ month }))
-      expect(
-        error?.issues.map(({ message }) => message),
-        month,
-      ).to.deep.equal(['tem um mês que não existe'])
-    }
+    for (const month of ['00', '13', '20'])
+      expect(messagesOf(accessKeyOf({ month })), month).to.deep.equal(['tem um mês que não existe'])
+  })
+
+  it('begins with the code of a state [FISCAL-2]', () => {
+    for (const state of ['11', '35', '53']) expect(isKey(accessKeyOf({ state })), state).to.equal(true)
+    for (const state of ['00', '18', '34', '99'])
+      expect(messagesOf(accessKeyOf({ state })), state).to.deep.equal(['começa com um código de UF que não existe'])
+  })
+
+  it('has a CNPJ with valid check digits [FISCAL-2]', () => {
+    for (const cnpj of ['11222333000180', '11111111111111', '00000000000000'])
+      expect(messagesOf(accessKeyOf({ cnpj })), cnpj).to.deep.equal([
+        'tem um CNPJ com dígitos verificadores incorretos',
+      ])
   })
 
   it('of a SAT device has its serial number in place of the series [FISCAL-2]', () => {

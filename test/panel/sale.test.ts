@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { updateCompany } from '#commands/companies.ts'
 import { settleReceivable } from '#commands/finance/receivables.ts'
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
+import { accessKeyOf } from '../support/access-key.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
@@ -284,6 +285,17 @@ describe('panel: a sale', () => {
       expect((await saleNow(id)).fiscal_document.number).to.equal('NFC-e 1')
     })
 
+    it('names the sale or return that has it already, with a link [FISCAL-6]', async () => {
+      const [{ id: holder }, { id }] = [await counter.sell(), await counter.sell()]
+      const key = { model: '65', series: '1', number: '77', access_key: accessKeyOf({ number: '77' }) }
+      const path = (sale: number) => `/painel/vendas/${sale}/documento-fiscal`
+      expect((await user.submit(path(holder), key)).status).to.equal(303)
+      const { status, html } = await user.submit(path(id), key)
+      expect(status).to.equal(409)
+      expect(textIn(html)).to.include(`Este documento fiscal já está na venda ${holder}.`)
+      expect(html).to.include(`<a href="/painel/vendas/${holder}">venda ${holder}</a>`)
+    })
+
     it('is recorded in full, displayed, prefilled for editing, and cancelled, which allows cancelling the sale [FISCAL-4, PANEL-22]', async () => {
       const { id } = await counter.sell()
       const path = `/painel/vendas/${id}/documento-fiscal`
@@ -292,20 +304,20 @@ describe('panel: a sale', () => {
         series: '1',
         model: '65',
         status: 'authorized',
-        access_key: '3526 1111 2223 3300 0181 6500 1000 0012 3410 0001 2348',
+        access_key: '3526 0111 2223 3300 0181 6500 1000 0012 3410 0001 2345',
         protocol: '135260000012345',
         authorized_at: '2026-03-10T11:00',
         xml_sha256: '',
         xml_url: 'https://xml.example/1',
       }
-      const wrong = await user.submit(path, { ...typed, access_key: typed.access_key.replace(/8$/, '7') })
+      const wrong = await user.submit(path, { ...typed, access_key: typed.access_key.replace(/5$/, '7') })
       expect(problemsIn(wrong.html)).to.include(
         'Chave de acesso: deve ser uma chave de acesso de 44 caracteres com dígito verificador correto',
       )
       expect((await user.submit(path, typed)).status).to.equal(303)
-      expect(await page(`/${id}`)).to.include('Chave de acesso 35261111222333000181650010000012341000012348')
+      expect(await page(`/${id}`)).to.include('Chave de acesso 35260111222333000181650010000012341000012345')
       const { html } = await user.get(path)
-      for (const value of ['value="35261111222333000181650010000012341000012348"', 'value="2026-03-10T11:00"'])
+      for (const value of ['value="35260111222333000181650010000012341000012345"', 'value="2026-03-10T11:00"'])
         expect(html).to.include(value)
       expect((await user.submit(path, { ...typed, status: 'cancelled' })).status).to.equal(303)
       expect((await cancel(id)).status).to.equal(303)

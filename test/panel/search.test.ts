@@ -31,7 +31,7 @@ describe('panel: search', () => {
       'R$ 20,01': [],
       [fiscalDocument.access_key]: [ofSale],
       [fiscalDocument.access_key.replace(/(.{4})/g, '$1 ')]: [ofSale],
-      [fiscalDocument.access_key.replace(/8$/, '7')]: [],
+      [fiscalDocument.access_key.replace(/5$/, '7')]: [],
       'mascavo acucar': [ofItem],
       '7890': [ofItem],
       avila: [ofCustomer, ofSupplier],

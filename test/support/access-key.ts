@@ -5,6 +5,8 @@ export function withCheckDigit(key: string): string {
 }
 
 interface KeyParts {
+  readonly state: string
+  readonly year: string
   readonly month: string
   readonly cnpj: string
   readonly model: string
@@ -12,8 +14,18 @@ interface KeyParts {
   readonly number: string
 }
 
-/** Access key; by default one of the company of most tests, of document 1/1234 of November 2026. */
+/** Access key; by default one of the company of most tests, of document 1/1234 of January 2026. */
 export function accessKeyOf(parts: Partial<KeyParts> = {}): string {
-  const { month = '11', cnpj = '11222333000181', model = '65', series = '1', number = '1234' } = parts
-  return withCheckDigit(`3526${month}${cnpj}${model}${series.padStart(3, '0')}${number.padStart(9, '0')}100001234`)
+  const {
+    state = '35',
+    year = '26',
+    month = '01',
+    cnpj = '11222333000181',
+    model = '65',
+    series = '1',
+    number = '1234',
+  } = parts
+  return withCheckDigit(
+    `${state}${year}${month}${cnpj}${model}${series.padStart(3, '0')}${number.padStart(9, '0')}100001234`,
+  )
 }

@@ -152,7 +152,7 @@ export const fiscalDocument = {
   model: '65',
   series: '1',
   number: '1234',
-  access_key: '35261111222333000181650010000012341000012348',
+  access_key: '35260111222333000181650010000012341000012345',
   protocol: '135260000012345',
   authorized_at: '2026-03-10T14:00:01.000Z',
   status: 'authorized' as const,

@@ -139,6 +139,8 @@ export interface HandlerOptions extends VerifyOptions {
   readonly onError?: (error: unknown) => unknown
 }
 
+const PARSED = 'the body was parsed: the signature is over its bytes'
+
 /** Largest body of a delivery, in bytes. Larger ones are none of the service's. */
 const MAX_BYTES = 5_000_000
 
@@ -204,14 +206,18 @@ interface FastifyRequest {
 export const fastifyHandler =
   (options: HandlerOptions, receive: Receive) =>
   async ({ headers, body }: FastifyRequest, reply: { code(status: number): { send(): unknown } }): Promise<unknown> => {
-    const read = async () => (body instanceof Uint8Array ? body : null)
+    const read = async () => {
+      if (body instanceof Uint8Array) return body
+      if (body != null) throw new Error(PARSED)
+      return null
+    }
     return reply.code(await answerTo(headers, read, options, receive)).send()
   }
 
 /** Null if the body is too large. @throws if a parser has read the bytes and kept none */
 async function bytesOfRequest(request: NodeRequest): Promise<Uint8Array | null> {
   if (request.body instanceof Uint8Array) return request.body
-  if (request.body !== undefined) throw new Error('the body was parsed: the signature is over its bytes')
+  if (request.body !== undefined) throw new Error(PARSED)
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request) {

@@ -40,7 +40,7 @@ export const fiscalDocumentExample = {
   model: '65',
   series: '1',
   number: '1234',
-  access_key: '35261111222333000181650010000012341000012348',
+  access_key: '35260111222333000181650010000012341000012345',
   protocol: '135260000012345',
   authorized_at: '2026-11-21T08:17:20-03:00',
   status: 'authorized',

@@ -70,6 +70,20 @@ describe('record fiscal document', () => {
     }
   })
 
+  it('refuses a key of a month that has not begun on the company’s day [FISCAL-2]', async () => {
+    const scenario = await given(...shop)
+    const ofMonth = (year: string, month: string) => input({ access_key: accessKeyOf({ year, month }) })
+    for (const [year, month] of [
+      ['26', '04'],
+      ['27', '01'],
+    ] as const) {
+      const decided = await scenario.when(recordFiscalDocument, ofMonth(year, month))
+      decided.refuses('validation_failed', wrong('access_key', 'é de um mês que ainda não começou'))
+    }
+    const decided = await scenario.when(recordFiscalDocument, ofMonth('26', '03'))
+    decided.accepts('updated', recorded({ access_key: accessKeyOf({ month: '03' }) }))
+  })
+
   it('keeps known fields when only the number is sent again [FISCAL-4]', async () => {
     const scenario = await given(...shop, recorded())
     const same = await scenario.when(recordFiscalDocument, {
@@ -159,7 +173,7 @@ describe('record fiscal document', () => {
 
     it('is refused under another key of the same number and CNPJ, not of a branch [FISCAL-6]', async () => {
       const scenario = await given(...shops, recorded())
-      const again = ofNine({ access_key: accessKeyOf({ month: '10' }) })
+      const again = ofNine({ access_key: accessKeyOf({ month: '02' }) })
       ;(await scenario.when(recordFiscalDocument, again)).refuses(...taken('access_key'))
       const branch = ofNine({ access_key: accessKeyOf({ cnpj: '11222333000262' }) })
       ;(await scenario.when(recordFiscalDocument, branch)).accepts('updated', recorded(branch))

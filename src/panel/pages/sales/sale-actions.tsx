@@ -11,10 +11,12 @@ import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/own-value.ts'
 import type { SaleObject } from '#projections/sales.ts'
+import { getSale } from '#queries/sales/sales.ts'
 import { offersApproval } from '../../approval.ts'
 import { type Field, type Fields, reasonField } from '../../forms/form.ts'
 import { recordChoiceInput } from '../../forms/kinds.ts'
-import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
+import { link } from '../../link.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import { drawerFields } from '../cash/session-field.ts'
@@ -132,6 +134,25 @@ const cancelPages = formPages({
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'
 const OTHER_DOCUMENT = 'A venda já tem outro documento fiscal, que primeiro precisa ser cancelado.'
 
+/** The sale or return that has the document, as far as the user may see it (FISCAL-6). */
+async function documentHolder({ refused, details = {} }: Refusal, { readModel, reaches }: FormSubmission) {
+  const { conflicting_id: id, return_id } = details
+  if (refused !== 'duplicate_resource' || typeof id !== 'number') return undefined
+  if ((await getSale(readModel.pool, readModel.companyId, id)).record === null)
+    return 'Este documento fiscal já está em uma venda que seu perfil de acesso não mostra.'
+  const path = typeof return_id === 'number' ? `/devolucoes/${return_id}` : null
+  return (
+    <>
+      {'Este documento fiscal já está na '}
+      {path !== null &&
+        (reaches('GET', path) ? <a href={link(path)}>devolução {return_id}</a> : `devolução ${return_id}`)}
+      {path !== null && ' da '}
+      <a href={link(`/vendas/${id}`)}>venda {id}</a>
+      {'.'}
+    </>
+  )
+}
+
 const documentPages = formPages({
   ...common,
   path: '/vendas/:id/documento-fiscal',
@@ -146,6 +167,7 @@ const documentPages = formPages({
   fields: () => FISCAL_DOCUMENT_FIELDS,
   initial: ({ fiscal_document }) => (isInForce(fiscal_document) ? fiscal_document : { status: 'authorized' }) ?? {},
   schema: FiscalDocumentFields,
+  problem: documentHolder,
   obstacle: ({ status }) => (status === 'cancelled' ? CANCELLED : null),
   async act(submission, sale, input) {
     const answer = await submission.run(recordFiscalDocument, { ...input, id: sale.id })
