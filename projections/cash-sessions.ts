@@ -1,5 +1,5 @@
 import { inZone } from '#domain/instant.ts'
-import { toBigCents } from '#domain/money.ts'
+import { addAmounts, MAX_CENTS, subtractAmounts, toBigCents } from '#domain/money.ts'
 import type { CASH_MOVEMENT_KINDS } from '#events/cash.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
@@ -16,15 +16,7 @@ import {
   projection,
   stamp,
 } from './define.ts'
-import {
-  addAmounts,
-  type CashWay,
-  cashByWay,
-  drawerTakings,
-  NO_CASH,
-  type SessionCash,
-  subtractAmounts,
-} from './expected-cash.ts'
+import { type CashWay, cashByWay, drawerTakings, NO_CASH, type SessionCash } from './expected-cash.ts'
 
 /** A session without what its sales brought; times in UTC. */
 export interface CashSessionState extends SessionCash {
@@ -49,7 +41,10 @@ export interface CashSessionRow extends ChangedFields {
   closed_recorded_at: string | null
   /** Whether a movement was recorded after the closing; sales and returns are not considered. */
   has_late_movement: boolean
-  /** Largest difference of a payment type at the closing, in cents without sign; null if nothing was counted. */
+  /**
+   * Largest difference of a payment type at the closing, in cents without sign, at most MAX_CENTS; null if nothing was
+   * counted.
+   */
   difference_cents: number | null
   /** What sales had brought at the closing. */
   takings: CashTakings | null
@@ -211,7 +206,7 @@ function closingOf(event: MovementEvent, doc: CashSessionState) {
   return {
     closed_revision: event.revision,
     closed_recorded_at: event.recorded_at,
-    difference_cents: differences.length === 0 ? null : Math.max(...differences),
+    difference_cents: differences.length === 0 ? null : Math.min(Math.max(...differences), MAX_CENTS),
     takings,
   }
 }

@@ -1,4 +1,4 @@
-import { fromBigCents, toBigCents } from '#domain/money.ts'
+import { addAmounts, subtractAmounts } from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { CashTakings } from './cash-takings.ts'
 
@@ -24,12 +24,6 @@ export interface CashWay {
 }
 
 export const NO_CASH = '0.00'
-
-export const addAmounts = (...amounts: readonly string[]): string =>
-  fromBigCents(amounts.reduce((sum, amount) => sum + toBigCents(amount), 0n))
-
-export const subtractAmounts = (amount: string, ...others: readonly string[]): string =>
-  fromBigCents(others.reduce((sum, other) => sum - toBigCents(other), toBigCents(amount)))
 
 /** What the drawer's payments in cash brought, by kind. */
 export function drawerTakings({ ways }: CashTakings) {

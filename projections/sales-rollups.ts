@@ -30,12 +30,13 @@ export interface SalesRollupRow {
   key: string
   /** Number of sales; for items, of sale lines. */
   sales: number
-  cents: number
+  /** Sums are of any size. */
+  cents: string
   /** Units (`unitsOf`); for items, quantity in thousandths. */
-  quantity: number
+  quantity: string
   /** Part of `cents` with fully known costs, and these costs. */
-  known_cents: number
-  cost_cents: number
+  known_cents: string
+  cost_cents: string
 }
 
 /** Kinds without `cancelled` in their name cover completed sales. */
@@ -72,10 +73,10 @@ const salesSums = table<SalesRollupRow>('sales_sums', {
     span: 'timestamptz',
     key: 'text',
     sales: 'bigint',
-    cents: 'bigint',
-    quantity: 'bigint',
-    known_cents: 'bigint',
-    cost_cents: 'bigint',
+    cents: 'numeric',
+    quantity: 'numeric',
+    known_cents: 'numeric',
+    cost_cents: 'numeric',
   },
   keys: { pk: ['company_id', 'kind', 'span', 'key'] },
 })
@@ -94,27 +95,27 @@ export const SOLD = 'status, total_cents, cost_cents, line_discounts, origin, ac
  */
 export const rollUp = (sold: string): string => `
   with sold as materialized (${sold})
-  select 'sale' as kind, span, '' as key, count(*) as sales, sum(total_cents)::bigint as cents,
-    sum(${unitsOf('sold')})::bigint as quantity,
-    coalesce(sum(total_cents) filter (where cost_cents is not null), 0)::bigint as known_cents,
-    coalesce(sum(cost_cents), 0)::bigint as cost_cents
+  select 'sale' as kind, span, '' as key, count(*) as sales, sum(total_cents) as cents,
+    sum(${unitsOf('sold')}) as quantity,
+    coalesce(sum(total_cents) filter (where cost_cents is not null), 0) as known_cents,
+    coalesce(sum(cost_cents), 0) as cost_cents
   from sold where status = 'completed' group by span
   union all
-  select 'cancelled', span, '', count(*), sum(total_cents)::bigint, 0, 0, 0 from sold where status = 'cancelled' group by span
+  select 'cancelled', span, '', count(*), sum(total_cents), 0, 0, 0 from sold where status = 'cancelled' group by span
   union all
-  select 'origin', span, origin, count(*), sum(total_cents)::bigint, 0, 0, 0
+  select 'origin', span, origin, count(*), sum(total_cents), 0, 0, 0
   from sold where status = 'completed' group by span, origin
   union all
-  select 'actor', span, coalesce(actor, ''), count(*), sum(total_cents)::bigint, 0, 0, 0
+  select 'actor', span, coalesce(actor, ''), count(*), sum(total_cents), 0, 0, 0
   from sold where status = 'completed' group by span, coalesce(actor, '')
   union all
   select 'item', span, coalesce(line ->> 'catalog_item_id', ''), count(*),
-    sum(${centsOf("line ->> 'total'")} - coalesce((line_discounts ->> (place - 1)::integer)::bigint, 0))::bigint,
-    sum((line ->> 'quantity')::numeric * 1000)::bigint, 0, 0
+    sum(${centsOf("line ->> 'total'")} - coalesce((line_discounts ->> (place - 1)::integer)::bigint, 0)),
+    round(sum((line ->> 'quantity')::numeric * 1000)), 0, 0
   from sold cross join lateral json_array_elements(doc -> 'items') with ordinality as lines (line, place)
   where status = 'completed' group by span, coalesce(line ->> 'catalog_item_id', '')
   union all
-  select case status when 'completed' then 'payment' else 'cancelled_payment' end, span, way, count(*), sum(w.cents)::bigint, 0, 0, 0
+  select case status when 'completed' then 'payment' else 'cancelled_payment' end, span, way, count(*), sum(w.cents), 0, 0, 0
   from sold cross join lateral ${waysOf('sold')} w
   group by 1, span, way`
 
@@ -124,8 +125,8 @@ export const coarsened = (
   narrow: string,
   endedBy: string,
 ): string => `
-  select '${kind}' as kind, ${spanOf('n.span', String(minutes))} as span, n.key, sum(n.sales)::bigint as sales, sum(n.cents)::bigint as cents,
-    sum(n.quantity)::bigint as quantity, 0::bigint as known_cents, 0::bigint as cost_cents
+  select '${kind}' as kind, ${spanOf('n.span', String(minutes))} as span, n.key, sum(n.sales)::bigint as sales, sum(n.cents) as cents,
+    sum(n.quantity) as quantity, 0 as known_cents, 0 as cost_cents
   from (${narrow}) n
   where ${spanOf('n.span', String(minutes))} + make_interval(mins => ${minutes}) <= ${endedBy} group by 2, n.key`
 

@@ -1,5 +1,5 @@
 import { inZone } from '#domain/instant.ts'
-import { fromCents, lineTotal, toCents } from '#domain/money.ts'
+import { fromCents, lineTotal, lineTotalFits, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { shareDiscount } from '#domain/sale-discount.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
@@ -282,12 +282,12 @@ const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
 const costsOf = ({ data }: Recorded) =>
   data.items.flatMap(({ catalog_item_id }) => (catalog_item_id === null ? [] : [itemById(catalog_item_id)]))
 
-/** Current cost of items in cents; null unless known for all. */
+/** Current cost of items in cents; null unless known for all, and each line's an amount. */
 function costOf(rows: Changes, items: SaleObject['items']): number | null {
   let sum = 0
   for (const { catalog_item_id, quantity } of items) {
     const cost = catalog_item_id === null ? null : rows.get(itemById(catalog_item_id))?.doc.cost
-    if (typeof cost !== 'string') return null
+    if (typeof cost !== 'string' || !lineTotalFits(toThousandths(quantity), toCents(cost))) return null
     sum += lineTotal(toThousandths(quantity), toCents(cost))
   }
   return sum

@@ -1,5 +1,5 @@
 import { inZone } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { addAmounts, fromBigCents, toBigCents } from '#domain/money.ts'
 import type { EventOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
@@ -11,20 +11,21 @@ interface CustomerCreditRow extends ChangedFields {
   company_id: number
   /** The customer's. */
   id: number
-  /** Negative after sales of tills that took more than there was. */
-  cents: number
+  /** Any size; negative after sales of tills that took more than there was. */
+  balance: string
 }
 
 const customerCredits = table<CustomerCreditRow>('customer_credits', {
-  columns: { company_id: 'bigint', id: 'bigint', cents: 'bigint', ...changedColumns },
+  columns: { company_id: 'bigint', id: 'bigint', balance: 'numeric', ...changedColumns },
   keys: { pk: ['company_id', 'id'] },
   past: { id: 'id' },
 })
 
 export const creditOf = (customerId: number) => byPk(customerCredits, customerId)
 
-/** Store credit of a loaded customer, in cents. */
-export const creditCentsOf = (rows: Rows, customerId: number): number => rows.get(creditOf(customerId))?.cents ?? 0
+/** Store credit of a loaded customer. */
+export const creditBalanceOf = (rows: Rows, customerId: number): string =>
+  rows.get(creditOf(customerId))?.balance ?? '0.00'
 
 export const CREDIT_MOVEMENTS = ['return', 'sale', 'cancel'] as const
 
@@ -36,8 +37,8 @@ interface CreditMovementRow {
   customer_id: number
   kind: (typeof CREDIT_MOVEMENTS)[number]
   /** Signed, as all amounts of credit. */
-  cents: number
-  balance_cents: number
+  amount: string
+  balance: string
   /** The record that moved it, as `sale/981`. */
   document: string
   occurred_at: string
@@ -49,8 +50,8 @@ const creditMovements = table<CreditMovementRow>('credit_movements', {
     revision: 'bigint',
     customer_id: 'bigint',
     kind: 'text',
-    cents: 'bigint',
-    balance_cents: 'bigint',
+    amount: 'numeric',
+    balance: 'numeric',
     document: 'text',
     occurred_at: 'timestamptz',
   },
@@ -69,11 +70,11 @@ const moving = <E extends Moving>(kind: CreditMovementRow['kind'], sign: 1 | -1,
     if (!credit) return
     const { company_id } = companyRef(rows)
     const { customer_id: id } = credit
-    const moved = sign * toCents(credit.amount)
-    const cents = creditCentsOf(rows, id) + moved
-    rows.put(customerCredits, { company_id, id, cents, ...stamp(event) })
+    const amount = fromBigCents(BigInt(sign) * toBigCents(credit.amount))
+    const balance = addAmounts(creditBalanceOf(rows, id), amount)
+    rows.put(customerCredits, { company_id, id, balance, ...stamp(event) })
     rows.add(creditMovements, {
-      ...{ company_id, customer_id: id, kind, cents: moved, balance_cents: cents },
+      ...{ company_id, customer_id: id, kind, amount, balance },
       revision: event.revision,
       document: event.subject,
       occurred_at: timeOf(event),
@@ -103,8 +104,8 @@ export const creditMovementObject = (
 ): CreditMovementObject => ({
   id: row.revision,
   kind: row.kind,
-  amount: fromCents(row.cents),
-  balance: fromCents(row.balance_cents),
+  amount: row.amount,
+  balance: row.balance,
   document: row.document,
   occurred_at: inZone(new Date(row.occurred_at).toISOString(), timezone),
 })

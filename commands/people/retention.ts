@@ -77,7 +77,7 @@ const orders = (column: 'customer_id' | 'id'): Source => ({
 /** Store credit that the customer may still spend, or spent beyond the balance; its id is the customer's. */
 const storeCredit: Source = {
   kind: 'store_credit',
-  from: 'customer_credits where company_id = $1 and id = $2 and cents <> 0',
+  from: 'customer_credits where company_id = $1 and id = $2 and balance <> 0',
   since: 'null',
   order: 'id',
 }

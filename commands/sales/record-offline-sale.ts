@@ -1,5 +1,5 @@
 import { addDays, dateInZone } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { fromCents, toBigCents, toCents } from '#domain/money.ts'
 import { MAX_THOUSANDTHS } from '#domain/quantity.ts'
 import { refuse } from '#domain/refusal.ts'
 import { detailRefusedOnCash, paymentDetailsOf } from '#domain/sale-payment.ts'
@@ -16,7 +16,7 @@ import { type OfflineSaleRow, type OfflineSaleWarning, offlineSaleById } from '#
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
 import { type SaleObject, saleById } from '#projections/sales.ts'
-import { creditCentsOf, creditOf } from '#projections/store-credit.ts'
+import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
 import { userById } from '#projections/users.ts'
 import { awaitedCustomerRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, sessionRefs, touchedBy } from './cancel-sale.ts'
@@ -95,10 +95,13 @@ const creditIn = (rows: Rows, { payments, status }: OfflineSale): number =>
 function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['customer']) {
   const cents = creditIn(rows, sale)
   if (cents === 0) return { credit: null, warnings: [] }
-  const balance = customer ? creditCentsOf(rows, customer.id) : 0
+  const balance = customer ? creditBalanceOf(rows, customer.id) : '0.00'
   const amount = fromCents(cents)
-  const exceeded = warning('credit_exceeded', { found: amount, expected: fromCents(balance) })
-  return { credit: customer && { customer_id: customer.id, amount }, warnings: cents > balance ? [exceeded] : [] }
+  const exceeded = warning('credit_exceeded', { found: amount, expected: balance })
+  return {
+    credit: customer && { customer_id: customer.id, amount },
+    warnings: cents > toBigCents(balance) ? [exceeded] : [],
+  }
 }
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { fromBigThousandths, toBigThousandths } from '#domain/quantity.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toText } from '#lib/bytes.ts'
@@ -38,12 +38,14 @@ export interface StockCover {
   readonly days_of_stock: number | null
 }
 
-function stockCover(stock: string | null, soldThousandths: number): StockCover {
-  const sold = Math.max(0, soldThousandths)
-  const left = stock === null ? null : Math.max(0, toThousandths(stock))
+const positive = (thousandths: bigint): bigint => (thousandths < 0n ? 0n : thousandths)
+
+function stockCover(stock: string | null, soldThousandths: bigint): StockCover {
+  const sold = positive(soldThousandths)
   return {
-    sold_30_days: fromThousandths(sold),
-    days_of_stock: left === null || sold === 0 ? null : Math.floor((left * DAYS) / sold),
+    sold_30_days: fromBigThousandths(sold),
+    days_of_stock:
+      stock === null || sold === 0n ? null : Number((positive(toBigThousandths(stock)) * BigInt(DAYS)) / sold),
   }
 }
 
@@ -59,8 +61,8 @@ export async function stockCovers(
   const since = startOfDay(addDays(today, 1 - DAYS), timezone)
   const values = [companyId, items.map(({ id }) => id), since]
   const { rows } = await pool.query<{ id: number; sold: string }>({ ...SOLD, values })
-  const sold = new Map(rows.map((row) => [row.id, toThousandths(String(row.sold))]))
-  return new Map(items.map(({ id, stock }) => [id, stockCover(stock, sold.get(id) ?? 0)]))
+  const sold = new Map(rows.map((row) => [row.id, toBigThousandths(row.sold)]))
+  return new Map(items.map(({ id, stock }) => [id, stockCover(stock, sold.get(id) ?? 0n)]))
 }
 
 /** A product whose stock is at its minimum or less, as the API returns it. */

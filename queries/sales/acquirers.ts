@@ -1,19 +1,19 @@
-import type { Pool } from 'pg'
+import type { Pool, QueryConfig } from 'pg'
 import { HAS_ACQUIRER } from '#projections/sales.ts'
 
 /** What acquirers keep of the completed sales of a period, in cents. */
 export interface AcquirerFees {
   /** Sales with a payment through an acquirer. */
   readonly count: number
-  readonly fee_cents: number
+  readonly fee_cents: bigint
   /** The part of sales with known costs. */
-  readonly known_fee_cents: number
+  readonly known_fee_cents: bigint
 }
 
 const FEES = {
   name: 'acquirer_fees',
-  text: `select count(*) as count, coalesce(sum(acquirer_fee_cents), 0)::bigint as fee_cents,
-           coalesce(sum(acquirer_fee_cents) filter (where cost_cents is not null), 0)::bigint as known_fee_cents
+  text: `select count(*) as count, coalesce(sum(acquirer_fee_cents), 0)::text as fee_cents,
+           coalesce(sum(acquirer_fee_cents) filter (where cost_cents is not null), 0)::text as known_fee_cents
          from sales
          where company_id = $1 and sold_at >= $2::timestamptz and sold_at < $3::timestamptz
            and status = 'completed' and ${HAS_ACQUIRER}`,
@@ -25,8 +25,9 @@ export async function sumAcquirerFees(
   companyId: number,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<AcquirerFees> {
-  const { rows } = await pool.query<AcquirerFees>({ ...FEES, values: [companyId, from, to] })
-  return rows[0] as AcquirerFees
+  const { rows } = await pool.query({ ...FEES, values: [companyId, from, to] })
+  const { count, fee_cents, known_fee_cents } = rows[0]
+  return { count, fee_cents: BigInt(fee_cents), known_fee_cents: BigInt(known_fee_cents) }
 }
 
 /** Payments of a type that acquirers settle on a day, in cents; `net` is `gross` less `fee`, payment by payment. */
@@ -36,8 +37,8 @@ export interface AcquirerPayments {
   /** Of the payment type now. */
   readonly name: string
   readonly count: number
-  readonly gross_cents: number
-  readonly fee_cents: number
+  readonly gross_cents: bigint
+  readonly fee_cents: bigint
 }
 
 const cents = (text: string): string => `replace(${text}, '.', '')::bigint`
@@ -45,13 +46,20 @@ const cents = (text: string): string => `replace(${text}, '.', '')::bigint`
 /** Payments of completed sales: `condition` selects the sales, `day` is what they are added up by. */
 const payments = (day: string, condition: string): string => `
   select ${day}::text as day, p.payment_type_id, coalesce(max(t.doc ->> 'name'), max(p.name)) as name, count(*) as count,
-    sum(${cents('p.surcharge')} + ${cents('p.net')})::bigint as gross_cents, sum(${cents('p.acquirer_fee')})::bigint as fee_cents
+    sum(${cents('p.surcharge')} + ${cents('p.net')})::text as gross_cents, sum(${cents('p.acquirer_fee')})::text as fee_cents
   from sales s
   cross join lateral json_to_recordset(s.doc -> 'payments')
     as p(payment_type_id bigint, name text, surcharge text, net text, acquirer_fee text, settles_on date)
   left join payment_types t on t.company_id = s.company_id and t.id = p.payment_type_id
   where s.company_id = $1 and s.status = 'completed' and p.acquirer_fee is not null and ${condition}
   group by 1, 2 order by 1, 2`
+
+type PaymentsRow = Omit<AcquirerPayments, 'gross_cents' | 'fee_cents'> & Record<'gross_cents' | 'fee_cents', string>
+
+async function readPayments(pool: Pool, query: QueryConfig): Promise<AcquirerPayments[]> {
+  const { rows } = await pool.query<PaymentsRow>(query)
+  return rows.map((row) => ({ ...row, gross_cents: BigInt(row.gross_cents), fee_cents: BigInt(row.fee_cents) }))
+}
 
 const SETTLED = {
   name: 'acquirer_calendar',
@@ -64,7 +72,7 @@ export async function acquirerCalendar(
   companyId: number,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<AcquirerPayments[]> {
-  return (await pool.query<AcquirerPayments>({ ...SETTLED, values: [companyId, from, to] })).rows
+  return readPayments(pool, { ...SETTLED, values: [companyId, from, to] })
 }
 
 const SOLD = {
@@ -81,5 +89,5 @@ export async function acquirerPaymentsOfTills(
   companyId: number,
   { day, from, to }: { readonly day: string; readonly from: string; readonly to: string },
 ): Promise<AcquirerPayments[]> {
-  return (await pool.query<AcquirerPayments>({ ...SOLD, values: [companyId, from, to, day] })).rows
+  return readPayments(pool, { ...SOLD, values: [companyId, from, to, day] })
 }

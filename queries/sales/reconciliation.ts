@@ -35,8 +35,8 @@ export interface SumsOfKind {
   /** Null for whole sales. */
   readonly way: string | null
   readonly count: number
-  /** A text where it may exceed what JavaScript's numbers count. */
-  readonly cents: number | string
+  /** Of any size. */
+  readonly cents: string
 }
 
 export interface WayName {
@@ -132,9 +132,9 @@ const DELIVERY_FEE = centsOf("t.doc ->> 'delivery_fee'")
  * and refunds of orders, take none, because their cost is lost. $1: company.
  */
 export const returnedCostsIn = (from: string, to: string): string => `
-  select coalesce(sum(r.cents), 0)::bigint as cents,
-    coalesce(sum(r.cents) filter (where t.cost_cents is not null), 0)::bigint as known_cents,
-    coalesce(sum(round(t.cost_cents * g.restocked_cents::numeric / nullif(t.total_cents - ${DELIVERY_FEE}, 0))), 0)::bigint as cost_cents
+  select coalesce(sum(r.cents), 0)::text as cents,
+    coalesce(sum(r.cents) filter (where t.cost_cents is not null), 0)::text as known_cents,
+    coalesce(sum(round(t.cost_cents * g.restocked_cents::numeric / nullif(t.total_cents - ${DELIVERY_FEE}, 0))), 0)::text as cost_cents
   from sale_returns r
   join sales t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
   cross join lateral (

@@ -15,16 +15,16 @@ import {
 /** Count and amount of some sales, in cents. */
 export interface SalesFigure {
   readonly count: number
-  readonly cents: number
+  readonly cents: bigint
 }
 
 /** Figures of one bar. */
 export interface SalesBar extends SalesFigure {
   /** Units sold (`unitsOf`). */
-  readonly units: number
+  readonly units: bigint
   /** The part of `cents` with known costs, and these costs. */
-  readonly known_cents: number
-  readonly cost_cents: number
+  readonly known_cents: bigint
+  readonly cost_cents: bigint
 }
 
 export interface NamedFigure extends SalesFigure {
@@ -49,9 +49,9 @@ export interface SalesSums extends SalesReconciliation {
   readonly returned_costs: ReturnedCosts
   readonly returned_costs_before: ReturnedCosts
   /** Cents of each bar of the whole comparison period. */
-  readonly bars_before: readonly number[]
+  readonly bars_before: readonly bigint[]
   /** Best-selling items with quantities in thousandths, less what came back in the period. */
-  readonly items: readonly (NamedFigure & { readonly quantity: number; readonly unit: string | null })[]
+  readonly items: readonly (NamedFigure & { readonly quantity: bigint; readonly unit: string | null })[]
   /** The 50 largest by amount, less what was given back of their sales in the period. */
   readonly origins: readonly NamedFigure[]
   /** Likewise. */
@@ -108,7 +108,7 @@ const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantit
 ].join(' union all ')}) s group by key`
 
 const listed = (figures: string): string => `coalesce((
-  select json_agg(json_build_object('key', g.key, 'name', null, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
+  select json_agg(json_build_object('key', g.key, 'name', null, 'count', g.count, 'cents', g.cents::text) order by g.cents desc, g.key)
   from (select * from (${figures}) each order by cents desc, key limit ${MOST_NAMED}) g), '[]')`
 
 /** Less what was given back of their sales. */
@@ -132,51 +132,47 @@ const RECONCILED = `
         kind,
         of,
         way,
-      ]) => `select '${of}' as kind, ${way} as way, coalesce(sum(sales), 0) as count, coalesce(sum(cents), 0) as cents
+      ]) => `select '${of}' as kind, ${way} as way, coalesce(sum(sales), 0) as count, coalesce(sum(cents), 0)::text as cents
         from ${ofKind(kind)}${way === 'key' ? ' group by key' : ''}`,
     )
     .join(' union all ')}
   union all
-  select 'returned', way, coalesce(sum(count), 0), coalesce(sum(cents), 0)
+  select 'returned', way, coalesce(sum(count), 0), coalesce(sum(cents), 0)::text
   from (${returnsIn(FROM, TO)}) r group by way`
 
 /** The comparison period may end inside a span: the sales of its last span are read one by one. */
 const WIDTH = '(60 * (select span_minutes from a))'
 const LAST_SPAN = `to_timestamp(floor(extract(epoch from $4::timestamptz) / ${WIDTH}) * ${WIDTH})`
 
-const BAR_FIGURES = [
-  'count',
-  'cents',
-  'units',
-  'known_cents',
-  'cost_cents',
-] as const satisfies readonly (keyof SalesBar)[]
+/** Sums of any size, which are read as texts. */
+const BAR_SUMS = ['cents', 'units', 'known_cents', 'cost_cents'] as const satisfies readonly (keyof SalesBar)[]
+const BAR_FIGURES = `coalesce(sum(count), 0) as count, ${BAR_SUMS.map((name) => `coalesce(sum(${name}), 0)::text as ${name}`).join(', ')}`
 
 const SALES_SUMS = {
   name: 'panel_sales_sums',
   text: `with a as (select * from summed_sales where company_id = $1), w as materialized (${WIDE_BOUNDS})
     select
       coalesce((select json_agg(b) from (
-        select width_bucket(span, $2::timestamptz[]) as n, sum(sales) as count, sum(cents) as cents, sum(quantity) as units,
-          sum(known_cents) as known_cents, sum(cost_cents) as cost_cents
-        from ${ofKind('sale')} group by 1) b), '[]') as bars,
+        select n, ${BAR_FIGURES} from (
+          select width_bucket(span, $2::timestamptz[]) as n, sales as count, cents, quantity as units, known_cents, cost_cents
+          from ${ofKind('sale')}) s group by 1) b), '[]') as bars,
       (select json_agg(f) from (${RECONCILED}) f) as figures,
       ${WAY_NAMES} as types,
-      (select json_build_object(${BAR_FIGURES.map((name) => `'${name}', coalesce(sum(${name}), 0)`).join(', ')}) from (
+      (select to_json(b) from (select ${BAR_FIGURES} from (
         select sum(sales) as count, sum(cents) as cents, sum(quantity) as units, sum(known_cents) as known_cents, sum(cost_cents) as cost_cents
         from sales_sums where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
         union all
         select count(*), sum(total_cents), sum(${unitsOf('s')}), sum(total_cents) filter (where cost_cents is not null), sum(cost_cents)
         from sales s
         where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
-      ) as both_parts) as before,
+      ) as both_parts) b) as before,
       (select to_json(c) from (${returnedCostsIn(FROM, TO)}) c) as returned_costs,
       (select to_json(c) from (${returnedCostsIn('$3::timestamptz', '$4::timestamptz')}) c) as returned_costs_before,
       coalesce((select json_agg(b) from (
-        select width_bucket(span, $5::timestamptz[]) as n, sum(cents) as cents from sales_sums
+        select width_bucket(span, $5::timestamptz[]) as n, sum(cents)::text as cents from sales_sums
         where company_id = $1 and kind = 'sale' and span >= ($5::timestamptz[])[1] and span < ($5::timestamptz[])[cardinality($5::timestamptz[])]
         group by 1) b), '[]') as bars_before,
-      coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'unit', i.doc -> 'unit', 'count', g.count, 'cents', g.cents, 'quantity', g.quantity)
+      coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'unit', i.doc -> 'unit', 'count', g.count, 'cents', g.cents::text, 'quantity', g.quantity::text)
           order by g.cents desc, g.key)
         from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
         left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
@@ -187,16 +183,38 @@ const SALES_SUMS = {
         order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
 }
 
-type Shown = 'before' | 'returned_costs' | 'returned_costs_before' | 'items' | 'origins' | 'actors' | 'is_complete'
+/** A row of JSON, in which sums are texts. */
+type Read<T> = { readonly [K in keyof T]: T[K] extends bigint ? string : T[K] }
 
-interface Row extends Pick<SalesSums, Shown> {
-  readonly bars_before: readonly { readonly n: number; readonly cents: number }[]
-  readonly bars: readonly (SalesBar & { readonly n: number })[]
+interface Row extends Pick<SalesSums, 'is_complete'> {
+  readonly before: Read<SalesBar>
+  readonly returned_costs: Read<ReturnedCosts>
+  readonly returned_costs_before: Read<ReturnedCosts>
+  readonly items: readonly Read<SalesSums['items'][number]>[]
+  readonly origins: readonly Read<NamedFigure>[]
+  readonly actors: readonly Read<NamedFigure>[]
+  readonly bars_before: readonly { readonly n: number; readonly cents: string }[]
+  readonly bars: readonly (Read<SalesBar> & { readonly n: number })[]
   readonly figures: readonly SumsOfKind[]
   readonly types: readonly WayName[]
 }
 
-const NOTHING: SalesBar = { count: 0, cents: 0, units: 0, known_cents: 0, cost_cents: 0 }
+const costsOf = ({ cents, known_cents, cost_cents }: Read<ReturnedCosts>): ReturnedCosts => ({
+  cents: BigInt(cents),
+  known_cents: BigInt(known_cents),
+  cost_cents: BigInt(cost_cents),
+})
+
+const barOf = ({ count, units, ...costs }: Read<SalesBar>): SalesBar => ({
+  count,
+  units: BigInt(units),
+  ...costsOf(costs),
+})
+
+const named = <F extends { readonly cents: string }>(figures: readonly F[]) =>
+  figures.map(({ cents, ...figure }) => ({ ...figure, cents: BigInt(cents) }))
+
+export const NO_SALES_BAR: SalesBar = { count: 0, cents: 0n, units: 0n, known_cents: 0n, cost_cents: 0n }
 
 /** Reads the rollup as far as it has been refreshed (projections). */
 export async function salesSums(pool: Pool, companyId: number, { bounds, before }: SalesPeriod): Promise<SalesSums> {
@@ -204,13 +222,18 @@ export async function salesSums(pool: Pool, companyId: number, { bounds, before 
   const { rows } = await pool.query<Row>({ ...SALES_SUMS, values })
   const [row] = rows
   if (!row) throw new Error('sales rollup: statement returned no row')
-  const { figures, types, bars, bars_before, ...sums } = row
-  const byBar = new Map(bars.map(({ n, ...bar }) => [n, bar]))
-  const centsBefore = new Map(bars_before.map(({ n, cents }) => [n, cents]))
+  const byBar = new Map(row.bars.map(({ n, ...bar }) => [n, barOf(bar)]))
+  const centsBefore = new Map(row.bars_before.map(({ n, cents }) => [n, BigInt(cents)]))
   return {
-    ...sums,
-    ...reconcileSales(figures, types),
-    bars: bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NOTHING),
-    bars_before: before.bounds.slice(1).map((_, place) => centsBefore.get(place + 1) ?? 0),
+    ...reconcileSales(row.figures, row.types),
+    is_complete: row.is_complete,
+    before: barOf(row.before),
+    returned_costs: costsOf(row.returned_costs),
+    returned_costs_before: costsOf(row.returned_costs_before),
+    items: named(row.items).map((item) => ({ ...item, quantity: BigInt(item.quantity) })),
+    origins: named(row.origins),
+    actors: named(row.actors),
+    bars: bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NO_SALES_BAR),
+    bars_before: before.bounds.slice(1).map((_, place) => centsBefore.get(place + 1) ?? 0n),
   }
 }

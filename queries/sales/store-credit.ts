@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
 import { type CreditMovementObject, creditMovementObject } from '#projections/store-credit.ts'
-import { moneySum } from '../sums.ts'
 
 /** Store credit of a customer: the balance and its latest movements, newest first. */
 export interface CustomerCredit {
@@ -13,9 +12,9 @@ export const MAX_CREDIT_MOVEMENTS = 200
 
 const CREDIT = `
   select l.revision, co.timezone,
-    ${moneySum('(select cr.cents from customer_credits cr where cr.company_id = $1 and cr.id = $2)')} as balance,
+    coalesce((select cr.balance from customer_credits cr where cr.company_id = $1 and cr.id = $2), 0.00)::text as balance,
     (select coalesce(json_agg(m order by m.revision desc), '[]') from (
-      select revision, customer_id, kind, cents, balance_cents, document, occurred_at from credit_movements
+      select revision, customer_id, kind, amount::text, balance::text, document, occurred_at from credit_movements
       where company_id = $1 and customer_id = $2 order by revision desc limit ${MAX_CREDIT_MOVEMENTS}) m) as movements
   from ledgers l join companies co on co.company_id = l.company_id
   where l.company_id = $1`

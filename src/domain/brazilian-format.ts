@@ -1,5 +1,5 @@
 import { inZone } from './instant.ts'
-import { fromCents } from './money.ts'
+import { fromBigCents } from './money.ts'
 
 /** Decimal text in Brazilian format: `1234567.5` becomes `1.234.567,5`. */
 export function formatDecimal(text: string): string {
@@ -9,7 +9,7 @@ export function formatDecimal(text: string): string {
 }
 
 /** A whole number: `1234567` becomes `1.234.567`. */
-export const formatCount = (count: number): string => formatDecimal(String(count))
+export const formatCount = (count: number | bigint): string => formatDecimal(String(count))
 
 /** A measured number with this many decimals: `0.5` becomes `0,50`. Not for money. */
 export const formatFraction = (value: number, decimals: number): string => formatDecimal(value.toFixed(decimals))
@@ -26,7 +26,7 @@ export function formatMoney(amount: string): string {
 }
 
 /** The same of integer cents. */
-export const formatCents = (cents: number): string => formatMoney(fromCents(cents))
+export const formatCents = (cents: number | bigint): string => formatMoney(fromBigCents(BigInt(cents)))
 
 /** `1.500` becomes `1,5`: trailing zeros are removed. */
 export function formatQuantity(amount: string): string {

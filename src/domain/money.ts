@@ -41,9 +41,18 @@ export function fromCents(cents: number): string {
 export const toBigCents = (text: string): bigint => BigInt(text.replace('.', ''))
 
 /** As fromCents, for sums of any size. */
-export function fromBigCents(cents: bigint): string {
-  const digits = String(cents < 0n ? -cents : cents).padStart(3, '0')
-  return `${cents < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
+export const fromBigCents = (cents: bigint): string => toDecimal(cents, 2)
+
+export const addAmounts = (...amounts: readonly string[]): string =>
+  fromBigCents(amounts.reduce((sum, amount) => sum + toBigCents(amount), 0n))
+
+export const subtractAmounts = (amount: string, ...others: readonly string[]): string =>
+  fromBigCents(others.reduce((sum, other) => sum - toBigCents(other), toBigCents(amount)))
+
+/** Decimal text of a number of hundredths (2) or thousandths (3). */
+export function toDecimal(parts: bigint, decimals: 2 | 3): string {
+  const digits = String(parts < 0n ? -parts : parts).padStart(decimals + 1, '0')
+  return `${parts < 0n ? '-' : ''}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
 }
 
 /**

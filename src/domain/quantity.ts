@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { toDecimal } from './money.ts'
 import { expects } from './portuguese.ts'
 
 /** Largest quantity of the contract: 999999999.999, in thousandths. */
@@ -36,6 +37,12 @@ export function fromThousandths(thousandths: number): string {
   const digits = String(Math.abs(thousandths)).padStart(4, '0')
   return `${thousandths < 0 ? '-' : ''}${digits.slice(0, -3)}.${digits.slice(-3)}`
 }
+
+/** As toThousandths, for sums of any size; the text is known to have exactly 3 decimals. */
+export const toBigThousandths = (text: string): bigint => BigInt(text.replace('.', ''))
+
+/** As fromThousandths, for sums of any size. */
+export const fromBigThousandths = (thousandths: bigint): string => toDecimal(thousandths, 3)
 
 /**
  * Units of some lines: each counts its quantity, a weighed or measured one (a fraction) as one unit, because kilograms

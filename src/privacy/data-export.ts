@@ -186,7 +186,7 @@ async function* creditMovementsOf(
   let last = -1
   for (;;) {
     const { rows } = await collecting.pool.query<Parameters<typeof creditMovementObject>[0]>(
-      `select revision, customer_id, kind, cents, balance_cents, document, occurred_at from credit_movements
+      `select revision, customer_id, kind, amount, balance, document, occurred_at from credit_movements
        where company_id = $1 and customer_id = $2 and revision > $3 order by revision limit ${PAGE}`,
       [collecting.companyId, customerId, last],
     )

@@ -99,8 +99,8 @@ describe('rows of own sales', () => {
   })
 
   it('are the store credit of own sales; balances are of all [ROLE-105]', async () => {
-    expect(await shown('select cents::int, company_id from customer_credits')).to.deep.equal([5_000])
-    expect(await shown('select balance_cents::int, company_id from credit_movements')).to.deep.equal([1_000, 2_000])
+    expect(await shown('select balance::int, company_id from customer_credits')).to.deep.equal([50])
+    expect(await shown('select balance::int, company_id from credit_movements')).to.deep.equal([10, 20])
   })
 
   it('are the own cash sessions of today, with their movements [ROLE-105]', async () => {

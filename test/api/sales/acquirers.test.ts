@@ -63,16 +63,16 @@ describe('acquirers of sale payments', () => {
     const from = '2026-11-22'
     const calendar = await acquirerCalendar(pool, company.id, { from, to: addDays(from, 29) })
     expect(calendar).to.deep.equal([
-      { day: '2026-11-22', payment_type_id: debit, name: 'Débito', count: 2, gross_cents: 100, fee_cents: 2 },
-      { day: '2026-12-21', payment_type_id: credit, name: 'Crédito', count: 1, gross_cents: 10_000, fee_cents: 355 },
+      { day: '2026-11-22', payment_type_id: debit, name: 'Débito', count: 2, gross_cents: 100n, fee_cents: 2n },
+      { day: '2026-12-21', payment_type_id: credit, name: 'Crédito', count: 1, gross_cents: 10_000n, fee_cents: 355n },
     ])
     expect(await acquirerCalendar(pool, company.id, { from: addDays(from, 1), to: addDays(from, 28) })).to.deep.equal(
       [],
     )
     expect(await sumAcquirerFees(pool, company.id, { ...DAY, to: '2026-11-23T00:00:00.000Z' })).to.deep.equal({
       count: 2,
-      fee_cents: 357,
-      known_fee_cents: 0,
+      fee_cents: 357n,
+      known_fee_cents: 0n,
     })
   })
 })

@@ -6,7 +6,7 @@ import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { recordReturnDocument } from '#commands/sales/record-return-document.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { creditCentsOf, creditOf } from '#projections/store-credit.ts'
+import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
 import {
   companyRegistered,
   customerCreated,
@@ -52,16 +52,16 @@ const codesOf = ({ decision }: Decided): unknown[] => {
     .map(({ found, expected }) => [found, expected])
 }
 
-const balanceIn = async (scenario: Scenario) => creditCentsOf(await scenario.rows(creditOf(9)), 9)
+const balanceIn = async (scenario: Scenario) => creditBalanceOf(await scenario.rows(creditOf(9)), 9)
 
 describe('store credit', () => {
   it('is taken by sales of tills; more than the balance is a warning [CREDIT-2]', async () => {
     const scenario = await given(...shop)
-    expect(await balanceIn(scenario)).to.equal(1_000)
+    expect(await balanceIn(scenario)).to.equal('10.00')
     expect(codesOf(await sell(scenario, 'v1'))).to.deep.equal([])
-    expect(await balanceIn(scenario)).to.equal(200)
+    expect(await balanceIn(scenario)).to.equal('2.00')
     expect(codesOf(await sell(scenario, 'v2'))).to.deep.equal([['8.00', '2.00']])
-    expect(await balanceIn(scenario)).to.equal(-600)
+    expect(await balanceIn(scenario)).to.equal('-6.00')
   })
 
   it('is left alone by sales without a customer, which are warned of, and by cancelled ones [CREDIT-2]', async () => {
@@ -69,7 +69,7 @@ describe('store credit', () => {
     expect(codesOf(await sell(scenario, 'v1', { customer_id: null }))).to.deep.equal([['8.00', '0.00']])
     expect(codesOf(await sell(scenario, 'v3', { customer_id: 987_654 }))).to.deep.equal([['8.00', '0.00']])
     expect(codesOf(await sell(scenario, 'v2', { status: 'cancelled' }))).to.deep.equal([])
-    expect(await balanceIn(scenario)).to.equal(1_000)
+    expect(await balanceIn(scenario)).to.equal('10.00')
   })
 
   it('comes back when its sale is cancelled [CREDIT-3]', async () => {
@@ -77,7 +77,7 @@ describe('store credit', () => {
     await sell(scenario, 'v1')
     const cancelled = await scenario.when(cancelSale, { id: FIRST_NEW_ID }, 'panel')
     expect(cancelled.decision).to.have.deep.nested.property('events[0].data.credit', { customer_id: 9, amount: '8.00' })
-    expect(await balanceIn(scenario)).to.equal(1_000)
+    expect(await balanceIn(scenario)).to.equal('10.00')
   })
 })
 

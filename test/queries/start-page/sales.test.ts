@@ -78,7 +78,8 @@ describe('sums of sales on the start page', () => {
     const before = { from: '2000-01-01T00:00:00.000Z', to: bounds[0]!, bounds: [] }
     return salesSums(shop.core.pool, COMPANY_ID, { bounds, before })
   }
-  const centsOf = async (...asked: Parameters<typeof byDay>) => (await byDay(...asked)).bars.map(({ cents }) => cents)
+  const centsOf = async (...asked: Parameters<typeof byDay>) =>
+    (await byDay(...asked)).bars.map(({ cents }) => Number(cents))
   /** Result of `projections verify` for the rollup. */
   async function differences() {
     const { readModel } = await import('#projections/index.ts')
@@ -103,7 +104,7 @@ describe('sums of sales on the start page', () => {
     await grow()
     const { bars, ...rest } = await byDay('2026-03-10', 1)
     // Each line here is of one unit, or weighed.
-    expect(bars).to.deep.equal([{ count: 2, cents: 2700, units: 3, known_cents: 2000, cost_cents: 500 }])
+    expect(bars).to.deep.equal([{ count: 2, cents: 2700n, units: 3n, known_cents: 2000n, cost_cents: 500n }])
     const none = { count: 0, amount: '0.00' }
     expect(rest).to.deep.equal({
       sold: { count: 3, amount: '126.00' },
@@ -130,16 +131,16 @@ describe('sums of sales on the start page', () => {
           net: '7.00',
         },
       ],
-      before: { count: 0, cents: 0, units: 0, known_cents: 0, cost_cents: 0 },
-      returned_costs: { cents: 0, known_cents: 0, cost_cents: 0 },
-      returned_costs_before: { cents: 0, known_cents: 0, cost_cents: 0 },
+      before: { count: 0, cents: 0n, units: 0n, known_cents: 0n, cost_cents: 0n },
+      returned_costs: { cents: 0n, known_cents: 0n, cost_cents: 0n },
+      returned_costs_before: { cents: 0n, known_cents: 0n, cost_cents: 0n },
       bars_before: [],
       items: [
-        { key: '10', name: 'Café', unit: null, count: 2, cents: 2400, quantity: 2500 },
-        { key: '11', name: 'Chá', unit: null, count: 1, cents: 300, quantity: 1000 },
+        { key: '10', name: 'Café', unit: null, count: 2, cents: 2400n, quantity: 2500n },
+        { key: '11', name: 'Chá', unit: null, count: 1, cents: 300n, quantity: 1000n },
       ],
-      origins: [{ key: 'api', name: null, count: 2, cents: 2700 }],
-      actors: [{ key: '', name: null, count: 2, cents: 2700 }],
+      origins: [{ key: 'api', name: null, count: 2, cents: 2700n }],
+      actors: [{ key: '', name: null, count: 2, cents: 2700n }],
       is_complete: true,
     })
   })
@@ -155,9 +156,9 @@ describe('sums of sales on the start page', () => {
     await shop.record([back(501, true), back(502, false)])
     await grow()
     const { returned_costs, returned_costs_before, origins, actors, items } = await byDay('2026-03-11', 1)
-    expect(returned_costs).to.deep.equal({ cents: 1000, known_cents: 1000, cost_cents: 167 })
-    expect(returned_costs_before).to.include({ cents: 0 })
-    for (const figures of [origins, actors, items]) expect(figures.map(({ cents }) => cents)).to.deep.equal([-1000])
+    expect(returned_costs).to.deep.equal({ cents: 1000n, known_cents: 1000n, cost_cents: 167n })
+    expect(returned_costs_before).to.include({ cents: 0n })
+    for (const figures of [origins, actors, items]) expect(figures.map(({ cents }) => cents)).to.deep.equal([-1000n])
   })
 
   for (const [what, lines, discount, cents] of [
@@ -197,12 +198,12 @@ describe('sums of sales on the start page', () => {
       await grow()
       const { bars, items: found } = await byDay('2026-03-10', 1)
       const adHoc = lines.some(([item]) => item === null) ? 967 : 0
-      expect(Object.fromEntries(found.map(({ key, cents }) => [key, cents]))).to.deep.equal({
+      expect(Object.fromEntries(found.map(({ key, cents }) => [key, Number(cents)]))).to.deep.equal({
         ...cents,
         '11': ('11' in cents ? cents['11'] : 0) + 700,
       })
-      const products = found.reduce((before, { cents }) => before + cents, adHoc)
-      expect(products + 500).to.equal(bars[0]?.cents)
+      const products = found.reduce((before, { cents }) => before + Number(cents), adHoc)
+      expect(products + 500).to.equal(Number(bars[0]?.cents))
       expect(await differences()).to.deep.equal([])
     })
 
@@ -222,11 +223,11 @@ describe('sums of sales on the start page', () => {
           bounds: ['2026-03-10T03:00:00.000Z', '2026-03-10T15:00:00.000Z', '2026-03-11T03:00:00.000Z'],
         },
       })
-    expect((await ask('2026-03-10T14:30:00.000Z')).before).to.include({ count: 0, cents: 0, units: 0 })
-    expect((await ask('2026-03-10T14:30:00.001Z')).before).to.include({ count: 1, cents: 400, units: 1 })
+    expect((await ask('2026-03-10T14:30:00.000Z')).before).to.include({ count: 0, cents: 0n, units: 0n })
+    expect((await ask('2026-03-10T14:30:00.001Z')).before).to.include({ count: 1, cents: 400n, units: 1n })
     const { before, bars_before } = await ask('2026-03-10T15:00:00.001Z')
-    expect(before).to.include({ count: 2, cents: 600, units: 2 })
-    expect(bars_before).to.deep.equal([400, 200])
+    expect(before).to.include({ count: 2, cents: 600n, units: 2n })
+    expect(bars_before).to.deep.equal([400n, 200n])
     expect(await centsOf('2026-03-10', 1)).to.deep.equal([600])
     expect((await byDay('2026-03-10', 1)).cancelled).to.deep.equal({ count: 1, amount: '1.00' })
   })
@@ -281,14 +282,14 @@ describe('sums of sales on the start page', () => {
     await grow()
     const kinds = await shop.core.pool.query(`select kind, count(*) from sales_sums where kind like 'item%' group by 1`)
     expect(new Set(kinds.rows.map(({ kind }) => kind))).to.deep.equal(new Set(['item', 'item_day', 'item_month']))
-    expect(await items()).to.deep.equal([{ cents: 18 * 110, count: 36 }])
+    expect(await items()).to.deep.equal([{ cents: 1980n, count: 36 }])
     const late = await coffee('2026-03-05T15:00:00.000Z', '5.00')
     await grow()
-    expect(await items()).to.deep.equal([{ cents: 18 * 110 + 500, count: 37 }])
+    expect(await items()).to.deep.equal([{ cents: 2480n, count: 37 }])
     await cancel(late)
     await cancel(early)
     await grow()
-    expect(await items()).to.deep.equal([{ cents: 18 * 110, count: 36 }])
+    expect(await items()).to.deep.equal([{ cents: 1980n, count: 36 }])
     expect(await differences()).to.deep.equal([])
     await shop.core.pool.query(
       `update sales_sums set cents = cents + 1 where kind = 'item_month' and span < '2026-04-01'`,
@@ -313,7 +314,7 @@ describe('sums of sales on the start page', () => {
     const end = startOfDay('2012-01-01', 'Pacific/Apia')
     const bounds = [startOfDay('2011-12-29', 'Pacific/Apia'), startOfDay('2011-12-31', 'Pacific/Apia'), end]
     const { bars } = await salesSums(shop.core.pool, COMPANY_ID, { bounds, before: { from: end, to: end, bounds: [] } })
-    expect(bars.map(({ cents }) => cents)).to.deep.equal([800, 1600])
+    expect(bars.map(({ cents }) => cents)).to.deep.equal([800n, 1600n])
   })
 
   it('equal sums by local days, at any progress of the rollup [PANEL-121]', async () => {
@@ -350,10 +351,10 @@ describe('sums of sales on the start page', () => {
                 timezone,
               ) === day,
           )
-          return { count: on.length, cents: on.reduce((sum, { cents }) => sum + cents, 0) }
+          return { count: on.length, cents: on.reduce((sum, { cents }) => sum + BigInt(cents), 0n) }
         })
         expect(bars.map(({ count, cents }) => ({ count, cents }))).to.deep.equal(expected)
-        const total = (figures: readonly { cents: number }[]) => figures.reduce((sum, { cents }) => sum + cents, 0)
+        const total = (figures: readonly { cents: bigint }[]) => figures.reduce((sum, { cents }) => sum + cents, 0n)
         expect(total(items)).to.equal(total(expected))
         expect(is_complete).to.equal(true)
         expect(await differences()).to.deep.equal([])

@@ -13,9 +13,9 @@ const [DAYS, MAX_DAYS] = [31, 366]
 
 /** Sum of the payments, in cents. */
 export function addPayments(payments: readonly AcquirerPayments[]) {
-  const sum = (cents: (each: AcquirerPayments) => number) => payments.reduce((total, each) => total + cents(each), 0)
+  const sum = (cents: (each: AcquirerPayments) => bigint) => payments.reduce((total, each) => total + cents(each), 0n)
   const [gross, fee] = [sum((each) => each.gross_cents), sum((each) => each.fee_cents)]
-  return { count: sum(({ count }) => count), gross, fee, net: gross - fee }
+  return { gross, fee, net: gross - fee }
 }
 
 /** Columns of payments through acquirers. */

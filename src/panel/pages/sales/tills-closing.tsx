@@ -1,6 +1,6 @@
 import { formatDay as dayText, formatCents, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { addAmounts } from '#domain/money.ts'
 import { may } from '#domain/permissions.ts'
 import { acquirerPaymentsOfTills } from '#queries/sales/acquirers.ts'
 import { sumRefusedOfDay } from '#queries/sales/offline-sales.ts'
@@ -124,7 +124,7 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
   if (tills.length === 0 && settled_in_cash.count === 0 && !hasFigures(all))
     return <Nothing title="Nenhuma venda nos caixas neste dia">O que os caixas enviarem aparece aqui.</Nothing>
   const names = await namesOfActors(visit.readModel, tills)
-  const cash = fromCents(tills.reduce((sum, till) => sum + toCents(till.cash), 0))
+  const cash = addAmounts(...tills.map((till) => till.cash))
   return (
     <>
       {tills.map((till) => (

@@ -28,7 +28,7 @@ export const AfterAcquirers = ({ period, sums, fees, coming, seesCosts }: Acquir
       <Facts
         facts={[
           [`Vendas ${period.words}`, formatCents(sold.cents)],
-          ['Devolvido', returned !== 0 && formatCents(returned)],
+          ['Devolvido', returned !== 0n && formatCents(returned)],
           ['Taxas das operadoras', formatCents(fees.fee_cents)],
           ['Líquido depois das taxas', formatCents(left.cents - fees.fee_cents)],
           ['Margem depois das taxas', seesCosts && left.known_cents > 0 && formatCents(margin)],

@@ -1,8 +1,15 @@
 import type { ComponentChildren } from 'preact'
 import { formatCents, formatCount, formatFraction, formatMoney, formatUnits } from '#domain/brazilian-format.ts'
-import { fromThousandths } from '#domain/quantity.ts'
+import { fromBigThousandths } from '#domain/quantity.ts'
 import type { Channel } from '#ledger/envelope.ts'
-import type { NamedFigure, ReturnedCosts, SalesBar, SalesFigure, SalesSums } from '#queries/sales/rollups.ts'
+import {
+  type NamedFigure,
+  NO_SALES_BAR,
+  type ReturnedCosts,
+  type SalesBar,
+  type SalesFigure,
+  type SalesSums,
+} from '#queries/sales/rollups.ts'
 import { link } from '../../link.ts'
 import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
@@ -33,16 +40,16 @@ const wayList = ({ from, to }: StartPeriod, payment_type_id: string) => ({
 
 /** All bars as one. */
 export const sumBars = (bars: readonly SalesBar[]): SalesBar => {
-  const sum = (name: keyof SalesBar) => bars.reduce((total, bar) => total + bar[name], 0)
-  const [count, cents, units] = [sum('count'), sum('cents'), sum('units')]
+  const sum = (name: 'cents' | 'units' | 'known_cents' | 'cost_cents') =>
+    bars.reduce((total, bar) => total + bar[name], 0n)
+  const count = bars.reduce((total, bar) => total + bar.count, 0)
+  const [cents, units] = [sum('cents'), sum('units')]
   return { count, cents, units, known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
 }
 
 const countOf = (count: number): string => (count === 1 ? '1 venda' : `${formatCount(count)} vendas`)
-const percent = (part: number, whole: number): string => `${formatFraction((part / whole) * 100, 1)}%`
-const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
-
-const NOTHING_BEFORE: SalesBar = { count: 0, cents: 0, units: 0, known_cents: 0, cost_cents: 0 }
+const percent = (part: bigint, whole: bigint): string => `${formatFraction((Number(part) / Number(whole)) * 100, 1)}%`
+const averageOf = ({ cents, count }: SalesFigure): bigint => (2n * cents + BigInt(count)) / (2n * BigInt(count))
 
 interface SalesFiguresProps extends SalesProps {
   readonly seesCosts: boolean
@@ -54,7 +61,7 @@ interface SalesFiguresProps extends SalesProps {
 export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFiguresProps) => {
   const all = sumBars(sums.bars)
   const { cancelled, returned } = sums
-  const before = isCompared ? sums.before : NOTHING_BEFORE
+  const before = isCompared ? sums.before : NO_SALES_BAR
   return (
     <>
       <section class="card takings" aria-label={`Vendas ${period.words}, por ${period.bar}`}>
@@ -94,7 +101,7 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
           <Margin
             sold={all.count}
             all={lessReturned(all, sums.returned_costs)}
-            before={isCompared ? lessReturned(before, sums.returned_costs_before) : NOTHING_BEFORE}
+            before={isCompared ? lessReturned(before, sums.returned_costs_before) : NO_SALES_BAR}
           />
         )}
         {cancelled.count > 0 && (
@@ -119,7 +126,7 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
 }
 
 const perSale = ({ units, count }: SalesBar): string | undefined =>
-  count === 0 ? undefined : `${formatFraction(units / count, 1)} por venda`
+  count === 0 ? undefined : `${formatFraction(Number(units) / count, 1)} por venda`
 
 /** What is left of the sales of a period after its returns. */
 export const lessReturned = (sold: ReturnedCosts, returned: ReturnedCosts): ReturnedCosts => ({
@@ -128,7 +135,7 @@ export const lessReturned = (sold: ReturnedCosts, returned: ReturnedCosts): Retu
   cost_cents: sold.cost_cents - returned.cost_cents,
 })
 
-const marginOf = ({ known_cents, cost_cents }: ReturnedCosts): number => known_cents - cost_cents
+const marginOf = ({ known_cents, cost_cents }: ReturnedCosts): bigint => known_cents - cost_cents
 
 interface MarginProps {
   /** Number of sales. */
@@ -139,7 +146,7 @@ interface MarginProps {
 
 /** Margin over the sales with known costs, less returns, and the covered amount. */
 const Margin = ({ sold, all, before }: MarginProps) =>
-  all.known_cents === 0 && all.cost_cents === 0 ? (
+  all.known_cents === 0n && all.cost_cents === 0n ? (
     <Stat label="Margem" value="—" hint={sold === 0 ? undefined : 'Nenhuma venda com todos os custos conhecidos'} />
   ) : (
     <Stat
@@ -163,24 +170,24 @@ const tenthsOf = (now: number, before: number): number | null =>
   before === 0 ? null : Math.round(((now - before) / before) * 1000)
 
 /** Change of a figure: `▲ 12,9%`. The takings say against what. */
-function changeOf(now: number, before: number): StatChange | null {
-  const tenths = tenthsOf(now, before)
+function changeOf(now: number | bigint, before: number | bigint): StatChange | null {
+  const tenths = tenthsOf(Number(now), Number(before))
   if (tenths === null || tenths === 0) return null
   const size = `${formatFraction(Math.abs(tenths) / 10, 1)}%`
   return tenths > 0 ? ['good', '▲', `${size} a mais`] : ['bad', '▼', `${size} a menos`]
 }
 
 interface ComparisonProps {
-  readonly now: number
-  readonly before: number
+  readonly now: bigint
+  readonly before: bigint
   readonly period: Pick<StartPeriod, 'compared' | 'isUntilNow' | 'than'>
 }
 
 /** The same of the takings, with the period that they are compared with. */
 const Comparison = ({ now, before, period: { compared, isUntilNow, than } }: ComparisonProps) => {
   const change = changeOf(now, before)
-  if (before === 0)
-    return now === 0 ? null : (
+  if (before === 0n)
+    return now === 0n ? null : (
       <dd class="compared">{`Sem vendas ${compared}${isUntilNow ? ' até esta hora' : ''} para comparar`}</dd>
     )
   return change === null ? (
@@ -197,7 +204,7 @@ const NO_SALES = 'Nenhuma venda no período.'
 
 const BAR_HEADS = { hora: 'Hora', dia: 'Dia', mês: 'Mês' } as const
 
-type DrawnBar = SalesBar & StartPeriod['bars'][number] & { readonly before: number }
+type DrawnBar = SalesBar & StartPeriod['bars'][number] & { readonly before: bigint }
 
 /** Hours without sales before the first and after the last are left out. */
 function inOpenHours(bars: readonly DrawnBar[], { bar }: StartPeriod): readonly DrawnBar[] {
@@ -210,15 +217,15 @@ const Chart = ({ period, sums: { bars, bars_before } }: SalesProps) => {
   const all = bars.map<DrawnBar>((bar, at) => ({
     ...bar,
     ...(period.bars[at] as StartPeriod['bars'][number]),
-    before: bars_before[at] ?? 0,
+    before: bars_before[at] ?? 0n,
   }))
   const shown = inOpenHours(all, period)
   const best = shown.reduce<DrawnBar | null>((top, one) => (top && top.cents >= one.cents ? top : one), null)
   if (!best || shown.every(({ count }) => count === 0)) return <p class="empty">{NO_SALES}</p>
   const drawn = shown.map<ChartBar>((bar) => ({
     label: bar.label,
-    value: bar.cents,
-    before: bar.before,
+    value: Number(bar.cents),
+    before: Number(bar.before),
     title: `${bar.label}: ${formatCents(bar.cents)}, ${countOf(bar.count)}; antes ${formatCents(bar.before)}`,
     ...(bar.count > 0 && { to: link('/vendas', listOf(bar)) }),
   }))
@@ -268,7 +275,7 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       empty="Nenhum produto do catálogo vendido no período."
       name={({ key, name }) => name ?? `Produto ${key}`}
       list={({ key }) => listOf(period, { item: key })}
-      count={['Quantidade', (item) => formatUnits(fromThousandths(item.quantity), item.unit)]}
+      count={['Quantidade', (item) => formatUnits(fromBigThousandths(item.quantity), item.unit)]}
     />
     <Card title="Formas de pagamento">
       <ReconciliationTable
