@@ -204,8 +204,9 @@ function receivedBy(rows: Rows, payments: Completed['payments'], customer: Compl
     if (status === 'pending' || !isMoney(type)) continue
     sums[type?.kind === 'exchange_credit' ? 'credit' : 'money'] += toCents(net) + toCents(surcharge)
   }
-  const balance = customer && sums.credit > 0 ? Math.max(creditCentsOf(rows, customer.id), 0) : 0
-  return sums.money + Math.min(sums.credit, balance)
+  // More than a number counts exactly is more than any sale.
+  const balance = customer && sums.credit > 0 ? Number(toBigCents(creditBalanceOf(rows, customer.id))) : 0
+  return sums.money + Math.min(sums.credit, Math.max(balance, 0))
 }
 
 type Parts = Pick<Completed, 'items' | 'payments' | 'change'>
