@@ -15,10 +15,14 @@ const MAX_AHEAD_MS = MAX_DAYS * DAY_MS
 export const AdvanceDays = z.int().min(1).max(MAX_DAYS)
 
 /** To an instant, or by a number of days. */
-export const MoveTestClockInput = z.union([
-  z.strictObject({ now: Instant }),
-  z.strictObject({ advance_days: AdvanceDays }),
-])
+export const MoveTestClockInput = z
+  .strictObject({ now: Instant.nullish(), advance_days: AdvanceDays.nullish() })
+  .superRefine(({ now, advance_days }, context) => {
+    if ((now ?? null) === null && (advance_days ?? null) === null)
+      context.addIssue({ code: 'custom', path: ['now'], message: 'informe now ou advance_days' })
+    if ((now ?? null) !== null && (advance_days ?? null) !== null)
+      context.addIssue({ code: 'custom', path: ['advance_days'], message: 'não pode ser enviado junto com now' })
+  })
 export type MoveTestClockInput = z.infer<typeof MoveTestClockInput>
 
 /** Moves the clock of a test company forward, never back (KIT-34). Work scheduled up to then is due. */
@@ -28,8 +32,8 @@ export const moveTestClock = command<MoveTestClockInput>({
   decide(rows, input, { companyId, now }) {
     const { is_test, clock_ahead_ms } = companyRef(rows)
     if (!is_test) return refuse('not_test_company')
-    const field = 'now' in input ? 'now' : 'advance_days'
-    const by_ms = 'now' in input ? Date.parse(input.now) - Date.parse(now) : input.advance_days * DAY_MS
+    const field = input.now ? 'now' : 'advance_days'
+    const by_ms = input.now ? Date.parse(input.now) - Date.parse(now) : (input.advance_days ?? 0) * DAY_MS
     if (by_ms <= 0) return invalid(field, 'deve ser depois da hora atual da empresa: o relógio só anda para a frente')
     if (clock_ahead_ms + by_ms > MAX_AHEAD_MS)
       return invalid(

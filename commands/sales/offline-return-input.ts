@@ -7,8 +7,10 @@ import { MAX_THOUSANDTHS, toThousandths } from '#domain/quantity.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { OfflineId } from './offline-sale-input.ts'
 
-const Line = z.object({ line: z.int().min(0), quantity: JsonQuantity, restock: z.boolean().nullish() })
-const Refund = z.object({ payment_type_id: Id, amount: JsonMoney })
+const Line = z
+  .object({ line: z.int().min(0), quantity: JsonQuantity, restock: z.boolean().nullish() })
+  .meta({ id: 'OfflineReturnItem' })
+const Refund = z.object({ payment_type_id: Id, amount: JsonMoney }).meta({ id: 'OfflineRefund' })
 
 /** Return as sent by a till, amounts as decimal texts. It names its sale by the till's identifier or by the service's. */
 export interface OfflineReturn {

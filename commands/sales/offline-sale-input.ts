@@ -8,13 +8,17 @@ import { ExternalId, Id } from '#domain/text.ts'
 import { printable } from '#domain/validation.ts'
 import { OFFLINE_PAYMENT_STATUSES, OFFLINE_SALE_STATUSES } from '#events/sales.ts'
 
-const Item = z.object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney, total: JsonMoney })
-const Payment = z.object({
-  payment_type_id: Id,
-  amount: JsonMoney,
-  status: z.enum(OFFLINE_PAYMENT_STATUSES),
-  ...uploadedDetailsShape,
-})
+const Item = z
+  .object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney, total: JsonMoney })
+  .meta({ id: 'OfflineItem' })
+const Payment = z
+  .object({
+    payment_type_id: Id,
+    amount: JsonMoney,
+    status: z.enum(OFFLINE_PAYMENT_STATUSES),
+    ...uploadedDetailsShape,
+  })
+  .meta({ id: 'OfflinePayment' })
 
 /** Integers count as their text: tills number their sales and sessions. */
 export const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
@@ -31,7 +35,10 @@ export const OfflineSaleInput: z.ZodType<OfflineSale> = z
     change: JsonMoney.nullish(),
     status: z.enum(OFFLINE_SALE_STATUSES),
     created_at: Instant,
-    customer_id: z.unknown().optional(),
+    customer_id: z
+      .unknown()
+      .optional()
+      .meta({ override: { type: ['integer', 'null'], minimum: 1 } }),
     cash_session_id: OfflineId.nullish(),
     items: z.array(Item).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
     payments: z.array(Payment).max(50, 'no máximo 50 pagamentos'),

@@ -6,6 +6,7 @@ import { isRefusal } from '#ledger/command.ts'
 import type { CommandResult } from '#ledger/write/answer.ts'
 import type { ComposeAnswer } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
+import { withoutEmptyTexts } from './empty-texts.ts'
 
 /** Maximum of items per batch (BATCH-1). */
 export const MAX_BATCH_ITEMS = 500
@@ -37,7 +38,7 @@ export async function readBatch(companyId: number, items: readonly unknown[], sc
   const invalid = new Map<number, BatchError>()
   for (const [index, item] of items.entries()) {
     if (index > 0) await slices()
-    const parsed = schema.safeParse(item)
+    const parsed = schema.safeParse(withoutEmptyTexts(schema, item))
     if (parsed.success) valid.push(parsed.data)
     else invalid.set(index, errorOf(index, item, 'validation_failed', { ...describeIssues(parsed.error) }))
   }

@@ -19,6 +19,7 @@ import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import type { Services } from '#services.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, composeBatch, readBatch, resumeBatch } from './batch.ts'
+import { withoutEmptyTexts } from './empty-texts.ts'
 import {
   assertNoKey,
   bodyBytesOf,
@@ -153,6 +154,9 @@ function pageOf(request: Request, response: Response): { key: string; moment: Pa
 
 const NO_BODY = z.strictObject({})
 
+const parseBody = <T>(schema: z.ZodType<T> | undefined, body: unknown): T =>
+  parseInput(schema ?? (NO_BODY as unknown as z.ZodType<T>), schema ? withoutEmptyTexts(schema, body) : body)
+
 /** Body bytes that weigh as one command in a group commit (queue.ts): a sale of about fifty lines. */
 const BYTES_OF_A_COMMAND = 2_048
 
@@ -164,7 +168,7 @@ async function answerCommand(
 ): Promise<void> {
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const key = keyOf(request, demandsKey(route))
-  const body = parseInput(route.body ?? NO_BODY, request.body)
+  const body = parseBody(route.body, request.body)
   const input = route.input(request.params as Params, body, context, query)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
@@ -214,7 +218,7 @@ async function answerOperation(
   const { poolOf, feed, newId, deliveryNotifier } = context
   parseQuery(NO_QUERY, request.query)
   const key = keyOf(request, false)
-  const sent = parseInput(route.body ?? NO_BODY, request.body)
+  const sent = parseBody(route.body, request.body)
   const body: unknown = (await route.resolve?.(sent, { feed, caller: callerOf(response) })) ?? sent
   if (isRefusal(body as object | null)) throw problemOf(body as Refusal)
   const idempotency = await idempotencyOf(key, request, response, context)
@@ -236,7 +240,7 @@ async function answerAction(
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
   const key = keyOf(request, demandsKey(route))
-  const body = parseInput(route.body, request.body)
+  const body = parseBody(route.body, request.body)
   const idempotency = await idempotencyOf(key, request, response, context)
   const params = request.params as Params
   const acting = actingOf(response)

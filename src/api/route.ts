@@ -201,6 +201,8 @@ export interface BatchRoute<I = unknown> extends Common {
   readonly item: z.ZodType<I>
   readonly example?: object
   readonly batch: Command<I>
+  /** Error codes of an item, beyond `validation_failed`. */
+  readonly itemRefusals: readonly RefusalCode[]
   readonly query?: z.ZodType
   /** Adds what the query says to an item. */
   withQuery?(item: I, query: unknown): I

@@ -34,7 +34,10 @@ export const paymentDetailsShape = {
 }
 
 /** The same in uploads of tills, where unknown fields are ignored. */
-export const uploadedDetailsShape = { card: z.object(cardShape).nullish(), end_to_end_id: endToEnd }
+export const uploadedDetailsShape = {
+  card: z.object(cardShape).meta({ id: 'OfflineCard' }).nullish(),
+  end_to_end_id: endToEnd,
+}
 
 type DetailsInput = z.infer<z.ZodObject<typeof paymentDetailsShape>>
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { ZodOpenApiOverrideMeta } from 'zod-openapi'
+import type { ZodOpenApiOverrideContext, ZodOpenApiOverrideMeta } from 'zod-openapi'
 import { Instant } from '#domain/instant.ts'
 import { describeIssues, type Problems } from '#domain/validation.ts'
 
@@ -24,8 +24,18 @@ export const QueryId = z
   .transform(Number)
   .meta({ override: asInteger({ minimum: 1 }) })
 
-/** A filter that is on or absent. */
-export const QueryFlag = z.literal('true', 'deve ser true').transform(() => true as const)
+/** Documents a query parameter as the boolean that its text represents. */
+function asFlag({ jsonSchema }: ZodOpenApiOverrideContext): void {
+  delete jsonSchema.enum
+  jsonSchema.type = 'boolean'
+}
+
+/** A flag in a query string: `true`, or `false` as if it were absent. */
+export const QueryFlag = z
+  .enum(['true', 'false'], 'deve ser true ou false')
+  .transform((text) => (text === 'true' ? (true as const) : undefined))
+  .optional()
+  .meta({ override: asFlag })
 
 const REPEATED = 'foi informado mais de uma vez'
 

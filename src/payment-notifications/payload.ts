@@ -26,7 +26,7 @@ const anyType = z.object({ type: boundedText(100) })
 export const PaymentNotification = z.object({
   type: z.literal('payment'),
   live_mode: z.boolean('deve ser true ou false'),
-  data: z.object({ id: DataId }),
+  data: z.object({ id: DataId }).meta({ id: 'NotifiedPayment' }),
   id: z.union([z.number(), z.string()]).optional(),
   date_created: z.string().optional(),
   user_id: z.union([z.number(), z.string()]).nullish(),

@@ -21,7 +21,7 @@ export const TokenGrant = z
   .object({
     success: Success,
     message: z.string(),
-    data: z.object({ token: z.string(), user: TillUser, expires_at: Moment.nullable() }),
+    data: z.object({ token: z.string(), user: TillUser, expires_at: Moment.nullable() }).meta({ id: 'GrantedToken' }),
   })
   .meta({
     id: 'Grant',
@@ -54,7 +54,10 @@ export const TillProduct = z
     tracks_stock: z.boolean(),
     picture_url: z.string().nullable(),
     parent_id: PositiveId.nullable(),
-    variant: z.object({ size: z.string().nullable(), color: z.string().nullable() }).nullable(),
+    variant: z
+      .object({ size: z.string().nullable(), color: z.string().nullable() })
+      .meta({ id: 'ProductVariant' })
+      .nullable(),
     category_name: z.string(),
     updated_at: Moment,
   })

@@ -65,6 +65,10 @@ const movements = [
   },
 ]
 
+const UploadSummary = z
+  .object({ total_processed: Count, success_count: Count, error_count: Count })
+  .meta({ id: 'UploadSummary' })
+
 /** Fields that uploads of lists share. `result`: schema for each record; `message` and `example`: of an upload of one. */
 const uploadOf = (id: string, result: z.ZodType, message: string, example: object) =>
   ({
@@ -74,7 +78,7 @@ const uploadOf = (id: string, result: z.ZodType, message: string, example: objec
       .object({
         success: Success,
         message: z.string(),
-        summary: z.object({ total_processed: Count, success_count: Count, error_count: Count }),
+        summary: UploadSummary,
         results: z.array(result),
       })
       .meta({
@@ -166,22 +170,28 @@ export const SYNC_OPERATIONS = {
     reply: z
       .object({
         success: Success,
-        data: z.object({
-          company: z.object({ id: PositiveId, name: z.string(), cnpj: z.string(), logo_url: z.string() }),
-          payment_types: z.array(
-            z
-              .object({
-                id: PositiveId,
-                name: z.string(),
-                kind: z.enum(PAYMENT_KINDS),
-                is_cash: z.boolean(),
-                fee_percentage: z.number(),
-                due_days: Count,
-              })
-              .meta({ id: 'TillPaymentType' }),
-          ),
-          user: z.object({ id: PositiveId, name: z.string(), role: z.enum(TILL_ROLES) }),
-        }),
+        data: z
+          .object({
+            company: z
+              .object({ id: PositiveId, name: z.string(), cnpj: z.string(), logo_url: z.string() })
+              .meta({ id: 'TillCompany' }),
+            payment_types: z.array(
+              z
+                .object({
+                  id: PositiveId,
+                  name: z.string(),
+                  kind: z.enum(PAYMENT_KINDS),
+                  is_cash: z.boolean(),
+                  fee_percentage: z.number(),
+                  due_days: Count,
+                })
+                .meta({ id: 'TillPaymentType' }),
+            ),
+            user: z
+              .object({ id: PositiveId, name: z.string(), role: z.enum(TILL_ROLES) })
+              .meta({ id: 'TillConfigUser' }),
+          })
+          .meta({ id: 'TillConfigData' }),
       })
       .meta({
         id: 'TillConfig',

@@ -3,16 +3,20 @@ import { expect } from 'chai'
 import type { z } from 'zod'
 import { V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
+import { DETAILS } from '#api/contract/errors.ts'
+import { WARNING_CODES } from '#commands/catalog/item-input.ts'
 import { CreateItemInput } from '#commands/catalog/items.ts'
 import { CreateCustomerInput } from '#commands/people/customers.ts'
 import { LinesInput } from '#commands/sales/lines.ts'
-import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { SCOPES } from '#domain/scopes.ts'
+import { WEBHOOK_EVENT_GROUPS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { deliveryHeaders } from '#webhooks/signature.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
 import { type Json, PUBLIC_URL, send, startApi, type TestApi } from '../support/api.ts'
 import { contract, expectDocumentedMessage, expectExample, operations } from '../support/contract.ts'
 import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
+import { tillContract } from '../support/till-contract.ts'
 
 describe('contract document', () => {
   it('is valid OpenAPI 3.1 [HTTP-14]', async () => {
@@ -147,6 +151,54 @@ describe('contract for generators', () => {
     expect(unnamed.map(([place]) => place)).to.deep.equal([])
   })
 
+  for (const [document, whole] of Object.entries({ 'API v1': contract, 'the tills': tillContract })) {
+    it(`names each object and each list of values of ${document}, and has one type of error [HTTP-60, HTTP-840]`, () => {
+      const root = /^\/components\/schemas\/\w+$/
+      const found = schemasIn(whole).filter(([place]) => !/\/(?:headers|x-[\w-]+)(?:\/|$)/.test(place))
+      const unnamed = found.filter(
+        ([place, node]) => (node.enum || (node.properties && node.type === 'object')) && !root.test(place),
+      )
+      expect(unnamed.map(([place]) => place)).to.deep.equal([])
+      const errors = found.filter(([place]) => /\/responses\/(?:Error|Failure)?[45]\d\d.*\/schema$/.test(place))
+      expect(errors.length).to.be.above(5)
+      for (const [place, { $ref }] of errors) expect($ref, place).to.match(/\/(?:Error|Failure)$/)
+    })
+  }
+
+  it('lists the codes of each refusal in its text, and all of them with the type of errors [HTTP-840]', () => {
+    const listed = new Set<string>()
+    for (const response of Object.values<Json>(components.responses)) {
+      const codes: string[] = response['x-error-codes'] ?? []
+      for (const code of codes) listed.add(code)
+      for (const code of codes) expect(response.description).to.include(`\`${code}\`: `)
+    }
+    expect(listed.size).to.be.above(30)
+    expect(components.schemas.Problem.properties.code).to.include({ type: 'string' })
+    expect(components.schemas.Problem.properties.code['x-extensible-enum']).to.have.members([...listed])
+    expect(Object.keys(components.schemas.ErrorDetails['x-details-by-code'])).to.deep.equal(Object.keys(DETAILS))
+  })
+
+  it('shows lists that grow as open texts in answers, and as closed lists in requests [HTTP-841]', () => {
+    const { MeKey, Webhook, Warning, RegisterWebhookInput } = components.schemas
+    for (const [list, values] of [
+      [MeKey.properties.scopes.items, SCOPES],
+      [Webhook.properties.events.items, [...WEBHOOK_EVENTS, ...WEBHOOK_EVENT_GROUPS]],
+      [Warning.properties.code, WARNING_CODES],
+    ] as const) {
+      expect(list).to.include({ type: 'string' }).and.not.have.any.keys('enum', '$ref')
+      expect(list['x-extensible-enum']).to.deep.equal([...values])
+    }
+    const { $ref } = RegisterWebhookInput.properties.events.items
+    expect(components.schemas[$ref.split('/').at(-1)].enum).to.include('sale.completed')
+  })
+
+  it('has booleans for flags, also in queries [HTTP-60]', () => {
+    const flags = schemas.filter(([, node]) =>
+      [node.const ?? [], node.enum ?? []].flat().some((one: unknown) => one === 'true'),
+    )
+    expect(flags.filter(([place]) => !place.includes('/headers/')).map(([place]) => place)).to.deep.equal([])
+  })
+
   it('writes null as a type of a plain value, and as an alternative of others [HTTP-60]', () => {
     const others = schemas.filter(([, { anyOf = [] }]) => Array.isArray(anyOf) && anyOf.some(isNull))
     expect(others.map(([place]) => place)).to.deep.equal([])
@@ -178,15 +230,15 @@ describe('contract for generators', () => {
   const FORMS: Readonly<Record<string, { readonly takes: readonly string[]; readonly refuses: readonly string[] }>> = {
     'CatalogItemInput.gtin': {
       takes: ['96385074', '036000291452', '7891234567895', '17891234567892', 'SEM GTIN'],
-      refuses: ['', '7891', '789.1234567895', 'sem gtin', 'SEM GTIN '],
+      refuses: [' ', '7891', '789.1234567895', 'sem gtin', 'SEM GTIN '],
     },
     'CustomerInput.document': {
       takes: ['529.982.247-25', '52998224725', '11.222.333/0001-81', '12.abc.345/01DE-35', ' 11222333000181 '],
-      refuses: ['', '5299822472', '529.982.247-2x', '11_222_333_0001_81'],
+      refuses: [' ', '5299822472', '529.982.247-2x', '11_222_333_0001_81'],
     },
     'CustomerInput.phone': {
       takes: ['+55 (11) 98765-4321', '11987654321', '123456'],
-      refuses: ['', '12345', '11 9876x-4321', '123456789012345678901'],
+      refuses: [' ', '12345', '11 9876x-4321', '123456789012345678901'],
     },
   }
   for (const [field, { takes, refuses }] of Object.entries(FORMS)) {

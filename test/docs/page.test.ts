@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { createElement } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import { ERROR_COMPONENTS } from '#api/contract/errors.ts'
 import { isEnvelope } from '#api/contract/generators.ts'
 import { guidePage, guidesPage } from '#api/docs/guide-pages.tsx'
 import { guidesIn } from '#api/docs/guides.ts'
@@ -58,7 +59,7 @@ describe('API documentation pages', () => {
       )
       expect(ids).to.include.members(wanted)
       const objects = Object.keys(published.components?.schemas ?? {}).filter(
-        (name) => !/^(Error_|Failure$)/.test(name) && !isEnvelope(name),
+        (name) => !/^(Failure|CompanyChoices?)$/.test(name) && !ERROR_COMPONENTS.includes(name) && !isEnvelope(name),
       )
       expect([...ids, ...idsOf(page('/docs/webhooks'))]).to.include.members(objects.map((name) => `objeto-${name}`))
     }

@@ -58,7 +58,29 @@ export function expectDocumented(operation: Operation, reply: Reply): void {
   expectHeaders(response, reply, title)
   if (!response.content) expect(reply.text, title).to.equal('')
   else expectValid(`${pointer}/content/application~1json/schema`, reply.body, title)
+  const { error, meta } = (reply.body ?? {}) as { error?: Told; meta?: { errors?: Told[] } }
+  for (const told of error ? [error] : (meta?.errors ?? [])) expectListed(response, told, title)
 }
+
+interface Told {
+  readonly code: string
+  readonly details?: object
+}
+
+/** The code is one of the answer's, and the details are those of the code. */
+function expectListed({ 'x-error-codes': codes }: Node, { code, details = {} }: Told, title: string): void {
+  expect(codes, title).to.include(code)
+  const sets = (at('#/components/schemas/ErrorDetails/x-details-by-code') as unknown as DetailsByCode)[code] ?? [[]]
+  const fits = sets.some((set) => {
+    const needed = set.filter((name) => !name.endsWith('?'))
+    const members = Object.keys(details)
+    const allowed = set.map((name) => name.replace('?', ''))
+    return needed.every((name) => members.includes(name)) && members.every((name) => allowed.includes(name))
+  })
+  expect(fits, `${title}\ndetails of ${code}: ${JSON.stringify(details)}`).to.equal(true)
+}
+
+type DetailsByCode = Readonly<Record<string, readonly (readonly string[])[]>>
 
 /** Checks the answer to any request below /api/v1. The contract does not describe unknown paths and methods. */
 export function expectDocumentedCall(method: string, pathAndQuery: string, reply: Reply): void {
@@ -105,10 +127,8 @@ export const expectDocumentedMessage = (event: string, body: unknown): void =>
 export function documentedCodes(operation: Operation): string[] {
   const statuses = Object.keys(operation.node.responses ?? {})
   const errors = statuses.filter((status) => status >= '400').flatMap((status) => codesAt(operation, status))
-  const result = resolve(`${pointerOf(operation)}/responses/207/content/application~1json/schema`)
-  const items = result && at(result)
-  const schemas = items ? Object.values(descend(items, 'properties.meta.properties.errors.items.oneOf')) : []
-  return [...errors, ...schemas.map((schema) => `item:${descend(schema as Node, 'properties.code.const')}`)]
+  const items = '207' in (operation.node.responses ?? {}) ? codesAt(operation, '207') : []
+  return [...errors, ...items.map((code) => `item:${code}`)]
 }
 
 /** Success statuses of the operation, without 304, which every GET can answer. */
@@ -117,13 +137,8 @@ export const documentedSuccesses = ({ node }: Operation): string[] =>
 
 function codesAt(operation: Operation, status: string): ProblemCode[] {
   const pointer = resolve(`${pointerOf(operation)}/responses/${status}`) as string
-  const schema = at(`${pointer}/content/application~1json/schema`) as Node
-  const schemas = schema.$ref ? [schema] : (Object.values(schema.anyOf ?? {}) as Node[])
-  return schemas.map(({ $ref = '' }) => descend(at($ref) as Node, 'properties.error.properties.code.const') as never)
+  return (at(pointer) as Node)['x-error-codes'] as unknown as ProblemCode[]
 }
-
-const descend = (node: Node, path: string): Node =>
-  path.split('.').reduce((found: Node, member) => (found[member] ?? {}) as Node, node)
 
 const pointerOf = ({ path, method }: Operation): string =>
   `#/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`

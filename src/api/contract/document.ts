@@ -4,8 +4,10 @@ import type { Compress } from '#http/compression.ts'
 import type { LimitUnauthenticated } from '#http/middleware/unauthenticated-clients.ts'
 import type { Route } from '../route.ts'
 import { ForgottenRecord } from './envelopes.ts'
-import { fitSchemas, nameBodies } from './generators.ts'
+import { listCodes } from './errors.ts'
+import { allowEmptyTexts, assertNamed, fitSchemas, nameBodies } from './generators.ts'
 import { GLOSSARY } from './glossary.ts'
+import { API_LISTS, nameLists, type ValueLists } from './lists.ts'
 import { operationOf, tagOf, templateOf } from './operation.ts'
 import { serveDocument } from './serve-document.ts'
 import { webhooksOf } from './webhooks.ts'
@@ -22,7 +24,7 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 - Dinheiro é texto com exatamente duas casas decimais (\`"18.90"\`); quantidades são textos com até três e voltam com três (\`"1.500"\`). Números JSON são recusados.
 - Datas com hora exigem fuso (\`Z\` vale) e voltam com o da empresa; dias são \`AAAA-MM-DD\`, no calendário da empresa.
 - Campos e parâmetros desconhecidos são recusados com 422, também dentro de lotes. As respostas podem ganhar campos: ignore os que não conhece.
-- Em PATCH, campo ausente fica como está e \`null\` o limpa. Em PUT, campo ausente é limpo, exceto o estoque.
+- Em PATCH, campo ausente fica como está e \`null\` o limpa. Em PUT, campo ausente é limpo, exceto o estoque. Num campo de texto opcional, \`""\` vale como \`null\`.
 
 **Listas.** \`limit\` vai de 1 a 200 (padrão 50) e \`cursor\` recebe o \`meta.next_cursor\` anterior. Sem \`updated_since\`, a ordem é a dos ids; com ele, a das mudanças, e usar \`meta.synced_at\` como o próximo \`updated_since\` nunca perde uma mudança. O que foi excluído sai das listas e aparece em \`/deleted\`.
 
@@ -30,7 +32,7 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Lotes.** Até 500 itens, cada um criado ou substituído pelo \`external_id\` e julgado por si; o lote conta como uma chamada. A resposta é 200 quando todos passam e 207 quando algum falha.
 
-**Erros.** \`{"error": {"code", "message", "details", "request_id"}}\`: decida pelo \`code\`, mostre a \`message\`, guarde o \`request_id\`.
+**Erros.** \`{"error": {"code", "message", "details", "request_id"}}\`: decida pelo \`code\`, mostre a \`message\`, guarde o \`request_id\`. \`x-details-by-code\` de \`ErrorDetails\` diz que detalhes cada código tem.
 
 **Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Além disso, 1 GiB por dia em corpos de requisições, os dos caixas também. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`, e as de uma chave válida também \`X-RateLimit-Bytes-Limit\` e \`-Bytes-Remaining\`; um 429 ou 503 traz também \`Retry-After\`, em segundos. O JSON de um corpo tem no máximo 64 níveis de listas e objetos, 1.000 campos em um objeto, 100.000 itens em uma lista, 550.000 valores ao todo e 1.048.576 bytes em um texto: além disso, 422.
 
@@ -81,8 +83,17 @@ export function contractOf(routes: readonly Route[], publicUrl = ''): oas31.Open
   )
   document.webhooks = webhooksOf(document.components?.schemas as Record<string, oas31.SchemaObject>)
   describeFields(document)
+  return finish(document, API_LISTS)
+}
+
+/** A document for generators of clients, with the codes of its errors. */
+export function finish(document: oas31.OpenAPIObject, lists: ValueLists): oas31.OpenAPIObject {
   const fitted = fitSchemas(document)
   nameBodies(fitted)
+  allowEmptyTexts(fitted)
+  nameLists(fitted, lists)
+  assertNamed(fitted)
+  listCodes(fitted)
   return fitted
 }
 

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { WARNING_CODES } from '#commands/catalog/item-input.ts'
-import type { RefusalCode } from '#domain/refusal.ts'
-import { DETAILS, type DetailedCode } from './errors.ts'
+import { BatchError } from './errors.ts'
 import { ContractRecordId, NullableText, Timestamp } from './formats.ts'
 
 /** `{"data": <record>}` */
@@ -17,9 +16,10 @@ const warningShape = {
 const ShownWarning = z.strictObject(warningShape).meta({ id: 'Warning' })
 const BatchWarning = z.strictObject({ index: z.int().min(0).max(499), ...warningShape }).meta({ id: 'BatchWarning' })
 
+const WarningsMeta = z.strictObject({ warnings: z.array(ShownWarning).min(1) }).meta({ id: 'WarningsMeta' })
+
 /** `{"data": <record>}`, with `meta` if the request was accepted with warnings. */
-export const warnedOf = (record: z.ZodType) =>
-  z.strictObject({ data: record, meta: z.strictObject({ warnings: z.array(ShownWarning).min(1) }).optional() })
+export const warnedOf = (record: z.ZodType) => z.strictObject({ data: record, meta: WarningsMeta.optional() })
 
 const lastPage = { has_more: false, next_cursor: null, limit: 50, synced_at: '2026-11-21T08:17:15.123-03:00' }
 
@@ -51,26 +51,15 @@ export const ForgottenRecord = z
 
 export const deletedPage = pageSchemaOf(DeletedRecord)
 
-/** Answer to a batch: the current records, and an entry per failed item. */
-export function batchResultOf(record: z.ZodType, refusals: readonly RefusalCode[], warns: boolean) {
-  const [first, ...others] = [itemError('validation_failed'), ...refusals.map(itemError)] as const
-  const meta = z.strictObject({
+/** Of any batch; only some batches warn. */
+const BatchMeta = z
+  .strictObject({
     succeeded: z.int().min(0).max(500),
     failed: z.int().min(0).max(500),
-    errors: z.array(z.discriminatedUnion('code', [first, ...others])),
-    ...(warns ? { warnings: z.array(BatchWarning).min(1).optional() } : {}),
+    errors: z.array(BatchError),
+    warnings: z.array(BatchWarning).min(1).optional(),
   })
-  return z.strictObject({ data: z.array(record), meta })
-}
+  .meta({ id: 'BatchMeta' })
 
-/** Why an item of a batch failed; `index` is its position in the submitted list. */
-function itemError(code: RefusalCode) {
-  const details = code in DETAILS ? { details: DETAILS[code as DetailedCode] } : {}
-  return z.strictObject({
-    index: z.int().min(0).max(499),
-    external_id: NullableText,
-    code: z.literal(code),
-    message: z.string(),
-    ...details,
-  })
-}
+/** Answer to a batch: the current records, and an entry per failed item. */
+export const batchResultOf = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: BatchMeta })

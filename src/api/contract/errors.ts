@@ -1,20 +1,23 @@
 import * as z from 'zod'
+import type { oas31, ZodOpenApiResponseObject } from 'zod-openapi'
 import { NEEDS } from '#commands/people/retention.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { httpMessageOf, httpStatusOf, PROBLEM_CODES, type ProblemCode } from '#http/problems.ts'
+import { groupBy } from '#lib/group-by.ts'
 import type { Route } from '../route.ts'
-import { Amount, ContractRecordId, ThreeDecimals, Timestamp } from './formats.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from './formats.ts'
 
-const Shortage = z.strictObject({
-  catalog_item_id: ContractRecordId,
-  requested: ThreeDecimals,
-  available: ThreeDecimals,
-})
+const Shortage = z
+  .strictObject({ catalog_item_id: ContractRecordId, requested: ThreeDecimals, available: ThreeDecimals })
+  .meta({ id: 'Shortage' })
 
-const Refused = z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) })
+const ProviderCause = z.strictObject({ code: z.string(), description: z.string() }).meta({ id: 'ProviderCause' })
+const Refused = z.strictObject({ causes: z.array(ProviderCause) })
 
 /** `until` is null if the person is needed as long as the record is open. */
-const Need = z.strictObject({ kind: z.enum(NEEDS), id: ContractRecordId, until: z.iso.date().nullable() })
+const Need = z
+  .strictObject({ kind: z.enum(NEEDS), id: ContractRecordId, until: z.iso.date().nullable() })
+  .meta({ id: 'RetentionNeed' })
 
 /** `details` of the codes that have any. */
 export const DETAILS = {
@@ -69,16 +72,97 @@ export const DETAILS = {
   payment_refused: Refused,
   refund_refused: Refused,
 } as const satisfies Partial<Record<ProblemCode, z.ZodType>>
-export type DetailedCode = keyof typeof DETAILS
 
-/** Body of an error, one schema per code: `{error: {code, message, details?, request_id}}`. */
-export const ERROR_SCHEMAS = new Map(PROBLEM_CODES.map((code) => [code, errorSchema(code)]))
+type Details = (typeof DETAILS)[keyof typeof DETAILS]
 
-function errorSchema(code: ProblemCode) {
-  const details = code in DETAILS ? { details: DETAILS[code as DetailedCode] } : {}
-  const message = z.string().meta({ examples: [httpMessageOf(code)] })
-  const error = z.strictObject({ code: z.literal(code), message, ...details, request_id: z.uuid() })
-  return z.strictObject({ error }).meta({ id: `Error_${code}`, description: httpMessageOf(code) })
+/** Sets of members that the details of a code may have; `name?` may be absent, an empty set is no `details`. */
+function membersOf(details: Details): string[][] {
+  const sets = variantsOf(details).map(({ shape }) =>
+    Object.entries<z.ZodType>(shape).map(([name, schema]) => (schema instanceof z.ZodOptional ? `${name}?` : name)),
+  )
+  return details instanceof z.ZodOptional ? [...sets, []] : sets
+}
+
+function variantsOf(details: Details): readonly z.ZodObject[] {
+  const shown = details instanceof z.ZodOptional ? details.unwrap() : details
+  return shown instanceof z.ZodUnion ? shown.options : [shown]
+}
+
+/** Each member that the details of any code have; every one is optional. */
+function sharedShape(): Record<string, z.ZodOptional> {
+  const members = Object.values(DETAILS).flatMap((details) =>
+    variantsOf(details).flatMap(({ shape }) => Object.entries<z.ZodType>(shape)),
+  )
+  const byName = groupBy(members, ([name]) => name)
+  return Object.fromEntries(
+    [...byName].map(([name, found]) => [name, sharedMember(found.map(([, schema]) => schema)).optional()]),
+  )
+}
+
+/** One type for what codes name alike: the same, or a text. */
+function sharedMember(schemas: readonly z.ZodType[]): z.ZodType {
+  const shown = schemas.map((schema) => (schema instanceof z.ZodOptional ? schema.unwrap() : schema)) as z.ZodType[]
+  const forms = shown.map((schema) => z.toJSONSchema(schema))
+  if (new Set(forms.map((form) => JSON.stringify(form))).size === 1) return shown[0] as z.ZodType
+  const values = forms.flatMap(({ enum: list, const: value }) => list ?? (value === undefined ? [] : [value]))
+  const text = values.length > 0 ? z.string().meta({ 'x-extensible-enum': [...new Set(values)] }) : z.string()
+  return forms.some(({ anyOf = [] }) => anyOf.some(({ type }) => type === 'null')) ? text.nullable() : text
+}
+
+/** `details` of any error. Generated clients have one type for it; its extension tells which members a code has. */
+const ErrorDetails = z.strictObject(sharedShape()).meta({
+  id: 'ErrorDetails',
+  'x-details-by-code': Object.fromEntries(Object.entries(DETAILS).map(([code, details]) => [code, membersOf(details)])),
+})
+
+/** The codes are those of the document: `listCodes` adds them. */
+const told = { code: z.string(), message: z.string(), details: ErrorDetails.optional() }
+
+/** Body of every error: `{error: {code, message, details?, request_id}}`. */
+const ErrorBody = z
+  .strictObject({ error: z.strictObject({ ...told, request_id: z.uuid() }).meta({ id: 'Problem' }) })
+  .meta({ id: 'Error' })
+
+/** Why an item of a batch failed; `index` is its position in the submitted list. */
+export const BatchError = z
+  .strictObject({ index: z.int().min(0).max(499), external_id: NullableText, ...told })
+  .meta({ id: 'BatchError' })
+
+/** Components of errors, which are the same in every document. */
+export const ERROR_COMPONENTS: readonly string[] = [
+  'Error',
+  'Problem',
+  'ErrorDetails',
+  'BatchError',
+  'ProviderCause',
+  'RetentionNeed',
+  'Shortage',
+]
+
+/** Answer with one of several codes: listed in the text for people, and in `x-error-codes` for programs. */
+export const refusalOf = (codes: readonly ProblemCode[], headers: z.ZodObject): ZodOpenApiResponseObject => ({
+  description: codes.map((code) => `\`${code}\`: ${httpMessageOf(code)}`).join('\n'),
+  headers,
+  content: { 'application/json': { schema: ErrorBody } },
+  'x-error-codes': codes,
+})
+
+/** Adds all codes that a document names to its errors: known values of lists that grow. */
+export function listCodes({ paths, components }: oas31.OpenAPIObject): void {
+  const codes = { Problem: new Set<unknown>(), BatchError: new Set<unknown>() }
+  const collect = (node: unknown, status = ''): void => {
+    if (typeof node !== 'object' || node === null) return
+    const target = status === '207' ? codes.BatchError : codes.Problem
+    if ('x-error-codes' in node) for (const code of node['x-error-codes'] as string[]) target.add(code)
+    for (const [member, value] of Object.entries(node)) collect(value, member)
+  }
+  collect(paths)
+  collect(components?.responses)
+  for (const [name, found] of Object.entries(codes)) {
+    const schema = components?.schemas?.[name] as oas31.SchemaObject | undefined
+    const code = schema?.properties?.code as Record<string, unknown> | undefined
+    if (code) code['x-extensible-enum'] = PROBLEM_CODES.filter((each) => found.has(each))
+  }
 }
 
 /** Errors of any request: an unknown query parameter is a validation error too. */

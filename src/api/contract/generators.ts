@@ -1,4 +1,5 @@
 import type { oas31 } from 'zod-openapi'
+import { withEmptyText } from '../empty-texts.ts'
 
 /**
  * What generators of clients need of a document, and validators do not: nullable values in a form that all of them
@@ -9,7 +10,7 @@ type Schema = oas31.SchemaObject
 type Schemas = Record<string, Schema>
 
 /** Members with values instead of schemas. */
-const VALUES = new Set(['example', 'examples', 'default', 'enum', 'const'])
+export const VALUES = new Set(['example', 'examples', 'default', 'enum', 'const'])
 
 /** Copy of a part of the document, with each schema in the form for generators. */
 export function fitSchemas<T>(node: T): T {
@@ -45,7 +46,8 @@ function sizedInteger(schema: Schema): Schema {
   return { ...rest, ...(minimum !== undefined && { minimum }), format: isSmall ? 'int32' : 'int64' }
 }
 
-const REF = '#/components/schemas/'
+/** Prefix of a reference to a component. */
+export const REF = '#/components/schemas/'
 
 /** Operations and webhooks of a document. */
 function operationsIn({ paths, webhooks }: oas31.OpenAPIObject): oas31.OperationObject[] {
@@ -80,6 +82,45 @@ export function nameBodies(document: oas31.OpenAPIObject): void {
     }
   }
   document.components = { ...document.components, schemas }
+}
+
+/** Names of the components that bodies of requests refer to, also indirectly. */
+export function componentsOfRequests({ paths, components }: oas31.OpenAPIObject): ReadonlySet<string> {
+  const found = new Set<string>()
+  const collect = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    const name = '$ref' in node ? String(node.$ref).slice(REF.length) : ''
+    if (name !== '' && !found.has(name)) {
+      found.add(name)
+      collect(components?.schemas?.[name])
+    }
+    for (const value of Object.values(node)) collect(value)
+  }
+  for (const { requestBody } of operationsIn({ paths } as oas31.OpenAPIObject)) collect(requestBody)
+  return found
+}
+
+/** Lets the bodies of requests clear a field with an empty text. */
+export function allowEmptyTexts(document: oas31.OpenAPIObject): void {
+  const schemas = { ...document.components?.schemas } as Schemas
+  for (const name of componentsOfRequests(document)) {
+    const { properties, ...rest } = schemas[name] ?? {}
+    if (!properties) continue
+    const fields = Object.entries(properties as Schemas).map(([member, field]) => [member, withEmptyText(field)])
+    schemas[name] = { ...rest, properties: Object.fromEntries(fields) }
+  }
+  document.components = { ...document.components, schemas }
+}
+
+/** Refuses an object without a name within a component: generators name its type by its position. */
+export function assertNamed({ components }: oas31.OpenAPIObject): void {
+  const visit = (node: unknown, place: string): void => {
+    if (typeof node !== 'object' || node === null) return
+    if ('properties' in node && place.includes('.') && !place.endsWith('.properties'))
+      throw new Error(`contract: the object in ${place} has no name; give it a .meta({ id })`)
+    for (const [member, value] of Object.entries(node)) if (!VALUES.has(member)) visit(value, `${place}.${member}`)
+  }
+  for (const [name, schema] of Object.entries(components?.schemas ?? {})) visit(schema, name)
 }
 
 /** Whether a component is the body of an answer or a webhook: an envelope of a record, not a record. */

@@ -22,14 +22,14 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   ground:
     'Motivo da exclusão: `holder_request` (a pessoa pediu), `consent_withdrawn` (retirou o consentimento), `purpose_ended` (não são mais necessários) ou `unlawful` (foram tratados indevidamente).',
   queue: 'Se o que ainda é necessário pode esperar até o dia em que não for mais.',
-  'details.until':
+  'ErrorDetails.until':
     'Primeiro dia em que nenhum documento precisa mais da pessoa (`null` se nenhum precisa), ou fim da troca do segredo.',
-  'needed_by.until': 'Até quando precisa da pessoa; `null` enquanto estiver em aberto.',
-  'needed_by.kind':
+  'RetentionNeed.until': 'Até quando precisa da pessoa; `null` enquanto estiver em aberto.',
+  'RetentionNeed.kind':
     'O que precisa da pessoa: venda, conta a receber, conta a pagar, pedido ou crédito de troca (com o id do cliente).',
   needed_by: 'Registros que ainda precisam da pessoa, os primeiros de cada tipo.',
-  'details.count': 'Quantos registros precisam da pessoa.',
-  'details.subject': 'O registro, como `customer/9`.',
+  'ErrorDetails.count': 'Quantos registros precisam da pessoa.',
+  'ErrorDetails.subject': 'O registro, como `customer/9`.',
   succeeded: 'Quantos itens foram aceitos.',
   failed: 'Quantos itens foram recusados.',
   errors: 'Os itens recusados, na ordem da lista enviada.',
@@ -67,6 +67,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   message: 'O erro em português, para pessoas.',
   details: 'Detalhes próprios do código.',
   request_id: 'O mesmo do cabeçalho X-Request-Id.',
+  'ErrorDetails.reason': 'O que precisa o código, como `https_required` ou `share_taken`.',
+  'ErrorDetails.items': 'Cada item que falta, com o que se pediu e o que há.',
+  'ErrorDetails.total': 'O total a pagar.',
+  'ErrorDetails.erased_at': 'Quando os dados da empresa de teste foram apagados.',
   missing_scope: 'O escopo que falta à chave.',
   field: 'O campo cujo valor já existe.',
   conflicting_id: 'O id do registro que já tem o valor.',
@@ -290,7 +294,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Return.sale_id': 'A venda.',
   sale_offline_id: 'Identificador da venda no caixa que a fez.',
   line: 'Posição do item em `items` da venda, a partir de 0.',
-  'already_returned.line': 'Posição do item; `null` para a taxa de entrega.',
+  'ErrorDetails.line': 'Posição do item; `null` para a taxa de entrega.',
   'ReturnItem.restock': 'Se a mercadoria volta ao estoque.',
   'ReturnInput.items': 'O que voltou; cada item da venda no máximo uma vez.',
   'ReturnItemInput.restock': 'Se a mercadoria volta ao estoque; sim, se ausente.',
@@ -490,8 +494,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   delivered_at: 'Quando a mercadoria foi entregue; `null` se não foi marcado.',
   refunded_at: 'Quando o pedido foi estornado.',
   causes: 'Os motivos do provedor.',
-  'causes.code': 'Código do motivo, do provedor.',
-  'causes.description': 'O motivo, nas palavras do provedor.',
+  'ProviderCause.code': 'Código do motivo, do provedor.',
+  'ProviderCause.description': 'O motivo, nas palavras do provedor.',
 
   // Notifications of the payment provider
   received_at: 'Quando chegou.',

@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
 import { boundedText, ExternalId, Id } from '#domain/text.ts'
-import { httpMessageOf, type ProblemCode } from '#http/problems.ts'
+import type { ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
-import { demandsKey, hasAddress, MIN_REVISION, type Route } from '../route.ts'
-import { codesByStatus, ERROR_SCHEMAS, takesBody } from './errors.ts'
+import { type BatchRoute, demandsKey, hasAddress, MIN_REVISION, type Route } from '../route.ts'
+import { codesByStatus, refusalOf, takesBody } from './errors.ts'
 
 /** A group of operations in the documentation. */
 interface Tag {
@@ -222,12 +222,22 @@ function successesOf(route: Route): ZodOpenApiResponsesObject {
   const { reply } = route
   const response = (status: number): ZodOpenApiResponseObject => ({
     description: SUCCESSES[status] ?? '',
+    ...(status === 207 && 'batch' in route && itemRefusalsOf(route)),
     headers: successHeaders(route, status),
     ...(reply && status !== 204 ? { content: { [typeOf(route)]: { schema: reply } } } : {}),
   })
   return {
     ...Object.fromEntries(successStatuses(route).map((status) => [status, response(status)])),
     ...('read' in route ? { 304: unchanged } : {}),
+  }
+}
+
+/** The codes with which an item of a batch may fail. */
+function itemRefusalsOf({ itemRefusals }: BatchRoute) {
+  const codes = ['validation_failed', ...itemRefusals]
+  return {
+    description: `${SUCCESSES[207]} Códigos: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    'x-error-codes': codes,
   }
 }
 
@@ -241,13 +251,7 @@ function errorResponse(status: number, codes: readonly ProblemCode[]): ZodOpenAp
   const id = `Error${status}_${codes.join('_or_')}`
   const known = responses.get(id)
   if (known) return known
-  const schemas = codes.map((code) => ERROR_SCHEMAS.get(code) as z.ZodType)
-  const response: ZodOpenApiResponseObject = {
-    id,
-    description: codes.map((code) => `\`${code}\`: ${httpMessageOf(code)}`).join('\n'),
-    headers: errorHeaders(status),
-    content: { [JSON_TYPE]: { schema: schemas.length === 1 ? schemas[0] : z.union(schemas) } },
-  }
+  const response = { id, ...refusalOf(codes, errorHeaders(status)) }
   responses.set(id, response)
   return response
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { oas31 } from 'zod-openapi'
+import { ERROR_COMPONENTS } from '../contract/errors.ts'
 import { MarkdownLine } from './markdown.tsx'
 
 export type Schema = oas31.SchemaObject
@@ -114,7 +115,8 @@ interface TypeProps {
 export function Type({ schema, pageOf = () => '' }: TypeProps) {
   if (schema.$ref) {
     const name = nameOfRef(schema.$ref)
-    return <a href={`${pageOf(name)}#${anchorOf(name)}`}>{name}</a>
+    const link = ERROR_COMPONENTS.includes(name) ? '/docs#erros' : `${pageOf(name)}#${anchorOf(name)}`
+    return <a href={link}>{name}</a>
   }
   const choices = alternatives(schema)
   if (choices.length > 0)

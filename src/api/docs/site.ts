@@ -1,4 +1,5 @@
 import type { oas31 } from 'zod-openapi'
+import { ERROR_COMPONENTS } from '../contract/errors.ts'
 import { isEnvelope } from '../contract/generators.ts'
 import { type DocumentedOperation, operationsOf } from './operation.tsx'
 import { nameOfRef, type Schema } from './schema.tsx'
@@ -31,11 +32,25 @@ export interface Site {
   readonly resources: readonly Resource[]
 }
 
-export const siteOf = (publicUrl: string, contracts: readonly PublishedContract[]): Site => ({
-  publicUrl: publicUrl.replace(/\/+$/, ''),
-  contracts,
-  resources: contracts.flatMap(resourcesOf),
-})
+export function siteOf(publicUrl: string, published: readonly PublishedContract[]): Site {
+  const contracts = published.map(withInlineLists)
+  return { publicUrl: publicUrl.replace(/\/+$/, ''), contracts, resources: contracts.flatMap(resourcesOf) }
+}
+
+/** The pages show the values of a list with each field: they are components for generators only. */
+function withInlineLists(published: PublishedContract): PublishedContract {
+  const schemas = (published.contract.components?.schemas ?? {}) as Record<string, Schema>
+  const inlined = <T>(node: T): T => {
+    if (Array.isArray(node)) return node.map(inlined) as T
+    if (typeof node !== 'object' || node === null) return node
+    const list = '$ref' in node ? schemas[nameOfRef(String(node.$ref))]?.enum : undefined
+    if (list) return { ...node, $ref: undefined, type: 'string', enum: list.filter((value) => value !== '') }
+    return Object.fromEntries(Object.entries(node).map(([member, value]) => [member, inlined(value)])) as T
+  }
+  const { components, ...rest } = inlined(published.contract)
+  const objects = Object.fromEntries(Object.entries(components?.schemas ?? {}).filter(([name]) => !schemas[name]?.enum))
+  return { ...published, contract: { ...rest, components: { ...components, schemas: objects } } }
+}
 
 /** `Notificações de pagamento` → `notificacoes-de-pagamento`. */
 const slugOf = (name: string): string => name.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase().replaceAll(' ', '-')
@@ -64,17 +79,17 @@ function objectsOf(operations: readonly DocumentedOperation[], { components }: o
     if (typeof node !== 'object' || node === null) return
     const ref = '$ref' in node ? String(node.$ref) : ''
     const name = nameOfRef(ref)
-    if (ref.includes('/schemas/') && !named.has(name)) {
+    if (ref.includes('/schemas/') && !named.has(name) && !isErrorObject(name)) {
       named.add(name)
       collect(schemas[name])
     }
     for (const value of Object.values(node)) collect(value)
   }
   for (const { operation } of operations) collect([operation.requestBody, operation.responses])
-  return Object.entries(schemas).filter(([name]) => named.has(name) && !isErrorObject(name) && !isEnvelope(name))
+  return Object.entries(schemas).filter(([name]) => named.has(name) && !isEnvelope(name))
 }
 
-const isErrorObject = (name: string): boolean => name.startsWith('Error_') || name === 'Failure'
+const isErrorObject = (name: string): boolean => name === 'Failure' || ERROR_COMPONENTS.includes(name)
 
 /** Path of an operation below the root of the service. */
 export function pathOf({ contract }: PublishedContract, path: string): string {

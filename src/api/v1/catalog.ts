@@ -163,7 +163,7 @@ const items = recordRoutes({
     type: z.enum(ITEM_TYPES).optional(),
     external_id: ExternalId.optional(),
     stock_updated_since: QueryInstant.optional(),
-    low_stock: QueryFlag.optional(),
+    low_stock: QueryFlag,
     parent_id: QueryId.optional(),
   },
   list: listItems,

@@ -6,7 +6,7 @@ import type { Scope } from '#domain/scopes.ts'
 import { isDeliverable, type WebhookEvent } from '#events/webhooks.ts'
 import { asEvents } from '#http/event-stream.ts'
 import { Problem } from '#http/problems.ts'
-import { QueryInstant } from '#http/query-values.ts'
+import { QueryFlag, QueryInstant } from '#http/query-values.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { isLiveKey } from '#queries/api-keys.ts'
 import { type Caller, CHALLENGE } from '../authenticate.ts'
@@ -57,8 +57,8 @@ const StreamQuery = z.strictObject({
   after: QueryRevision.optional(),
   since: QueryInstant.optional().meta({ description: 'Começa no primeiro evento registrado desde este momento.' }),
   types: EventTypeList.optional(),
-  opened: z.enum(['true', 'false']).optional(),
-  messages: z.enum(['true', 'false']).optional(),
+  opened: QueryFlag,
+  messages: QueryFlag,
 })
 type StreamQuery = z.infer<typeof StreamQuery>
 
@@ -72,9 +72,9 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const isReadable = createSubjectFilter(caller)
   const mayRead = readerOf(caller)
   const by = scopes.join()
-  const opened = query.opened === 'true' ? { by, mayRead } : null
+  const opened = query.opened ? { by, mayRead } : null
   const isAllowed = (event: WebhookEvent) => isDeliverable(scopes, event)
-  const messages = query.messages === 'true' ? { by, isAllowed } : null
+  const messages = query.messages ? { by, isAllowed } : null
   // Refuses an invalid key with an error instead of an empty stream.
   if (!(await isLiveKey(pool, companyId, keyId))) throw new Problem('invalid_token', undefined, CHALLENGE)
   const begin = query.since === undefined ? -1 : await feed.revisionBefore(companyId, query.since)

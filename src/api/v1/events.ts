@@ -5,6 +5,7 @@ import type { Scope } from '#domain/scopes.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { pathId } from '#http/paths.ts'
+import { QueryFlag } from '#http/query-values.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
 import { listEvents, listHistory, listOpenedEvents } from '#queries/events.ts'
 import type { Caller } from '../authenticate.ts'
@@ -199,16 +200,15 @@ export const eventRoutes: readonly Route[] = [
       after: QueryRevision.optional(),
       types: EventTypeList.optional(),
       subject: Subject.optional(),
-      opened: z.enum(['true', 'false']).optional(),
+      opened: QueryFlag,
     }),
     reply: pageSchemaOf(LedgerEvent),
     fromReplica: true,
     async read({ pool, store, keys, caller, query: { opened, ...query } }) {
       const { companyId } = caller
-      const page =
-        opened === 'true'
-          ? await listOpenedEvents({ pool, store, keys }, companyId, query, readerOf(caller))
-          : await listEvents({ pool, store }, companyId, query)
+      const page = opened
+        ? await listOpenedEvents({ pool, store, keys }, companyId, query, readerOf(caller))
+        : await listEvents({ pool, store }, companyId, query)
       return answerPage(page, query.limit)
     },
   }),

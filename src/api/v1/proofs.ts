@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Problem } from '#http/problems.ts'
-import { asInteger } from '#http/query-values.ts'
+import { asInteger, QueryFlag } from '#http/query-values.ts'
 import { headOf } from '#integrity/audit/verify.ts'
 import type { SignedCheckpoint } from '#integrity/proofs/checkpoint-log.ts'
 import { singleOf } from '../contract/envelopes.ts'
@@ -154,14 +154,13 @@ export const proofRoutes: readonly Route[] = [
     summary: 'Consulta o checkpoint mais novo do livro',
     description:
       'O tamanho e a raiz da árvore do livro, assinados (signed note e checkpoint da C2SP). O serviço faz um a cada rodada; com `fresh=true`, um que cobre todos os eventos de agora, no máximo um por segundo. O que ele cobre não pode mais ser alterado sem que quem o guardou o mostre.',
-    query: z.strictObject({ fresh: z.enum(['true', 'false']).optional() }),
+    query: z.strictObject({ fresh: QueryFlag }),
     reply: singleOf(Checkpoint),
     refusals: ['not_found'],
     async read({ pool, proof, caller: { companyId }, query: { fresh } }) {
-      const checkpoint =
-        fresh === 'true'
-          ? await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1)
-          : await proof.newest(companyId)
+      const checkpoint = fresh
+        ? await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1)
+        : await proof.newest(companyId)
       return checkpoint && answerCheckpoint(checkpoint)
     },
   }),

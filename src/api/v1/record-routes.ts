@@ -9,7 +9,7 @@ import type { Scope } from '#domain/scopes.ts'
 import { ExternalId } from '#domain/text.ts'
 import { type Params, pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { asInteger, QueryInstant } from '#http/query-values.ts'
+import { asInteger, QueryFlag, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { toPooledBytes } from '#lib/bytes.ts'
 import type { FoundRecords, Page } from '#queries/records.ts'
@@ -210,17 +210,14 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
 
 /** Parameter of writes that may warn of other records. */
 const STRICT = z.strictObject({
-  strict: z
-    .enum(['true', 'false'], 'deve ser true ou false')
-    .meta({ description: 'Com `true`, o que seria um aviso sobre outro registro é uma recusa (409).' })
-    .optional(),
+  strict: QueryFlag,
 })
 
 /** Query and use of `strict` in the routes of a resource. */
 const strictness = ({ canBeStrict }: { readonly canBeStrict?: true }) => ({
   ...(canBeStrict && { query: STRICT }),
   withStrict: <I extends object | null>(input: I, query: unknown): I =>
-    input && (query as z.infer<typeof STRICT>).strict === 'true' ? { ...input, strict: true } : input,
+    input && (query as z.infer<typeof STRICT>).strict ? { ...input, strict: true } : input,
 })
 
 /** Routes of a resource; fixed paths precede those with an id. */
@@ -284,7 +281,6 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
   const scope = `${area}:write` as const
   const { whole } = resource.examples
   const { external_id: _, ...withoutId } = whole
-  const itemCodes = ['validation_failed', ...(refusals.replace ?? [])].map((code) => `\`${code}\``).join(', ')
   return [
     commandRoute({
       method: 'post',
@@ -305,10 +301,11 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       scope,
       operation: `batch${many}`,
       summary: `Cria ou substitui até 500 registros`,
-      description: `Cada item é o de PUT by-external e é julgado por si: os erros de um não impedem os outros. Códigos com que um item pode ser recusado: ${itemCodes}.`,
+      description: 'Cada item é o de PUT by-external e é julgado por si: os erros de um não impedem os outros.',
       item: replace.item,
       example: { items: [whole] },
-      reply: batchResultOf(record, refusals.replace ?? [], warnings !== undefined),
+      reply: batchResultOf(record),
+      itemRefusals: refusals.replace ?? [],
       batch: replace.command,
       ...query,
       withQuery: (item, query) => withStrict(item as R & object, query),

@@ -109,10 +109,11 @@ const batch = batchRoute({
   operation: 'batchStockMovements',
   summary: 'Registra até 500 movimentos de estoque',
   description:
-    'Cada item é o de POST /stock/movements e é julgado por si, na ordem da lista: os erros de um não impedem os outros. Sem Idempotency-Key, repetir o lote movimenta de novo. Códigos com que um item pode ser recusado: `validation_failed`, `insufficient_stock`.',
+    'Cada item é o de POST /stock/movements e é julgado por si, na ordem da lista: os erros de um não impedem os outros. Sem Idempotency-Key, repetir o lote movimenta de novo.',
   item: StockMovementInput.meta({ id: 'StockMovementBatchItem' }),
   example: { items: [inputExample] },
-  reply: batchResultOf(StockMovement, ['insufficient_stock'], true),
+  reply: batchResultOf(StockMovement),
+  itemRefusals: ['insufficient_stock'],
   batch: recordStockMovement,
 })
 

@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from 'zod-openapi'
-import { ERROR_SCHEMAS } from '#api/contract/errors.ts'
+import type { ZodOpenApiOperationObject } from 'zod-openapi'
+import { refusalOf } from '#api/contract/errors.ts'
 import { Alias } from '#commands/stores.ts'
 import { ORDER_STATUSES } from '#domain/orders.ts'
 import { Id } from '#domain/text.ts'
-import { httpMessageOf, httpStatusOf, type ProblemCode } from '#http/problems.ts'
+import { httpStatusOf, type ProblemCode } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
 import { PaymentNotification } from '#payment-notifications/payload.ts'
 
@@ -85,16 +85,10 @@ export const receiverOperation = (
       content: { [JSON_TYPE]: { schema: NotificationAnswer } },
     },
     ...Object.fromEntries(
-      [...groupBy(RECEIVER_CODES, httpStatusOf)].map(([status, codes]) => [status, refusal(codes, headersOf(status))]),
+      [...groupBy(RECEIVER_CODES, httpStatusOf)].map(([status, codes]) => [
+        status,
+        refusalOf(codes, headersOf(status)),
+      ]),
     ),
   },
 })
-
-function refusal(codes: readonly ProblemCode[], headers: z.ZodObject): ZodOpenApiResponseObject {
-  const schemas = codes.map((code) => ERROR_SCHEMAS.get(code) as z.ZodType)
-  return {
-    description: codes.map((code) => `\`${code}\`: ${httpMessageOf(code)}`).join('\n'),
-    headers,
-    content: { [JSON_TYPE]: { schema: schemas.length === 1 ? schemas[0] : z.union(schemas) } },
-  }
-}

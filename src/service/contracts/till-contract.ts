@@ -8,8 +8,8 @@ import {
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
 import type { AddressLimit } from '#access/minute-limit.ts'
-import { describeFields, leaveAnswersOpen } from '#api/contract/document.ts'
-import { fitSchemas, nameBodies } from '#api/contract/generators.ts'
+import { describeFields, finish, leaveAnswersOpen } from '#api/contract/document.ts'
+import { ERROR_COMPONENTS } from '#api/contract/errors.ts'
 import { serveDocument } from '#api/contract/serve-document.ts'
 import type { Compress } from '#http/compression.ts'
 import { forbidCaching } from '#http/middleware/security-headers.ts'
@@ -21,6 +21,7 @@ import { failuresOf, SYNC_OPERATIONS, SYNC_VERSION } from '#till-sync/operations
 import type { SyncOperation } from '#till-sync/route.ts'
 import { RECEIVER_PATH, receiverOperation } from './receiver-contract.ts'
 import { TILL_GLOSSARY } from './till-glossary.ts'
+import { TILL_LISTS } from './till-lists.ts'
 
 const INTRODUCTION = `\
 A sincronização dos caixas (\`/api/auth\` e \`/api/sync\`) e o receptor de notificações de pagamento (\`/webhook\`). A API de integração é outro contrato, em \`/api/v1/openapi.json\`.
@@ -50,7 +51,10 @@ const Failure = z
     message: z.string(),
     errors: z.record(z.string(), z.array(z.string())).optional(),
     data: z
-      .object({ companies: z.array(z.object({ id: z.int().positive(), name: z.string() })) })
+      .object({
+        companies: z.array(z.object({ id: z.int().positive(), name: z.string() }).meta({ id: 'CompanyChoice' })),
+      })
+      .meta({ id: 'CompanyChoices' })
       .optional()
       .describe('Só no login, quando falta escolher a empresa.'),
   })
@@ -104,10 +108,11 @@ export function tillContractOf(publicUrl = ''): oas31.OpenAPIObject {
     },
     { override: leaveAnswersOpen },
   )
+  const schemas = Object.entries(document.components?.schemas ?? {})
+  const errors = Object.fromEntries(schemas.filter(([name]) => ERROR_COMPONENTS.includes(name)))
+  describeFields({ ...document, paths: {}, components: { schemas: errors } })
   describeFields(document, TILL_GLOSSARY)
-  const fitted = fitSchemas(document)
-  nameBodies(fitted)
-  return fitted
+  return finish(document, TILL_LISTS)
 }
 
 const pathsOf = (operations: readonly SyncOperation[]): ZodOpenApiPathsObject =>
