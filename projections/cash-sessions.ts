@@ -76,7 +76,7 @@ const cashSessions = table<CashSessionRow>('cash_sessions', {
   past: { id: 'id' },
 })
 
-const cashSessionById = (id: number) => byPk(cashSessions, id)
+export const cashSessionById = (id: number) => byPk(cashSessions, id)
 export const cashSessionByName = (sessionId: string) => byKey(cashSessions, 'session', sessionId)
 
 /** A movement as it was uploaded, with the till's user. Rows are only added. */

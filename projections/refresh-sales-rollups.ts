@@ -131,7 +131,7 @@ async function fillPastSpans(
     values: [companyId, filled_to, span_minutes],
   })
   const { first, next } = rows[0] ?? { first: null, next: null }
-  if (first) await rebuildSpans(client, companyId, { span_minutes, spans: [[filled_to ?? first, next]] })
+  if (first) await rebuildSpans(client, companyId, { span_minutes, from: [filled_to ?? first], to: next })
   await client.query({
     name: 'note_filled_sums',
     text: 'update summed_sales set filled_to = $2, is_filled = $2::timestamptz is null where company_id = $1',
@@ -161,9 +161,7 @@ async function refreshChangedSpans(
   })
   const changed = rows[0]
   if (!changed || changed.count === 0) return 'done'
-  const width = at.span_minutes * 60_000
-  const spans = changed.spans.map((span) => [span, new Date(Date.parse(span) + width).toISOString()] as const)
-  await rebuildSpans(client, companyId, { span_minutes: at.span_minutes, spans })
+  await rebuildSpans(client, companyId, { span_minutes: at.span_minutes, from: changed.spans })
   if (at.widened_to) await rebuildCoarseSpans(client, companyId, { spans: changed.spans, endedBy: at.widened_to })
   await client.query({
     name: 'note_summed_sales',
@@ -243,25 +241,31 @@ async function rebuildCoarseSpans(
 
 interface Spans {
   readonly span_minutes: number
-  /** `to` is null for an open end. */
-  readonly spans: readonly (readonly [from: string, to: string | null])[]
+  readonly from: readonly string[]
+  /** End of the only range, null for an open end; absent: each of `from` is one span. */
+  readonly to?: string | null
 }
 
-async function rebuildSpans(client: PoolClient, companyId: number, { spans, span_minutes }: Spans): Promise<void> {
-  const values = [companyId, spans.map(([from]) => from), spans.map(([, to]) => to)]
+async function rebuildSpans(client: PoolClient, companyId: number, { span_minutes, from, to }: Spans): Promise<void> {
+  const values = [companyId, from, to ?? null, to === undefined]
+  // Postgres adds the width: it knows years beyond those that JavaScript prints as it reads them.
+  const ranges = (minutes: string) => `(
+    select ${spanOf('f', minutes)} as lower,
+      case when $4 then ${spanOf('f', minutes)} + make_interval(mins => ${minutes}) else coalesce($3::timestamptz, 'infinity') end as upper
+    from unnest($2::timestamptz[]) as f)`
   await client.query({
     name: 'drop_sales_sums',
-    text: `delete from sales_sums t using unnest($2::timestamptz[], $3::timestamptz[]) as s (lower, upper), unnest($4::text[]) as k (kind)
-           where t.company_id = $1 and t.kind = k.kind and t.span >= ${spanOf('s.lower', '$5::integer')} and t.span < coalesce(s.upper, 'infinity')`,
+    text: `delete from sales_sums t using ${ranges('$6::integer')} as s, unnest($5::text[]) as k (kind)
+           where t.company_id = $1 and t.kind = k.kind and t.span >= s.lower and t.span < s.upper`,
     values: [...values, ROLLUP_KINDS, span_minutes],
   })
   await client.query({
     name: 'make_sales_sums',
     text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
            select $1, kind, span, key, sales, cents, quantity, known_cents, cost_cents from (${rollUp(
-             `select ${spanOf('t.sold_at', '$4::integer')} as span, ${SOLD}
-              from unnest($2::timestamptz[], $3::timestamptz[]) as s (lower, upper)
-              join sales t on t.company_id = $1 and t.sold_at >= ${spanOf('s.lower', '$4::integer')} and t.sold_at < coalesce(s.upper, 'infinity')`,
+             `select ${spanOf('t.sold_at', '$5::integer')} as span, ${SOLD}
+              from ${ranges('$5::integer')} as s
+              join sales t on t.company_id = $1 and t.sold_at >= s.lower and t.sold_at < s.upper`,
            )}) as made`,
     values: [...values, span_minutes],
   })

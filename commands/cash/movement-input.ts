@@ -37,6 +37,8 @@ export interface CashMovementUpload {
   readonly reason: string | null
   readonly receivable_id: number | null
   readonly counted: Readonly<Record<string, string>> | null
+  /** User who is logged in at the till; not part of what the till sends. */
+  readonly userId?: number
 }
 
 export const CashMovementInput: z.ZodType<CashMovementUpload> = shape

@@ -1,3 +1,4 @@
+import { IMPOSSIBLE_AT_TILL, isImpossibleAtTill } from '#domain/instant.ts'
 import { fromCents, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
@@ -16,17 +17,17 @@ import { type CashTakings, takingsLookup } from '#projections/cash-takings.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { receivableById } from '#projections/finance.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
+import { userById } from '#projections/users.ts'
 import { tillReceiptEvents } from '../finance/account-payments.ts'
 import { receivableSide } from '../finance/receivables.ts'
+import { findOlder, isFarAhead } from '../till-clock.ts'
 import type { CashMovementUpload } from './movement-input.ts'
 
 type Warnings = CashMovementRow['warnings']
 
-/** Lead of a till's clock that is tolerated without a warning. */
-const CLOCK_TOLERANCE_MS = 5 * 60_000
-
-const needs = ({ offline_id, session_id, counted, receivable_id }: CashMovementUpload): AnyRef[] => [
+const needs = ({ offline_id, session_id, counted, receivable_id, userId }: CashMovementUpload): AnyRef[] => [
   ownCompany,
+  ...(userId === undefined ? [] : [userById(userId)]),
   ...(receivable_id === null ? [] : [receivableById(receivable_id)]),
   cashMovementById(offline_id),
   cashSessionByName(session_id),
@@ -83,6 +84,7 @@ function decideMovement(
   { now, nextId }: Pick<DecisionContext, 'now' | 'nextId'>,
   record: Recording,
 ): Decision {
+  if (isImpossibleAtTill(upload.at, now)) return invalid('at', IMPOSSIBLE_AT_TILL)
   const counted = countedOf(rows, upload)
   if (counted !== null && isRefusal(counted)) return counted
   const { session_id, kind, amount, at, reason, receivable_id } = upload
@@ -91,16 +93,19 @@ function decideMovement(
   if (repeated) return decideRepeated(repeated, content)
   const known = rows.get(cashSessionByName(session_id))
   const isLate = known?.closed_at !== undefined && known.closed_at !== null && kind !== 'closed'
-  const isAhead = Date.parse(at) - Date.parse(now) > CLOCK_TOLERANCE_MS
   const warnings: Warnings = [
     ...(isLate ? (['session_closed'] as const) : []),
-    ...(isAhead ? (['at_in_future'] as const) : []),
+    ...(isFarAhead(at, now) ? (['at_in_future'] as const) : []),
+    ...(isOld(rows, upload, now) ? (['at_old'] as const) : []),
   ]
   const id = known?.id ?? nextId('cash_session')
   const recorded = record(known, { id, content, warnings })
   if (isRefusal(recorded)) return recorded
   return accept('created', `cash_session/${id}`, recorded.events, [], { warnings: recorded.warnings })
 }
+
+const isOld = (rows: Rows, { at, userId }: CashMovementUpload, now: string): boolean =>
+  findOlder(at, now, [userId === undefined ? undefined : rows.get(userById(userId))?.doc.created_at]) !== null
 
 function decideRepeated(
   { cash_session_id, doc, warnings }: Readonly<CashMovementRow>,

@@ -6,7 +6,7 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, type Grant, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { cashDrawerOf, openSessionOf } from '#projections/cash-drawers.ts'
+import { openSessionOf } from '#projections/cash-drawers.ts'
 import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleMoneyBack, type SaleRow, saleById } from '#projections/sales.ts'
@@ -30,7 +30,7 @@ export const cancelSale = command<CancelSaleInput>({
   needs: ({ id, cash_session_id }) => [saleById(id), ...namedSessionRefs(cash_session_id)],
   needsMore(rows, { id, refunds }) {
     const sale = rows.get(saleById(id))
-    return sale ? [...touchedBy(sale), ...sessionRefs(rows, sale, null), ...refundTypes(sale, refunds)] : []
+    return sale ? [...touchedBy(sale), ...sessionRefs(sale), ...refundTypes(sale, refunds)] : []
   },
   decide(rows, { id, reason, refunds, cash_session_id = null }, { origin, actor, permit }) {
     const sale = rows.get(saleById(id))
@@ -66,33 +66,33 @@ export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_
   ...receivable_ids.map(receivableById),
 ]
 
-/** Cash sessions that `sessionOfRefund` reads. The drawer of the user, if given, is loaded. */
-export function sessionRefs(rows: Rows, sale: Pick<SaleRow, 'cash_session_id'>, userId: number | null) {
-  const drawer = userId === null ? null : rows.get(cashDrawerOf(userId))
-  const ids = [sale.cash_session_id, drawer?.session_id ?? null]
-  return ids.flatMap((id) => (id === null ? [] : cashSessionByName(id)))
-}
+/** The cash session of a sale, which `sessionOfRefund` reads. */
+export const sessionRefs = ({ cash_session_id: name }: Pick<SaleRow, 'cash_session_id'>) =>
+  name === null ? [] : [cashSessionByName(name)]
 
 /** How a sale is cancelled. */
 interface Cancelling {
   readonly reason: string | null
   /** Cash session that the canceller names. */
   readonly sessionId: string | null
-  /** User of the till. */
+  /** User of the till, whose drawer is loaded. */
   readonly userId: number | null
+  /** When the till cancelled it (UTC); null or absent if it is not known. */
+  readonly at?: string | null
   /** How the money goes back; absent if it is not stated. */
   readonly refunds?: SaleMoneyBack[]
 }
 
 /**
- * Cash session that gives the money back: another one that the till names; that of the sale while it is not closed;
- * afterwards the one that the till's user has open. Null if there is none.
+ * Cash session that gives the money back: another one that the till names; that of the sale if it was not closed by then;
+ * afterwards the one that the till's user had open. Null if there is none.
  */
-function sessionOfRefund(rows: Rows, own: string | null, { sessionId, userId }: Cancelling): string | null {
+function sessionOfRefund(rows: Rows, own: string | null, { sessionId, userId, at = null }: Cancelling): string | null {
   if (sessionId !== null && sessionId !== own) return sessionId
-  const isClosed = own !== null && (rows.get(cashSessionByName(own))?.closed_at ?? null) !== null
+  const closedAt = own === null ? null : (rows.get(cashSessionByName(own))?.closed_at ?? null)
+  const isClosed = closedAt !== null && (at === null || Date.parse(at) >= Date.parse(closedAt))
   if (own !== null && !isClosed) return own
-  return userId === null ? null : openSessionOf(rows, userId)
+  return userId === null ? null : openSessionOf(rows, userId, at)
 }
 
 /** Events that cancel a completed sale, or its refusal. */
@@ -116,6 +116,7 @@ export function cancellation(
     event('SaleCancelled', {
       ...{ id: sale.id, reason: cancelling.reason, restock, ...creditBack(sale), ...granted },
       ...(cash_session_id !== null && { cash_session_id }),
+      ...(typeof cancelling.at === 'string' && { cancelled_at: cancelling.at }),
       ...(cancelling.refunds && { refunds: cancelling.refunds }),
     }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),

@@ -5,7 +5,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { testMarkOf } from '#projections/companies.ts'
 import { customerById } from '#projections/people.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
-import { isFarAhead } from './offline-sale-warnings.ts'
+import { isFarAhead } from '../till-clock.ts'
 import { type ReturnableSale, shareMoneyBack, stockOfReturn, sumCents, worthOf } from './returned-goods.ts'
 
 type Awaited = DataOf<'ReturnAwaited'>

@@ -40,6 +40,7 @@ export const OfflineSaleInput: z.ZodType<OfflineSale> = z
       .optional()
       .meta({ override: { type: ['integer', 'null'], minimum: 1 } }),
     cash_session_id: OfflineId.nullish(),
+    cancelled_at: Instant.nullish(),
     items: z.array(Item).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
     payments: z.array(Payment).max(50, 'no máximo 50 pagamentos'),
   })
@@ -48,6 +49,7 @@ export const OfflineSaleInput: z.ZodType<OfflineSale> = z
     amount_received,
     change,
     cash_session_id,
+    cancelled_at: sale.status === 'cancelled' ? (sale.cancelled_at ?? null) : null,
     customer: customerOf(customer_id),
   }))
 
@@ -70,13 +72,21 @@ export interface OfflineSale {
   readonly customer: { readonly id: number | null; readonly sent: string } | null
   /** Session that took the money, or of a cancelled sale gives it back; null if the till names none. */
   readonly cash_session_id: string | null
+  /** Of a cancelled sale, by the till's clock (UTC); null if the till does not say it. */
+  readonly cancelled_at: string | null
   readonly items: readonly z.infer<typeof Item>[]
   readonly payments: readonly z.infer<typeof Payment>[]
 }
 
+/** Sale of a till, with the user who is logged in there; not part of what the till sends. */
+export interface OfflineSaleUpload extends OfflineSale {
+  readonly sellerId?: number
+}
+
 /**
  * SHA-256 (hex) of a sale by value: 10, 10.0 and 10.00 are equal, and so are equal instants in different time zones.
- * The customer and the cash session are excluded, and so are details of payments: they do not make a different sale.
+ * The customer, the cash session and the time of a cancellation are excluded, and so are details of payments: they do
+ * not make a different sale.
  */
 export function fingerprintOf(sale: OfflineSale): string {
   const { offline_id, total, status, created_at } = sale

@@ -6,13 +6,12 @@ import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
 import { stockOf } from '#projections/stock.ts'
+import { userById } from '#projections/users.ts'
+import { findOlder, isFarAhead } from '../till-clock.ts'
 import { quantitiesTaken } from './lines.ts'
-import type { OfflineSale } from './offline-sale-input.ts'
+import type { OfflineSale, OfflineSaleUpload } from './offline-sale-input.ts'
 
 type Parts = Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'payments' | 'change'>
-
-/** Lead of a till's clock that is tolerated without a warning. */
-const CLOCK_TOLERANCE_MS = 5 * 60_000
 
 /** Remaining stock of each item with moved stock, in thousandths. */
 export function stockAfter(rows: Rows, items: Parts['items']): { id: number; thousandths: number }[] {
@@ -23,7 +22,7 @@ export function stockAfter(rows: Rows, items: Parts['items']): { id: number; tho
 }
 
 /** Problems of a recorded sale to review, except those of its sums. */
-export function findWarnings(rows: Rows, sale: OfflineSale, parts: Parts, now: string): OfflineSaleWarning[] {
+export function findWarnings(rows: Rows, sale: OfflineSaleUpload, parts: Parts, now: string): OfflineSaleWarning[] {
   return [
     ...customerWarnings(rows, sale),
     ...productWarnings(rows, sale),
@@ -31,7 +30,7 @@ export function findWarnings(rows: Rows, sale: OfflineSale, parts: Parts, now: s
       thousandths < 0 ? [warning('negative_stock', { product_id: id, found: fromThousandths(thousandths) })] : [],
     ),
     ...paymentWarnings(rows, sale, parts.change),
-    ...clockWarnings(sale, now),
+    ...clockWarnings(rows, sale, now),
   ]
 }
 
@@ -86,9 +85,22 @@ function customerWarnings(rows: Rows, { customer }: OfflineSale): OfflineSaleWar
   return known.deleted_at ? [warning('customer_deleted', { found: customer.sent })] : []
 }
 
-/** Whether a till's clock is ahead beyond the tolerance. */
-export const isFarAhead = (at: string, now: string): boolean => Date.parse(at) - Date.parse(now) > CLOCK_TOLERANCE_MS
+function clockWarnings(rows: Rows, sale: OfflineSaleUpload, now: string): OfflineSaleWarning[] {
+  const { created_at, cancelled_at, items, sellerId } = sale
+  const user = sellerId === undefined ? null : rows.get(userById(sellerId))
+  const products = items.map(({ product_id }) => rows.get(itemById(product_id))?.doc.created_at)
+  const older = findOlder(created_at, now, [user?.doc.created_at, ...products])
+  return [
+    ...(isFarAhead(created_at, now) ? [warning('created_at_in_future', { found: created_at, expected: now })] : []),
+    ...(older === null ? [] : [warning('created_at_old', { found: created_at, expected: older })]),
+    ...cancellationWarnings(cancelled_at, created_at, now),
+  ]
+}
 
-function clockWarnings({ created_at }: OfflineSale, now: string): OfflineSaleWarning[] {
-  return isFarAhead(created_at, now) ? [warning('created_at_in_future', { found: created_at, expected: now })] : []
+/** Problems of the time at which a till cancelled a sale. */
+export function cancellationWarnings(at: string | null, soldAt: string, now: string): OfflineSaleWarning[] {
+  if (at === null) return []
+  if (isFarAhead(at, now)) return [warning('cancelled_at_in_future', { found: at, expected: now })]
+  const isEarlier = Date.parse(at) < Date.parse(soldAt)
+  return isEarlier ? [warning('cancelled_at_before_sale', { found: at, expected: soldAt })] : []
 }

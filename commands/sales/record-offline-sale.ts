@@ -1,7 +1,7 @@
-import { addDays, dateInZone } from '#domain/instant.ts'
+import { addDays, dateInZone, IMPOSSIBLE_AT_TILL, isImpossibleAtTill } from '#domain/instant.ts'
 import { fromCents, toBigCents, toCents } from '#domain/money.ts'
 import { MAX_THOUSANDTHS } from '#domain/quantity.ts'
-import { refuse } from '#domain/refusal.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
 import { detailRefusedOnCash, paymentDetailsOf } from '#domain/sale-payment.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, type Decision, type DecisionContext, isRefusal } from '#ledger/command.ts'
@@ -22,18 +22,13 @@ import { awaitedCustomerRefs, awaitedEvents, awaitedRefs } from './awaited-retur
 import { cancellation, sessionRefs, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
-import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
-import { findWarnings, stockAfter, warning } from './offline-sale-warnings.ts'
+import { fingerprintOf, type OfflineSale, type OfflineSaleUpload } from './offline-sale-input.ts'
+import { cancellationWarnings, findWarnings, stockAfter, warning } from './offline-sale-warnings.ts'
 import { sumOf, takenPayments } from './payments.ts'
 import { isMoney } from './sale-refunds.ts'
 import { userSeller } from './seller.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>
-
-/** Sale of a till, with the user who is logged in there; not part of what the till sends. */
-export interface OfflineSaleUpload extends OfflineSale {
-  readonly sellerId?: number
-}
 
 /**
  * Records a sale that a till made offline. Uploaded sales are facts: negative stock or a different price only adds
@@ -46,14 +41,14 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (!known) return newSaleRefs(rows, sale)
     if (isRepeated(sale, known)) return []
-    return [saleById(known.sale_id), ...touchedBy(known), ...sessionRefs(rows, known, cancellerOf(sale))]
+    return [saleById(known.sale_id), ...touchedBy(known), ...sessionRefs(known)]
   },
   needsLast: (rows, { offline_id }) =>
     rows.get(offlineSaleById(offline_id)) ? [] : awaitedCustomerRefs(rows, offline_id),
   decide(rows, sale, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     return known
-      ? decideRepeated(rows, sale, known)
+      ? decideRepeated(rows, sale, known, context.now)
       : recordSale(rows, sale, context, { fingerprint: fingerprintOf(sale) })
   },
 })
@@ -105,7 +100,7 @@ function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['custome
 }
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
-function decideRepeated(rows: Rows, sale: OfflineSaleUpload, known: Readonly<OfflineSaleRow>): Decision {
+function decideRepeated(rows: Rows, sale: OfflineSaleUpload, known: Readonly<OfflineSaleRow>, now: string): Decision {
   const unchanged = accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
   if (isRepeated(sale, known)) return unchanged
   const recorded = existing(rows, saleById(known.sale_id))
@@ -113,9 +108,12 @@ function decideRepeated(rows: Rows, sale: OfflineSaleUpload, known: Readonly<Off
   if (isOfOther && !isSameSale(sale, known, recorded.doc))
     return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.sale_id })
   if (sale.status === 'completed' || recorded.status === 'cancelled') return unchanged
-  const cancelling = { reason: null, sessionId: sale.cash_session_id, userId: cancellerOf(sale) }
-  const events = cancellation(rows, recorded, cancelling)
-  return isRefusal(events) ? events : accept('updated', unchanged.subject, events, [], unchanged.remarks)
+  const { cash_session_id: sessionId, cancelled_at: at } = sale
+  if (at !== null && isImpossibleAtTill(at, now)) return invalid('cancelled_at', IMPOSSIBLE_AT_TILL)
+  const events = cancellation(rows, recorded, { reason: null, sessionId, userId: cancellerOf(sale), at })
+  if (isRefusal(events)) return events
+  const warnings = [...known.warnings, ...cancellationWarnings(at, sale.created_at, now)]
+  return accept('updated', unchanged.subject, events, [], { warnings })
 }
 
 /** A cancelled sale stays cancelled: a delayed upload of the completed one changes nothing. */
@@ -155,6 +153,10 @@ export function recordSale(
   { now, nextId }: Pick<DecisionContext, 'now' | 'nextId'>,
   { fingerprint, remark, asIs = false }: Recording,
 ): Decision {
+  for (const field of ['created_at', 'cancelled_at'] as const) {
+    const at = sale[field]
+    if (at !== null && isImpossibleAtTill(at, now)) return invalid(field, IMPOSSIBLE_AT_TILL)
+  }
   const isCash = ({ payment_type_id }: { readonly payment_type_id: number }) =>
     rows.get(paymentTypeById(payment_type_id))?.doc.is_cash ?? false
   const sums = addUp(sale, isCash)
@@ -185,7 +187,9 @@ export function recordSale(
   }
   if (sale.status === 'cancelled') {
     const returned = awaitedEvents(rows, { ...data, isCancelled: true, receivables: [] }, now)
-    return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data), ...returned], [], { warnings })
+    const { cancelled_at } = sale
+    const cancelled = event('OfflineSaleCancelled', { ...data, ...(cancelled_at !== null && { cancelled_at }) })
+    return accept('created', cancelled.subject, [cancelled, ...returned], [], { warnings })
   }
   const receivables = receivablesOf(rows, data, () => nextId('receivable'))
   const accounts = receivables.map(({ data }) => data as { id: number; amount: string })

@@ -2,8 +2,9 @@ import { refuse } from '#domain/refusal.ts'
 import { accept, command } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/offline-sales.ts'
 import { awaitedCustomerRefs } from './awaited-returns.ts'
+import type { OfflineSaleUpload } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
-import { newSaleRefs, type OfflineSaleUpload, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
+import { newSaleRefs, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 
 /** Refused till sale that a person records, unchanged or corrected. */
 export interface RefusedSaleRecording {

@@ -15,8 +15,10 @@ import { testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { stockOf } from '#projections/stock.ts'
+import { userById } from '#projections/users.ts'
 import { brokenPieceWarnings, type CommandWarnings } from '../catalog/item-input.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
+import { findOlder } from '../till-clock.ts'
 import { lineRefs, priceLines, quantitiesTaken, SaleLinesInput } from './lines.ts'
 import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
 import { findSeller, SellerInput, sellerRefs } from './seller.ts'
@@ -84,6 +86,7 @@ export const registerSale = command<SaleInput>({
       ...priced,
       payments: paid.payments,
       change: fromCents(paid.change),
+      ...ageWarnings(rows, priced.items, { sold_at, seller: seller?.user_id ?? null }, now),
       ...testMarkOf(rows),
     })
     return accept('created', completed.subject, [completed], [], brokenPieceRemarks(rows, priced.items))
@@ -122,6 +125,20 @@ function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
     return [{ catalog_item_id: id, requested: fromThousandths(thousandths), available }]
   })
   return short[0] ? refuse('insufficient_stock', { ...short[0], items: short }) : null
+}
+
+/** A warning of a sale that is older than what it names (UP-762). */
+function ageWarnings(
+  rows: Rows,
+  items: Completed['items'],
+  { sold_at, seller }: { readonly sold_at: string; readonly seller: number | null },
+  now: string,
+): Pick<Completed, 'warnings'> {
+  const created = items.map(({ catalog_item_id: id }) =>
+    id === null ? undefined : rows.get(itemById(id))?.doc.created_at,
+  )
+  const user = seller === null ? undefined : rows.get(userById(seller))?.doc.created_at
+  return findOlder(sold_at, now, [user, ...created]) === null ? {} : { warnings: [{ code: 'sold_at_old' }] }
 }
 
 /** Warnings of lines with a fraction of a piece; their items are loaded. Almost no sale has a line with a fraction. */

@@ -44,11 +44,22 @@ export const CalendarDate = z
   )
   .meta({ format: 'date' })
 
-export const IMPOSSIBLE = 'não pode estar mais de um dia no futuro'
+/** Facts of shops are not older. */
+const FIRST_FACT = '1990-01-01T00:00:00.000Z'
+/** Lead of a till's clock, in years, beyond which its facts are refused. */
+const TILL_YEARS_AHEAD = 10
 
-/** Whether a past event is dated impossibly late: clocks and zones differ by less than a day (VAL-9). */
+export const IMPOSSIBLE = 'não pode ser antes de 1990 nem estar mais de um dia no futuro'
+
+/** Whether a past event is dated impossibly: clocks and zones differ by less than a day (VAL-9). */
 export const isImpossible = (utcInstant: string, now: string): boolean =>
-  Date.parse(utcInstant) - Date.parse(now) > DAY_MS
+  utcInstant < FIRST_FACT || Date.parse(utcInstant) - Date.parse(now) > DAY_MS
+
+export const IMPOSSIBLE_AT_TILL = `deve estar entre 1990 e daqui a ${TILL_YEARS_AHEAD} anos: confira o relógio do caixa`
+
+/** As `isImpossible`, for what a till reports: its clock may be wrong (UP-761). */
+export const isImpossibleAtTill = (utcInstant: string, now: string): boolean =>
+  utcInstant < FIRST_FACT || utcInstant > `${Number(now.slice(0, 4)) + TILL_YEARS_AHEAD}${now.slice(4)}`
 
 /** Context of a query by day: the time zone, and its current day ('YYYY-MM-DD'). */
 export interface Calendar {
@@ -78,9 +89,10 @@ export function daysFrom(first: string, count: number): string[] {
 export const addMilliseconds = (utcInstant: string, ms: number): string =>
   ms === 0 ? utcInstant : new Date(Date.parse(utcInstant) + ms).toISOString()
 
-/** The day `n` years and `days` days later; 29 February becomes 28 February in other years. */
+/** The day `n` years and `days` days later; 29 February becomes 28 February in other years. Clamped as by `addDays`. */
 export function addYears(date: string, n: number, days = 0): string {
   const [year, monthDay] = [String(Number(date.slice(0, 4)) + n).padStart(4, '0'), date.slice(4)]
+  if (Number(year) > 9999) return '9999-12-31'
   const day = isRealDate(Number(year), Number(date.slice(5, 7)), Number(date.slice(8))) ? monthDay : '-02-28'
   return addDays(`${year}${day}`, days)
 }

@@ -89,6 +89,9 @@ export const OFFLINE_SALE_WARNINGS = [
   'payment_pending',
   'change_without_cash',
   'created_at_in_future',
+  'created_at_old',
+  'cancelled_at_before_sale',
+  'cancelled_at_in_future',
   'line_total_rounded',
   'line_discount',
   'discount',
@@ -116,22 +119,18 @@ const warning = z.strictObject({
   expected: text.nullable(),
 })
 
-/** Problems of a sale that the service registered for a paid order. */
-export const ORDER_SALE_WARNINGS = ['stock_short'] as const
+/** Problems of a sale that is no upload: of a paid order, that stock was short; of one from before, that it is old. */
+export const SALE_WARNINGS = ['stock_short', 'sold_at_old'] as const
 
-/** Sale of a paid order, registered with its payment. */
-const ofOrder = {
-  order_id: id,
-  /** `available` is the stock before the sale. */
-  warnings: z.array(
-    z.strictObject({
-      code: z.enum(ORDER_SALE_WARNINGS),
-      catalog_item_id: id,
-      requested: quantity,
-      available: quantity,
-    }),
-  ),
-}
+const saleWarnings = z.array(
+  z.strictObject({
+    code: z.enum(SALE_WARNINGS),
+    /** Of `stock_short`; `available` is the stock before the sale. */
+    catalog_item_id: id.optional(),
+    requested: quantity.optional(),
+    available: quantity.optional(),
+  }),
+)
 
 /** Marks sales of a test company, so that their receipts cannot pass for those of real sales; absent otherwise. */
 const test = z.boolean().optional()
@@ -256,7 +255,8 @@ export const saleEvents = {
     change: money,
     test,
     /** Absent for sales of integrations. */
-    ...z.strictObject(ofOrder).partial().shape,
+    order_id: id.optional(),
+    warnings: saleWarnings.optional(),
   }),
   /**
    * The provider gave back a part of what the sale's order paid: `amount`, and `refunded` so far. `amount` is negative
@@ -277,7 +277,11 @@ export const saleEvents = {
     credit,
   }),
   /** Cancelled at the till before the upload; it moved no stock. */
-  OfflineSaleCancelled: eventType('sale', offlineSale),
+  OfflineSaleCancelled: eventType('sale', {
+    ...offlineSale,
+    /** By the till's clock; absent if it did not say it. */
+    cancelled_at: instant.optional(),
+  }),
   SaleReturned: eventType('return', saleReturn),
   /** A till uploaded a return before its sale: `SaleReturned` follows with the sale. */
   ReturnAwaited: eventType('return', {
@@ -306,6 +310,8 @@ export const saleEvents = {
     credit,
     /** Cash session that gives the money back; absent if none is known. */
     cash_session_id: text.optional(),
+    /** By the clock of the till that cancelled it; absent if it did not say it. */
+    cancelled_at: instant.optional(),
     /** How the money went back; absent if it was not stated. */
     refunds: z.array(moneyBack).optional(),
   }),

@@ -1,3 +1,4 @@
+import type { SyncSession } from '#access/sync-access.ts'
 import { CashMovementInput } from '#commands/cash/movement-input.ts'
 import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
 import type { Refusal } from '#domain/refusal.ts'
@@ -31,7 +32,7 @@ export const cashRoute = ({ writer, log }: Pick<Services, 'writer' | 'log'>): Sy
   async handle(request, response) {
     const session = tillSessionOf(response)
     const { movements } = parseInput(UploadedMovements, request.body)
-    const done = await runUpload({ writer, log, session, response }, movements, readMovement)
+    const done = await runUpload({ writer, log, session, response }, movements, readMovement(session))
     const results = done.map((result, position) => resultOf(movements[position], result))
     const slices = createTimeSlicer(session.companyId)
     sendBytes(response, 200, await composeListAnswer(results, messageOf(results), slices))
@@ -39,11 +40,13 @@ export const cashRoute = ({ writer, log }: Pick<Services, 'writer' | 'log'>): Sy
 })
 
 /** The command of a movement, or the refusal of an invalid one. */
-function readMovement(movement: unknown): Invocation | Refusal {
-  const { data, error } = CashMovementInput.safeParse(movement)
-  if (error) return refuseInvalid(error)
-  return invoke(data.kind === 'closed' ? closeCashSession : recordCashMovement, data)
-}
+const readMovement =
+  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  (movement: unknown): Invocation | Refusal => {
+    const { data, error } = CashMovementInput.safeParse(movement)
+    if (error) return refuseInvalid(error)
+    return invoke(data.kind === 'closed' ? closeCashSession : recordCashMovement, { ...data, userId })
+  }
 
 interface MovementResult {
   readonly offline_id: string | null
@@ -69,6 +72,7 @@ const WARNINGS: Readonly<Record<CashMovementRow['warnings'][number], string>> = 
   receivable_unknown: 'A conta a receber não existe: o dinheiro foi registrado sem ela.',
   receivable_exceeded: 'Foi recebido mais do que a conta tinha em aberto.',
   at_in_future: 'A data do movimento está no futuro: confira o relógio do caixa.',
+  at_old: 'A data do movimento é antiga: confira o relógio do caixa.',
 }
 
 const shownWarning = (code: CashMovementRow['warnings'][number]) => ({ code, message: WARNINGS[code] })

@@ -149,6 +149,12 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
       return { code, message: `Há troco de ${found} sem pagamento em dinheiro.` }
     case 'created_at_in_future':
       return { code, message: `A data da venda, ${found}, está no futuro: confira o relógio do caixa.` }
+    case 'created_at_old':
+      return { code, message: `A data da venda, ${found}, é antiga demais: confira o relógio do caixa.` }
+    case 'cancelled_at_in_future':
+      return { code, message: `A data do cancelamento, ${found}, está no futuro: confira o relógio do caixa.` }
+    case 'cancelled_at_before_sale':
+      return { code, message: `A data do cancelamento, ${found}, é anterior à da venda, ${expected}.` }
     case 'line_total_rounded': {
       const message = `O total do item, ${found}, difere por arredondamento de quantidade × preço, ${expected}.`
       return { code, message, product_id, total: Number(found), expected_total: Number(expected) }

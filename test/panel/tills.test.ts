@@ -219,13 +219,19 @@ describe('panel: tills', () => {
       [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
 
     it('are listed newest first, with user and warnings [PANEL-23]', async () => {
+      const created_at = new Date().toISOString()
       const dear = counter.sale('b', {
+        created_at,
         items: [{ product_id: counter.product, quantity: 101, price: 11, total: 1111 }],
         total: 1111,
         amount_received: 1111,
         payments: [{ payment_type_id: counter.cash, amount: 1111, status: 'pending' }],
       })
-      const { results } = await upload(till, [counter.sale('a'), dear, counter.sale('c', { status: 'cancelled' })])
+      const { results } = await upload(till, [
+        counter.sale('a', { created_at }),
+        dear,
+        counter.sale('c', { status: 'cancelled', created_at }),
+      ])
       const html = await page()
       const ids = results.map(({ sale_id }: { sale_id: number }) => sale_id)
       expect(sold(html)).to.deep.equal([...ids].reverse())

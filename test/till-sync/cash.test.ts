@@ -22,8 +22,9 @@ describe('POST /api/sync/cash', () => {
   })
 
   let made = 0
+  const at = new Date().toISOString()
   const movement = (kind: string, fields: object = {}) => ({
-    ...{ offline_id: `m${++made}`, session_id: 's1', kind, at: '2026-03-10T12:00:00.000Z' },
+    ...{ offline_id: `m${++made}`, session_id: 's1', kind, at },
     amount: kind === 'closed' ? null : 10,
     ...fields,
   })

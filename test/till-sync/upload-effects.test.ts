@@ -135,10 +135,11 @@ describe('uploaded sales', () => {
     const own = (await company.post('/customers', { name: 'Ana' })).body.data.id
     const foreign = (await (await api.company({ idsFrom: FOREIGN_IDS })).post('/customers', { name: 'Bia' })).body.data
       .id
+    const created_at = new Date().toISOString()
     const { results } = await upload(till, [
-      counter.sale('a', { customer_id: own }),
-      counter.sale('b', { customer_id: foreign }),
-      counter.sale('c', { customer_id: 'balcão' }),
+      counter.sale('a', { customer_id: own, created_at }),
+      counter.sale('b', { customer_id: foreign, created_at }),
+      counter.sale('c', { customer_id: 'balcão', created_at }),
     ])
     expect(results.map(({ warnings = [] }: Json) => warnings.map(({ code }: Json) => code))).to.deep.equal([
       [],

@@ -20,7 +20,9 @@ describe('POST /api/sync/sales', () => {
   const first = async (sale: unknown): Promise<Json> => (await upload(till, [sale])).results[0]
 
   it('records each sale and returns its id, in the order of the upload [UP-1, UP-3]', async () => {
-    const answer = await upload(till, [counter.sale('a'), counter.sale('b', { status: 'cancelled' })])
+    const created_at = new Date().toISOString()
+    const cancelled = counter.sale('b', { status: 'cancelled', created_at })
+    const answer = await upload(till, [counter.sale('a', { created_at }), cancelled])
     expect(answer).to.include({ success: true, message: '2 vendas processadas: 2 registradas, 0 com erro.' })
     const [a, b] = answer.results
     expect(a).to.deep.equal({ offline_id: 'a', status: 'created', sale_id: a.sale_id })
@@ -109,10 +111,11 @@ describe('POST /api/sync/sales', () => {
   })
 
   it('records odd sales with warnings, which a repeated upload gets again [UP-6]', async () => {
+    const inFiveYears = new Date(Date.now() + 5 * 365 * 86_400_000).toISOString()
     const line = { product_id: counter.product, quantity: 101, price: 9.5, total: 959.5 }
     const money = { total: 959.5, amount_received: 959.5 }
     const payments = [{ payment_type_id: counter.cash, amount: 959.5, status: 'pending' }]
-    const sale = counter.sale('a', { items: [line], ...money, payments, created_at: '2999-01-01T00:00:00.000Z' })
+    const sale = counter.sale('a', { items: [line], ...money, payments, created_at: inFiveYears })
     const { warnings, ...created } = await first(sale)
     expect(created.status).to.equal('created')
     expect(warnings.map(({ message, ...rest }: Json) => rest)).to.deep.equal([

@@ -331,8 +331,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'CreditMovement.balance': 'O saldo depois do movimento.',
   'SellerSales.returned': 'O que se devolveu no período de vendas dele, de qualquer dia.',
   'SellerSales.net': 'Bruto menos devolvido; pode ser negativo.',
-  'Sale.warnings': 'Avisos da venda de um pedido; vazio nas outras vendas.',
-  'SaleWarning.code': '`stock_short`: o estoque não bastava, e ficou negativo.',
+  'Sale.warnings': 'O que a venda tem de incomum; vazio nas vendas de caixas, cujos avisos estão no painel.',
+  'SaleWarning.code':
+    '`stock_short`: na venda de um pedido, o estoque não bastava e ficou negativo; `sold_at_old`: a hora da venda é anterior ao cadastro de um item ou do vendedor, ou tem mais de 60 dias.',
   'SaleWarning.requested': 'Quantidade vendida.',
   'SaleWarning.available': 'Quantidade que havia antes da venda.',
   'query.offline_id': 'Só a venda que um caixa enviou com este identificador.',

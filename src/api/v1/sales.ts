@@ -8,7 +8,7 @@ import { CalendarDate } from '#domain/instant.ts'
 import { FISCAL_CODES, type FiscalCodes } from '#domain/item-taxes.ts'
 import { CARD_BRANDS } from '#domain/sale-payment.ts'
 import { ExternalId, optionalText } from '#domain/text.ts'
-import { FISCAL_DOCUMENT_STATUSES, ORDER_SALE_WARNINGS } from '#events/sales.ts'
+import { FISCAL_DOCUMENT_STATUSES, SALE_WARNINGS } from '#events/sales.ts'
 import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
@@ -181,10 +181,10 @@ export const RecordedDocument = z
 
 const SaleWarning = z
   .strictObject({
-    code: z.enum(ORDER_SALE_WARNINGS),
-    catalog_item_id: ContractRecordId,
-    requested: ThreeDecimals,
-    available: ThreeDecimals,
+    code: z.enum(SALE_WARNINGS),
+    catalog_item_id: ContractRecordId.optional(),
+    requested: ThreeDecimals.optional(),
+    available: ThreeDecimals.optional(),
   })
   .meta({ id: 'SaleWarning' })
 

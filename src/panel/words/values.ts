@@ -122,6 +122,10 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     payment_pending: 'Pagamento pendente',
     change_without_cash: 'Troco sem dinheiro',
     created_at_in_future: 'Data no futuro',
+    created_at_old: 'Data antiga',
+    sold_at_old: 'Data antiga',
+    cancelled_at_in_future: 'Cancelamento no futuro',
+    cancelled_at_before_sale: 'Cancelamento antes da venda',
     line_total_rounded: 'Total do item arredondado',
     line_discount: 'Desconto no item',
     discount: 'Desconto',
@@ -145,6 +149,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   warnings: {
     session_closed: 'Chegou depois do fechamento',
     at_in_future: 'Data no futuro',
+    at_old: 'Data antiga',
     receivable_unknown: 'Conta a receber não encontrada',
     receivable_exceeded: 'Recebido mais que o valor em aberto',
   },

@@ -34,7 +34,7 @@ const FIELDS = [
 describe('sales: registration', () => {
   const { api, company, item, stockOf, adHoc, pay, types, sell, sold } = useSeller()
 
-  it('responds 201 with the completed sale, with equal bytes in GET, by-external and list [SALE-1, SALE-15]', async () => {
+  it('responds 201 with the completed sale, with equal bytes in GET, by-external and list [SALE-1, SALE-15, UP-762]', async () => {
     const { id } = await item({ external_id: 'caf', stock: '10' })
     const { data: customer } = (await company.post('/customers', { name: 'Ana', external_id: 'ana' })).body
     const created = await sell({
@@ -110,7 +110,7 @@ describe('sales: registration', () => {
       total: '73.30',
       change: '6.70',
       refunded_total: '0.00',
-      warnings: [],
+      warnings: [{ code: 'sold_at_old' }],
       fiscal_document: null,
       cancelled_at: null,
       cancel_reason: null,

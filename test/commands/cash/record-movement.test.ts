@@ -108,6 +108,31 @@ describe('a movement of a cash session', () => {
     const decided = await record(await at(), { at: '2026-03-11T11:00:00.000Z' })
     expect(decided.decision).to.have.deep.property('remarks', { warnings: ['at_in_future'] })
   })
+
+  it('from a clock that is behind is recorded with a warning [UP-762]', async () => {
+    const scenario = await at()
+    for (const [n, when, warnings] of [
+      [1, '2026-01-09T15:00:00.000Z', ['at_old']],
+      [2, '2026-01-10T15:00:00.000Z', []],
+    ] as const) {
+      const decided = await record(scenario, { offline_id: `old${n}`, kind: 'in', at: when })
+      expect(decided.decision).to.have.deep.property('remarks', { warnings })
+    }
+  })
+
+  it('is refused before 1990, and more than ten years ahead [UP-761]', async () => {
+    const scenario = await at()
+    for (const [n, when, isTaken] of [
+      [1, '1989-12-31T23:59:59.999Z', false],
+      [2, '1990-01-01T00:00:00.000Z', true],
+      [3, '2036-03-09T15:00:00.000Z', true],
+      [4, '2036-03-11T15:00:00.000Z', false],
+      [5, '9999-12-31T23:59:59.999Z', false],
+    ] as const) {
+      const { decision } = await record(scenario, { offline_id: `far${n}`, kind: 'in', at: when })
+      expect('events' in decision, when).to.equal(isTaken)
+    }
+  })
 })
 
 describe('the closing of a cash session', () => {
@@ -203,19 +228,28 @@ describe('an uploaded movement', () => {
 })
 
 describe('the cancellation of a sale of a cash session', () => {
+  const LATER = '2026-03-10T17:00:00.000Z'
   const opened = (session_id: string, id: number, user = 'user/1') =>
     by(user, cashSessionOpened({ id, session_id, offline_id: `o-${session_id}` }))
-  const closed = cashSessionClosed({ id: 1, session_id: 's1', offline_id: 'c-s1' })
+  const closed = by('user/1', cashSessionClosed({ id: 1, session_id: 's1', offline_id: 'c-s1' }))
 
   /** The session that gives the money back. */
   async function drawer(cash_session_id: string | null, ...events: NewEvent[]): Promise<unknown> {
+    return drawerAt(null, cash_session_id, ...events)
+  }
+
+  async function drawerAt(
+    cancelled_at: string | null,
+    cash_session_id: string | null,
+    ...events: NewEvent[]
+  ): Promise<unknown> {
     const scenario = await given(
       ...[...shop, userCreated({ id: 1 }), itemCreated({ id: 10, price: '10.00', stock: '9.000' })],
       ...events,
     )
     const upload = OfflineSaleInput.parse(offlineSaleOf({ cash_session_id: 's1' }))
     await scenario.when(recordOfflineSale, { ...upload, sellerId: 1 }, 'pdv', 'user/1')
-    return (await cancelled(scenario, { ...upload, cash_session_id })).cash_session_id ?? null
+    return (await cancelled(scenario, { ...upload, cash_session_id, cancelled_at })).cash_session_id ?? null
   }
 
   async function cancelled(scenario: Scenario, upload: ReturnType<typeof OfflineSaleInput.parse>) {
@@ -233,6 +267,27 @@ describe('the cancellation of a sale of a cash session', () => {
     expect(await drawer('s2', opened('s1', 1))).to.equal('s2'))
   it('after the closing is given back by the session that the user has open [CASH-9]', async () =>
     expect(await drawer('s1', opened('s1', 1), closed, opened('s3', 3), opened('s2', 2, 'user/2'))).to.equal('s3'))
+  it('after the closing is given back by the open one of several, also if a later one is closed [CASH-9]', async () => {
+    const later = by('user/1', cashSessionOpened({ id: 4, session_id: 's4', offline_id: 'o-s4', at: LATER }))
+    const closing = by('user/1', cashSessionClosed({ id: 4, session_id: 's4', offline_id: 'c-s4' }))
+    expect(await drawer('s1', opened('s1', 1), closed, opened('s3', 3), later, closing)).to.equal('s3')
+    // In another order of arrival: the closing before its opening.
+    expect(await drawer('s1', opened('s1', 1), closed, closing, later, opened('s3', 3))).to.equal('s3')
+  })
+  it('counts by its time, where the till says it: before the closing, or in the session of then [CASH-760]', async () => {
+    const closedAt = by('user/1', cashSessionClosed({ id: 1, session_id: 's1', offline_id: 'c', at: LATER }))
+    const s2 = { id: 2, session_id: 's2' }
+    const second = [
+      by('user/1', cashSessionOpened({ ...s2, offline_id: 'o-s2', at: '2026-03-10T18:00:00.000Z' })),
+      by('user/1', cashSessionClosed({ ...s2, offline_id: 'c-s2', at: '2026-03-10T20:00:00.000Z' })),
+      by('user/1', cashSessionOpened({ id: 3, session_id: 's3', offline_id: 'o-s3', at: '2026-03-10T21:00:00.000Z' })),
+    ]
+    const at = (time: string) => drawerAt(`2026-03-10T${time}:00.000Z`, null, opened('s1', 1), closedAt, ...second)
+    expect(await at('16:59')).to.equal('s1')
+    expect(await at('17:00')).to.equal('s3')
+    expect(await at('19:00')).to.equal('s2')
+    expect(await at('20:00')).to.equal('s3')
+  })
   it('after the closing is of no session if the user has none open [CASH-9]', async () =>
     expect(await drawer('s1', opened('s1', 1), closed)).to.equal(null))
 })

@@ -70,7 +70,7 @@ for (const side of SIDES) {
       const discount = { amount: '10.00', fine: '1.00', discount: '11.01' }
       await refuses(discount, 'discount', 'é mais que o valor pago, 11.00')
       const late = { amount: '1.00', paid_at: '2026-03-12T00:00:00.000Z' }
-      await refuses(late, 'paid_at', 'não pode estar mais de um dia no futuro')
+      await refuses(late, 'paid_at', 'não pode ser antes de 1990 nem estar mais de um dia no futuro')
       expect(await scenario.show(subject)).to.include({ open_amount: '40.00' })
     })
 

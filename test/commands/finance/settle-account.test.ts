@@ -47,7 +47,10 @@ for (const side of SIDES) {
     it('refuses a paid_at that is more than a day in the future [VAL-9]', async () => {
       const scenario = await given(companyRegistered(), known)
       const late = await scenario.when(...side.settle(5, { ...pix, paid_at: '2026-03-11T15:02:00.001Z' }))
-      late.refuses('validation_failed', wrong('paid_at', 'não pode estar mais de um dia no futuro'))
+      late.refuses(
+        'validation_failed',
+        wrong('paid_at', 'não pode ser antes de 1990 nem estar mais de um dia no futuro'),
+      )
       const decided = await scenario.when(...side.settle(5, { ...pix, paid_at: '2026-03-11T15:02:00.000Z' }))
       decided.accepts('updated', ...settled({ paid_at: '2026-03-11T15:02:00.000Z', settled_on: '2026-03-11' }))
     })

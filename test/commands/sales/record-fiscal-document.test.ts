@@ -194,7 +194,10 @@ describe('record fiscal document', () => {
   it('refuses an authorization that is more than a day in the future [VAL-9]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(recordFiscalDocument, input({ authorized_at: '2026-03-12T15:00:00.000Z' }))
-    decided.refuses('validation_failed', wrong('authorized_at', 'não pode estar mais de um dia no futuro'))
+    decided.refuses(
+      'validation_failed',
+      wrong('authorized_at', 'não pode ser antes de 1990 nem estar mais de um dia no futuro'),
+    )
   })
 
   it('blocks the cancellation of the sale while it is valid, in contingency too [SALE-19]', async () => {

@@ -133,7 +133,7 @@ describe('register sale', () => {
       scenario.when(registerSale, sale({ sold_at, items: [cake], payments: [cash('10.00')] }))
     const now = Date.parse(minute(shop.length))
     const late = await sell(new Date(now + 86_400_001).toISOString())
-    late.refuses('validation_failed', wrong('sold_at', 'não pode estar mais de um dia no futuro'))
+    late.refuses('validation_failed', wrong('sold_at', 'não pode ser antes de 1990 nem estar mais de um dia no futuro'))
     const tomorrow = await sell(new Date(now + 86_400_000).toISOString())
     expect(completed(tomorrow).sold_at).to.equal(new Date(now + 86_400_000).toISOString())
   })

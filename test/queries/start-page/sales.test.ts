@@ -88,6 +88,19 @@ describe('sums of sales on the start page', () => {
     return rows
   }
 
+  it('take sales at both ends of the calendar, before and after a cancellation [PANEL-121]', async () => {
+    const ends = ['1900-01-01T00:00:00.000Z', '9999-12-31T23:30:00.000Z', '9999-12-31T23:59:59.999Z']
+    await grow()
+    for (const at of ends) await sell(at, '3.00')
+    const sold = [await sell('2026-03-10T14:00:00.000Z', '7.00'), await sell(ends[1] as string, '7.00')]
+    await grow()
+    expect(await centsOf('2026-03-10', 1)).to.deep.equal([700])
+    for (const sale of sold) await cancel(sale)
+    await grow()
+    expect(await centsOf('2026-03-10', 1)).to.deep.equal([0])
+    expect(await differences()).to.deep.equal([])
+  })
+
   it('include items, margin of known costs, payments without change, channel and seller; cancelled sales separately [PANEL-121] [PANEL-123] [PANEL-420]', async () => {
     const at = '2026-03-10T14:10:00.000Z'
     await sell(at, '20.00', {

@@ -56,6 +56,12 @@ function warningText(
       const [sold, came] = [formatDateTime(seen, timezone), formatDateTime(known, timezone)]
       return `A venda tem data de ${sold}, mas chegou em ${came}: confira o relógio do caixa.`
     }
+    case 'created_at_old':
+      return `A venda tem data de ${formatDateTime(seen, timezone)}, antiga demais: confira o relógio do caixa.`
+    case 'cancelled_at_in_future':
+      return `O cancelamento tem data de ${formatDateTime(seen, timezone)}, no futuro: confira o relógio do caixa.`
+    case 'cancelled_at_before_sale':
+      return `O cancelamento tem data de ${formatDateTime(seen, timezone)}, antes da venda.`
     case 'line_total_rounded':
       return `Total de ${formatMoney(seen)} por arredondamento, em vez de ${formatMoney(known)}: ${product}.`
     case 'line_discount':

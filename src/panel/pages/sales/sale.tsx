@@ -144,7 +144,7 @@ const orderFacts = ({ status, refunded_total, warnings, items }: SaleObject, ord
   ['Pedido', <a href={link(`${ORDERS_PATH}/${order_id}`)}>{`Pedido ${order_id}`}</a>],
   // A cancelled sale was given back as a whole.
   ['Devolvido', status === 'completed' && /[1-9]/.test(refunded_total) ? formatMoney(refunded_total) : null],
-  ...warnings.map(({ catalog_item_id, requested, available }): Fact => {
+  ...warnings.map(({ catalog_item_id, requested = '', available = '' }): Fact => {
     const item = items.find((each) => each.catalog_item_id === catalog_item_id)?.description ?? ''
     const [sold, had] = [format.formatQuantity(requested), format.formatQuantity(available)]
     return ['Estoque insuficiente', `${item}: vendidos ${sold}, havia ${had}`]

@@ -41,13 +41,6 @@ describe('receivables of an offline sale', () => {
     expect(events.slice(1).map((each) => (each.data as { amount: string }).amount)).to.deep.equal(['4.00', '1.00'])
   })
 
-  it('have due dates within the calendar, for any clock of the till', async () => {
-    const scenario = await given(...shop)
-    const sale = input({ created_at: '9999-12-31T23:59:59.999Z', ...paidBy(ACCOUNT) })
-    const { decision } = await scenario.when(recordOfflineSale, sale, 'pdv')
-    expect((decision as Accepted).events[1]?.data).to.include({ due_date: '9999-12-31' })
-  })
-
   it('are deleted with the sale’s cancellation while pending [UP-12]', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordOfflineSale, onAccount, 'pdv')

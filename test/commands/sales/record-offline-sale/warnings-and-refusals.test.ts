@@ -39,6 +39,27 @@ describe('warnings of an offline sale', () => {
       { created_at: '2026-03-10T15:13:00.001Z' },
       [warning('created_at_in_future', { found: '2026-03-10T15:13:00.001Z', expected: '2026-03-10T15:08:00.000Z' })],
     ],
+    ['is from the day before the product was made', { created_at: '2026-03-09T15:07:00.000Z' }, []],
+    [
+      'is older than its product',
+      { created_at: '2026-03-09T14:00:00.000Z' },
+      [warning('created_at_old', { found: '2026-03-09T14:00:00.000Z', expected: '2026-03-09T15:04:00.000Z' })],
+    ],
+    [
+      'was cancelled before it was made',
+      { status: 'cancelled', cancelled_at: '2026-03-10T13:59:59.000Z' },
+      [
+        warning('cancelled_at_before_sale', {
+          found: '2026-03-10T13:59:59.000Z',
+          expected: '2026-03-10T14:00:00.000Z',
+        }),
+      ],
+    ],
+    [
+      'is cancelled in the future',
+      { status: 'cancelled', cancelled_at: '2026-03-10T15:13:00.001Z' },
+      [warning('cancelled_at_in_future', { found: '2026-03-10T15:13:00.001Z', expected: '2026-03-10T15:08:00.000Z' })],
+    ],
   ]
   it('records a sale to an erased customer without the name [UP-18, PRIV-6]', async () => {
     const forgotten = event('PersonForgotten', {
@@ -56,7 +77,7 @@ describe('warnings of an offline sale', () => {
   })
 
   for (const [what, fields, warnings] of cases) {
-    it(`records a sale that ${what} [UP-6]`, async () => {
+    it(`records a sale that ${what} [UP-6, UP-762]`, async () => {
       const scenario = await given(...shop, customerCreated({ id: 4 }), event('CustomerDeleted', { id: 4 }))
       expect(recorded(await scenario.when(recordOfflineSale, input(fields), 'pdv')).warnings).to.deep.equal(warnings)
     })
