@@ -52,6 +52,7 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   updated_at: 'Quando mudou pela última vez, sem contar o estoque.',
   sales: 'As vendas, até 1.000.',
   offline_id: 'Identificador da venda dado pelo caixa, único na empresa.',
+  'OfflineSale.cancelled_at': 'De uma venda cancelada: quando o caixa a cancelou; comparado com o `at` do fechamento.',
   'OfflineSale.status': '`completed`, ou `cancelled` se a venda foi cancelada no caixa.',
   'OfflinePayment.status': '`completed`, ou `pending` para o que ainda vai ser recebido.',
   created_at: 'Quando foi vendido, com fuso horário.',
