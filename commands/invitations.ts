@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { isLinkHeld } from '#domain/permissions.ts'
 import { forgotten, type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, type DecisionContext, isRefusal, type PrivateRow } from '#ledger/command.ts'
@@ -11,8 +12,11 @@ import {
   invitationOf,
   invitations,
   ownInvitationCount,
+  personByEmail,
+  type UserObject,
   userByEmail,
   userById,
+  userPermissions,
 } from '#projections/users.ts'
 import type { RecordId } from './records.ts'
 import { CreateUserInput, permitOwner, takenEmail, termsFor } from './users.ts'
@@ -27,8 +31,12 @@ const HOUR_MS = 3_600_000
 /** Fields of an invitation. */
 export const InviteFields = CreateUserInput.omit({ password_hash: true })
 
-/** Hash of the link's token; only the caller knows the token. */
-type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer }
+/** A link: the hash of its token, which only the caller knows, and the companies that the person has so far. */
+interface LinkInput {
+  readonly token_hash: Buffer
+  readonly companies?: readonly number[]
+}
+type InviteInput = z.infer<typeof InviteFields> & LinkInput
 
 /**
  * Invites a person to the company. The answer does not reveal whether the address has a login; accepting the invitation
@@ -37,7 +45,7 @@ type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer 
 export const inviteUser = command<InviteInput>({
   permission: 'manage_users',
   needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
-  decide(rows, { token_hash, name, email, role, ...given }, context) {
+  decide(rows, { token_hash, companies, name, email, role, ...given }, context) {
     const owner = permitOwner(context.permit, role)
     if (isRefusal(owner)) return owner
     const terms = termsFor(rows, role, given, context.recordedAt)
@@ -46,15 +54,20 @@ export const inviteUser = command<InviteInput>({
     if (refusal) return refusal
     const invited = event('UserInvited', { id: context.nextId('user'), name, email, role, ...terms })
     const id = (invited.data as RecordId).id
-    return accept('created', invited.subject, [invited], linkRows(rows, id, token_hash, context))
+    return accept(
+      'created',
+      invited.subject,
+      [invited],
+      linkRows(rows, { id, role }, { token_hash, companies }, context),
+    )
   },
 })
 
 /** Renews an invitation, cancelled and expired ones included. The previous link stops working. */
-export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
+export const renewInvitation = command<RecordId & LinkInput>({
   permission: 'manage_users',
   needs: ({ id }) => [userById(id), ownInvitationCount],
-  decide(rows, { id, token_hash }, context) {
+  decide(rows, { id, ...link }, context) {
     const user = rows.get(userById(id))?.doc
     if (user?.status !== 'invited' && user?.status !== 'cancelled') return refuse('not_found')
     if (user.forgotten_at !== null) return forgotten(`user/${id}`)
@@ -63,22 +76,47 @@ export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'
     const refusal = tooMany(rows, context)
     if (refusal) return refusal
     const renewed = event('UserInvitationRenewed', { id })
-    return accept('updated', renewed.subject, [renewed], linkRows(rows, id, token_hash, context))
+    return accept('updated', renewed.subject, [renewed], linkRows(rows, user, link, context))
   },
 })
 
-/** Accepts an invitation, once, by its latest link, before it expires (PANEL-52). */
-export const acceptInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
+/** The person's companies now, and the generation of the verified password. */
+interface AcceptInput extends RecordId, Required<LinkInput> {
+  readonly generation: number
+}
+
+/**
+ * Accepts an invitation, once, by its latest link, before it expires (PANEL-52), while its maker may invite the person
+ * (ROLE-722).
+ */
+export const acceptInvitation = command<AcceptInput>({
   needs: ({ id }) => [userById(id), invitationOf(id)],
-  decide(rows, { id, token_hash }, { companyId, recordedAt: now }) {
+  needsMore(rows, { id }) {
+    const [email, maker] = [rows.get(userById(id))?.doc.email, rows.get(invitationOf(id))?.made_by]
+    return [...(email ? [personByEmail(email)] : []), ...(maker ? [userById(maker)] : [])]
+  },
+  decide(rows, { id, token_hash, companies, generation }, { companyId, recordedAt: now }) {
     const link = rows.get(invitationOf(id))
     if (!link?.token_hash?.equals(token_hash) || link.expires_at <= now) return refuse('not_found')
-    if (rows.get(userById(id))?.doc.status !== 'invited') return refuse('not_found')
-    const used: Invitation = { company_id: companyId, user_id: id, token_hash: null, expires_at: link.expires_at }
+    const user = rows.get(userById(id))?.doc
+    if (user?.status !== 'invited' || !isHeld(rows, link, user)) return refuse('not_found')
+    if (hasJoined(link, companies)) return refuse('not_found')
+    const person = user.email === null ? null : rows.get(personByEmail(user.email))
+    if (person && person.generation > generation) return refuse('not_found')
+    const used: Invitation = { ...link, company_id: companyId, user_id: id, token_hash: null }
     const joined = event('UserJoined', { id })
     return accept('updated', joined.subject, [joined], [{ table: invitations, row: used }])
   },
 })
+
+const isHeld = (rows: Rows, { made_by, for_owner: forOwner }: Invitation, { role }: UserObject): boolean =>
+  made_by === null ? role !== 'owner' || forOwner : isLinkHeld(userPermissions(rows, made_by), { role, forOwner })
+
+/** Whether the person has joined another company since the invitation. */
+export const hasJoined = (link: Pick<Invitation, 'company_id' | 'companies'>, companies: readonly number[]): boolean =>
+  companies.some((company) => company !== link.company_id && !link.companies.includes(company))
+
+const ACTING_USER = /^user\/(\d+)$/
 
 /** Invitations in the current hour, which starts with its first invitation. */
 function countOf(rows: Rows, { companyId, recordedAt: now }: DecisionContext): InvitationCount {
@@ -92,10 +130,20 @@ function tooMany(rows: Rows, context: DecisionContext): Refusal | null {
   return countOf(rows, context).invited < INVITATIONS_PER_HOUR ? null : refuse('invitation_limit_reached')
 }
 
-function linkRows(rows: Rows, user_id: number, token_hash: Buffer, context: DecisionContext): PrivateRow[] {
+function linkRows(
+  rows: Rows,
+  { id: user_id, role }: Pick<UserObject, 'id' | 'role'>,
+  { token_hash, companies = [] }: LinkInput,
+  context: DecisionContext,
+): PrivateRow[] {
   const count = countOf(rows, context)
   const expires_at = new Date(Date.parse(context.recordedAt) + INVITATION_DAYS * 24 * HOUR_MS).toISOString()
-  const link: Invitation = { company_id: context.companyId, user_id, token_hash, expires_at }
+  const [, maker] = ACTING_USER.exec(context.actor ?? '') ?? []
+  const link: Invitation = {
+    ...{ company_id: context.companyId, user_id, token_hash, expires_at, companies },
+    made_by: maker === undefined ? null : Number(maker),
+    for_owner: role === 'owner',
+  }
   return [
     { table: invitations, row: link },
     { table: invitationCounts, row: { ...count, invited: count.invited + 1 } },

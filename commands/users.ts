@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { CalendarDate, dateInZone } from '#domain/instant.ts'
+import { isLinkHeld } from '#domain/permissions.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { ROLE_TRAITS, ROLES, type Role } from '#domain/roles.ts'
 import { boundedText, Email, Id } from '#domain/text.ts'
@@ -14,6 +15,7 @@ import {
   type UserObject,
   userByEmail,
   userById,
+  userPermissions,
   userPinOf,
   userPins,
 } from '#projections/users.ts'
@@ -140,22 +142,26 @@ export const ChangePasswordInput = z.strictObject({
   verified_hash: z.string().optional(),
   /** Of links that replace a forgotten password: the person's generation when the link was sent. A later password ends the link. */
   latest_generation: z.int().optional(),
+  /** Of links that another user made: that user, and whether the person was an owner then. */
+  handed_over: z.strictObject({ made_by: Id, for_owner: z.boolean() }).optional(),
 })
 export type ChangePasswordInput = z.infer<typeof ChangePasswordInput>
 
 /** Changes a person's password and ends all sessions of the old one, in all companies, in the same transaction. */
 export const changePassword = command<ChangePasswordInput>({
-  needs: ({ id }) => [userById(id)],
+  needs: ({ id, handed_over }) => [userById(id), ...(handed_over ? [userById(handed_over.made_by)] : [])],
   needsMore(rows, { id }) {
     const user = rows.get(userById(id))
     return user?.doc.email ? [personByEmail(user.doc.email)] : []
   },
-  decide(rows, { id, password_hash, verified_hash, latest_generation }) {
+  decide(rows, { id, password_hash, verified_hash, latest_generation, handed_over }) {
     const user = rows.get(userById(id))
     // Before an invitation is accepted, the company cannot change the person's password.
     if (user?.doc.status !== 'active' && user?.doc.status !== 'inactive') return refuse('not_found')
-    const { email } = user.doc
+    const { email, role } = user.doc
     if (email === null) return forgotten(`user/${id}`)
+    const maker = handed_over && userPermissions(rows, handed_over.made_by)
+    if (handed_over && !isLinkHeld(maker ?? null, { role, forOwner: handed_over.for_owner })) return refuse('not_found')
     // Null if the row was lost with its database.
     const person = rows.get(personByEmail(email))
     if (verified_hash !== undefined && person?.password_hash !== verified_hash)

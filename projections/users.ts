@@ -1,5 +1,5 @@
 import { fromCents } from '#domain/money.ts'
-import { limitOf, may, mayUpTo, permissionsOf, type RolePermissions } from '#domain/permissions.ts'
+import { limitOf, may, mayUpTo, type Permission, permissionsOf, type RolePermissions } from '#domain/permissions.ts'
 import { refuse } from '#domain/refusal.ts'
 import { seesPersons } from '#domain/roles.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
@@ -8,7 +8,7 @@ import type { Envelope } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
-import { companies, companyRef } from './companies.ts'
+import { companies, companyRef, ownCompany } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 import { withoutParts } from './personal-members.ts'
 
@@ -79,18 +79,30 @@ type Caller = {
   readonly generation: number
   readonly email: string
   readonly personGeneration: number
-} & ({ readonly sessionHash: Buffer } | { readonly tokenHash: Buffer })
+} & ({ readonly sessionHash: Buffer } | { readonly tokenHash: Buffer; readonly role: string })
 
 /**
  * The token or session of a request has not ended: neither itself, nor by the user being shut out or a new password, be it in another
- * company (KEY-21). Its commands have the permissions of the user, or of the user who approves them on the spot.
+ * company (KEY-21). Its commands have the permissions of the user, or of the user who approves them on the spot; the whole request
+ * needs `permissions` (ROLE-723).
  */
-export function liveUser(caller: Caller, approverId: number | null = null): Guard {
+export function liveUser(
+  caller: Caller,
+  approverId: number | null = null,
+  permissions: readonly Permission[] = [],
+): Guard {
   const { userId, generation, email, personGeneration } = caller
   const credential =
     'sessionHash' in caller ? byPk(panelSessions, caller.sessionHash) : byPk(tillTokens, caller.tokenHash)
   return {
-    needs: [userById(userId), personByEmail(email), credential, ...(approverId === null ? [] : [userById(approverId)])],
+    permissions,
+    needs: [
+      ownCompany,
+      userById(userId),
+      personByEmail(email),
+      credential,
+      ...(approverId === null ? [] : [userById(approverId)]),
+    ],
     permitsOf: (rows) => permitOf(rows, userId, approverId),
     holds(rows, now) {
       const found = rows.get(credential)
@@ -98,14 +110,15 @@ export function liveUser(caller: Caller, approverId: number | null = null): Guar
         found?.revoked_at === null &&
         (found.expires_at === null || Date.parse(found.expires_at) > Date.parse(now)) &&
         rows.get(userById(userId))?.generation === generation &&
+        (!('tokenHash' in caller) || rows.get(userById(userId))?.doc.role === caller.role) &&
         rows.get(personByEmail(email))?.generation === personGeneration
       )
     },
   }
 }
 
-/** Permissions of an active user; null for others. */
-function userPermissions(rows: Rows, userId: number): RolePermissions | null {
+/** Permissions of an active user; null for others. The row of the user is loaded. */
+export function userPermissions(rows: Rows, userId: number): RolePermissions | null {
   const user = rows.get(userById(userId))
   return user?.doc.status === 'active' ? permissionsOf(user.doc.role, companyRef(rows).roles) : null
 }
@@ -163,10 +176,24 @@ export interface Invitation {
   user_id: number
   token_hash: Buffer | null
   expires_at: string
+  /** The user who invited; null for an operator. */
+  made_by: number | null
+  /** Whether to become an owner. */
+  for_owner: boolean
+  /** Companies of the person then. */
+  companies: readonly number[]
 }
 
 export const invitations = table<Invitation>('invitations', {
-  columns: { company_id: 'bigint', user_id: 'bigint', token_hash: 'bytea', expires_at: 'timestamptz' },
+  columns: {
+    company_id: 'bigint',
+    user_id: 'bigint',
+    token_hash: 'bytea',
+    expires_at: 'timestamptz',
+    made_by: 'bigint',
+    for_owner: 'boolean',
+    companies: 'json',
+  },
   keys: { pk: ['company_id', 'user_id'] },
 })
 

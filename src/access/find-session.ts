@@ -1,8 +1,11 @@
+import type { Pool } from 'pg'
+import { coalesce } from '#background/repeat.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { AdjustedRoles } from '#domain/permissions.ts'
 import type { AccessTerms, Role } from '#domain/roles.ts'
 import type { MigrationState } from '#ledger/migration-state.ts'
 import { companysTimeSql } from '#projections/companies.ts'
+import { DATABASE_CLOCK } from './opaque-token.ts'
 import { liveSession } from './open-sessions.ts'
 
 /** A session ends after this many hours without use. */
@@ -42,3 +45,42 @@ export const findSession = (hash: string, idleHours: string): string => `
   ${liveSession(`s.hash = ${hash}`, idleHours)}
   join companies c on c.company_id = s.company_id
   join ops.ledgers l on l.company_id = s.company_id`
+
+interface Waiting {
+  readonly hash: Buffer
+  readonly resolve: (found: FoundSession | null) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Of a statement. */
+const MOST_SESSIONS = 1_000
+
+/** Looks sessions up in ticks: those of all open pages of the process share a few statements. */
+export function createSessionLookup(pool: Pool): (hash: Buffer) => Promise<FoundSession | null> {
+  const waiting: Waiting[] = []
+  const ticks = coalesce(async () => {
+    const asked = waiting.splice(0, MOST_SESSIONS)
+    if (waiting.length > 0) ticks.ask()
+    try {
+      const values = [asked.map(({ hash }) => hash), IDLE_HOURS]
+      const { rows } = await pool.query<FoundSession & { position: number }>({ ...LOOK, values })
+      const found = new Map(rows.map(({ position, ...session }) => [position, session]))
+      for (const [place, { resolve }] of asked.entries()) resolve(found.get(place + 1) ?? null)
+    } catch (error) {
+      for (const { reject } of asked) reject(error)
+    }
+  })
+  return (hash) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ hash, resolve, reject })
+      ticks.ask()
+    })
+}
+
+/** A separate lookup per hash keeps the plan independent of the statistics of new tables. */
+const LOOK = {
+  name: 'find_session',
+  text: `with ${DATABASE_CLOCK}
+         select asked.position::int as position, f.* from unnest($1::bytea[]) with ordinality as asked (hash, position)
+         cross join lateral (${findSession('asked.hash', '$2')} offset 0) f`,
+}

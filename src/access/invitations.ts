@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
-import { acceptInvitation, INVITATION_DAYS } from '#commands/invitations.ts'
+import { acceptInvitation, hasJoined, INVITATION_DAYS } from '#commands/invitations.ts'
+import { type AdjustedRoles, isLinkHeld, permissionsOf } from '#domain/permissions.ts'
+import type { Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
@@ -23,19 +25,24 @@ export interface OpenInvitation {
 
 /** Content of a new invitation's e-mail; only the hash of the token is stored. */
 export interface NewInvitation {
-  readonly tokenHash: Buffer
+  readonly token_hash: Buffer
+  /** Of the invited person. */
+  readonly companies: readonly number[]
   readonly link: string
 }
 
 export interface Invitations {
-  create(): NewInvitation
+  create(email: string): Promise<NewInvitation>
   /** Sends the link by e-mail; false if it was not sent and the inviting user must pass it on. */
-  send(invitation: NewInvitation, to: { readonly email: string; readonly companyId: number }): Promise<boolean>
+  send(
+    invitation: Pick<NewInvitation, 'link'>,
+    to: { readonly email: string; readonly companyId: number },
+  ): Promise<boolean>
   /** @throws WrongShardError */
   find(token: string): Promise<OpenInvitation | null>
   /**
    * Adds the holder of the link to the company, with their password from any company, or with a new one if they have
-   * none. `over`: the link was used, replaced, withdrawn, or has expired.
+   * none. `over`: the link was used, replaced, withdrawn, or has expired, or its maker or person has changed (ROLE-722).
    */
   accept(
     token: string,
@@ -58,23 +65,27 @@ interface InvitationOptions {
 export function createInvitations(options: InvitationOptions): Invitations {
   const { pool, writer, login, mailer, publicUrl, people = peopleOf(pool) } = options
 
+  const companiesOf = async (email: string): Promise<number[]> =>
+    (await login.membershipsOf(email)).map(({ holder }) => holder.companyId)
+
   async function find(token: string): Promise<OpenInvitation | null> {
     const hash = TOKENS.hashOf(token)
     if (!hash) return null
-    const { rows } = await pool.query<OpenInvitation & { readonly move: MigrationState | null }>({
-      ...FIND,
-      values: [hash],
-    })
+    const { rows } = await pool.query<FoundInvitation>({ ...FIND, values: [hash] })
     if (!rows[0]) return null
-    const { move, ...invitation } = rows[0]
+    const { move, role, forOwner, madeBy, makerRole, roles, companies, ...invitation } = rows[0]
     assertOnThisShard(invitation.companyId, move)
-    return invitation
+    const maker = makerRole && permissionsOf(makerRole, roles)
+    if (madeBy !== null && !isLinkHeld(maker, { role, forOwner })) return null
+    const made = { company_id: invitation.companyId, companies }
+    return hasJoined(made, await companiesOf(invitation.email)) ? null : invitation
   }
 
   return {
-    create() {
+    async create(email) {
       const token = TOKENS.make()
-      return { tokenHash: TOKENS.hashOf(token) as Buffer, link: `${publicUrl}/painel/convite?codigo=${token}` }
+      const link = `${publicUrl}/painel/convite?codigo=${token}`
+      return { token_hash: TOKENS.hashOf(token) as Buffer, companies: await companiesOf(email), link }
     },
     async send({ link }, { email, companyId }) {
       if (!mailer) return false
@@ -92,23 +103,39 @@ export function createInvitations(options: InvitationOptions): Invitations {
     async accept(token, password, { address, requestId }) {
       const invitation = await find(token)
       if (!invitation) return { kind: 'over' }
+      const { email } = invitation
+      let generation = 0
       if (!(await people.begin(invitation, password))) {
-        const confirmed = await login.confirm({ email: invitation.email, password }, { address, isInside: false })
+        const confirmed = await login.confirm({ email, password }, { address, isInside: false })
         if (confirmed.kind !== 'right') return confirmed
+        generation = confirmed.person.generation
       }
       const token_hash = TOKENS.hashOf(token) as Buffer
-      const input = { id: invitation.userId, token_hash }
+      const input = { id: invitation.userId, token_hash, companies: await companiesOf(email), generation }
       const joined = await runAs(writer, asUser(invitation, 'panel', requestId), acceptInvitation, input)
       return { kind: isRefusal(joined) ? 'over' : 'joined' }
     },
   }
 }
 
+interface FoundInvitation extends OpenInvitation {
+  readonly move: MigrationState | null
+  readonly role: Role
+  readonly forOwner: boolean
+  readonly companies: readonly number[]
+  readonly madeBy: number | null
+  /** Null unless the maker is active. */
+  readonly makerRole: Role | null
+  readonly roles: AdjustedRoles
+}
+
 const FIND = {
   name: 'find_invitation',
-  text: `select i.user_id as "userId", i.company_id as "companyId", ${MASKED_NAME} as "companyName", u.doc ->> 'email' as email, l.move
+  text: `select i.user_id as "userId", i.company_id as "companyId", ${MASKED_NAME} as "companyName", u.doc ->> 'email' as email, l.move,
+           u.doc ->> 'role' as role, i.for_owner as "forOwner", i.companies, i.made_by as "madeBy", maker.doc ->> 'role' as "makerRole", c.roles
          from ops.invitations i
          join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
+         left join users maker on maker.company_id = i.company_id and maker.id = i.made_by and maker.doc ->> 'status' = 'active'
          join companies c on c.company_id = i.company_id
          join ops.ledgers l on l.company_id = i.company_id
          where i.token_hash = $1 and i.expires_at > clock_timestamp()`,

@@ -6,7 +6,7 @@ import { permissionsOf, type RolePermissions } from '#domain/permissions.ts'
 import { hasAccessOn, type Role, seesPersons } from '#domain/roles.ts'
 import { assertAcceptsWrites, assertOnThisShard } from '#ledger/migration-state.ts'
 import type { NewKey } from './api-keys.ts'
-import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
+import { createSessionLookup, type FoundSession, IDLE_HOURS } from './find-session.ts'
 import type { Invitations } from './invitations.ts'
 import type { Login } from './login.ts'
 import { DATABASE_CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
@@ -150,10 +150,7 @@ export function createSessions(
     }
   }
 
-  async function look(sessionHash: Buffer): Promise<LiveSession | null> {
-    const { rows } = await pool.query<FoundSession>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
-    return rows[0] ? liveOf(rows[0]) : null
-  }
+  const look = createSessionLookup(pool)
 
   /** Converts the row of a token and records the use. */
   function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
@@ -190,8 +187,9 @@ export function createSessions(
       store({ ...next, personGeneration }, EXCHANGE, [sessionHash, IDLE_HOURS]),
     async find(token) {
       const hash = TOKENS.hashOf(token)
-      const live = hash && (await look(hash))
-      return live ? used(token, hash, live) : null
+      const found = hash && (await look(hash))
+      const live = found && liveOf(found)
+      return live ? used(token, hash as Buffer, live) : null
     },
     async admit(token) {
       const hash = TOKENS.hashOf(token)
@@ -200,8 +198,9 @@ export function createSessions(
       return live ? { session: used(token, hash as Buffer, live), retryAfter: call.retryAfter } : null
     },
     async isLive(token) {
-      const sessionHash = TOKENS.hashOf(token)
-      return sessionHash !== null && (await look(sessionHash)) !== null
+      const hash = TOKENS.hashOf(token)
+      const found = hash && (await look(hash))
+      return found !== null && liveOf(found) !== null
     },
     async revoke({ sessionHash }) {
       const { rows } = await pool.query<{ was_live: boolean }>({ ...REVOKE, values: [sessionHash, IDLE_HOURS] })
@@ -252,8 +251,6 @@ const EXCHANGE = {
          ), ${revokedSurplus('ops.sessions', 'last_seen_at', 'asking')}
          ${INSERT} select $1, $2, $3, $4, person_generation, now, now, expires_at, user_agent from asking returning expires_at`,
 }
-
-const FIND = { name: 'find_session', text: `with ${DATABASE_CLOCK} ${findSession('$1', '$2')}` }
 
 /** At most once a minute, over all processes. */
 const NOTE = {

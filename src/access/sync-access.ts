@@ -130,17 +130,18 @@ export function createTokens(pool: Pool, { days, secret, register }: TokensOptio
   }
 }
 
-const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, person_generation, created_at, last_used_at, expires_at)`
+const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, person_generation, role, created_at, last_used_at, expires_at)`
 const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
 
-/** User and person of a token, if their generations are still the token's. */
-const OF_PERSON = `u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
+/** User and person of a token, if their generations and the role are still the token's. */
+const OF_PERSON = `u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation and u.doc->>'role' = t.role
              and p.email = u.doc->>'email' and p.generation = t.person_generation`
 
 const ISSUE = {
   name: 'issue_sync_token',
   text: `with ${DATABASE_CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
-         ${INSERT} select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
+         ${INSERT} select $1, $2, $3, $6, $7, u.doc->>'role', now, now, now + make_interval(days => $4)
+         from clock join users u on u.company_id = $3 and u.id = $2
          where ${acceptsWrites('$3')} returning expires_at`,
 }
 
@@ -162,9 +163,8 @@ const FIND = {
                 u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now, l.move
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
-         join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
-           and u.doc->>'role' = any($2::text[])
-         join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
+         join users u on u.doc->>'role' = any($2::text[])
+         join ops.persons p on ${OF_PERSON}
          join companies c on c.company_id = t.company_id
          join ops.ledgers l on l.company_id = t.company_id`,
 }
@@ -183,10 +183,10 @@ const RENEW = {
              expires_at = least(t.expires_at, coalesce(t.replaced_at, clock.now) + ${REPLACED_LIVES})
            from clock, users u, ops.persons p
            where t.hash = $2 and ${LIVE} and ${acceptsWrites('t.company_id')} and ${OF_PERSON}
-           returning t.user_id, t.company_id, t.generation, t.person_generation, clock.now
+           returning t.user_id, t.company_id, t.generation, t.person_generation, t.role, clock.now
          )
-         insert into ops.sync_tokens as t (hash, user_id, company_id, generation, person_generation, created_at, last_used_at, expires_at, replaces)
-         select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3), $2 from old
+         insert into ops.sync_tokens as t (hash, user_id, company_id, generation, person_generation, role, created_at, last_used_at, expires_at, replaces)
+         select $1, user_id, company_id, generation, person_generation, role, now, now, now + make_interval(days => $3), $2 from old
          on conflict (hash) do update set last_used_at = t.last_used_at where t.revoked_at is null
          returning expires_at`,
 }

@@ -74,8 +74,7 @@ async function invite(context: Context, company: string, fields: z.infer<typeof 
   const mailer = SMTP_URL === undefined ? null : createMailer(SMTP_URL, SMTP_FROM)
   try {
     const invitations = createInvitations({ pool, writer, login: createLogin(pool), mailer, publicUrl })
-    const invitation = invitations.create()
-    const token_hash = invitation.tokenHash
+    const { link, ...made } = await invitations.create(fields.email)
     const { rows } = await pool.query<{ id: number }>(
       `select id from users where company_id = $1 and email = $2 and doc->>'status' in ('invited', 'cancelled')`,
       [companyId, fields.email],
@@ -83,11 +82,11 @@ async function invite(context: Context, company: string, fields: z.infer<typeof 
     const [open] = rows
     const user = accepted(
       open
-        ? await runAsSystem<UserObject>(writer, companyId, renewInvitation, { id: open.id, token_hash })
-        : await runAsSystem<UserObject>(writer, companyId, inviteUser, { ...fields, token_hash }),
+        ? await runAsSystem<UserObject>(writer, companyId, renewInvitation, { id: open.id, ...made })
+        : await runAsSystem<UserObject>(writer, companyId, inviteUser, { ...fields, ...made }),
     )
-    const isSent = await invitations.send(invitation, { email: fields.email, companyId })
-    return isSent ? user : { ...user, link: invitation.link }
+    const isSent = await invitations.send({ link }, { email: fields.email, companyId })
+    return isSent ? user : { ...user, link }
   } finally {
     mailer?.close()
   }

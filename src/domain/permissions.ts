@@ -167,6 +167,16 @@ export function withRequired(permissions: readonly Permission[]): readonly Permi
 export const requiredBy = (permission: Permission): readonly Permission[] =>
   withRequired([permission]).filter((other) => other !== permission)
 
+/**
+ * Whether a link that a user made for a person still holds: the user may still make it, and the person has become no
+ * owner since (ROLE-721).
+ */
+export const isLinkHeld = (
+  maker: RolePermissions | null,
+  { role, forOwner }: { readonly role: Role; readonly forOwner: boolean },
+): boolean =>
+  maker !== null && may(maker, 'manage_users') && (role !== 'owner' || (forOwner && may(maker, 'manage_owners')))
+
 /** Permissions that a company may give a role: read-only roles act in no way, and only owners decide about owners. */
 export const grantableTo = (role: Role): readonly Permission[] =>
   ROLE_TRAITS[role].readsOnly ? SEEING_PERMISSIONS : PERMISSIONS.filter((permission) => permission !== 'manage_owners')

@@ -33,12 +33,13 @@ async function* partsOf({ heads, rows }: TableOf): AsyncGenerator<string> {
   yield part
 }
 
-/** Closes the connection on a time-out or failure: the browser then reports an incomplete download. */
+/** Closes the connection on a time-out or failure, or when `ended` aborts: the browser reports an incomplete download. */
 export async function sendFile(
   route: TableRoute,
   visit: PageContext,
   request: Request,
   response: Response,
+  ended: AbortSignal,
 ): Promise<void> {
   const { moment } = visit.readModel
   const table = await route.table(visit)
@@ -50,7 +51,8 @@ export async function sendFile(
   response.setHeader('Content-Type', 'text/csv; charset=utf-8')
   response.setHeader('Content-Disposition', `attachment; filename="${name}${moment ? `-${moment.revision}` : ''}.csv"`)
   if (request.method === 'HEAD') return void response.end()
-  const signal = AbortSignal.timeout(moment ? visit.context.asOf.timeoutMs : LONGEST_SENDING_MS)
+  const longest = AbortSignal.timeout(moment ? visit.context.asOf.timeoutMs : LONGEST_SENDING_MS)
+  const signal = AbortSignal.any([longest, ended])
   try {
     await pipeline(partsOf(table), response, { signal })
   } catch (error) {

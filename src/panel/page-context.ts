@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import type { Pool } from 'pg'
 import type { PanelSession } from '#access/sessions.ts'
 import { addDays, Instant, localInstant, startOfDay } from '#domain/instant.ts'
-import { may } from '#domain/permissions.ts'
+import { may, type Permission } from '#domain/permissions.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -82,13 +82,16 @@ export function formOf(request: Request): FormBody {
 
 const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-type RequestSource = Pick<FormSubmission, 'requestId' | 'address' | 'file'>
+/** `permissions`: those of the form, which still count when its commands are decided. */
+type RequestSource = Pick<FormSubmission, 'requestId' | 'address' | 'file'> & {
+  readonly permissions: readonly Permission[]
+}
 
 /** Context of a form submission. Its commands run as the user, with the panel as their origin. */
 export function formSubmissionOf(
   visit: PageContext,
   form: FormBody,
-  { requestId, address, file }: RequestSource,
+  { requestId, address, file, permissions }: RequestSource,
 ): FormSubmission {
   const { _csrf, ...content } = form
   const key = formText(form, '_key')
@@ -106,7 +109,7 @@ export function formSubmissionOf(
   const isRepeated = async () =>
     (await lookUpReplay(visit.context.poolOf(companyId), { ...user, idempotency: idempotencyOf(0) })) !== null
   const submissionBy = (approverId: number | null): FormSubmission => {
-    const acting = { ...user, guard: liveUser(visit.session, approverId) }
+    const acting = { ...user, guard: liveUser(visit.session, approverId, permissions) }
     return {
       ...visit,
       form,

@@ -38,6 +38,7 @@ import { atMoment, formOf, formSubmissionOf, withReplicaReads } from './page-con
 import { mayOpen, maySee, permissionsFor, routeAt, routeReachOf } from './permissions.ts'
 import { AGAIN } from './preserved-input.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
+import { ifStillAllowed, whileAllowed } from './rights-under-way.ts'
 import type { FormRoute, PageContext, PageRoute, PanelPage, PanelRoute, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
@@ -166,6 +167,7 @@ interface PanelTurns {
 
 function handlerOf(route: PanelRoute, { files, pages }: PanelTurns): RequestHandler {
   return async (request, response) => {
+    const began = performance.now()
     const entered = response.locals.place as ResponseTarget
     const visit: PageContext = { ...entered.visit, params: request.params as Params }
     const place: ResponseTarget = { section: route.section, visit }
@@ -180,21 +182,27 @@ function handlerOf(route: PanelRoute, { files, pages }: PanelTurns): RequestHand
     const unreachable = 'asOf' in route && route.asOf ? await unreachableMoment(visit) : null
     if (unreachable) return sendPanelPage(response, unreachable, place)
     if ('table' in route) {
-      const send = (then: PageContext) => sendFile(route, then, request, response)
-      const read = () => (route.asOf ? atMoment(withReplicaReads(visit), send, gone) : send(visit))
-      return files.run(companyId, read, gone)
+      const read = (ended: AbortSignal) => {
+        const send = (then: PageContext) => sendFile(route, then, request, response, ended)
+        return route.asOf ? atMoment(withReplicaReads(visit), send, AbortSignal.any([gone, ended])) : send(visit)
+      }
+      return files.run(companyId, () => whileAllowed(visit, request, response, read), gone)
     }
-    await inTurn(() => show(route, place, request, response, gone))
+    await inTurn(async () => {
+      const answering = await show(route, place, request, response, gone)
+      await ifStillAllowed(visit, began, request, response, answering)
+    })
   }
 }
 
+/** Does the work of a page; the result sends it. */
 async function show(
   route: PageRoute,
   place: ResponseTarget,
   request: Request,
   response: Response,
   gone: AbortSignal,
-): Promise<void> {
+): Promise<() => void> {
   const { visit } = place
   const read = route.asOf || route.fromReplica ? withReplicaReads(visit) : visit
   const [shown, waiting] = await Promise.all([
@@ -202,7 +210,7 @@ async function show(
     request.get('hx-request') === 'true' ? null : loadPendingCounts(visit),
   ])
   const page = shown.page ?? (await placeholderOf(route, read, shown.visit))
-  answer(response, page, { ...place, visit: shown.visit, waiting })
+  return () => answer(response, page, { ...place, visit: shown.visit, waiting })
 }
 
 const loadPendingCounts = ({ context, session }: PageContext): Promise<PendingCounts> =>
@@ -247,6 +255,7 @@ async function submit(route: FormRoute, place: ResponseTarget, request: Request,
     requestId: response.locals.requestId as string,
     address: request.ip ?? '',
     file: (response.locals.file ?? null) as Buffer | null,
+    permissions: permissionsFor(route),
   }
   const submission = formSubmissionOf(place.visit, form, sender)
   if (formText(form, AGAIN) !== '' && route.refill) {

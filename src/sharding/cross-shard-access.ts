@@ -100,7 +100,7 @@ export function createShardedAccess(options: AccessOptions): ShardedAccess {
     sessions: sessionsOver(routes),
     tokens: tokensOver(routes),
     invitations: invitationsOver(routes, accessOf),
-    passwordLinks: createPasswordLinks({ pool: shards.main.pool, writer, login, mailer, publicUrl, log }),
+    passwordLinks: createPasswordLinks({ pool: shards.main.pool, writer, login, people, mailer, publicUrl, log }),
     secondFactors: createSecondFactors({ ...shards.main, mailer, publicUrl, log }),
     companiesOf: people.companiesOf,
   }
@@ -204,7 +204,7 @@ const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
 function invitationsOver({ ofCompany, ofKey }: Routes, accessOf: (shard: string) => ShardAccess): Invitations {
   const hashOf = INVITATION_TOKENS.hashOf
   return {
-    create: () => accessOf(DEFAULT_SHARD).invitations.create(),
+    create: (email) => accessOf(DEFAULT_SHARD).invitations.create(email),
     send: (invitation, to) => ofCompany(to.companyId, ({ invitations }) => invitations.send(invitation, to)),
     find: (token) => ofKey('invitation', hashOf(token), ({ invitations }) => invitations.find(token)),
     accept: (token, password, from) =>

@@ -39,7 +39,7 @@ describe('heartbeat of an event stream', () => {
     const sent = eventStreamRoute.send(context, response as never)
     await until(() => checks === 1)
     await new Promise(setImmediate)
-    mock.timers.tick(15_000)
+    mock.timers.tick(4_000)
     await until(() => checks === 2)
     cut()
     await sent

@@ -5,6 +5,8 @@ import type { Request, Response } from 'express'
 import { cellText, sendFile } from '#panel/csv-download.ts'
 import type { PageContext, TableRoute } from '#panel/route.ts'
 
+const NEVER = new AbortController().signal
+
 /** The part of a response that `sendFile` uses. */
 const answering = () => Object.assign(new PassThrough(), { setHeader: () => undefined, locals: {} })
 
@@ -32,7 +34,7 @@ describe('panel: CSV file of a list', () => {
     const route: TableRoute = { path: '/x.csv', section: 'sales', table: async () => ({ heads: ['=H'], rows: rows() }) }
     const response = answering()
     const visit = { readModel: { moment: null }, context: {} } as unknown as PageContext
-    await sendFile(route, visit, { method: 'GET' } as Request, response as unknown as Response)
+    await sendFile(route, visit, { method: 'GET' } as Request, response as unknown as Response, NEVER)
     expect(String(response.read())).to.equal(`\uFEFF'=H\r\n"a,b";"a;b";"a\tb";"a\nb";"a\rb";"a""b";plain;1234,50;7\r\n`)
   })
 
@@ -59,6 +61,7 @@ describe('panel: CSV file of a list', () => {
       visit as unknown as PageContext,
       { method: 'GET' } as Request,
       response as unknown as Response,
+      NEVER,
     )
     const [first] = await once(response, 'readable').then(() => [String(response.read())])
     expect(first).to.match(/^\uFEFFLinha\r\nlinha 0\r\n/)

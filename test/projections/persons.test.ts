@@ -1,21 +1,25 @@
 import { expect } from 'chai'
+import type { Permission } from '#domain/permissions.ts'
+import { refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Changes } from '#ledger/working-set.ts'
+import { guardRefusal } from '#ledger/write/unit-of-work.ts'
 import { liveUser, panelSessions, persons, tillTokens, userByEmail } from '#projections/users.ts'
 import { companyRegistered, userCreated, userInvited } from '../support/facts.ts'
-import { given, minute } from '../support/given.ts'
+import { COMPANY_ID, given, minute } from '../support/given.ts'
 
 const email = 'ana@loja.example'
-const ana = userCreated({ id: 3, email })
+const ROLE = 'clerk' as const
+const ana = userCreated({ id: 3, email, role: ROLE })
 
 describe('users of a company and their persons', () => {
-  it('are live only while their token is valid and their password unchanged, in other companies too [KEY-21]', async () => {
+  it('are live only while their token is valid, and password and role of a till unchanged, in all companies [KEY-21]', async () => {
     const hash = Buffer.alloc(32, 7)
     const caller = { userId: 3, generation: 0, email, personGeneration: 0 }
     for (const [table, of] of [
       [panelSessions, { sessionHash: hash }],
-      [tillTokens, { tokenHash: hash }],
+      [tillTokens, { tokenHash: hash, role: ROLE }],
     ] as const) {
       const guard = liveUser({ ...caller, ...of })
       const holds = async (
@@ -34,7 +38,28 @@ describe('users of a company and their persons', () => {
       expect(await holds({ is_there: false })).to.equal(false)
       expect(await holds({ generation: 1 })).to.equal(false)
       expect(await holds({}, event('UserDeactivated', { id: 3 }))).to.equal(false)
+      const moved = event('UserUpdated', { id: 3, changes: { role: 'manager' } })
+      expect(await holds({}, moved)).to.equal(table === panelSessions)
     }
+  })
+
+  it('need the permissions of their form until it is decided, be it in a company that adjusted the role [ROLE-723]', async () => {
+    const hash = Buffer.alloc(32, 7)
+    const caller = { userId: 3, generation: 0, email, personGeneration: 0, sessionHash: hash }
+    const refusal = async (permissions: Permission[], ...more: NewEvent[]) => {
+      const guard = liveUser(caller, null, permissions)
+      const rows = (await (await given(companyRegistered(), ana, ...more)).rows(...guard.needs)) as Changes
+      rows.put(persons, { email, password_hash: 'x', generation: 0 })
+      rows.put(panelSessions, { hash, revoked_at: null, expires_at: null })
+      return guardRefusal(guard, rows, minute(9))
+    }
+    const clerks = { role: ROLE, return_limit: null, discount_limit: null }
+    const adjusted = event('RoleAdjusted', { id: COMPANY_ID, ...clerks, permissions: ['edit_catalog'] })
+    expect(await refusal(['edit_catalog'], adjusted)).to.equal(null)
+    expect(await refusal(['edit_catalog', 'import'])).to.deep.equal(
+      refuse('permission_required', { permission: 'import' }),
+    )
+    expect(await refusal(['sell'], adjusted)).to.deep.equal(refuse('permission_required', { permission: 'sell' }))
   })
 
   it('assign an address to the first user of the company: restored ledgers may have duplicates', async () => {

@@ -16,7 +16,7 @@ export interface EventsOptions {
 /** Opens a stream; `signal` ends it. */
 type Open = (path: string, signal: AbortSignal, headers: Readonly<Record<string, string>>) => Promise<Response>
 
-/** The service sends at least one message every 15 seconds; a connection silent for this long is closed. */
+/** The service sends at least one message every 4 seconds; a connection silent for this long is closed. */
 const SILENCE_MS = 40_000
 
 /**

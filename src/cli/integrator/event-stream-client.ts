@@ -17,7 +17,7 @@ export interface EventStreamOptions {
   readonly signal: AbortSignal
 }
 
-/** The service sends a heartbeat every 15 s: a silent connection is closed after this time. */
+/** The service sends a heartbeat every 4 s: a silent connection is closed after this time. */
 const SILENCE_MS = 40_000
 /** Reconnection delay until the service has sent its own. */
 const RETRY_MS = 1_000

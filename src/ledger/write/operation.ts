@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
-import { type Refusal, refuse } from '#domain/refusal.ts'
+import type { Refusal } from '#domain/refusal.ts'
 import { inTransaction, type Transaction } from '#postgres/transaction.ts'
 import { lockLedger, openLedger, readLedgerClock } from '../ledgers.ts'
 import { createWorkingSet } from '../working-set.ts'
 import { type Answer, createAnswer } from './answer.ts'
 import { answerRefs, findReplay, storeAnswer } from './idempotency.ts'
-import type { Request } from './unit-of-work.ts'
+import { guardRefusal, type Request } from './unit-of-work.ts'
 
 /** Context of an operation: statements under the lock of the company's ledger, at an instant (UTC). */
 export interface OperationContext {
@@ -46,7 +46,8 @@ export async function operate(
       set.queue(companyId, [...answerRefs({ actor, idempotency }), ...(guard?.needs ?? [])])
       await Promise.all(set.load(tx))
       const rows = set.of(companyId)
-      if (guard?.holds(rows, ledger.now) === false) return refuse('invalid_token')
+      const refused = guardRefusal(guard, rows, ledger.now)
+      if (refused) return refused
       const replay = findReplay(rows, { actor, idempotency }, ledger)
       if (replay) return replay
       const json = await operation({ tx, companyId, now })

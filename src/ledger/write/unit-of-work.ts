@@ -1,4 +1,5 @@
 import { addMilliseconds } from '#domain/instant.ts'
+import type { Permission } from '#domain/permissions.ts'
 import { PERSON_PARTS, type PersonPart } from '#domain/personal-data.ts'
 import type { IdKind } from '#domain/record-kinds.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -36,6 +37,16 @@ export interface Guard {
   holds(rows: Rows, now: string): boolean
   /** Permissions of the user who acts; without it all are granted. */
   permitsOf?(rows: Rows): Permit
+  /** Those that the whole request needs, whatever its commands need. */
+  readonly permissions?: readonly Permission[]
+}
+
+/** Why a request may not be decided, at the moment of its decision; null if it may. */
+export function guardRefusal(guard: Guard | undefined, rows: Rows, now: string): Refusal | null {
+  if (!guard) return null
+  if (!guard.holds(rows, now)) return refuse('invalid_token')
+  const permit = guard.permitsOf?.(rows) ?? grantAll
+  return guard.permissions?.map((permission) => permit(permission)).find(isRefusal) ?? null
 }
 
 /** Condition on the present state of a record, for example that it has the ETag which its writer has read. */
@@ -151,8 +162,8 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const rows = deciding.set.of(request.companyId)
   const fromRevision = ledger.revision + 1
   if (ledger.closed) return { answer: ledger.closed, eventIds: [], fromRevision, privateRows: [] }
-  if (request.guard?.holds(rows, ledger.now) === false)
-    return { answer: refuse('invalid_token'), eventIds: [], fromRevision, privateRows: [] }
+  const refused = guardRefusal(request.guard, rows, ledger.now)
+  if (refused) return { answer: refused, eventIds: [], fromRevision, privateRows: [] }
   const replay = findReplay(rows, request, ledger)
   const known = replay && !isRefusal(replay) && replay.outcome === 'partial' ? request.resume?.(replay.json) : undefined
   if (replay && !known) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }

@@ -9,6 +9,7 @@ import type { PackWanted } from '#integrity/audit/pack-guide.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import type { Services } from '#services.ts'
 import type { ResponseTarget } from '../answer.tsx'
+import { whileAllowed } from '../rights-under-way.ts'
 import { beginPack } from './begin.ts'
 
 /** Path of the download, below the panel; `?dados=abertos` includes personal data in clear. */
@@ -33,7 +34,8 @@ export const mayOpenPack = ({
 export function packDownload(context: Services): RequestHandler {
   const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {
-    const { session } = (response.locals.place as ResponseTarget).visit
+    const { visit } = response.locals.place as ResponseTarget
+    const { session } = visit
     const isOpened = request.query.dados === 'abertos'
     const pool = context.poolOf(session.companyId)
     if (!may(session.permissions, 'see_audit') || (isOpened && !mayOpenPack(session))) throw new Problem('owners_only')
@@ -42,7 +44,7 @@ export function packDownload(context: Services): RequestHandler {
     if (request.method === 'HEAD') return void response.end()
     const gone = new AbortController()
     response.once('close', () => gone.abort())
-    const take = async () => {
+    const take = async (ended: AbortSignal) => {
       if (response.closed) return
       const now = new Date().toISOString()
       const wanted = await beginPack({ pool, proof: context.proof }, session.companyId, {
@@ -55,20 +57,22 @@ export function packDownload(context: Services): RequestHandler {
         revision: wanted.head.revision,
         wait_budget_ms: PATIENCE_MS,
       })
-      await recordDownload(context.pool, asked, (tell) => send({ ...context, store }, wanted, response, tell))
+      await recordDownload(context.pool, asked, (tell) =>
+        send({ ...context, store }, wanted, response, { tell, ended }),
+      )
     }
-    await semaphore.run(session.companyId, take, gone.signal)
+    await semaphore.run(session.companyId, () => whileAllowed(visit, request, response, take), gone.signal)
   }
 }
 
-/** Closes the connection on a time-out or failure: a truncated ZIP cannot be opened. */
+/** Closes the connection on a time-out or failure, or when `ended` aborts: a truncated ZIP cannot be opened. */
 async function send(
   context: Services,
   wanted: PackWanted,
   response: Response,
-  tell: (done: number, total: number) => void,
+  { tell, ended }: { readonly tell: (done: number, total: number) => void; readonly ended: AbortSignal },
 ): Promise<boolean> {
-  const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
+  const signal = AbortSignal.any([AbortSignal.timeout(LONGEST_SENDING_MS), ended])
   try {
     await pipeline(auditPack(context, wanted, tell, signal), response, { signal })
     return true

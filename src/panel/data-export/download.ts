@@ -9,6 +9,7 @@ import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'
 import type { Services } from '#services.ts'
 import type { ResponseTarget } from '../answer.tsx'
+import { whileAllowed } from '../rights-under-way.ts'
 import { type ExportWriter, htmlWriter, jsonWriter } from './document.ts'
 
 /** Route path of a person's data export, below the panel. */
@@ -41,11 +42,12 @@ export const canExportPerson = ({
 export function dataExportDownload(context: Services): RequestHandler {
   const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {
-    const { session } = (response.locals.place as ResponseTarget).visit
+    const { visit } = response.locals.place as ResponseTarget
+    const { session } = visit
     if (!canExportPerson(session)) throw new Problem('owners_only')
     const { kind, id, format } = parseExportPath(request)
     const person = { kind, id }
-    await semaphore.run(session.companyId, async () => {
+    const take = async (ended: AbortSignal) => {
       if (response.closed) return
       const source = { ...context, pool: context.poolOf(session.companyId) }
       const pieces = await exportPersonData(source, session.companyId, person, new Date().toISOString())
@@ -59,8 +61,9 @@ export function dataExportDownload(context: Services): RequestHandler {
         what: 'person_file',
         subject: `${kind}/${id}`,
       } as const
-      await recordDownload(context.pool, taken, () => send(response, pieces, FORMATS[format].writer()))
-    })
+      await recordDownload(context.pool, taken, () => send(response, pieces, FORMATS[format].writer(), ended))
+    }
+    await semaphore.run(session.companyId, () => whileAllowed(visit, request, response, take))
   }
 }
 
@@ -74,12 +77,17 @@ function parseExportPath({ params }: Request): ExportedPerson & { readonly forma
   return { kind: kind as ExportedPerson['kind'], id: Number(id), format: format as Format }
 }
 
-/** Closes the connection on a time-out or failure: the truncated file lacks its end. */
-async function send(response: Response, pieces: AsyncIterable<ExportPart>, write: ExportWriter): Promise<boolean> {
+/** Closes the connection on a time-out or failure, or when `ended` aborts: the truncated file lacks its end. */
+async function send(
+  response: Response,
+  pieces: AsyncIterable<ExportPart>,
+  write: ExportWriter,
+  ended: AbortSignal,
+): Promise<boolean> {
   async function* texts() {
     for await (const piece of pieces) yield write(piece)
   }
-  const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
+  const signal = AbortSignal.any([AbortSignal.timeout(LONGEST_SENDING_MS), ended])
   try {
     await pipeline(texts(), response, { signal })
     return true

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { LINK_MINUTES } from '#access/password-links.ts'
 import { recordPasswordLink, recordSecondFactorRemoval } from '#commands/user-security.ts'
 import { formatPersonName } from '#domain/brazilian-format.ts'
+import type { Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toShopBrand } from '#notifications/branded-email.ts'
 import type { UserObject } from '#projections/users.ts'
@@ -22,6 +23,7 @@ type User = Omit<UserObject, 'company_id'>
 interface RecoveredUser {
   readonly id: number
   readonly name: string | null
+  readonly role: Role
   /** Null for one who cannot log in, or for the own account. */
   readonly email: string | null
   /** Whether the person belongs to another company too. Its owners have not agreed to what this one decides. */
@@ -40,13 +42,13 @@ async function recoveredUser(visit: PageContext): Promise<RecoveredUser | null> 
     getUser(readModel.pool, readModel.companyId, id),
   )
   if (!user) return null
-  const { id, name } = user
+  const { id, name, role } = user
   const email = user.id === userId || user.status !== 'active' ? null : user.email
-  if (email === null) return { id, name, email, isElsewhere: false, hasSecondFactor: false }
+  if (email === null) return { id, name, role, email, isElsewhere: false, hasSecondFactor: false }
   const { companiesOf, secondFactors } = visit.context.panel
   const [companies, methods] = await Promise.all([companiesOf(email), secondFactors.methodsOf([email])])
   const isElsewhere = [...companies].some((company) => company !== companyId)
-  return { id, name, email, isElsewhere, hasSecondFactor: methods.has(email) }
+  return { id, name, role, email, isElsewhere, hasSecondFactor: methods.has(email) }
 }
 
 /** The methods of a user's second factors, for people. */
@@ -111,12 +113,16 @@ export const userRecoveryPages: readonly PanelRoute[] = [
     fields: () => ({}),
     schema: z.object({}),
     async act(submission, user) {
-      const { context, run } = submission
+      const { context, session, run } = submission
       if (user.email === null || user.isElsewhere) return null
       const answer = await run(recordPasswordLink, { id: user.id })
       if (isRefusal(answer)) return answer
       if (answer.replayed) return linkPage(null)
-      const secret = await context.panel.passwordLinks.issue(user.email)
+      const secret = await context.panel.passwordLinks.issue(user.email, {
+        companyId: session.companyId,
+        madeBy: session.userId,
+        role: user.role,
+      })
       if (secret === null) return { to: pathOf(user), flash: 'sem-alteracao' }
       context.panel.secondFactors.notify(user.email, {
         kind: 'password_link_created',

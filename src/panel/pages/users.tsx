@@ -150,7 +150,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
 /** Sends an invitation's link, or shows it without a mail server. A repeated form neither shows nor sends it again. */
 async function handOver(
   { context, session, requestId }: FormSubmission,
-  invitation: NewInvitation,
+  invitation: Pick<NewInvitation, 'link'>,
   { email }: Pick<User, 'email'>,
   isReplayed: boolean,
 ): Promise<PanelPage | Redirect> {
@@ -180,15 +180,15 @@ async function invite(
   submission: FormSubmission,
   fields: z.infer<typeof InviteFields>,
 ): Promise<PanelPage | Redirect | Refusal> {
-  const invitation = submission.context.panel.invitations.create()
-  const answer = await submission.run(inviteUser, { ...fields, token_hash: invitation.tokenHash })
-  return isRefusal(answer) ? answer : handOver(submission, invitation, fields, answer.replayed)
+  const { link, ...made } = await submission.context.panel.invitations.create(fields.email)
+  const answer = await submission.run(inviteUser, { ...fields, ...made })
+  return isRefusal(answer) ? answer : handOver(submission, { link }, fields, answer.replayed)
 }
 
 async function inviteAgain(submission: FormSubmission, { id, email }: User): Promise<PanelPage | Redirect | Refusal> {
-  const invitation = submission.context.panel.invitations.create()
-  const answer = await submission.run(renewInvitation, { id, token_hash: invitation.tokenHash })
-  return isRefusal(answer) ? answer : handOver(submission, invitation, { email }, answer.replayed)
+  const { link, ...made } = await submission.context.panel.invitations.create(email ?? '')
+  const answer = await submission.run(renewInvitation, { id, ...made })
+  return isRefusal(answer) ? answer : handOver(submission, { link }, { email }, answer.replayed)
 }
 
 /** Users, roles and invitations. Only the person sets the password. */

@@ -130,7 +130,11 @@ create table ops.password_links (
   token_hash bytea not null unique,
   sent_at timestamptz not null,
   -- Of the person when the link was sent: a later password ends it. Null for an address without a person.
-  generation integer
+  generation integer,
+  -- The user who made the link to hand it over, and whether the person was an owner then. Null for a mailed link.
+  company_id bigint,
+  made_by bigint,
+  for_owner boolean
 );
 
 -- Second factors of people: an authenticator app (TOTP) or a passkey. They belong to the person, as the password does.
@@ -187,6 +191,12 @@ create table ops.invitations (
   -- Null when it was used or cancelled.
   token_hash bytea unique,
   expires_at timestamptz not null,
+  -- The user who invited; null for an operator.
+  made_by bigint,
+  -- Whether to become an owner.
+  for_owner boolean not null,
+  -- Ids of the companies of the person then, as a list: it ends when the person joins another one.
+  companies json not null,
   primary key (company_id, user_id)
 );
 
@@ -237,6 +247,8 @@ create table ops.sync_tokens (
   -- As those of sessions.
   generation integer not null,
   person_generation integer not null,
+  -- Of the user: another role needs another login.
+  role text not null,
   created_at timestamptz not null,
   -- To within some minutes, so that reading calls seldom write.
   last_used_at timestamptz not null,

@@ -3,6 +3,7 @@ import { type ChangePasswordInput, changePassword } from '#commands/users.ts'
 import { invalid } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import type { DecisionContext } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { type PersonLogin, persons, userById } from '#projections/users.ts'
 import { companyRegistered, userCreated, userInvited } from '../../support/facts.ts'
@@ -63,5 +64,32 @@ describe('change password', () => {
   it('does not find users of other companies', async () => {
     const scenario = await given(companyRegistered())
     ;(await scenario.when(changePassword, { ...NEW, id: 9 })).refuses('not_found')
+  })
+
+  describe('by a link that another user made', () => {
+    const link = { ...NEW, handed_over: { made_by: 2, for_owner: false } }
+    const demoted = event('UserUpdated', { id: 2, changes: { role: 'manager' } })
+    const promoted = event('UserUpdated', { id: 3, changes: { role: 'owner' } })
+    const byLink = async (input: ChangePasswordInput, ...more: NewEvent[]) => {
+      const users = [userCreated({ id: 2, role: 'owner' }), userCreated({ id: 3, email: EMAIL, role: 'clerk' })]
+      return (await given(companyRegistered(), ...users, ...more)).when(changePassword, input)
+    }
+
+    it('is done while that user may make the link [ROLE-721]', async () => {
+      ;(await byLink(link)).accepts('updated', event('UserPasswordChanged', { id: 3 }))
+      ;(await byLink({ ...NEW, handed_over: { made_by: 2, for_owner: true } }, promoted)).accepts(
+        'updated',
+        event('UserPasswordChanged', { id: 3 }),
+      )
+    })
+
+    for (const [what, ...more] of [
+      ['was deactivated', event('UserDeactivated', { id: 2 })],
+      ['may not make it any more', demoted],
+      ['made it before the person became an owner', promoted],
+    ] as const)
+      it(`is refused if that user ${what} [ROLE-721]`, async () => {
+        ;(await byLink(link, ...more)).refuses('not_found')
+      })
   })
 })

@@ -7,11 +7,14 @@ import {
   renewInvitation,
 } from '#commands/invitations.ts'
 import { deactivateUser, reactivateUser } from '#commands/users.ts'
+import type { Permission } from '#domain/permissions.ts'
+import type { Role } from '#domain/roles.ts'
 import { event } from '#events/catalogue.ts'
 import type { Accepted } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyRef } from '#projections/companies.ts'
-import { type Invitation, invitations } from '#projections/users.ts'
+import { type Invitation, invitations, persons } from '#projections/users.ts'
 import { companyRegistered, userCreated, userInvited } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, minute, type Scenario } from '../../support/given.ts'
 
@@ -19,8 +22,14 @@ const HASH = Buffer.alloc(32, 1)
 const OTHER = Buffer.alloc(32, 2)
 const rui = InviteFields.parse({ name: 'Rui', email: ' Rui@Ipe.example', role: 'owner' })
 
+const ACCEPTED = { id: 3, token_hash: HASH, companies: [], generation: 0 }
+
 const withLink = async (scenario: Scenario, link: Partial<Invitation>) => {
-  const row = { company_id: COMPANY_ID, user_id: 3, token_hash: HASH, expires_at: minute(99), ...link }
+  const row = {
+    ...{ company_id: COMPANY_ID, user_id: 3, token_hash: HASH, expires_at: minute(99) },
+    ...{ made_by: null, for_owner: true, companies: [] },
+    ...link,
+  }
   ;((await scenario.rows()) as Changes).put(invitations, row)
   return scenario
 }
@@ -37,6 +46,7 @@ describe('invite user', () => {
       user_id: FIRST_NEW_ID,
       token_hash: HASH,
       expires_at: '2026-03-17T15:01:00.000Z',
+      ...{ made_by: null, for_owner: true, companies: [] },
     })
     expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include({ ...user, status: 'invited' })
     expect(companyRef(await scenario.rows()).active_owners).to.deep.equal([])
@@ -93,12 +103,12 @@ describe('accept invitation', () => {
 
   it('gives access to the owner of the link, once [PANEL-52]', async () => {
     const scenario = await invited()
-    const decided = await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })
+    const decided = await scenario.when(acceptInvitation, ACCEPTED)
     decided.accepts('updated', event('UserJoined', { id: 3 }))
     expect((decided.decision as Accepted).privateRows[0]?.row).to.include({ token_hash: null })
     expect(await scenario.show('user/3')).to.include({ status: 'active' })
     expect(companyRef(await scenario.rows()).active_owners).to.deep.equal([3])
-    ;(await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })).refuses('not_found')
+    ;(await scenario.when(acceptInvitation, ACCEPTED)).refuses('not_found')
   })
 
   for (const [what, link] of [
@@ -108,13 +118,57 @@ describe('accept invitation', () => {
   ] as const) {
     it(`refuses ${what} [PANEL-52]`, async () => {
       const scenario = await invited(link)
-      ;(await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })).refuses('not_found')
+      ;(await scenario.when(acceptInvitation, ACCEPTED)).refuses('not_found')
     })
   }
 
   it('refuses a cancelled invitation [PANEL-52]', async () => {
     const scenario = await invited()
     await scenario.when(deactivateUser, { id: 3 })
-    ;(await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })).refuses('not_found')
+    ;(await scenario.when(acceptInvitation, ACCEPTED)).refuses('not_found')
+  })
+
+  describe('made by a user', () => {
+    const MANAGER = ['see_company', 'manage_users'] as const
+    const madeBy = async (role: Role, link: Partial<Invitation>, ...more: NewEvent[]) => {
+      const invited = userInvited({ id: 3, email: 'rui@ipe.example', role: 'clerk' })
+      const scenario = await given(companyRegistered(), userCreated({ id: 2, role }), invited, ...more)
+      ;((await scenario.rows()) as Changes).put(persons, { email: 'rui@ipe.example', password_hash: '', generation: 1 })
+      return withLink(scenario, { made_by: 2, for_owner: false, ...link })
+    }
+    const adjusted = (...permissions: Permission[]) =>
+      event('RoleAdjusted', { id: COMPANY_ID, role: 'manager', permissions, return_limit: null, discount_limit: null })
+    const promoted = event('UserUpdated', { id: 3, changes: { role: 'owner' } })
+    const accepted = { ...ACCEPTED, generation: 1 }
+
+    it('holds while the maker may invite the person [ROLE-722]', async () => {
+      for (const scenario of [
+        await madeBy('owner', {}),
+        await madeBy('manager', {}, adjusted(...MANAGER)),
+        await madeBy('owner', { for_owner: true }, promoted),
+      ])
+        (await scenario.when(acceptInvitation, accepted)).accepts('updated', event('UserJoined', { id: 3 }))
+      const known = await madeBy('owner', { companies: [7] })
+      ;(await known.when(acceptInvitation, { ...accepted, companies: [7] })).accepts(
+        'updated',
+        event('UserJoined', { id: 3 }),
+      )
+    })
+
+    for (const [what, scenario, input] of [
+      ['its maker was deactivated', () => madeBy('owner', {}, event('UserDeactivated', { id: 2 }))],
+      [
+        'its maker has another role',
+        () => madeBy('owner', {}, event('UserUpdated', { id: 2, changes: { role: 'clerk' } })),
+      ],
+      ['the role of its maker lost the permission', () => madeBy('manager', {}, adjusted(...MANAGER), adjusted())],
+      ['its person became an owner', () => madeBy('owner', {}, promoted)],
+      ['its maker may not invite owners', () => madeBy('manager', { for_owner: true }, adjusted(...MANAGER), promoted)],
+      ['its person joined another company', () => madeBy('owner', { companies: [7] }), { companies: [7, 8] }],
+      ['the password changed while it was accepted', () => madeBy('owner', {}), { generation: 0 }],
+    ] as const)
+      it(`is over when ${what} [ROLE-722]`, async () => {
+        ;(await (await scenario()).when(acceptInvitation, { ...accepted, ...input })).refuses('not_found')
+      })
   })
 })
