@@ -58,7 +58,7 @@ export const categoriesProjection = projection('categories', [categories], {
 })
 
 /** Writable fields of an item, without stock. */
-export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id'>>
+export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id' | 'approved_by'>>
 
 /** Stored object of an item. Its stock and its category change independently, so reads join them. */
 export type ItemDocument = { id: number } & ItemFields & ShownDeletion & { created_at: string; updated_at: string }
@@ -155,7 +155,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumn
   table: catalogItems,
   byId: itemById,
   empty: NO_TAXES,
-  create: ({ stock: _, ...fields }, at) =>
+  create: ({ stock: _, approved_by: __, ...fields }, at) =>
     Object.assign({}, fields, NO_TAXES, NO_SHOP_FIELDS, fields, { created_at: at, updated_at: at, deleted_at: null }),
   columnsOf: (
     {
@@ -198,7 +198,12 @@ export const catalogItemsProjection = projection('catalog_items', [catalogItems]
   CatalogItemCreated: on.created,
   CatalogItemUpdated: on.updated,
   CatalogItemDeactivated: on.deleted,
-  CatalogItemRevived: on.revived,
+  CatalogItemRevived: {
+    refs: on.revived.refs,
+    apply(rows, { data: { approved_by: _, ...data }, ...event }) {
+      on.revived.apply(rows, { ...event, data })
+    },
+  },
   // Reactors show the item, which itself does not change.
   StockMovementRecorded: { refs: (event) => [itemById(event.data.catalog_item_id)] },
 })

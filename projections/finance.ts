@@ -82,6 +82,8 @@ interface AccountColumns {
   status: 'pending' | 'settled'
   amount_cents: number
   open_cents: number
+  /** By how much the amount was lowered so far. */
+  lowered_cents: number
   due_date: string
   settled_on: string | null
   installment_group: number | null
@@ -100,6 +102,7 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
       status: 'text',
       amount_cents: 'bigint',
       open_cents: 'bigint',
+      lowered_cents: 'bigint',
       due_date: 'date',
       settled_on: 'date',
       installment_group: 'bigint',
@@ -293,12 +296,13 @@ function accountKind<P>(
         updated_at: at,
       }),
     derive: withPayments,
-    columnsOf: (doc) => ({
+    columnsOf: (doc, before) => ({
       party_id: partyIdOf(doc),
       origin: doc.origin,
       status: doc.status,
       amount_cents: toCents(doc.amount),
       open_cents: toCents(doc.open_amount),
+      lowered_cents: before ? before.lowered_cents + Math.max(before.amount_cents - toCents(doc.amount), 0) : 0,
       due_date: doc.due_date,
       settled_on: doc.settled_on,
       installment_group: doc.installment?.group ?? null,

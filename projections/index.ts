@@ -7,6 +7,7 @@ import { type Projection, type ReadModel, versionOf } from '#ledger/projection.t
 import { rowPasts } from '#ledger/row-history.ts'
 import type { AnyTable } from '#ledger/table.ts'
 import { apiKeyById, apiKeysProjection } from './api-keys.ts'
+import { barcodeHoldersProjection } from './barcode-holders.ts'
 import { cashDrawersProjection } from './cash-drawers.ts'
 import { cashSessionsProjection, cashSessionView } from './cash-sessions.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryById } from './catalog.ts'
@@ -17,6 +18,7 @@ import { payablesProjection, payableView, receivablesProjection, receivableView 
 import { fiscalDocumentsProjection } from './fiscal-documents.ts'
 import { gtinHoldersProjection } from './gtin-holders.ts'
 import { inventoriesProjection, inventoryById } from './inventories.ts'
+import { limitUsesProjection } from './limit-uses.ts'
 import { READ_MODEL_NUMBER } from './number.ts'
 import { offlineSalesProjection } from './offline-sales.ts'
 import { orderById, orders, ordersProjection } from './orders.ts'
@@ -46,6 +48,7 @@ const projections = [
   stockProjection,
   inventoriesProjection,
   gtinHoldersProjection,
+  barcodeHoldersProjection,
   variantCountsProjection,
   salesProjection,
   returnsProjection,
@@ -57,6 +60,7 @@ const projections = [
   cashDrawersProjection,
   receivablesProjection,
   payablesProjection,
+  limitUsesProjection,
   webhooksProjection,
   storesProjection,
   ordersProjection,

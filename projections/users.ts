@@ -1,15 +1,26 @@
+import { dateInZone } from '#domain/instant.ts'
 import { fromCents } from '#domain/money.ts'
-import { limitOf, may, mayUpTo, type Permission, permissionsOf, type RolePermissions } from '#domain/permissions.ts'
+import {
+  isLimited,
+  type LimitedPermission,
+  limitOf,
+  may,
+  mayUpTo,
+  type Permission,
+  permissionsOf,
+  type RolePermissions,
+} from '#domain/permissions.ts'
 import { refuse } from '#domain/refusal.ts'
 import { seesPersons } from '#domain/roles.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
-import type { Permit } from '#ledger/command.ts'
+import type { LimitedUse, Permit } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
-import { companies, companyRef, ownCompany } from './companies.ts'
+import { companies, companyRef, ownCompany, timezoneOf } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
+import { limitUsesOf, usedOn } from './limit-uses.ts'
 import { withoutParts } from './personal-members.ts'
 
 /** User of the company, who logs in at tills or in the panel. */
@@ -99,11 +110,12 @@ export function liveUser(
     needs: [
       ownCompany,
       userById(userId),
+      limitUsesOf(userId),
       personByEmail(email),
       credential,
       ...(approverId === null ? [] : [userById(approverId)]),
     ],
-    permitsOf: (rows) => permitOf(rows, userId, approverId),
+    permitsOf: (rows, now) => permitOf(rows, userId, approverId, now),
     holds(rows, now) {
       const found = rows.get(credential)
       return (
@@ -124,15 +136,41 @@ export function userPermissions(rows: Rows, userId: number): RolePermissions | n
 }
 
 /**
+ * Whether a user may give this much more under a limited permission: with what the record was given before, and with
+ * what the user gave on the day (ROLE-780). The rows of the user and of `limitUsesOf` are loaded.
+ */
+export function mayGive(
+  rows: Rows,
+  userId: number,
+  permission: LimitedPermission,
+  { cents, before }: LimitedUse,
+  day: string,
+): boolean {
+  const own = userPermissions(rows, userId)
+  if (own === null || cents === 0) return own !== null && may(own, permission)
+  return mayUpTo(own, permission, cents + Math.max(before, usedOn(rows, userId, permission, day)))
+}
+
+/** Limit of a user for a permission in cents; 0 without the permission, or if there is no such user. */
+export function limitOfUser(rows: Rows, userId: number, permission: LimitedPermission): number {
+  const own = userPermissions(rows, userId)
+  return own && may(own, permission) ? (limitOf(own, permission) ?? 0) : 0
+}
+
+/**
  * Grants what the user may do, or what the approver may do if the user may not; the event then names the approver
  * (ROLE-120). The rows of both users are loaded.
  */
-function permitOf(rows: Rows, userId: number, approverId: number | null): Permit {
-  return (permission, cents = 0) => {
+function permitOf(rows: Rows, userId: number, approverId: number | null, now: string): Permit {
+  return (permission, use = { cents: 0, before: 0 }) => {
     const own = userPermissions(rows, userId)
-    if (own && mayUpTo(own, permission, cents)) return {}
+    const isGranted = isLimited(permission)
+      ? mayGive(rows, userId, permission, use, dateInZone(now, timezoneOf(rows)))
+      : own && may(own, permission)
+    if (isGranted) return {}
     const approver = approverId === null ? null : userPermissions(rows, approverId)
-    if (approverId !== null && approver && mayUpTo(approver, permission, cents)) return { approved_by: approverId }
+    if (approverId !== null && approver && mayUpTo(approver, permission, use.cents + use.before))
+      return { approved_by: approverId }
     const limit = own && may(own, permission) ? limitOf(own, permission) : null
     return refuse('permission_required', { permission, ...(limit !== null && { limit: fromCents(limit) }) })
   }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
+import type { LimitedPermission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { UserObject } from '#projections/users.ts'
 import { type FoundRecords, getBy, type Listing, listInOrder, ORDER_BY_ID, type Page, type Paging } from './records.ts'
@@ -22,4 +23,21 @@ export function listUsers(pool: Pool, companyId: number, query: Paging): Promise
 
 export function getUser(pool: Pool, companyId: number, id: number): Promise<FoundRecords> {
   return getBy(pool, userListing, companyId, 'id', id)
+}
+
+/** Cents that a user gave under a limited permission on a day. */
+export async function getUsedOn(
+  pool: Pool,
+  { companyId, userId }: { readonly companyId: number; readonly userId: number },
+  permission: LimitedPermission,
+  day: string,
+): Promise<number> {
+  const { rows } = await pool.query<{ cents: number }>({
+    name: 'limit_used',
+    text: `select coalesce(sum((use ->> $3)::bigint), 0)::bigint as cents
+      from limit_uses, json_array_elements(days) use
+      where company_id = $1 and user_id = $2 and use ->> 'day' = $4`,
+    values: [companyId, userId, permission, day],
+  })
+  return rows[0]?.cents ?? 0
 }

@@ -7,6 +7,7 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, type Grant, isRefusal, type Permit } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { barcodeHolderOf, type Codes, codesOf } from '#projections/barcode-holders.ts'
 import {
   categoryById,
   type ItemDocument,
@@ -45,15 +46,18 @@ export type CreateItemInput = z.infer<typeof CreateItemInput>
 export const createItem = command<CreateItemInput & Strict>({
   permission: 'edit_catalog',
   needs: linkedRefs,
-  needsMore: (rows, input) => holderRefs(rows, input, null),
-  decide(rows, input, { nextId }) {
+  needsMore: (rows, input) => [...holderRefs(rows, input, null), ...formerHolderRefs(rows, input)],
+  decide(rows, input, { now, nextId, permit }) {
     const conflict = findConflict(rows, input, null)
     if (conflict) return conflict
     const shared = findSharedGtin(rows, input, null)
     if (shared && isRefusal(shared)) return shared
+    const granted = permitBarcodes(rows, permit, input, null, now)
+    if (isRefusal(granted)) return granted
     const fields = fieldsOf(input.external_id ?? null, input)
     const created = event('CatalogItemCreated', {
       id: nextId('catalog_item'),
+      ...granted,
       ...recordedOfNew(input.cost === undefined ? { ...fields, cost: costOfParent(rows, input) } : fields),
       stock: input.stock ? normalizeQuantity(input.stock) : null,
     })
@@ -72,9 +76,14 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
     const known = rows.get(itemByExternalId(input.external_id))
     const ownId = known?.id ?? null
     const variant = revivedVariant(known, input)
-    return [...holderRefs(rows, input, ownId), ...linkedRefs(variant), ...ownVariantRefs(variant, ownId)]
+    return [
+      ...holderRefs(rows, input, ownId),
+      ...formerHolderRefs(rows, input),
+      ...linkedRefs(variant),
+      ...ownVariantRefs(variant, ownId),
+    ]
   },
-  decide(rows, input, { nextId, permit }) {
+  decide(rows, input, { now, nextId, permit }) {
     const known = rows.get(itemByExternalId(input.external_id))
     const revived = revivedVariant(known, input)
     const conflict = findConflict(rows, revived, known?.id ?? null)
@@ -83,9 +92,16 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
     if (shared && isRefusal(shared)) return shared
     const remarks = remarksOf(shared, input, input)
     const fields = fieldsOf(input.external_id, input)
+    const moving = permitBarcodes(rows, permit, input, known?.id ?? null, now)
+    if (isRefusal(moving)) return moving
     if (!known) {
       const stock = input.stock ? normalizeQuantity(input.stock) : null
-      const created = event('CatalogItemCreated', { id: nextId('catalog_item'), ...recordedOfNew(fields), stock })
+      const created = event('CatalogItemCreated', {
+        id: nextId('catalog_item'),
+        ...moving,
+        ...recordedOfNew(fields),
+        stock,
+      })
       return accept('created', created.subject, [created], [], remarks)
     }
     const { id } = known
@@ -93,12 +109,12 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
     const counted = countStock({ id, type: input.type, stock: stockOf(rows, id) }, input.stock)
     const granted = permitItemChanges(permit, changes, counted.length > 0)
     if (isRefusal(granted)) return granted
-    const changed = updatedBy(known.doc, changes, granted)
+    const changed = updatedBy(known.doc, changes, { ...granted, ...moving })
     // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
       ...counted,
       ...(known.deleted_at
-        ? [event('CatalogItemRevived', { id, ...recordedOf({ ...fields, ...parentIn(revived) }) })]
+        ? [event('CatalogItemRevived', { id, ...moving, ...recordedOf({ ...fields, ...parentIn(revived) }) })]
         : changed),
     ]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events, [], remarks)
@@ -111,8 +127,8 @@ export type UpdateItemInput = z.infer<typeof UpdateItemInput>
 /** Changes the given fields; a change of stock is a separate event. */
 export const updateItem = command<UpdateItemInput & Strict>({
   needs: ({ id, changes }) => [itemById(id), ...linkedRefs(changes), ...ownVariantRefs(changes, id)],
-  needsMore: (rows, { id, changes }) => holderRefs(rows, changes, id),
-  decide(rows, { id, changes: input, strict }, { permit }) {
+  needsMore: (rows, { id, changes }) => [...holderRefs(rows, changes, id), ...formerHolderRefs(rows, changes)],
+  decide(rows, { id, changes: input, strict }, { now, permit }) {
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
@@ -128,10 +144,12 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const changes = changedRecordFields<Partial<ItemFields>>(known.doc, fields)
     const granted = permitItemChanges(permit, changes, moved.length > 0)
     if (isRefusal(granted)) return granted
+    const moving = permitBarcodes(rows, permit, changes, id, now)
+    if (isRefusal(moving)) return moving
     const contradiction = itemTaxProblem({ ...known.doc, ...changes })
     if (contradiction) return invalid(contradiction.field, contradiction.message)
     // Same order as in replaceItem.
-    const events = [...moved, ...updatedBy(known.doc, changes, granted)]
+    const events = [...moved, ...updatedBy(known.doc, changes, { ...granted, ...moving })]
     const outcome = events.length > 0 ? 'updated' : 'unchanged'
     const remarks = remarksOf(shared, { ...known.doc, ...changes }, input)
     return accept(outcome, `catalog_item/${id}`, events, [], remarks)
@@ -162,7 +180,11 @@ export const reactivateItem = command<RecordId>({
     const known = rows.get(itemById(id))
     return known ? [...linkedRefs(known.doc), ...ownVariantRefs(known.doc, id)] : []
   },
-  decide(rows, { id }) {
+  needsLast(rows, { id }) {
+    const known = rows.get(itemById(id))
+    return known ? formerHolderRefs(rows, known.doc) : []
+  },
+  decide(rows, { id }, { now, permit }) {
     const known = rows.get(itemById(id))
     if (!known) return refuse('not_found')
     if (!known.deleted_at) return accept('unchanged', `catalog_item/${id}`)
@@ -170,10 +192,11 @@ export const reactivateItem = command<RecordId>({
     const category = was.category_id === null ? null : rows.get(categoryById(was.category_id))
     const fields = { ...was, category_id: category && !category.deleted_at ? was.category_id : null }
     const conflict = findConflict(rows, fields, id)
-    return (
-      conflict ??
-      accept('updated', `catalog_item/${id}`, [event('CatalogItemRevived', { id, ...recordedOfNew(fields) })])
-    )
+    if (conflict) return conflict
+    const moving = permitBarcodes(rows, permit, fields, id, now)
+    if (isRefusal(moving)) return moving
+    const revived = event('CatalogItemRevived', { id, ...moving, ...recordedOfNew(fields) })
+    return accept('updated', revived.subject, [revived])
   },
 })
 
@@ -190,6 +213,28 @@ const permitItemChanges = (permit: Permit, changes: Partial<ItemFields>, movesSt
     ...('cost' in changes ? (['see_costs'] as const) : []),
     ...(movesStock ? (['adjust_stock'] as const) : []),
   ])
+
+/** Days for which the price under a barcode is that of the item that had it. */
+const BARCODE_DAYS = 30
+
+const formerHolderRefs = (rows: Rows, item: Codes): AnyRef[] =>
+  codesOf(item).flatMap((code) => {
+    const holder = rows.get(barcodeHolderOf(code))
+    return holder ? [itemById(holder.item_id)] : []
+  })
+
+/** Whether another item has the code, or had it within the last days. */
+function isOfOther(rows: Rows, code: string, ownId: number | null, now: string): boolean {
+  const holder = rows.get(barcodeHolderOf(code))
+  const item = holder && holder.item_id !== ownId ? rows.get(itemById(holder.item_id)) : null
+  if (!item) return false
+  if (item.deleted_at === null && codesOf(item.doc).includes(code)) return true
+  return Date.parse(now) - Date.parse(item.deleted_at ?? item.updated_at) <= BARCODE_DAYS * 24 * 3600 * 1000
+}
+
+/** An item under the barcode of another one changes the price at which tills sell it (ROLE-782). */
+const permitBarcodes = (rows: Rows, permit: Permit, item: Codes, ownId: number | null, now: string): Grant | Refusal =>
+  codesOf(item).some((code) => isOfOther(rows, code, ownId, now)) ? permit('change_price') : {}
 
 /** The event of an item with these changes; none without any. */
 function updatedBy({ id, gtin, parent_id }: ItemDocument, changes: Partial<ItemFields>, granted: Grant) {
@@ -292,6 +337,7 @@ const recordedOfNew = (fields: ReplacedFields) => withoutEmpty(recordedOf(fields
 function linkedRefs({ external_id, barcode, category_id, gtin, parent_id, variant }: LinkedFields): AnyRef[] {
   return [
     ...(gtin ? [gtinHoldersOf(gtin)] : []),
+    ...codesOf({ barcode, gtin }).map(barcodeHolderOf),
     ...(external_id ? [itemByExternalId(external_id)] : []),
     ...(barcode ? [itemByBarcode(barcode)] : []),
     ...(category_id ? [categoryById(category_id)] : []),

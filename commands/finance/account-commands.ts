@@ -1,9 +1,9 @@
 import { instalmentAmounts, instalmentDates } from '#domain/account-payments.ts'
-import { toCents } from '#domain/money.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import type { Permission } from '#domain/permissions.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import type { DataOf } from '#events/catalogue.ts'
-import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
+import { accept, type Command, command, type Grant, isRefusal, type Permit } from '#ledger/command.ts'
 import type { NewEvent, Origin } from '#ledger/envelope.ts'
 import type { AnyRef, Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -31,6 +31,9 @@ export interface PartyKind<P, N> {
   recorded(party: Party | null): P
 }
 
+/** What the customer owes less without having paid. */
+export type Forgiven = Omit<DataOf<'ReceivableDeleted'>, 'id'>
+
 /** Differences between receivables and payables: lookups and events. */
 export interface AccountSide<P extends object, N> {
   /** Used in event subjects and for ids. */
@@ -39,8 +42,8 @@ export interface AccountSide<P extends object, N> {
   byId(id: number): Ref<AccountRow<P>>
   byExternalId(externalId: string): Ref<AccountRow<P>>
   created(id: number, start: NewAccount<P>): NewEvent
-  updated(id: number, changes: Partial<AccountFields & P>): NewEvent
-  deleted(id: number): NewEvent
+  updated(id: number, changes: Partial<AccountFields & P>, forgiven: Forgiven): NewEvent
+  deleted(id: number, forgiven: Forgiven): NewEvent
   revived(id: number, fields: AccountFields & P): NewEvent
   paid(id: number, payment: Omit<DataOf<'ReceivablePaymentReceived'>, 'id'>): NewEvent
   paymentReversed(id: number, reversal: Omit<DataOf<'ReceivablePaymentReversed'>, 'id'>): NewEvent
@@ -61,6 +64,31 @@ export function findAccountLock(
 ): Refusal | null {
   if (source === 'sale' && origin === 'api') return refuse('managed_by_pdv')
   return status === 'settled' ? refuse('already_settled') : null
+}
+
+/** Discounts and reductions that a receivable had before, in cents. */
+export const forgivenOf = ({ doc, lowered_cents }: Pick<AccountRow<unknown>, 'doc' | 'lowered_cents'>): number =>
+  standingPayments(doc).reduce((sum, { discount }) => sum + toCents(discount), lowered_cents)
+
+/** What customers owe less without having paid is given by the shop, and limited by role (ROLE-103); suppliers give theirs. */
+export const permitDiscount = (
+  { name }: { readonly name: 'receivable' | 'payable' },
+  permit: Permit,
+  account: Pick<AccountRow<unknown>, 'doc' | 'lowered_cents'>,
+  cents: number,
+): Grant | Refusal =>
+  name === 'receivable' && cents > 0 ? permit('give_discount', { cents, before: forgivenOf(account) }) : {}
+
+/** A reduction of an account, with the approval of it; nothing for suppliers' accounts, and where no less is owed. */
+function forgive(
+  side: { readonly name: 'receivable' | 'payable' },
+  permit: Permit,
+  account: Pick<AccountRow<unknown>, 'doc' | 'lowered_cents'>,
+  cents: number,
+): Forgiven | Refusal {
+  if (side.name === 'payable' || cents <= 0) return {}
+  const granted = permitDiscount(side, permit, account, cents)
+  return isRefusal(granted) ? granted : { discount: fromCents(cents), ...granted }
 }
 
 /** Creates a pending account, or one for each instalment; the first takes the external id. */
@@ -118,13 +146,17 @@ function partsOf({
 /** Events of a change: a smaller amount must cover the payments, and equals them if it settles the account. */
 function changeEvents<P extends object, N>(
   side: AccountSide<P, N>,
-  { id, doc }: Readonly<AccountRow<P>>,
+  account: Readonly<AccountRow<P>>,
   changes: Partial<AccountFields & P>,
+  permit: Permit,
 ): NewEvent[] | Refusal {
-  const updated = side.updated(id, changes)
-  if (changes.amount === undefined) return [updated]
+  const { id, doc, amount_cents } = account
+  if (changes.amount === undefined) return [side.updated(id, changes, {})]
   const open = toCents(changes.amount) - toCents(doc.paid_amount)
   if (open < 0) return invalid('amount', `não pode ser menos que o que já foi pago, ${doc.paid_amount}`)
+  const forgiven = forgive(side, permit, account, amount_cents - toCents(changes.amount))
+  if (isRefusal(forgiven)) return forgiven
+  const updated = side.updated(id, changes, forgiven)
   const last = standingPayments(doc).at(-1)
   if (open > 0 || !last) return [updated]
   const { paid_at, paid_on, payment_method } = last
@@ -138,7 +170,7 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
   return command<Replacement & N>({
     permission: `edit_${side.name}s`,
     needs: (input) => [side.byExternalId(input.external_id), ...partyRefs(side.party, input)],
-    decide(rows, input, { nextId, origin }) {
+    decide(rows, input, { nextId, origin, permit }) {
       const known = rows.get(side.byExternalId(input.external_id))
       const lock = known && findAccountLock(known, origin)
       const isRepetition = known && !known.deleted_at && isAsStored(side, known, input)
@@ -158,7 +190,7 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
       if (known.deleted_at) return accept('updated', subject, [side.revived(id, fields)])
       const changes = changesOf(side, known.doc, fields)
       if (isEmpty(changes)) return accept('unchanged', subject)
-      const events = changeEvents(side, known, changes)
+      const events = changeEvents(side, known, changes, permit)
       return isRefusal(events) ? events : accept('updated', subject, events)
     },
   })
@@ -204,7 +236,7 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
       ...(changes.external_id ? [side.byExternalId(changes.external_id)] : []),
       ...partyRefs(side.party, changes),
     ],
-    decide(rows, { id, changes: patch }, { origin }) {
+    decide(rows, { id, changes: patch }, { origin, permit }) {
       const known = rows.get(side.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
       const lock = findAccountLock(known, origin)
@@ -218,7 +250,7 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
       const changes = changesOf(side, known.doc, after)
       const subject = `${side.name}/${id}`
       if (isEmpty(changes)) return accept('unchanged', subject)
-      const events = changeEvents(side, known, changes)
+      const events = changeEvents(side, known, changes, permit)
       return isRefusal(events) ? events : accept('updated', subject, events)
     },
   })
@@ -229,13 +261,15 @@ export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Com
   return command<RecordId>({
     permission: `edit_${side.name}s`,
     needs: ({ id }) => [side.byId(id)],
-    decide(rows, { id }, { origin }) {
+    decide(rows, { id }, { origin, permit }) {
       const known = rows.get(side.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
       const lock = findAccountLock(known, origin)
       if (lock) return lock
       if (standingPayments(known.doc).length > 0) return refuse('has_payments')
-      return accept('deleted', `${side.name}/${id}`, [side.deleted(id)])
+      const forgiven = forgive(side, permit, known, known.open_cents)
+      if (isRefusal(forgiven)) return forgiven
+      return accept('deleted', `${side.name}/${id}`, [side.deleted(id, forgiven)])
     },
   })
 }

@@ -4,7 +4,7 @@ import { dateInZone, IMPOSSIBLE, isImpossible } from '#domain/instant.ts'
 import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import type { DataOf } from '#events/catalogue.ts'
-import { accept, type Command, command, type Grant, isRefusal, type Permit } from '#ledger/command.ts'
+import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { cashSessionByName } from '#projections/cash-sessions.ts'
@@ -13,7 +13,7 @@ import { type AccountPayment, type AccountRow, receivableById } from '#projectio
 import { saleById } from '#projections/sales.ts'
 import { saleMoney } from '../sales/money-back.ts'
 import { keptWorth, returnableOf } from '../sales/returned-goods.ts'
-import { type AccountSide, findAccountLock, payPermission } from './account-commands.ts'
+import { type AccountSide, findAccountLock, payPermission, permitDiscount } from './account-commands.ts'
 import type { AccountPaymentInput, ReversalInput } from './account-input.ts'
 
 /** Recorded payment; the day follows from `paid_at`. */
@@ -53,13 +53,6 @@ export function paymentEvents<P extends object, N>(
   return [paid, side.settled(id, { paid_at, settled_on: day, payment_method })]
 }
 
-/** A discount on what customers owe is given by the shop, and limited by role (ROLE-103); suppliers give theirs. */
-export const permitDiscount = (
-  { name }: { readonly name: 'receivable' | 'payable' },
-  permit: Permit,
-  cents: number,
-): Grant | Refusal => (name === 'receivable' && cents > 0 ? permit('give_discount', cents) : {})
-
 /** Pays a part of an account, or all that is open (ACCT-100). */
 export function payAccount<P extends object, N>(side: AccountSide<P, N>): Command<AccountPaymentInput> {
   return command<AccountPaymentInput>({
@@ -72,7 +65,7 @@ export function payAccount<P extends object, N>(side: AccountSide<P, N>): Comman
       if (lock) return lock
       const payment = checkPayment(known, input, now)
       if (isRefusal(payment)) return payment
-      const granted = permitDiscount(side, permit, toCents(payment.discount))
+      const granted = permitDiscount(side, permit, known, toCents(payment.discount))
       if (isRefusal(granted)) return granted
       const events = paymentEvents(side, known, { ...payment, ...granted }, timezoneOf(rows))
       return accept('created', `${side.name}/${id}`, events)

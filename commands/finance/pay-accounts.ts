@@ -8,8 +8,8 @@ import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountRow } from '#projections/finance.ts'
-import { type AccountSide, findAccountLock, payPermission } from './account-commands.ts'
-import { isFullOfPayments, PLAIN_PAYMENT, paymentEvents, permitDiscount } from './account-payments.ts'
+import { type AccountSide, findAccountLock, forgivenOf, payPermission, permitDiscount } from './account-commands.ts'
+import { isFullOfPayments, PLAIN_PAYMENT, paymentEvents } from './account-payments.ts'
 
 /** Accounts of one payment. */
 export const MAX_ACCOUNTS = 50
@@ -58,7 +58,8 @@ export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Comma
           'received',
           `a conta ${full.account.id} já tem pagamentos demais: pague tudo o que está em aberto`,
         )
-      const granted = permitDiscount(side, permit, toCents(input.discount ?? '0.00'))
+      const discount = toCents(input.discount ?? '0.00')
+      const granted = permitDiscount(side, permit, largestGiver(parts), discount)
       if (isRefusal(granted)) return granted
       const events = parts.flatMap(({ account, ...amounts }, n) => {
         const payment = { ...PLAIN_PAYMENT, ...amounts, paid_at, payment_method: input.payment_method, ...granted }
@@ -80,6 +81,10 @@ function loadAccounts<P extends object, N>(
   if (known.length < ids.length) return refuse('not_found')
   return known.sort((a, b) => (a.due_date === b.due_date ? a.id - b.id : a.due_date < b.due_date ? -1 : 1))
 }
+
+/** Of the paid accounts, the one that was given most before: all of the discount counts beside that. */
+const largestGiver = <P>(parts: readonly Part<P>[]): Readonly<AccountRow<P>> =>
+  (parts.toSorted((one, other) => forgivenOf(other.account) - forgivenOf(one.account))[0] as Part<P>).account
 
 interface Part<P> {
   readonly account: Readonly<AccountRow<P>>

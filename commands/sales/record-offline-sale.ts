@@ -12,12 +12,13 @@ import { cashDrawerOf } from '#projections/cash-drawers.ts'
 import { itemById } from '#projections/catalog.ts'
 import { ownCompany, testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
+import { discountOfSale, limitUsesOf } from '#projections/limit-uses.ts'
 import { type OfflineSaleRow, type OfflineSaleWarning, offlineSaleById } from '#projections/offline-sales.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
 import { type SaleObject, saleById } from '#projections/sales.ts'
 import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
-import { userById } from '#projections/users.ts'
+import { limitOfUser, mayGive, userById } from '#projections/users.ts'
 import { awaitedCustomerRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, sessionRefs, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
@@ -63,7 +64,7 @@ export function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
   const canceller = cancellerOf(sale)
   return [
     ownCompany,
-    ...(sellerId === undefined ? [] : [userById(sellerId)]),
+    ...(sellerId === undefined ? [] : [userById(sellerId), limitUsesOf(sellerId)]),
     ...(canceller === null ? [] : [cashDrawerOf(canceller)]),
     offlineSaleById(offline_id),
     ...(customer?.id ? [customerById(customer.id)] : []),
@@ -97,6 +98,21 @@ function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['custome
     credit: customer && { customer_id: customer.id, amount },
     warnings: cents > toBigCents(balance) ? [exceeded] : [],
   }
+}
+
+/** A discount above the limit of the till's user is a fact with a warning (ROLE-781). */
+function discountWarnings(
+  rows: Rows,
+  { sellerId, created_at, status }: OfflineSaleUpload,
+  given: Pick<Completed, 'items' | 'discount'>,
+  now: string,
+): OfflineSaleWarning[] {
+  const cents = discountOfSale(given)
+  if (sellerId === undefined || cents === 0 || status === 'cancelled') return []
+  const day = dateInZone(created_at < now ? created_at : now, timezoneOf(rows))
+  if (mayGive(rows, sellerId, 'give_discount', { cents, before: 0 }, day)) return []
+  const limit = limitOfUser(rows, sellerId, 'give_discount')
+  return [warning('discount_limit_exceeded', { found: fromCents(cents), expected: fromCents(limit) })]
 }
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
@@ -165,7 +181,14 @@ export function recordSale(
   if (Object.keys(fields).length > 0) return refuse('validation_failed', { fields, unknown_fields: [] })
   const customer = partyOf(rows, sale)
   const { credit, warnings: ofCredit } = creditTaken(rows, sale, customer)
-  const warnings = [...(remark ? [remark] : []), ...sums.warnings, ...findWarnings(rows, sale, parts, now), ...ofCredit]
+  const ofDiscount = discountWarnings(rows, sale, { items: parts.items, discount: sums.discount }, now)
+  const warnings = [
+    ...(remark ? [remark] : []),
+    ...sums.warnings,
+    ...findWarnings(rows, sale, parts, now),
+    ...ofCredit,
+    ...ofDiscount,
+  ]
   const id = nextId('sale')
   const { offline_id, created_at: sold_at, total, cash_session_id } = sale
   const { discount, amount_received } = sums

@@ -93,7 +93,7 @@ export const returnGoods = command<ReturnInput>({
     const worth = worthOf(goods, lines)
     const due = dueBack(saleMoney(rows, sale), sumCents(worth) + fee)
     const { items, delivery_fee } = shareMoneyBack(goods, lines, [...worth, fee], due.total)
-    const granted = permit('return_goods', due.total)
+    const granted = permit('return_goods', { cents: due.total, before: toCents(sale.doc.returned_total) })
     if (isRefusal(granted)) return granted
     const refunds = findRefunds(rows, sale, input, due)
     if (isRefusal(refunds)) return refunds

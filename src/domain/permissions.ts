@@ -125,7 +125,7 @@ export function permissionsOf(role: Role, adjusted: AdjustedRoles = {}): RolePer
 export const may = ({ granted }: Pick<RolePermissions, 'granted'>, permission: Permission): boolean =>
   granted.includes(permission)
 
-const isLimited = (permission: Permission): permission is LimitedPermission =>
+export const isLimited = (permission: Permission): permission is LimitedPermission =>
   (LIMITED_PERMISSIONS as readonly Permission[]).includes(permission)
 
 /** Limit of a permission in cents; null: unlimited. */

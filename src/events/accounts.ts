@@ -61,14 +61,18 @@ const reversal = {
 /** One of several accounts that were created together; `group` is the id of the first. */
 const installment = z.strictObject({ group: id, number: z.int().positive(), count: z.int().positive() })
 
+/** What the customer owes less without having paid, and the user who approved it on the spot; absent if nothing. */
+const forgiven = { discount: money.optional(), approved_by: id.optional() }
+
 const origin = { origin: z.enum(ACCOUNT_ORIGINS), sale_id: id.nullable(), installment: installment.optional() }
 const receivable = { ...account, ...customer }
 const payable = { ...account, ...supplier }
 
 export const accountEvents = {
   ReceivableCreated: eventType('receivable', { ...receivable, ...origin }),
-  ReceivableUpdated: eventType('receivable', { changes: z.strictObject(receivable).partial() }),
-  ReceivableDeleted: eventType('receivable', {}),
+  ReceivableUpdated: eventType('receivable', { changes: z.strictObject(receivable).partial(), ...forgiven }),
+  /** Without a discount if the sale was cancelled. */
+  ReceivableDeleted: eventType('receivable', forgiven),
   /** PUT by-external revived a deleted receivable, with the fields of the PUT. */
   ReceivableRevived: eventType('receivable', receivable),
   ReceivablePaymentReceived: eventType('receivable', payment),

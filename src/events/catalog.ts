@@ -46,12 +46,15 @@ const item = {
   ...taxes,
 }
 
+/** User who approved it on the spot, if its actor may not change the price of a barcode. */
+const approved = { approved_by: id.optional() }
+
 const category = { external_id: text.nullable(), name: text }
 
 /** Stock has separate events: a stock movement does not change the item. */
 export const catalogEvents = {
   /** `stock` is null for services and untracked items. */
-  CatalogItemCreated: eventType('catalog_item', { ...item, stock: quantity.nullable() }),
+  CatalogItemCreated: eventType('catalog_item', { ...item, ...approved, stock: quantity.nullable() }),
   /** `former_gtin`: the GTIN before a change of it, if there was one. */
   CatalogItemUpdated: eventType('catalog_item', {
     changes: z.strictObject(item).partial(),
@@ -67,7 +70,7 @@ export const catalogEvents = {
    * PUT by-external revived a deactivated item, with the fields of the PUT; its stock is unchanged. A variant has its
    * `parent_id`.
    */
-  CatalogItemRevived: eventType('catalog_item', item),
+  CatalogItemRevived: eventType('catalog_item', { ...item, ...approved }),
   /**
    * Stock count (`stock` given), signed adjustment, or goods returned with the refund of `order_id`. Both quantities are
    * recorded; null if untracked.

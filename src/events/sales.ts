@@ -98,6 +98,7 @@ export const OFFLINE_SALE_WARNINGS = [
   'total_rounded',
   'amount_received_differs',
   'credit_exceeded',
+  'discount_limit_exceeded',
   'customer_unknown',
   'customer_deleted',
   'customer_forgotten',

@@ -41,11 +41,17 @@ export interface Grant {
   readonly approved_by?: number
 }
 
+/** Value of an operation under a permission with a limit, in cents, and what its record was given before. */
+export interface LimitedUse {
+  readonly cents: number
+  readonly before: number
+}
+
 /**
- * Grants a permission to the actor, for an operation of a value in cents if the permission has a limit. API keys and the
- * service have all permissions: scopes limit them.
+ * Grants a permission to the actor, for an operation of a value if the permission has a limit. API keys and the service
+ * have all permissions: scopes limit them.
  */
-export type Permit = (permission: Permission, cents?: number) => Grant | Refusal
+export type Permit = (permission: Permission, use?: LimitedUse) => Grant | Refusal
 
 export const grantAll: Permit = () => ({})
 

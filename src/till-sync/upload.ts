@@ -171,6 +171,8 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
       const message = `O valor recebido, ${found}, não confere: com o total e o troco seria ${expected}.`
       return { code, message, amount_received: Number(found), expected_amount: Number(expected) }
     }
+    case 'discount_limit_exceeded':
+      return { code, message: `O desconto, ${found}, passa do limite do usuário, ${expected} por venda e por dia.` }
     case 'credit_exceeded':
       return { code, message: `O crédito de troca usado, ${found}, passa do saldo do cliente, ${expected}.` }
     case 'customer_unknown':

@@ -36,7 +36,7 @@ export interface Guard {
   /** `now` is the clock of Postgres (UTC), even if the ledger is ahead of it. */
   holds(rows: Rows, now: string): boolean
   /** Permissions of the user who acts; without it all are granted. */
-  permitsOf?(rows: Rows): Permit
+  permitsOf?(rows: Rows, now: string): Permit
   /** Those that the whole request needs, whatever its commands need. */
   readonly permissions?: readonly Permission[]
 }
@@ -45,7 +45,7 @@ export interface Guard {
 export function guardRefusal(guard: Guard | undefined, rows: Rows, now: string): Refusal | null {
   if (!guard) return null
   if (!guard.holds(rows, now)) return refuse('invalid_token')
-  const permit = guard.permitsOf?.(rows) ?? grantAll
+  const permit = guard.permitsOf?.(rows, now) ?? grantAll
   return guard.permissions?.map((permission) => permit(permission)).find(isRefusal) ?? null
 }
 
@@ -233,7 +233,7 @@ async function runCommand(
   if (command.isAlone) ledger.lastRecordedAt = addMilliseconds(ledger.lastRecordedAt, 1)
   const recordedAt = ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now
   const now = deciding.model.timeOf(rows, recordedAt)
-  const permit = request.guard?.permitsOf?.(rows) ?? grantAll
+  const permit = request.guard?.permitsOf?.(rows, now) ?? grantAll
   const permitted = command.permission === undefined ? {} : permit(command.permission)
   if (isRefusal(permitted)) return { result: permitted, events: [], privateRows: [] }
   const lookup = command.lookup?.(rows, input, now)

@@ -281,7 +281,8 @@ export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
       // The command runs first: otherwise a repeated submission would not find the record and return 404.
       async submit(submission) {
         const id = pathId(submission.params.id)
-        const answer = id === null ? null : await submission.run(removal.command, { id })
+        const approved = removal.needsApproval ? await withApproval(submission) : submission
+        const answer = id === null ? null : isRefusal(approved) ? approved : await approved.run(removal.command, { id })
         if (!isRefusal(answer)) return answer && removal.done
         const subject = await page.subject(submission)
         return subject === null ? null : refusedForm(page, submission, subject, answer)

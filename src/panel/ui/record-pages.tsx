@@ -90,6 +90,7 @@ export interface RecordPages<R extends { id: number }> {
     readonly question: string
     readonly flash?: FlashCode
     readonly command: Command<{ id: number }>
+    needsApproval?(record: R, visit: PageContext): boolean
   }
 }
 
@@ -241,6 +242,7 @@ function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
     label: remove.label,
     back: ({ id }) => `${path}/${id}`,
     command: remove.command,
+    ...(remove.needsApproval && { needsApproval: remove.needsApproval }),
     done: { to: path, flash: remove.flash ?? 'excluido' },
   })
 }

@@ -56,7 +56,7 @@ function lackingText({ permission, limit }: Refusal['details'] = {}): string {
   const name = permissionPhrase(permission as Permission)
   const lacking =
     typeof limit === 'string'
-      ? `Seu perfil de acesso tem o limite de ${formatMoney(limit)} para ${name}.`
+      ? `Seu perfil de acesso tem o limite de ${formatMoney(limit)}, por registro e por dia, para ${name}.`
       : `Seu perfil de acesso não permite ${name}.`
   return `${lacking} Peça autorização a um responsável.`
 }

@@ -127,7 +127,7 @@ for (const side of SIDES) {
       blocked.refuses('has_payments')
       await scenario.when(...side.reverse(5, 2))
       const decided = await scenario.when(...side.remove(5))
-      decided.accepts('deleted', side.happened('Deleted', { id: 5 }))
+      decided.accepts('deleted', side.happened('Deleted', { id: 5, ...side.forgave('100.00') }))
     })
 
     it('bound a smaller amount of the account from below; an equal one settles it [ACCT-105]', async () => {
@@ -135,10 +135,17 @@ for (const side of SIDES) {
       const below = await scenario.when(...side.update(5, { amount: '39.99' }))
       below.refuses('validation_failed', wrong('amount', 'não pode ser menos que o que já foi pago, 40.00'))
       const more = await scenario.when(...side.update(5, { amount: '50.00' }))
-      more.accepts('updated', side.happened('Updated', { id: 5, changes: { amount: '50.00' } }))
+      more.accepts(
+        'updated',
+        side.happened('Updated', { id: 5, changes: { amount: '50.00' }, ...side.forgave('50.00') }),
+      )
       expect(await scenario.show(subject)).to.include({ open_amount: '10.00', status: 'pending' })
       const equal = await scenario.when(...side.update(5, { amount: '40.00' }))
-      equal.accepts('updated', side.happened('Updated', { id: 5, changes: { amount: '40.00' } }), settled)
+      equal.accepts(
+        'updated',
+        side.happened('Updated', { id: 5, changes: { amount: '40.00' }, ...side.forgave('10.00') }),
+        settled,
+      )
       expect(await scenario.show(subject)).to.include({ open_amount: '0.00', status: 'settled', payment_method: 'pix' })
     })
 

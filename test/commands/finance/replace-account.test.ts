@@ -69,7 +69,10 @@ for (const side of SIDES) {
       }
       const scenario = await given(companyRegistered(), ofSale)
       const decided = await scenario.when(...input({ amount: '1.00' }), 'pdv')
-      decided.accepts('updated', side.happened('Updated', { id: 5, changes: { amount: '1.00' } }))
+      decided.accepts(
+        'updated',
+        side.happened('Updated', { id: 5, changes: { amount: '1.00' }, ...side.forgave('99.00') }),
+      )
     })
 
     it('refuses an unknown counterparty', async () => {

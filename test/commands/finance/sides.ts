@@ -29,6 +29,8 @@ export interface Side {
   reverse(id: number, payment: number, reason?: string): [Command<never>, never]
   created(fields?: Fields): NewEvent
   /** Event of the side: `Settled` is ReceivableSettled or PayableSettled. */
+  /** What an event of less that is owed says of it. */
+  forgave(discount: string): Fields
   happened(what: 'Updated' | 'Deleted' | 'Revived' | 'Settled' | 'PaymentReversed', data: Fields): NewEvent
   /** A payment, by default of 100.00. */
   paid(id: number, fields?: Fields): NewEvent
@@ -62,6 +64,7 @@ const receivable: Side = {
     pair(receivables.reverseReceivablePayment, { id, payment_id, reason }),
   created: (fields) => receivableCreated(fields),
   paid: (id, fields) => receivablePaid(id, fields),
+  forgave: (discount) => ({ discount }),
   happened: (what, data) => event(`Receivable${what}` as 'ReceivableDeleted', data as { id: number }),
   partyCreated: () => customerCreated(ana),
   partyDeleted: () => event('CustomerDeleted', { id: 3 }),
@@ -80,6 +83,7 @@ const payable: Side = {
   reverse: (id, payment_id, reason = 'Engano') => pair(payables.reversePayablePayment, { id, payment_id, reason }),
   created: (fields) => payableCreated(fields),
   paid: (id, fields) => payablePaid(id, fields),
+  forgave: () => ({}),
   happened: (what, data) => event(`Payable${what}` as 'PayableDeleted', data as { id: number }),
   partyCreated: () => supplierCreated(ana),
   partyDeleted: () => event('SupplierDeleted', { id: 3 }),

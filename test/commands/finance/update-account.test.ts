@@ -7,14 +7,15 @@ for (const side of SIDES) {
   const byId = `${side.party}_id`
   const byExternalId = `${side.party}_external_id`
   const known = side.created({ id: 5, external_id: 'a', ...side.partyFields(true) })
-  const updated = (changes: Record<string, unknown>) => side.happened('Updated', { id: 5, changes })
+  const updated = (changes: Record<string, unknown>, discount?: string) =>
+    side.happened('Updated', { id: 5, changes, ...(discount && side.forgave(discount)) })
 
   describe(`update ${side.subject}`, () => {
     it('changes the given fields only [REC-5]', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), known)
       const changes = { description: 'Outro', amount: '2.00', due_date: '2026-05-01', external_id: null }
       const decided = await scenario.when(...side.update(5, changes))
-      decided.accepts('updated', updated(changes))
+      decided.accepts('updated', updated(changes, '98.00'))
       expect(await scenario.show(`${side.subject}/5`)).to.include({ ...changes, ...side.partyFields(true) })
     })
 
@@ -50,7 +51,7 @@ for (const side of SIDES) {
       const party = side.party === 'customer' ? customerCreated(renamed) : supplierCreated(renamed)
       const scenario = await given(companyRegistered(), party, known)
       const other = await scenario.when(...side.update(5, { amount: '2.00' }))
-      other.accepts('updated', updated({ amount: '2.00' }))
+      other.accepts('updated', updated({ amount: '2.00' }, '98.00'))
       const named = await scenario.when(...side.update(5, { [byId]: 3 }))
       named.accepts('updated', updated({ [byId]: 3, [`${side.party}_name`]: changes.name }))
     })
@@ -78,7 +79,7 @@ for (const side of SIDES) {
       const decided = await scenario.when(...side.update(5, { amount: '1.00' }))
       decided.refuses('managed_by_pdv')
       const panel = await scenario.when(...side.update(5, { amount: '1.00' }), 'pdv')
-      panel.accepts('updated', updated({ amount: '1.00' }))
+      panel.accepts('updated', updated({ amount: '1.00' }, '99.00'))
       const settled = await given(companyRegistered(), ofSale, side.paid(5))
       const again = await settled.when(...side.update(5, {}))
       again.refuses('managed_by_pdv')
@@ -94,7 +95,7 @@ for (const side of SIDES) {
   })
 
   describe(`delete ${side.subject}`, () => {
-    const deleted = side.happened('Deleted', { id: 5 })
+    const deleted = side.happened('Deleted', { id: 5, ...side.forgave('100.00') })
 
     it('removes the account from lists, once', async () => {
       const scenario = await given(companyRegistered(), known)

@@ -6,9 +6,10 @@ import { recordSecondFactorRemoval } from '#commands/user-security.ts'
 import { event } from '#events/catalogue.ts'
 import type { Command, Permit } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
+import { limitUsesOf } from '#projections/limit-uses.ts'
 import { liveUser, userById } from '#projections/users.ts'
 import { companyRegistered, itemCreated, saleCompleted, userCreated } from '../../support/facts.ts'
-import { COMPANY_ID, given } from '../../support/given.ts'
+import { COMPANY_ID, given, minute } from '../../support/given.ts'
 
 const [CLERK, MANAGER, OTHER_CLERK] = [2, 3, 4]
 
@@ -24,8 +25,12 @@ const users = [
 async function permitAfter(events: readonly NewEvent[], userId: number, approver: number | null): Promise<Permit> {
   const shop = await given(...events)
   const caller = { userId, generation: 0, email: 'x@y.example', personGeneration: 0, sessionHash: Buffer.alloc(32) }
-  const rows = await shop.rows(userById(userId), ...(approver === null ? [] : [userById(approver)]))
-  return liveUser(caller, approver).permitsOf?.(rows) as Permit
+  const rows = await shop.rows(
+    userById(userId),
+    limitUsesOf(userId),
+    ...(approver === null ? [] : [userById(approver)]),
+  )
+  return liveUser(caller, approver).permitsOf?.(rows, minute(0)) as Permit
 }
 
 /**
@@ -86,12 +91,14 @@ describe('permissions of commands', () => {
 
   it('end at their limit, above which an approval is needed [ROLE-103] [ROLE-120]', async () => {
     const permit = await permitAfter(users, CLERK, null)
-    expect(permit('return_goods', 100_00)).to.deep.equal({})
-    expect(permit('return_goods', 100_01)).to.deep.equal({
+    expect(permit('return_goods', { cents: 100_00, before: 0 })).to.deep.equal({})
+    expect(permit('return_goods', { cents: 100_01, before: 0 })).to.deep.equal({
       refused: 'permission_required',
       details: { permission: 'return_goods', limit: '100.00' },
     })
-    expect((await permitAfter(users, CLERK, MANAGER))('return_goods', 100_01)).to.deep.equal({ approved_by: MANAGER })
+    expect((await permitAfter(users, CLERK, MANAGER))('return_goods', { cents: 100_01, before: 0 })).to.deep.equal({
+      approved_by: MANAGER,
+    })
   })
 
   it('are not lent by a deactivated approver [ROLE-120]', async () => {

@@ -37,6 +37,7 @@ import {
   sumAccounts,
 } from '#queries/finance/accounts.ts'
 import { supplierListing } from '#queries/people.ts'
+import { offersApproval } from '../../approval.ts'
 import type { Fields } from '../../forms/form.ts'
 import {
   amountInput,
@@ -239,6 +240,9 @@ const isPending = ({ status }: Account): boolean => status === 'pending'
 /** Pages of receivables or payables. Unlike in the API, accounts of sales can be changed here. */
 function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
   const { path, section, subject, all, listing, editing } = side
+  // Of what a customer owes less.
+  const needsApproval = (_account: Account<P>, visit: PageContext) =>
+    section === 'receivables' && offersApproval(visit, 'give_discount')
   const pages: RecordPages<Account<P>> = {
     path,
     section,
@@ -269,12 +273,13 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
     }),
     fields: (visit, account) => fieldsOf(side, visit, account),
     create: { ...side.create, flash: 'conta-criada' },
-    update: { label: 'Editar', ...side.update },
+    update: { label: 'Editar', ...side.update, needsApproval },
     remove: {
       label: 'Excluir',
       question: 'A conta deixa de aparecer nas listas e nas somas. Se veio de uma venda, a venda fica como está.',
       command: side.remove,
       flash: 'conta-excluida',
+      needsApproval,
     },
   }
   return [

@@ -12,6 +12,7 @@ import { invalid } from '#domain/refusal.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getReturnable } from '#queries/sales/returns.ts'
+import { getUsedOn } from '#queries/users.ts'
 import { type Fields, formText } from '../../forms/form.ts'
 import {
   amountInput,
@@ -44,6 +45,8 @@ interface Returning {
   readonly chosen: readonly ChosenLine[]
   readonly withFee: boolean
   readonly due: ReturnType<typeof dueBack>
+  /** What counts towards the user's limit beside it: of the sale, or of the user today, in cents. */
+  readonly before: number
 }
 
 const [ITEMS, FEE] = ['itens', 'entrega'] as const
@@ -77,7 +80,14 @@ async function returningOf(visit: PageContext): Promise<Returning | null> {
   const withFee = choiceOf(visit, FEE) === 's'
   const fee = withFee ? goods.delivery_fee - goods.returned_fee : 0
   const due = dueBack(moneyOf(row, row.accounts), sumCents(worthOf(goods, chosen)) + fee)
-  return { sale, returnedFee: goods.returned_fee, chosen, withFee, due }
+  const today = await getUsedOn(
+    pool,
+    { companyId, userId: visit.session.userId },
+    'return_goods',
+    visit.readModel.today,
+  )
+  const before = Math.max(toCents(sale.returned_total), today)
+  return { sale, returnedFee: goods.returned_fee, chosen, withFee, due, before }
 }
 
 const leftOf = ({ quantity, returned }: SaleObject['items'][number]): number =>
@@ -213,7 +223,7 @@ const howPages = formPages({
   title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: pagamento`,
   label: 'Registrar a devolução',
   back: (returning) => pathOf(returning),
-  needsApproval: ({ due }, { session }) => !mayUpTo(session.permissions, 'return_goods', due.total),
+  needsApproval: ({ due, before }, { session }) => !mayUpTo(session.permissions, 'return_goods', due.total + before),
   intro: ({ chosen, withFee, due }) => (
     <>
       <input type="hidden" name={ITEMS} value={textOf(chosen)} />

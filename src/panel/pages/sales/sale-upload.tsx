@@ -72,6 +72,8 @@ function warningText(
       return `Total de ${formatMoney(seen)} por arredondamento; os itens somavam ${formatMoney(known)}.`
     case 'amount_received_differs':
       return `Valor recebido de ${formatMoney(seen)}, mas com o total e o troco seria de ${formatMoney(known)}.`
+    case 'discount_limit_exceeded':
+      return `Desconto de ${formatMoney(seen)}, acima do limite do usuário, ${formatMoney(known)} por venda e por dia.`
     case 'credit_exceeded':
       return `Crédito de troca de ${formatMoney(seen)}, mas o saldo do cliente era ${formatMoney(known)}.`
     case 'customer_unknown':
