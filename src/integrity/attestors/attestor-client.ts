@@ -1,4 +1,3 @@
-import { passingInterimAnswers } from '#lib/outbound-connections.ts'
 import { AttestorFailed } from './attestor.ts'
 
 /** Limit from the request to the last byte of the response. */
@@ -9,14 +8,7 @@ const MAX_BYTES = 65_536
 const QUOTED_CHARS = 200
 
 /** Loaded at the first request: commands that send none start in three quarters of the time. */
-async function openClient() {
-  const { Agent, buildConnector, request } = await import('undici')
-  // Its connections end with their request.
-  const agent = new Agent({ connect: passingInterimAnswers(buildConnector({ timeout: TIMEOUT_MS })) })
-  return { request, agent }
-}
-
-let client: ReturnType<typeof openClient> | undefined
+const connections = () => import('./attestor-connections.ts')
 
 interface Call {
   readonly method: 'POST' | 'PUT'
@@ -44,10 +36,9 @@ export async function callAttestor({
   ...options
 }: Call): Promise<AttestorAnswer> {
   try {
-    client ??= openClient()
-    const { request, agent } = await client
+    const { sendRequest } = await connections()
     const ends = AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)])
-    const { statusCode, body } = await request(url, { ...options, signal: ends, reset: true, dispatcher: agent })
+    const { statusCode, body } = await sendRequest(url, { ...options, signal: ends })
     return { status: statusCode, body: await bounded(body) }
   } catch (error) {
     if (error instanceof AttestorFailed) throw error
