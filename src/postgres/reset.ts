@@ -11,8 +11,9 @@ async function reset(dataDir: string): Promise<string> {
   if (!entries.includes('postgres-password')) throw new Error(`${dataDir} is not a data directory of this service`)
   // Takes over the server of a killed process to stop it; refused while its owner is alive.
   if (await findPostmaster(join(dataDir, 'postgres'))) await (await startEmbedded({ dataDir })).stop()
-  await rm(dataDir, { recursive: true })
-  return `${dataDir} is removed`
+  // The folder itself stays: in a container it is mounted, and its parent belongs to another user.
+  await Promise.all((await readdir(dataDir)).map((name) => rm(join(dataDir, name), { recursive: true })))
+  return `${dataDir} is empty`
 }
 
 try {
