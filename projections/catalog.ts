@@ -149,7 +149,7 @@ const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null]
 >
 
 /** Of an item whose first event has none. */
-const NO_SHOP_FIELDS = { min_stock: null, picture_url: null, parent_id: null, variant: null }
+const NO_SHOP_FIELDS = { min_stock: null, picture_url: null, parent_id: null, variant: null, metadata: null }
 
 const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemDocument, ItemColumns>({
   table: catalogItems,

@@ -1,5 +1,6 @@
 import { type PaymentAmounts, receivedCents } from '#domain/account-payments.ts'
 import { dateInZone, inZone } from '#domain/instant.ts'
+import type { Metadata } from '#domain/metadata.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
@@ -22,14 +23,21 @@ type Created = DataOf<'ReceivableCreated'>
 type Paid = DataOf<'ReceivablePaymentReceived'>
 type Reversed = DataOf<'ReceivablePaymentReversed'>
 
+type AccountHead = Pick<Created, 'external_id' | 'description' | 'amount' | 'due_date'>
+
 /** Writable fields common to receivables and payables. */
-export type AccountFields = Pick<Created, 'external_id' | 'description' | 'amount' | 'due_date'>
+export type AccountFields = AccountHead & { readonly metadata: Metadata | null }
 
 /** Initial fields of an account: its own, the counterparty's (`P`), and its origin. */
 export type AccountStart<P> = AccountFields & P & Pick<Created, 'origin' | 'sale_id'>
 
 /** As its event records it: one of several accounts names its group. */
 export type NewAccount<P> = AccountStart<P> & Pick<Created, 'installment'>
+
+/** Without metadata if there are none. */
+type RecordedAccount<P> = { id: number } & AccountHead &
+  P &
+  Pick<Created, 'origin' | 'sale_id' | 'installment' | 'metadata'>
 
 /** A payment of an account. Its id is the revision of its event. */
 export interface AccountPayment extends PaymentAmounts {
@@ -279,11 +287,13 @@ function accountKind<P>(
   partyIdOf: (party: P) => number | null,
 ) {
   const byId = (id: number) => byPk(accounts, id)
-  const handlers = recordHandlers<{ id: number } & NewAccount<P>, AccountObject<P>, AccountColumns>({
+  const handlers = recordHandlers<RecordedAccount<P>, AccountObject<P>, AccountColumns>({
     table: accounts,
     byId,
+    empty: { metadata: null } as Partial<AccountObject<P>>,
     create: (data, at) =>
       withMore(data, {
+        metadata: data.metadata ?? null,
         installment: data.installment ?? null,
         status: 'pending' as const,
         paid_amount: NOTHING,

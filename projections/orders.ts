@@ -1,4 +1,5 @@
 import { inZone } from '#domain/instant.ts'
+import type { Metadata } from '#domain/metadata.ts'
 import { toCents } from '#domain/money.ts'
 import type { OrderStatus } from '#domain/orders.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
@@ -33,10 +34,11 @@ import { type StockMove, stockMoves, thousandthsByItem } from './stock.ts'
 type Placed = DataOf<'OrderPlaced'>
 
 /** Order of an online store as the API returns it. */
-export type OrderObject = Omit<Placed, 'store_id' | 'customer'> &
+export type OrderObject = Omit<Placed, 'store_id' | 'customer' | 'metadata'> &
   PaymentSummary & {
     /** Buyer; both ids are null if the buyer is not a customer of the company. */
     customer: Required<Placed['customer']>
+    metadata: Metadata | null
     /** Reference of its payments at the provider, unique across orders and installations. */
     provider_reference: string
     status: OrderStatus
@@ -206,6 +208,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     subtotal,
     delivery_fee,
     total,
+    metadata: event.data.metadata ?? null,
     payment: null,
     payments: [],
     commission: null,

@@ -20,7 +20,7 @@ import { withoutParts } from './personal-members.ts'
 import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './records.ts'
 
 /** Writable fields common to customers and suppliers. */
-export type PersonFields = Omit<DataOf<'SupplierCreated'>, 'id' | 'trade_name'>
+export type PersonFields = Required<Omit<DataOf<'SupplierCreated'>, 'id' | 'trade_name'>>
 
 /** Customer or supplier as the API returns it. */
 type PersonObject<F extends PersonFields> = { id: number } & F &
@@ -80,7 +80,7 @@ const tradeNameOf = (person: object): string | null =>
   'trade_name' in person ? (person.trade_name as string | null) : null
 
 /** Fields as events record them: those of a kind alone are absent if they are empty. */
-type Recorded<F extends PersonFields> = PersonFields & Partial<F>
+type Recorded<F extends PersonFields> = Omit<PersonFields, 'metadata'> & Partial<F>
 
 /** Lookups and event handlers of the persons of a table. `empty`: fields that events leave out if they are empty. */
 function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>, empty: Partial<F> = {}) {
@@ -145,7 +145,7 @@ export type CustomerObject = PersonObject<CustomerFields>
 
 export const customers = personTable<CustomerFields>('customers')
 
-const customer = personKind('customer', customers, { state_registration: null, ie_indicator: null })
+const customer = personKind('customer', customers, { metadata: null, state_registration: null, ie_indicator: null })
 
 export const customerById = customer.byId
 export const customerByExternalId = customer.byExternalId
@@ -160,13 +160,13 @@ export const customersProjection = projection('customers', [customers], {
   PersonForgettingQueued: customer.on.queued,
 })
 
-export type SupplierFields = Omit<DataOf<'SupplierCreated'>, 'id'>
+export type SupplierFields = Required<Omit<DataOf<'SupplierCreated'>, 'id'>>
 
 export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')
 
-const supplier = personKind('supplier', suppliers)
+const supplier = personKind('supplier', suppliers, { metadata: null })
 
 export const supplierById = supplier.byId
 export const supplierByExternalId = supplier.byExternalId

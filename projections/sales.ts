@@ -1,4 +1,5 @@
 import { inZone } from '#domain/instant.ts'
+import type { Metadata } from '#domain/metadata.ts'
 import { fromCents, lineTotal, lineTotalFits, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { shareDiscount } from '#domain/sale-discount.ts'
@@ -33,7 +34,10 @@ export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
 export type SaleMoneyBack = NonNullable<DataOf<'SaleCancelled'>['refunds']>[number]
 
 /** Sale as the API returns it (SALE-14). Names are as of the sale. */
-export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test' | 'order_id' | 'warnings'> & {
+export type SaleObject = Omit<
+  Completed,
+  'items' | 'seller' | 'discount' | 'test' | 'order_id' | 'warnings' | 'metadata'
+> & {
   /** Paid order that it records; null for other sales. */
   order_id: number | null
   /** Identifier from the till; null if no till uploaded it. */
@@ -59,6 +63,7 @@ export type SaleObject = Omit<Completed, 'items' | 'seller' | 'discount' | 'test
   returned_total: string
   /** Of sales of orders; the panel shows those of uploaded sales. */
   warnings: NonNullable<Completed['warnings']>
+  metadata: Metadata | null
   fiscal_document: FiscalDocument | null
   cancelled_at: string | null
   cancel_reason: string | null
@@ -249,6 +254,7 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
     refunded_total: NOTHING,
     returned_total: NOTHING,
     warnings: made.warnings,
+    metadata: ('metadata' in data && data.metadata) || null,
     fiscal_document: null,
     cancelled_at: null,
     cancel_reason: null,

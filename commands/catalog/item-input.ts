@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { barcodeProblem } from '#domain/barcode.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
+import { MetadataInput } from '#domain/metadata.ts'
 import { Money, toCents } from '#domain/money.ts'
 import { orDefault } from '#domain/optional.ts'
 import { isBrokenPiece, SignedQuantity, StockQuantity } from '#domain/quantity.ts'
@@ -31,6 +32,8 @@ const optionalShape = {
     .meta({ id: 'VariantInput' })
     .nullish(),
   ...itemTaxShape,
+  /** Absent: unchanged, also in a PUT. */
+  metadata: MetadataInput.nullish(),
   /** New absolute quantity. Null: stock is not tracked; absent: unchanged. */
   stock: StockQuantity.nullish(),
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/item-taxes.ts'
+import { mergedMetadata, wholeMetadata } from '#domain/metadata.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 import { ITEM_SHOP_FIELDS } from '#events/catalog.ts'
@@ -132,7 +133,9 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
-    const fields = { ...rest, ...shopFieldsOf(rest), type: rest.type === null ? DEFAULT_TYPE : rest.type }
+    const metadata = mergedMetadata(known.doc.metadata, rest.metadata)
+    if (metadata && isRefusal(metadata)) return metadata
+    const fields = { ...rest, ...shopFieldsOf(rest), metadata, type: rest.type === null ? DEFAULT_TYPE : rest.type }
     const conflict = findConflict(rows, fields, id)
     if (conflict) return conflict
     const shared = findSharedGtin(rows, { gtin: input.gtin, strict }, id)
@@ -318,10 +321,12 @@ const shopFieldsOf = ({
   min_stock,
   parent_id,
   variant,
-}: Pick<ItemInput, 'min_stock' | 'parent_id' | 'variant'>): Partial<Pick<ItemFields, ShopField>> => ({
+  metadata,
+}: Pick<ItemInput, 'min_stock' | 'parent_id' | 'variant' | 'metadata'>): Partial<Pick<ItemFields, ShopField>> => ({
   ...(min_stock !== undefined && { min_stock: min_stock && normalizeQuantity(min_stock) }),
   ...(parent_id !== undefined && { parent_id }),
   ...(variant !== undefined && { variant }),
+  ...(metadata !== undefined && { metadata: wholeMetadata(metadata) }),
 })
 
 const taxesOf = (input: ItemInput) =>

@@ -1,4 +1,5 @@
 import { instalmentAmounts, instalmentDates } from '#domain/account-payments.ts'
+import { mergedMetadata, wholeMetadata } from '#domain/metadata.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import type { Permission } from '#domain/permissions.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
@@ -103,6 +104,7 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
       const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
       const { external_id = null, description } = input
+      const metadata = wholeMetadata(input.metadata)
       const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), null)
       if (same) return same
       const parts = partsOf(input)
@@ -119,6 +121,7 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
           amount,
           due_date,
           sale_id: null,
+          metadata,
           ...(input.installments && { installment: { group, number: n + 1, count: parts.length } }),
         }),
       )
@@ -179,7 +182,8 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
       const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
       const { external_id, description, amount, due_date } = input
-      const fields = { external_id, description, ...party, amount, due_date }
+      const metadata = input.metadata === undefined ? (known?.doc.metadata ?? null) : wholeMetadata(input.metadata)
+      const fields = { external_id, description, ...party, amount, due_date, metadata }
       if (!known) {
         const start = { ...fields, origin: origin === 'api' ? 'api' : 'pdv', sale_id: null } as const
         const created = side.created(nextId(side.name), start)
@@ -196,15 +200,18 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
   })
 }
 
-/** Changed fields. A changed party name always comes with the party's id. */
+/** Changed fields. A party's name and the metadata are sealed for the party: they come with its id, and change with it. */
 function changesOf<P extends object, N>(
   { party: { field } }: AccountSide<P, N>,
   before: AccountFields & P,
   after: Partial<AccountFields & P>,
 ): Partial<AccountFields & P> {
-  const changes = changedRecordFields<Partial<AccountFields & P>>(before, after)
+  const changed = changedRecordFields<Partial<AccountFields & P>>(before, after)
   const id = `${field}_id` as keyof typeof after
-  return `${field}_name` in changes ? { [id]: after[id], ...changes } : changes
+  const { metadata } = before
+  const changes = id in changed && metadata ? { metadata, ...changed } : changed
+  const isSealed = `${field}_name` in changes || 'metadata' in changes
+  return isSealed ? { [id]: after[id] === undefined ? before[id] : after[id], ...changes } : changes
 }
 
 /**
@@ -220,7 +227,8 @@ function isAsStored<P extends object, N>(
   const { id, external_id } = named(input)
   const party =
     typeof external_id === 'string' ? { [`${field}_external_id`]: external_id } : { [`${field}_id`]: id ?? null }
-  return isEmpty(changedRecordFields<object>(doc, { description, amount, due_date, ...party }))
+  const metadata = input.metadata === undefined ? undefined : wholeMetadata(input.metadata)
+  return isEmpty(changedRecordFields<object>(doc, { description, amount, due_date, metadata, ...party }))
 }
 
 interface Update<N> extends RecordId {
@@ -246,7 +254,9 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
       const { external_id, description, amount, due_date } = patch
       const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), id)
       if (same) return same
-      const after = { external_id, description, ...party, amount, due_date } as Partial<AccountFields & P>
+      const metadata = mergedMetadata(known.doc.metadata, patch.metadata)
+      if (metadata && isRefusal(metadata)) return metadata
+      const after = { external_id, description, ...party, amount, due_date, metadata } as Partial<AccountFields & P>
       const changes = changesOf(side, known.doc, after)
       const subject = `${side.name}/${id}`
       if (isEmpty(changes)) return accept('unchanged', subject)

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
+import { MetadataInput } from '#domain/metadata.ts'
 import { Money } from '#domain/money.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { boundedText, Id, NewExternalId, optionalText } from '#domain/text.ts'
@@ -11,7 +12,13 @@ const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zer
 const externalId = { external_id: NewExternalId.nullish() }
 
 /** Fields of a whole account except external id and counterparty: POST, PUT and batch items. */
-export const accountShape = { description: boundedText(200), amount: Amount, due_date: CalendarDate }
+export const accountShape = {
+  description: boundedText(200),
+  amount: Amount,
+  due_date: CalendarDate,
+  /** Absent: unchanged, also in a PUT. */
+  metadata: MetadataInput.nullish(),
+}
 
 /** Fields of PATCH; absent ones stay unchanged. */
 export const accountChangesShape = { ...externalId, ...z.strictObject(accountShape).partial().shape }

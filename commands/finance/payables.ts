@@ -3,6 +3,7 @@ import { ExternalId, Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { payableByExternalId, payableById, type SupplierOfPayable } from '#projections/finance.ts'
 import { supplierByExternalId, supplierById } from '#projections/people.ts'
+import { withoutEmpty } from '../records.ts'
 import {
   type AccountSide,
   createAccount,
@@ -64,10 +65,10 @@ export const payableSide: AccountSide<SupplierOfPayable, SupplierName> = {
   party: supplier,
   byId: payableById,
   byExternalId: payableByExternalId,
-  created: (id, start) => event('PayableCreated', { id, ...start }),
+  created: (id, start) => event('PayableCreated', { id, ...withoutEmpty(start, ['metadata']) }),
   updated: (id, changes) => event('PayableUpdated', { id, changes }),
   deleted: (id) => event('PayableDeleted', { id }),
-  revived: (id, fields) => event('PayableRevived', { id, ...fields }),
+  revived: (id, fields) => event('PayableRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
   paid: (id, payment) => event('PayablePaymentMade', { id, ...payment }),
   paymentReversed: (id, reversal) => event('PayablePaymentReversed', { id, ...reversal }),
   settled: (id, settlement) => event('PayableSettled', { id, ...settlement }),

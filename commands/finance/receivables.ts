@@ -4,6 +4,7 @@ import { event } from '#events/catalogue.ts'
 import { type CustomerOfReceivable, receivableByExternalId, receivableById } from '#projections/finance.ts'
 import { customerByExternalId, customerById } from '#projections/people.ts'
 import { type CustomerName, customerShape } from '../people/named-customer.ts'
+import { withoutEmpty } from '../records.ts'
 import {
   type AccountSide,
   createAccount,
@@ -60,10 +61,10 @@ export const receivableSide: AccountSide<CustomerOfReceivable, CustomerName> = {
   party: customer,
   byId: receivableById,
   byExternalId: receivableByExternalId,
-  created: (id, start) => event('ReceivableCreated', { id, ...start }),
+  created: (id, start) => event('ReceivableCreated', { id, ...withoutEmpty(start, ['metadata']) }),
   updated: (id, changes, forgiven) => event('ReceivableUpdated', { id, changes, ...forgiven }),
   deleted: (id, forgiven) => event('ReceivableDeleted', { id, ...forgiven }),
-  revived: (id, fields) => event('ReceivableRevived', { id, ...fields }),
+  revived: (id, fields) => event('ReceivableRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
   paid: (id, payment) => event('ReceivablePaymentReceived', { id, ...payment }),
   paymentReversed: (id, reversal) => event('ReceivablePaymentReversed', { id, ...reversal }),
   settled: (id, settlement) => event('ReceivableSettled', { id, ...settlement }),

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { MetadataInput, metadataOf } from '#domain/metadata.ts'
 import { Money, toCents } from '#domain/money.ts'
 import { invalid } from '#domain/refusal.ts'
 import { boundedText, Email, NewExternalId, nameText } from '#domain/text.ts'
@@ -30,6 +31,7 @@ export const OrderInput = z
     customer: Buyer.nullish(),
     items: LinesInput,
     delivery_fee: Money.nullish(),
+    metadata: MetadataInput.nullish(),
   })
   .superRefine(({ customer, customer_id, customer_external_id }, context) => {
     if (customer ?? customer_id ?? customer_external_id) return
@@ -70,6 +72,7 @@ export const placeOrder = command<OrderInput>({
       items: priced.items.map(({ catalog_item_id, external_id, description, quantity, unit_price, total }) => {
         return { catalog_item_id, external_id, description, quantity, unit_price, total }
       }),
+      ...metadataOf(input),
     })
     return accept('created', placed.subject, [placed])
   },

@@ -34,8 +34,8 @@ const customerOf = (input: CustomerInput): CustomerFields => ({
   ie_indicator: input.ie_indicator ?? null,
 })
 
-/** Events leave out the additional fields if they are empty. */
-const recordedOf = (fields: CustomerFields) => withoutEmpty(fields, ['state_registration', 'ie_indicator'])
+/** Events leave out these fields if they are empty. */
+const recordedOf = (fields: CustomerFields) => withoutEmpty(fields, ['metadata', 'state_registration', 'ie_indicator'])
 
 /** Body of POST /customers and of PUT by-external (its external id comes from the path). */
 export const CreateCustomerInput = z

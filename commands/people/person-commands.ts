@@ -1,5 +1,6 @@
+import { type MetadataInput, mergedMetadata } from '#domain/metadata.ts'
 import { forgotten, type Refusal, refuse } from '#domain/refusal.ts'
-import { accept, type Command, command } from '#ledger/command.ts'
+import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -37,8 +38,14 @@ export function createPerson<F extends PersonFields, I extends { name: string } 
   })
 }
 
+interface Replacement extends UniqueFields {
+  readonly name: string
+  readonly external_id: string
+  readonly metadata?: MetadataInput | null | undefined
+}
+
 /** Creates, replaces or revives the person with this external id. */
-export function replacePerson<F extends PersonFields, I extends { name: string; external_id: string } & UniqueFields>(
+export function replacePerson<F extends PersonFields, I extends Replacement>(
   kind: PersonCommandKind<F>,
   fieldsOf: (input: I) => F,
 ): Command<I> {
@@ -53,7 +60,8 @@ export function replacePerson<F extends PersonFields, I extends { name: string; 
       if (closed) return closed
       const duplicate = findDuplicate(rows, kind, { ...input, external_id: null }, known?.id ?? null)
       if (duplicate) return duplicate
-      const fields = fieldsOf(input)
+      const given = fieldsOf(input)
+      const fields = known && input.metadata === undefined ? { ...given, metadata: known.doc.metadata } : given
       if (!known) {
         const created = kind.created(nextId(kind.name), fields)
         return accept('created', created.subject, [created])
@@ -84,7 +92,9 @@ export function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>)
       if (!known || known.deleted_at) return refuse('not_found')
       const closed = closedBy(kind, known)
       if (closed) return closed
-      const after = patchOf(known.doc, patch)
+      const metadata = mergedMetadata(known.doc.metadata, patch.metadata)
+      if (metadata && isRefusal(metadata)) return metadata
+      const after: Partial<F> = { ...patchOf(known.doc, patch), metadata }
       const named = { document: known.doc.document, ...after }
       const refusal = documentTypeMismatch(known.doc, after) ?? findDuplicate(rows, kind, named, id)
       if (refusal) return refusal

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { STATES } from '#domain/brazilian-address.ts'
+import { MetadataInput, wholeMetadata } from '#domain/metadata.ts'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj, isCpf, TAX_NUMBER_PATTERN } from '#domain/tax-number.ts'
@@ -45,6 +46,8 @@ const optionalShape = {
   email: Email.nullish(),
   address: AddressInput.nullish(),
   notes: boundedText(2000).nullish(),
+  /** Absent: unchanged, also in a PUT. */
+  metadata: MetadataInput.nullish(),
 }
 
 /** Fields of a whole person except the external id: POST, PUT and batch items. */
@@ -85,8 +88,8 @@ export function checkDocument(input: Pick<PersonInput, 'person_type' | 'document
 type Address = NonNullable<PersonFields['address']>
 
 /** Fields of a PATCH of a person with the fields `F`; the address may be partial. */
-export type PersonPatch<F extends PersonFields> = Partial<Omit<F, 'address' | 'person_type'>> &
-  Pick<PersonChanges, 'address' | 'person_type'>
+export type PersonPatch<F extends PersonFields> = Partial<Omit<F, 'address' | 'person_type' | 'metadata'>> &
+  Pick<PersonChanges, 'address' | 'person_type' | 'metadata'>
 
 /** Recorded fields of a whole person; absent ones are null. */
 export function personOf(input: PersonInput & { readonly external_id?: string | null }): PersonFields {
@@ -99,13 +102,14 @@ export function personOf(input: PersonInput & { readonly external_id?: string | 
     email: input.email ?? null,
     address: input.address ? addressOf(input.address) : null,
     notes: input.notes ?? null,
+    metadata: wholeMetadata(input.metadata),
   }
 }
 
-/** Fields of a PATCH with their values after the change. */
+/** Fields of a PATCH with their values after the change, metadata apart. */
 export function patchOf<F extends PersonFields>(
   before: F,
-  { address, person_type, ...rest }: PersonPatch<F>,
+  { address, person_type, metadata: _, ...rest }: PersonPatch<F>,
 ): Partial<F> {
   const { document = before.document } = rest as Partial<PersonFields>
   // A new document determines the type. A null type counts as absent, since records may have none.

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { Id, NewExternalId, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { type SupplierFields, supplierByExternalId, supplierById, supplierByName } from '#projections/people.ts'
+import { withoutEmpty } from '../records.ts'
 import { createPerson, deletePerson, type PersonCommandKind, replacePerson, updatePerson } from './person-commands.ts'
 import { checkDocument, personChangesShape, personOf, personShape } from './person-input.ts'
 
@@ -10,10 +11,10 @@ const supplierKind: PersonCommandKind<SupplierFields> = {
   byId: supplierById,
   byExternalId: supplierByExternalId,
   byName: supplierByName,
-  created: (id, fields) => event('SupplierCreated', { id, ...fields }),
+  created: (id, fields) => event('SupplierCreated', { id, ...withoutEmpty(fields, ['metadata']) }),
   updated: (id, changes) => event('SupplierUpdated', { id, changes }),
   deleted: (id) => event('SupplierDeleted', { id }),
-  revived: (id, fields) => event('SupplierRevived', { id, ...fields }),
+  revived: (id, fields) => event('SupplierRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
 }
 
 /** Additional field of suppliers: the trade name, which need not be unique. */

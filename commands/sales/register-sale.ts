@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
+import { MetadataInput, metadataOf } from '#domain/metadata.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
@@ -41,6 +42,7 @@ export const SaleInput = z
     /** On the whole sale, beside those of its items. */
     discount: Money.nullish(),
     payments: z.array(Payment).max(50, 'no máximo 50 pagamentos').nullish(),
+    metadata: MetadataInput.nullish(),
   })
   // A sale with other errors has no total that could be 0.00.
   .refine((sale: { readonly payments?: unknown }) => sale.payments !== undefined && sale.payments !== null, {
@@ -87,6 +89,7 @@ export const registerSale = command<SaleInput>({
       payments: paid.payments,
       change: fromCents(paid.change),
       ...ageWarnings(rows, priced.items, { sold_at, seller: seller?.user_id ?? null }, now),
+      ...metadataOf(input),
       ...testMarkOf(rows),
     })
     return accept('created', completed.subject, [completed], [], brokenPieceRemarks(rows, priced.items))

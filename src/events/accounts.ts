@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ACCOUNT_PAYMENT_KINDS } from '#domain/account-payments.ts'
-import { date, eventType, id, instant, money, personal, text } from './define.ts'
+import { date, eventType, id, instant, metadata, money, personal, text } from './define.ts'
 
 /** Origin of an account; the sale manages a `sale` one (a sale on credit made it). */
 export const ACCOUNT_ORIGINS = ['api', 'pdv', 'sale'] as const
@@ -12,11 +12,15 @@ const customer = {
   customer_id: id.nullable(),
   customer_external_id: text.nullable(),
   customer_name: personal(text, 'identity', { kind: 'customer', id: 'customer_id' }),
+  /** Of the account; sealed for its customer. Absent if empty, null in changes. */
+  metadata: personal(metadata, 'contact', { kind: 'customer', id: 'customer_id' }).optional(),
 }
 const supplier = {
   supplier_id: id.nullable(),
   supplier_external_id: text.nullable(),
   supplier_name: personal(text, 'identity', { kind: 'supplier', id: 'supplier_id' }),
+  /** As of a receivable. */
+  metadata: personal(metadata, 'contact', { kind: 'supplier', id: 'supplier_id' }).optional(),
 }
 
 /** The accounting date is recorded, so that a later change of time zone leaves the books unchanged. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
-import { eventType, id, money, quantity, text } from './define.ts'
+import { eventType, id, metadata, money, quantity, text } from './define.ts'
 
 /** Kinds of stock movements; the first three follow from sales and refunds. */
 export const MOVEMENT_KINDS = ['sale', 'cancel', 'return', 'purchase', 'count', 'loss', 'adjustment'] as const
@@ -14,7 +14,7 @@ export const ITEM_TYPES = ['product', 'service'] as const
  * Fields that the shop keeps although an integration replaces the item without them, as its stock. Absent in the event
  * of a new item if empty, else if unchanged.
  */
-export const ITEM_SHOP_FIELDS = ['min_stock', 'picture_url', 'parent_id', 'variant'] as const
+export const ITEM_SHOP_FIELDS = ['min_stock', 'picture_url', 'parent_id', 'variant', 'metadata'] as const
 
 /** Absent if empty; null in changes. */
 const taxes = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, text.nullable().optional()])) as Record<
@@ -43,6 +43,7 @@ const item = {
   /** Item of which it is a variant, in a size and a colour. */
   parent_id: id.nullable().optional(),
   variant: z.strictObject({ size: text.nullable(), color: text.nullable() }).nullable().optional(),
+  metadata: metadata.nullable().optional(),
   ...taxes,
 }
 

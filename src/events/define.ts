@@ -73,7 +73,10 @@ export function upcasterOf(types: Readonly<Record<string, EventType<unknown>>>):
   }
 }
 
-/** Owner of a personal field: the event's subject, or the record of a kind with its id in a member beside the field. */
+/**
+ * Owner of a personal field: the event's subject, or the record of a kind with its id in a member beside the field, or
+ * in an object beside it (`customer.id`).
+ */
 export type PersonReference = 'subject' | { readonly kind: PersonKind; readonly id: string }
 
 /** Metadata of a personal field. */
@@ -98,3 +101,4 @@ export const percentage = z.string().regex(/^\d+\.\d{2}$/)
 export const instant = z.iso.datetime({ precision: 3 })
 export const date = z.iso.date()
 export const id = z.int().positive()
+export const metadata = z.record(z.string(), z.string())

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
-import { eventType, id, instant, money, percentage, personal, quantity, text } from './define.ts'
+import { eventType, id, instant, metadata, money, percentage, personal, quantity, text } from './define.ts'
 import { saleLine } from './sales.ts'
 
 /** Alarms: money moved that the order does not expect, or its sale needs a person. */
@@ -46,6 +46,8 @@ export const orderEvents = {
     subtotal: money,
     delivery_fee: money,
     total: money,
+    /** Absent if empty. */
+    metadata: personal(metadata, 'contact').optional(),
   }),
   /** Payment attempt, recorded before the provider is called. A refused attempt may start again. */
   PaymentStarted: eventType('order', {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { PERSON_KINDS, PERSON_PARTS } from '#domain/personal-data.ts'
-import { date, eventType, personal, text } from './define.ts'
+import { date, eventType, metadata, personal, text } from './define.ts'
 
 export const PERSON_TYPES = ['PF', 'PJ'] as const
 
@@ -26,6 +26,8 @@ const person = {
   email: personal(text, 'contact'),
   address: personal(address, 'identity'),
   notes: personal(text, 'contact'),
+  /** Absent if empty, null in changes. */
+  metadata: personal(metadata, 'contact').optional(),
 }
 
 /** Fields of fiscal documents; absent if empty, null in changes. */

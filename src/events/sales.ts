@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { FISCAL_CODES, type FiscalCodes } from '#domain/item-taxes.ts'
 import { CARD_BRANDS } from '#domain/sale-payment.ts'
-import { date, eventType, id, instant, money, personal, quantity, signedMoney, text } from './define.ts'
+import { date, eventType, id, instant, metadata, money, personal, quantity, signedMoney, text } from './define.ts'
 
 /** Party, named as of the event. */
 const party = z.strictObject({
@@ -255,6 +255,8 @@ export const saleEvents = {
     total: money,
     change: money,
     test,
+    /** Sealed for the customer. Absent if empty. */
+    metadata: personal(metadata, 'contact', { kind: 'customer', id: 'customer.id' }).optional(),
     /** Absent for sales of integrations. */
     order_id: id.optional(),
     warnings: saleWarnings.optional(),

@@ -7,7 +7,7 @@ export interface PersonalField {
   /** Member names, starting at the data. */
   readonly path: readonly string[]
   readonly part: PersonPart
-  /** Owner of the field: the event's subject, or a record of this kind with the id in a sibling member of the field. */
+  /** Owner of the field: the event's subject, or a record of this kind with the id beside the field (`customer_id`, `customer.id`). */
   readonly person: 'subject' | { readonly kind: string; readonly id: string }
 }
 
@@ -25,9 +25,19 @@ function holderOf(data: object, path: readonly string[]): Holder | null {
   return value === null || value === undefined ? null : holder
 }
 
+/** Value at a path such as `customer.id`; null below a null member. */
+export function valueAt(holder: Holder, path: string): unknown {
+  let value: unknown = holder
+  for (const name of path.split('.')) {
+    if (value === null) return null
+    value = (value as Holder | undefined)?.[name]
+  }
+  return value
+}
+
 /** False if the event says that the named person has no record (a null id): the field is then stored in clear. */
 const hasOwner = ({ person }: PersonalField, holder: Holder): boolean =>
-  person === 'subject' || holder[person.id] !== null
+  person === 'subject' || valueAt(holder, person.id) !== null
 
 /**
  * Subject of the person whose key seals a field, such as `customer/9`. @throws Error if the event does not identify the
@@ -35,7 +45,7 @@ const hasOwner = ({ person }: PersonalField, holder: Holder): boolean =>
  */
 function ownerOf({ type, subject }: Pick<NewEvent, 'type' | 'subject'>, field: PersonalField, holder: Holder): string {
   if (field.person === 'subject') return subject
-  const id = holder[field.person.id]
+  const id = valueAt(holder, field.person.id)
   if (typeof id !== 'number') throw new Error(`${type}: no id for the person of ${field.path.join('.')}`)
   return `${field.person.kind}/${id}`
 }

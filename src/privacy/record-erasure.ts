@@ -1,5 +1,6 @@
 import { PERSON_KINDS, type PersonKind, type PersonPart } from '#domain/personal-data.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
+import { valueAt } from '#ledger/personal-fields.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { TextErasure } from '#ledger/text-erasure.ts'
 import { isJsonObject } from '#lib/json-members.ts'
@@ -64,7 +65,8 @@ export function textErasureOf({ subjects, parts }: ErasedPerson): TextErasure {
       if (RECORDS[kind](value) && is(kind, value.id)) note(eraseMembers(value, ownMembers(kind, parts)))
     for (const { path, part, kind, id } of NAMES)
       for (const holder of holdersAt(value, path.slice(0, -1)))
-        if (is(kind, holder[id])) note(parts.includes(part) && eraseMembers(holder, [{ path: path.slice(-1) }]))
+        if (is(kind, valueAt(holder, id)))
+          note(parts.includes(part) && eraseMembers(holder, [{ path: path.slice(-1) }]))
     for (const member of Object.values(value)) visit(member, found)
   }
 

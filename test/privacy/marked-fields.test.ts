@@ -37,6 +37,7 @@ interface Schema {
   readonly enum?: readonly string[]
   readonly personal?: object
   readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: Schema | false
   readonly items?: Schema
   readonly minItems?: number
   readonly anyOf?: readonly Schema[]
@@ -81,6 +82,7 @@ function sample(marked: Marked, schema: Schema, path: readonly string[], field: 
         sample(marked, member, [...path, name], personal),
       ]),
     )
+  if (schema.additionalProperties) return { nota: sample(marked, schema.additionalProperties, path, personal) }
   if (personal) return markerOf(marked, personal)
   if (schema.enum) return schema.enum[0]
   if (schema.items) return (schema.minItems ?? 0) > 0 ? [sample(marked, schema.items, path, null)] : []

@@ -56,6 +56,7 @@ const person = ({ word, cpf, phone, email }: Markers) => ({
     state: 'SP',
   },
   notes: word('notas'),
+  metadata: { nota: word('meta') },
 })
 
 export interface MarkedShop {
@@ -125,16 +126,17 @@ export async function openMarkedShop({
   )
 
   // Sales and accounts of these persons.
-  await counter.sell({ customer_id: customer.id, external_id: 'venda-1' })
+  const metadata = () => ({ nota: word('meta') })
+  await counter.sell({ customer_id: customer.id, external_id: 'venda-1', metadata: metadata() })
   const receivable = { description: 'Fiado', amount: '10.00', due_date: '2030-01-10' }
   created(
     await company.post(
       '/finance/receivables',
-      { ...receivable, customer_id: customer.id },
+      { ...receivable, customer_id: customer.id, metadata: metadata() },
       { 'Idempotency-Key': 'um-fiado' },
     ),
   )
-  created(await company.post('/finance/payables', { ...receivable, supplier_id: supplier.id }))
+  created(await company.post('/finance/payables', { ...receivable, supplier_id: supplier.id, metadata: metadata() }))
 
   // Till: recorded and refused sales of a customer, with the other data that a till sends.
   const cashier = await createTestUser(company)
@@ -166,7 +168,13 @@ export async function openMarkedShop({
     await company.post('/orders', { store_alias: alias, customer: buyer(), items }, { 'Idempotency-Key': 'um-pedido' }),
   )
   const ofCustomer = created(
-    await company.post('/orders', { store_alias: alias, customer_id: customer.id, customer: buyer(), items }),
+    await company.post('/orders', {
+      store_alias: alias,
+      customer_id: customer.id,
+      customer: buyer(),
+      items,
+      metadata: metadata(),
+    }),
   )
   for (const [id, details, method] of [
     [
@@ -191,7 +199,7 @@ export async function openMarkedShop({
 
   // Panel: a customer, an invitation. Command line: a user, who logs in and requests a new password.
   const owner = await panelUser(api, company)
-  const { address, person_type, ...fields } = person(markers)
+  const { address, person_type, metadata: _, ...fields } = person(markers)
   const flat = Object.fromEntries(Object.entries(address).map(([name, value]) => [`address.${name}`, value]))
   const typed = { ...fields, person_type, ...flat }
   const panel = await owner.submit('/painel/clientes/novo', typed, '/painel/clientes')

@@ -49,6 +49,7 @@ describe('receivables projection', () => {
       doc: {
         ...created.data,
         installment: null,
+        metadata: null,
         status: 'pending',
         paid_amount: '0.00',
         open_amount: '100.00',

@@ -27,7 +27,7 @@ function soldLine(quantity: string, moves_stock: boolean) {
 /** An item without tax fields. */
 const NO_TAXES = Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, null]))
 
-const NO_SHOP_FIELDS = { min_stock: null, picture_url: null, parent_id: null, variant: null }
+const NO_SHOP_FIELDS = { min_stock: null, picture_url: null, parent_id: null, variant: null, metadata: null }
 
 describe('catalog items projection', () => {
   it('writes a row with all columns and the API’s object', async () => {

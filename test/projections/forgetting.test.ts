@@ -45,6 +45,7 @@ describe('projections of erased persons', () => {
       ...ana.data,
       state_registration: null,
       ie_indicator: null,
+      metadata: null,
       phone: null,
       email: null,
       notes: null,

@@ -33,6 +33,7 @@ describe('suppliers projection', () => {
         ...created.data,
         forgotten_at: null,
         forgetting_due_on: null,
+        metadata: null,
         created_at: '2026-03-10T12:01:00.000-03:00',
         updated_at: '2026-03-10T12:01:00.000-03:00',
         deleted_at: null,

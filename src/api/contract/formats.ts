@@ -24,3 +24,6 @@ export const Timestamp = z
 export const Day = z.iso.date()
 
 export const NullableText = z.string().nullable()
+
+/** Texts of a program by its own keys; null if there are none. */
+export const ContractMetadata = z.record(z.string(), z.string()).meta({ id: 'Metadata' }).nullable()

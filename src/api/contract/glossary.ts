@@ -128,6 +128,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   city: 'Município.',
   state: 'Sigla do estado.',
   notes: 'Observações.',
+  metadata:
+    'Textos que um programa guarda com o registro, por chaves suas; `null` se não há. Ausente em um PUT ou PATCH: como antes; em um PATCH as chaves se somam às que há, e `null` ou `""` tira a chave; `null` no lugar do objeto tira todas.',
   trade_name: 'Nome fantasia.',
   'Customer.state_registration': 'Inscrição estadual, só dígitos, ou `ISENTO`; aceita com pontuação.',
   'CustomerInput.state_registration': 'Inscrição estadual, só dígitos, ou `ISENTO`; aceita com pontuação.',

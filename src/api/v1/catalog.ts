@@ -34,7 +34,14 @@ import {
 import { getAnyItem, getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
 import { findPicture } from '#queries/pictures.ts'
 import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import {
+  Amount,
+  ContractMetadata,
+  ContractRecordId,
+  NullableText,
+  ThreeDecimals,
+  Timestamp,
+} from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../route.ts'
 import { answerPage, listQuery, recordRoutes } from './record-routes.ts'
 
@@ -72,6 +79,7 @@ const shownItemExample = {
   picture_url: null,
   parent_id: null,
   variant: null,
+  metadata: null,
   category_id: 3,
   stock: '24.000',
   stock_updated_at: '2026-11-21T08:17:15.123-03:00',
@@ -109,6 +117,7 @@ const CatalogItem = z
     picture_url: NullableText,
     parent_id: ContractRecordId.nullable(),
     variant: z.strictObject({ size: NullableText, color: NullableText }).meta({ id: 'Variant' }).nullable(),
+    metadata: ContractMetadata,
     origin: NullableText,
     cfop: NullableText,
     icms_cst: NullableText,

@@ -56,7 +56,7 @@ import {
   receivableListing,
 } from '#queries/finance/accounts.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { Amount, ContractRecordId, Day, NullableText, Timestamp } from '../contract/formats.ts'
+import { Amount, ContractMetadata, ContractRecordId, Day, NullableText, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route } from '../route.ts'
 import { overviewRoutes } from './finance-overview.ts'
 import { recordRoutes } from './record-routes.ts'
@@ -117,6 +117,7 @@ const Installment = z
 const tail = {
   amount: Amount,
   due_date: Day,
+  metadata: ContractMetadata,
   sale_id: ContractRecordId.nullable(),
   installment: Installment.nullable(),
   status: z.enum(['pending', 'settled']),
@@ -134,6 +135,7 @@ const tail = {
 /** Members shared by both answer examples. */
 const shown = {
   origin: 'api',
+  metadata: null,
   sale_id: null,
   installment: null,
   status: 'pending',

@@ -5,7 +5,14 @@ import { ORDER_ALARMS } from '#events/orders.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
 import type { ShownOrder } from '#queries/orders.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import {
+  Amount,
+  ContractMetadata,
+  ContractRecordId,
+  NullableText,
+  ThreeDecimals,
+  Timestamp,
+} from '../contract/formats.ts'
 import { lineExamples, lineShape } from './sales.ts'
 
 /** Customer of an order without a customer record. */
@@ -47,6 +54,7 @@ const orderExample = {
   subtotal: '41.30',
   delivery_fee: '8.70',
   total: '50.00',
+  metadata: null,
   payment: paymentExample,
   payments: [paymentExample],
   commission: { percentage: '5.00', amount: '2.50', store_amount: '47.50', refunded: '1.00', reversed_at: null },
@@ -193,6 +201,7 @@ export const OrderShape = z
     subtotal: Amount,
     delivery_fee: Amount,
     total: Amount,
+    metadata: ContractMetadata,
     payment: OrderPayment.nullable(),
     payments: z.array(OrderPayment),
     commission: Commission.nullable(),

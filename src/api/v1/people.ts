@@ -39,7 +39,7 @@ import {
   listSuppliers,
 } from '#queries/people.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
+import { ContractMetadata, ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
 import { commandRoute, type Route } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
@@ -98,6 +98,7 @@ const personShape = {
   email: NullableText,
   address: Address.nullable(),
   notes: NullableText,
+  metadata: ContractMetadata,
   forgotten_at: Timestamp.nullable(),
   forgetting_due_on: z.iso.date().nullable(),
   created_at: Timestamp,
@@ -120,11 +121,20 @@ const shownCustomer = {
   phone: '11987654321',
   address: { ...personExample.address, complement: null },
   notes: null,
+  metadata: null,
   state_registration: null,
   ie_indicator: '9',
   ...shownAt,
 }
-const shownSupplier = { id: 5, ...supplierExample, phone: '1133334444', address: null, notes: null, ...shownAt }
+const shownSupplier = {
+  id: 5,
+  ...supplierExample,
+  phone: '1133334444',
+  address: null,
+  notes: null,
+  metadata: null,
+  ...shownAt,
+}
 
 const Customer = z
   .strictObject({ ...personShape, state_registration: NullableText, ie_indicator: z.enum(IE_INDICATORS).nullable() })

@@ -14,7 +14,14 @@ import { QueryId } from '#http/query-values.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
 import { singleOf, warnedOf } from '../contract/envelopes.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import {
+  Amount,
+  ContractMetadata,
+  ContractRecordId,
+  NullableText,
+  ThreeDecimals,
+  Timestamp,
+} from '../contract/formats.ts'
 import { commandRoute, type Route } from '../route.ts'
 import { paymentTypeRoutes } from './payment-types.ts'
 import { receiptRoute } from './receipts.ts'
@@ -98,6 +105,7 @@ const shownSaleExample = {
   refunded_total: '0.00',
   returned_total: '0.00',
   warnings: [],
+  metadata: null,
   fiscal_document: null,
   cancelled_at: null,
   cancel_reason: null,
@@ -214,6 +222,7 @@ const Sale = z
     refunded_total: Amount,
     returned_total: Amount,
     warnings: z.array(SaleWarning),
+    metadata: ContractMetadata,
     fiscal_document: RecordedDocument.nullable(),
     cancelled_at: Timestamp.nullable(),
     cancel_reason: NullableText,

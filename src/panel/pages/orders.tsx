@@ -17,7 +17,7 @@ import type { Fields } from '../forms/form.ts'
 import { choiceInput, lineInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext } from '../route.ts'
-import { amountCell, listFile } from '../ui/csv-file.ts'
+import { amountCell, listFile, metadataCell } from '../ui/csv-file.ts'
 import { List, type ListRequest, listFiltered, type QuickFilter, readListPage } from '../ui/list.tsx'
 import type { Column } from '../ui/list-table.tsx'
 import { PanelBadge, StateBadge, type StateMark } from '../ui/parts.tsx'
@@ -138,6 +138,7 @@ export const orderFile = listFile<OrderObject>({
       'Entregue em',
       ({ delivered_at }) => delivered_at && formatDateTimeSeconds(delivered_at, visit.readModel.timezone),
     ],
+    ['Metadados', metadataCell],
   ],
 })
 

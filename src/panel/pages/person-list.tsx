@@ -16,7 +16,7 @@ import type { Fields } from '../forms/form.ts'
 import { lineInput, taxNumberInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext } from '../route.ts'
-import type { FileColumn } from '../ui/csv-file.ts'
+import { type FileColumn, metadataCell } from '../ui/csv-file.ts'
 import { type ListRequest, listFiltered } from '../ui/list.tsx'
 import type { Column } from '../ui/list-table.tsx'
 import type { BalancePageSide } from './finance/open-balances.tsx'
@@ -129,4 +129,5 @@ export const personFile =
     ['Código externo', ({ external_id }) => external_id],
     ['Observações', ({ notes }) => notes],
     ['Cadastro', ({ created_at }) => format.formatDateTimeSeconds(created_at, readModel.timezone)],
+    ['Metadados', metadataCell],
   ]

@@ -1,3 +1,4 @@
+import type { Metadata } from '#domain/metadata.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Page } from '#queries/records.ts'
@@ -10,6 +11,10 @@ export type FileColumn<R> = readonly [head: string, value: (row: R) => Cell]
 
 /** Decimal of the read model as a cell; null if absent. */
 export const amountCell = (amount: string | null): Cell => (amount === null ? null : { decimal: amount })
+
+/** Metadata as one JSON text, which programs read back; a role without personal data gets the text that masks it. */
+export const metadataCell = ({ metadata }: { readonly metadata: Metadata | string | null }): Cell =>
+  typeof metadata === 'object' ? metadata && JSON.stringify(metadata) : metadata
 
 interface ListFile<R> {
   /** Path of the list: `/vendas`. */

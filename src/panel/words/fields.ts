@@ -10,6 +10,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   phone: 'Telefone',
   email: 'E-mail',
   notes: 'Observações',
+  metadata: 'Metadados',
   address: 'Endereço',
   zip: 'CEP',
   street: 'Rua',

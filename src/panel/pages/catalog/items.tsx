@@ -23,7 +23,7 @@ import {
 } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
-import { amountCell } from '../../ui/csv-file.ts'
+import { amountCell, metadataCell } from '../../ui/csv-file.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { listFiltered, type QuickFilter } from '../../ui/list.tsx'
@@ -190,6 +190,7 @@ export const catalogPages = recordPages<Item>({
       ['CEST', ({ cest }) => cest],
       ...ITEM_TAX_COLUMNS,
       ['Cadastro', ({ created_at }) => formatDateTimeSeconds(created_at, visit.readModel.timezone)],
+      ['Metadados', metadataCell],
     ],
     more: [
       { label: 'Categorias', to: `${PATH}/categorias` },

@@ -51,7 +51,7 @@ import {
 import { link } from '../../link.ts'
 import { permissionsFor } from '../../permissions.ts'
 import type { PageContext, PanelRoute } from '../../route.ts'
-import { amountCell, type FileColumn } from '../../ui/csv-file.ts'
+import { amountCell, type FileColumn, metadataCell } from '../../ui/csv-file.ts'
 import { type ListRequest, listFiltered, type QuickFilter } from '../../ui/list.tsx'
 import type { Column } from '../../ui/list-table.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
@@ -145,6 +145,7 @@ const fileOf =
     ['Origem', ({ origin }) => ACCOUNT_ORIGIN_NAMES[origin]],
     ['Venda', ({ sale_id }) => sale_id],
     ['Código externo', ({ external_id }) => external_id],
+    ['Metadados', metadataCell],
   ]
 
 const fieldsOf = async <P,>(

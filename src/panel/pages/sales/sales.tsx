@@ -35,7 +35,7 @@ import {
 } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../../route.ts'
-import { amountCell, listFile } from '../../ui/csv-file.ts'
+import { amountCell, listFile, metadataCell } from '../../ui/csv-file.ts'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
 import { filterValuesOf, List, type ListRequest, listFiltered, type QuickFilter, readListPage } from '../../ui/list.tsx'
 import type { Column } from '../../ui/list-table.tsx'
@@ -315,6 +315,7 @@ const file = listFile<SaleObject>({
     ['Motivo do cancelamento', ({ cancel_reason }) => cancel_reason],
     ['Dinheiro devolvido em', ({ cancel_refunds }) => cancel_refunds?.map(({ name }) => name).join(', ')],
     ['Chave do documento fiscal', ({ fiscal_document }) => fiscal_document?.access_key],
+    ['Metadados', metadataCell],
   ],
 })
 

@@ -1,0 +1,50 @@
+import * as z from 'zod'
+import { expects } from './portuguese.ts'
+import { invalid, type Refusal } from './refusal.ts'
+import { exactText } from './text.ts'
+
+/** Texts that a program keeps with a record, by keys of its own; never empty. */
+export type Metadata = Readonly<Record<string, string>>
+
+const MAX_KEYS = 20
+const TOO_MANY = `deve ter no máximo ${MAX_KEYS} chaves`
+const KEY = 'deve ter chaves de 1 a 40 letras sem acento, números, ".", "_" ou "-"'
+
+const Key = z
+  .string()
+  .min(1, KEY)
+  .max(40, { error: KEY, abort: true })
+  .regex(/^[a-zA-Z0-9_.-]+$/, KEY)
+
+/** `""` is as good as null: typed clients cannot send null. */
+const Value = z.union([z.literal(['', null]), exactText(500)], {
+  error: 'deve ser um texto de até 500 caracteres, sem caracteres de controle',
+})
+
+/** Metadata in requests. Null and empty values remove their keys in a PATCH, and are left out elsewhere. */
+export const MetadataInput = z
+  .record(Key, Value, expects('deve ser um objeto de textos'))
+  .refine((given) => Object.keys(given).length <= MAX_KEYS, TOO_MANY)
+  .meta({ id: 'MetadataInput' })
+export type MetadataInput = z.infer<typeof MetadataInput>
+
+/** Metadata after a request; null without a key. Absent in the request: as before. Null: none. */
+export function mergedMetadata(
+  before: Metadata | null,
+  given: MetadataInput | null | undefined,
+): Metadata | null | Refusal {
+  if (given === undefined) return before
+  const after = Object.entries({ ...before, ...given }).filter(([, value]) => value)
+  if (given === null || after.length === 0) return null
+  return after.length > MAX_KEYS ? invalid('metadata', TOO_MANY) : (Object.fromEntries(after) as Metadata)
+}
+
+/** Metadata of a whole record. */
+export const wholeMetadata = (given: MetadataInput | null | undefined): Metadata | null =>
+  mergedMetadata(null, given) as Metadata | null
+
+/** Member of the event of a new record; none without metadata. */
+export function metadataOf({ metadata }: { readonly metadata?: MetadataInput | null | undefined }) {
+  const whole = metadata ? wholeMetadata(metadata) : null
+  return whole && { metadata: whole }
+}
