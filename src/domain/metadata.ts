@@ -16,10 +16,14 @@ const Key = z
   .max(40, { error: KEY, abort: true })
   .regex(/^[a-zA-Z0-9_.-]+$/, KEY)
 
+const VALUE = 'deve ser um texto de até 500 caracteres, sem caracteres de controle'
+const Text = exactText(500)
+
 /** `""` is as good as null: typed clients cannot send null. */
-const Value = z.union([z.literal(['', null]), exactText(500)], {
-  error: 'deve ser um texto de até 500 caracteres, sem caracteres de controle',
-})
+const Value = z
+  .string(expects(VALUE))
+  .refine((value) => value === '' || Text.safeParse(value).success, VALUE)
+  .nullable()
 
 /** Metadata in requests. Null and empty values remove their keys in a PATCH, and are left out elsewhere. */
 export const MetadataInput = z
