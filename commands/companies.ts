@@ -4,7 +4,7 @@ import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { isTimeZone } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Cnpj } from '#domain/tax-number.ts'
-import { boundedText, Id, Phone } from '#domain/text.ts'
+import { boundedText, Id, limitedText, Phone } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
@@ -19,7 +19,7 @@ export const companyShape = {
   name: boundedText(120),
   cnpj: Cnpj,
   plan: z.enum(PLANS),
-  timezone: z.string().refine(isTimeZone, TIME_ZONE),
+  timezone: limitedText(60, TIME_ZONE).refine(isTimeZone, TIME_ZONE),
   logo_url: boundedText(500)
     .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), LOGO_URL)
     .nullable(),
@@ -94,8 +94,7 @@ export const correctClock = command<object>({
 export const RestoreInput = z.object({
   /** UTC. */
   lost_after: z.iso.datetime({ precision: 3 }),
-  reason: z
-    .string()
+  reason: limitedText(1_500)
     .trim()
     .min(1)
     .max(500)

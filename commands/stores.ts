@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { limitedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { STORE_SECRETS } from '#events/stores.ts'
 import { accept, type Command, command, type DecisionContext, isRefusal } from '#ledger/command.ts'
@@ -15,10 +16,8 @@ import { changedRecordFields, isEmpty } from './records.ts'
 const ALIAS = 'deve ter de 2 a 60 letras minúsculas sem acento, algarismos e hifens entre eles, como "minha-loja"'
 
 /** URL name of the store: lower-case words joined by hyphens. */
-export const Alias = z
-  .string(expects(ALIAS))
+export const Alias = limitedText(60, ALIAS)
   .min(2, ALIAS)
-  .max(60, ALIAS)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, ALIAS)
 
 const YES_OR_NO = 'deve ser sim (yes) ou não (no)'
@@ -29,7 +28,7 @@ const ONLINE_TERMS = { fee_percentage: '0.00', due_days: 30, acquirer_rate: null
 const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
 /** Secret of the provider, of any length up to the limit; other characters are a paste error. */
-export const StoreSecret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
+export const StoreSecret = limitedText(500, SECRET).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
 
 /**
  * Both can be added later. Without a token the store takes no payments; without a secret its notifications are not

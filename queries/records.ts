@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { gtinKey } from '#domain/barcode.ts'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { searchKey } from '#domain/text.ts'
+import { limitedText, searchKey } from '#domain/text.ts'
 import type { EncodedText } from '#lib/bytes.ts'
 import { asRowBytes, columnOf, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
@@ -264,10 +264,7 @@ function toShownText({ present, complete }: Source, record: string, { timezone, 
 }
 
 /** Postgres cannot store U+0000. */
-const StorableText = z
-  .string()
-  .max(1000)
-  .regex(/^[^\0]*$/)
+const StorableText = limitedText(1_000).regex(/^[^\0]*$/)
 
 const COLUMN_SCHEMAS = {
   bigint: z.int().nonnegative(),

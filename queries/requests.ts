@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import * as z from 'zod'
 import type { Refusal } from '#domain/refusal.ts'
+import { limitedText } from '#domain/text.ts'
 import type { ListOrder } from './list-statement.ts'
 import {
   type FoundRecords,
@@ -40,10 +40,11 @@ export interface RequestDetails extends RequestObject {
 }
 
 /** Error codes and paths as filters. */
-export const ErrorCode = z.string().regex(/^[a-z_]{1,100}$/, 'deve ser um código de erro, como not_found')
-export const RequestPath = z
-  .string()
-  .regex(/^\/[\x21-\x7e]{0,300}$/, 'deve ser um caminho abaixo de /api/v1, como /sales')
+export const ErrorCode = limitedText(100).regex(/^[a-z_]{1,100}$/, 'deve ser um código de erro, como not_found')
+export const RequestPath = limitedText(301, 'deve ser um caminho abaixo de /api/v1, como /sales').regex(
+  /^\/[\x21-\x7e]{0,300}$/,
+  'deve ser um caminho abaixo de /api/v1, como /sales',
+)
 
 /** Instants are UTC. */
 export interface RequestFilters {

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney } from '#domain/json-number.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
-import { Id, optionalText } from '#domain/text.ts'
+import { Id, limitedText, optionalText } from '#domain/text.ts'
 import { CASH_MOVEMENT_KINDS } from '#events/cash.ts'
 import { OfflineId } from '../sales/offline-sale-input.ts'
 
@@ -11,7 +11,7 @@ const MAX_COUNTED = 100
 
 /** Counted money: of the drawer under `cash`, of other payment types under their ids. */
 const Counted = z
-  .record(z.string().regex(/^(cash|[1-9]\d{0,14})$/, 'deve ser cash ou o id de uma forma de pagamento'), JsonMoney)
+  .record(limitedText(20).regex(/^(cash|[1-9]\d{0,14})$/, 'deve ser cash ou o id de uma forma de pagamento'), JsonMoney)
   .refine((counted) => Object.keys(counted).length <= MAX_COUNTED, `no máximo ${MAX_COUNTED} formas de pagamento`)
 
 const shape = z.object({

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { invalid, refuse } from '#domain/refusal.ts'
-import { Id } from '#domain/text.ts'
+import { Id, limitedText } from '#domain/text.ts'
 import { MAX_PICTURE_BYTES, PICTURE_TOO_LARGE, pictureProblem } from '#domain/webp.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
@@ -11,9 +11,8 @@ import type { RecordId } from '../records.ts'
 
 /** Body of PUT /catalog/items/{id}/picture: the picture in base64. */
 export const PictureInput = z.strictObject({
-  content: z
+  content: limitedText(Math.ceil(MAX_PICTURE_BYTES / 3) * 4, 'deve ser um texto', PICTURE_TOO_LARGE)
     .base64('deve estar em base64')
-    .max(Math.ceil(MAX_PICTURE_BYTES / 3) * 4, PICTURE_TOO_LARGE)
     .transform((text) => Buffer.from(text, 'base64'))
     .superRefine((bytes, context) => {
       const message = pictureProblem(bytes)

@@ -4,7 +4,7 @@ import { MetadataInput, wholeMetadata } from '#domain/metadata.ts'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj, isCpf, TAX_NUMBER_PATTERN } from '#domain/tax-number.ts'
-import { boundedText, Email, nameText, Phone } from '#domain/text.ts'
+import { boundedText, Email, limitedText, nameText, Phone } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import type { PersonFields } from '#projections/people.ts'
 import { MAX_NAME } from './free-name.ts'
@@ -14,8 +14,7 @@ const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
 /** Postal address; each part is optional. */
 export const AddressInput = z
   .strictObject({
-    zip: z
-      .string(expects(ZIP))
+    zip: limitedText(40, ZIP)
       // Not any punctuation: `1310100.0` is a number of a spreadsheet without its first zero.
       .refine((value) => /^\s*\d{2}[\s.]?\d{3}[\s.-]?\d{3}\s*$/.test(value), ZIP)
       .overwrite((value) => value.replace(/[\s.-]/g, ''))
@@ -32,8 +31,7 @@ export const AddressInput = z
 const DOCUMENT = 'deve ser um CPF ou CNPJ válido, com ou sem pontuação'
 
 /** CPF or CNPJ, with or without punctuation; the parsed value has none. */
-export const Document = z
-  .string(expects(DOCUMENT))
+export const Document = limitedText(100, DOCUMENT)
   .overwrite(bareTaxNumber)
   .refine((value) => isCpf(value) || isCnpj(value), DOCUMENT)
   .meta({ pattern: TAX_NUMBER_PATTERN })

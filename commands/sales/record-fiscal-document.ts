@@ -3,7 +3,7 @@ import { AccessKey, readAccessKey, withoutZeros } from '#domain/access-key.ts'
 import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { boundedText } from '#domain/text.ts'
+import { boundedText, limitedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import { accept, command } from '#ledger/command.ts'
@@ -15,12 +15,12 @@ import { returnById } from '#projections/returns.ts'
 import { type FiscalDocument, type SaleRow, saleById } from '#projections/sales.ts'
 import { changedRecordFields, isEmpty } from '../records.ts'
 
-const Model = z
-  .string()
-  .regex(/^[0-9A-Z]{2}$/, { error: 'deve ser o código do modelo com dois caracteres, como "65"', abort: true })
+const Model = limitedText(20, 'deve ser o código do modelo com dois caracteres, como "65"').regex(/^[0-9A-Z]{2}$/, {
+  error: 'deve ser o código do modelo com dois caracteres, como "65"',
+  abort: true,
+})
 
-const Sha256 = z
-  .string()
+const Sha256 = limitedText(100, 'deve ser um SHA-256 com 64 dígitos hexadecimais')
   .toLowerCase()
   .regex(/^[0-9a-f]{64}$/, 'deve ser um SHA-256 com 64 dígitos hexadecimais')
 

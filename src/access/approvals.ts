@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
-import * as z from 'zod'
-import { Email } from '#domain/text.ts'
+import { Email, limitedText } from '#domain/text.ts'
 import type { Login, LoginFailure } from './login.ts'
 import { countAttempt, refundAttempt } from './login-limits.ts'
 import { verifyPassword } from './passwords.ts'
@@ -14,8 +13,7 @@ const isGuessable = (pin: string): boolean =>
   '0123456789'.includes(pin) ||
   '9876543210'.includes(pin)
 
-export const Pin = z
-  .string()
+export const Pin = limitedText(20)
   .regex(PIN, 'deve ter 6 dígitos')
   .refine((pin) => !isGuessable(pin), 'não pode ser uma sequência nem um dígito repetido')
 

@@ -7,12 +7,13 @@ import {
   verifyRegistrationResponse,
 } from '@simplewebauthn/server'
 import * as z from 'zod'
+import { limitedText } from '#domain/text.ts'
 import type { KnownPasskey, RelyingParty } from './relying-party.ts'
 
 /** Time that the browser gives the person. */
 const TIMEOUT_MS = 120_000
 
-const base64url = z.string().regex(/^[\w-]+={0,2}$/)
+const base64url = limitedText(20_000).regex(/^[\w-]+={0,2}$/)
 const common = {
   id: base64url.max(1_400),
   rawId: base64url.max(1_400),

@@ -1,11 +1,10 @@
 import { hash, type Options, verify } from '@node-rs/argon2'
-import * as z from 'zod'
-import { expects } from '#domain/portuguese.ts'
+import { limitedText } from '#domain/text.ts'
 
 const EXPECTED = 'deve ter de 8 a 200 caracteres'
 
 /** A password chosen by a user. The upper bound limits the cost of hashing; there are no other rules. */
-export const Password = z.string(expects('deve ser um texto')).min(8, EXPECTED).max(200, EXPECTED)
+export const Password = limitedText(200, 'deve ser um texto', EXPECTED).min(8, EXPECTED)
 
 /** Argon2id (the package's default) with the parameters that OWASP recommends for servers: about 20 ms. */
 const COST: Options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }

@@ -1,6 +1,5 @@
-import * as z from 'zod'
-import { expects } from './portuguese.ts'
 import { isCnpj } from './tax-number.ts'
+import { limitedText } from './text.ts'
 
 const EXPECTED = 'deve ser uma chave de acesso de 44 caracteres com dígito verificador correto'
 
@@ -17,8 +16,7 @@ const STATES: ReadonlySet<string> = new Set(
 const DIGIT_ZERO = 48
 
 /** Access key of a fiscal document: 44 upper-case characters without blanks, with a valid check digit (FISCAL-2). */
-export const AccessKey = z
-  .string(expects(EXPECTED))
+export const AccessKey = limitedText(100, EXPECTED)
   .overwrite((key) => key.replace(/\s/g, '').toUpperCase())
   .refine((key) => FORM.test(key) && key.endsWith(checkDigitOf(key)), { error: EXPECTED, abort: true })
   .refine((key) => MONTH.test(key), NO_MONTH)

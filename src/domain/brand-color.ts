@@ -1,8 +1,7 @@
-import * as z from 'zod'
+import { limitedText } from './text.ts'
 
 /** Colour of a shop: `#rrggbb` in lower case. */
-export const BrandColor = z
-  .string()
+export const BrandColor = limitedText(40)
   .trim()
   .regex(/^#[0-9a-f]{6}$/i, 'deve ser uma cor como "#0B5FA5"')
   .toLowerCase()

@@ -1,5 +1,4 @@
-import * as z from 'zod'
-import { expects } from './portuguese.ts'
+import { limitedText } from './text.ts'
 
 /** Whether the digits are a GTIN (EAN, UPC) of length 8, 12, 13 or 14 with a valid check digit. */
 export function isGtin(digits: string): boolean {
@@ -15,16 +14,14 @@ const GTIN = 'deve ser um GTIN de 8, 12, 13 ou 14 dígitos, com o dígito verifi
 export const NO_GTIN = 'SEM GTIN'
 
 /** GTIN for fiscal documents, `cEAN`; `SEM GTIN` is parsed to null (ITEM-10). */
-export const Gtin = z
-  .string(expects(GTIN))
+export const Gtin = limitedText(40, GTIN)
   .refine((text) => text === NO_GTIN || isGtin(text), GTIN)
   .meta({ pattern: `^(?:\\d{8}|\\d{12,14}|${NO_GTIN})$` })
   .transform((text) => (text === NO_GTIN ? null : text))
 
 /** Digits, bare or punctuated as in the tables of the tax authorities; parsed to digits. */
 const code = (form: RegExp, message: string) =>
-  z
-    .string(expects(message))
+  limitedText(40, message)
     .regex(form, { error: message, abort: true })
     .overwrite((text) => text.replaceAll('.', ''))
 
@@ -37,8 +34,7 @@ export const Cest = code(/^(\d{7}|\d{2}\.\d{3}\.\d{2})$/, 'deve ser um CEST de 7
 const REGISTRATION = 'deve ser uma inscrição estadual de 2 a 14 dígitos, ou "ISENTO"'
 
 /** State registration of a taxpayer: 2 to 14 digits, punctuation allowed; `ISENTO` if exempt. */
-export const StateRegistration = z
-  .string(expects(REGISTRATION))
+export const StateRegistration = limitedText(100, REGISTRATION)
   .trim()
   .toUpperCase()
   .overwrite((text) => text.replace(/[\s./-]/g, ''))

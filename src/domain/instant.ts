@@ -1,5 +1,4 @@
-import * as z from 'zod'
-import { expects } from './portuguese.ts'
+import { limitedText } from './text.ts'
 import { offsetMinutes, type ZoneDay, zoneDay } from './time-zone.ts'
 
 const MINUTE_MS = 60_000
@@ -24,8 +23,7 @@ const DATE_EXPECTED = 'deve ser uma data existente no formato AAAA-MM-DD, como "
  * milliseconds) and a mandatory offset; valid dates of the years 1900 to 9999. Parsed to UTC,
  * 'YYYY-MM-DDTHH:mm:ss.sssZ', so that instants sort as texts.
  */
-export const Instant = z
-  .string(expects(INSTANT_EXPECTED))
+export const Instant = limitedText(60, INSTANT_EXPECTED)
   // One check both validates and rewrites: a sale has several instants, and each is parsed only once.
   .check((payload) => {
     const utc = utcInstant(payload.value)
@@ -35,8 +33,7 @@ export const Instant = z
   .meta({ format: 'date-time' })
 
 /** Date 'YYYY-MM-DD', valid, of the years 1900 to 9999. */
-export const CalendarDate = z
-  .string(expects(DATE_EXPECTED))
+export const CalendarDate = limitedText(20, DATE_EXPECTED)
   .regex(/^\d{4}-\d{2}-\d{2}$/, { error: DATE_EXPECTED, abort: true })
   .refine(
     (date) => isRealDate(Number(date.slice(0, 4)), Number(date.slice(5, 7)), Number(date.slice(8))),

@@ -1,5 +1,5 @@
-import * as z from 'zod'
-import { expects } from './portuguese.ts'
+import type * as z from 'zod'
+import { limitedText } from './text.ts'
 
 /** Tax fields of a catalog item for fiscal documents, beside GTIN, NCM and CEST; all texts. */
 export const ITEM_TAX_FIELDS = [
@@ -16,7 +16,7 @@ export const ITEM_TAX_FIELDS = [
 
 type ItemTaxField = (typeof ITEM_TAX_FIELDS)[number]
 
-const code = (form: RegExp, message: string) => z.string(expects(message)).regex(form, { error: message, abort: true })
+const code = (form: RegExp, message: string) => limitedText(40, message).regex(form, { error: message, abort: true })
 
 const cst = (of: string) => code(/^\d{2}$/, `deve ser um CST ${of} de 2 dígitos, como "01"`)
 
@@ -30,8 +30,7 @@ export const itemTaxShape = {
   csosn: code(/^\d{3}$/, 'deve ser um CSOSN de 3 dígitos, como "102"').nullish(),
   pis_cst: cst('do PIS').nullish(),
   cofins_cst: cst('da COFINS').nullish(),
-  cbenef: z
-    .string(expects('deve ser um código de benefício fiscal'))
+  cbenef: limitedText(40, 'deve ser um código de benefício fiscal')
     .trim()
     .toUpperCase()
     .regex(

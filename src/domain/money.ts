@@ -1,6 +1,5 @@
-import * as z from 'zod'
 import { percentHundredths } from './percentage.ts'
-import { expects } from './portuguese.ts'
+import { limitedText } from './text.ts'
 
 /** Largest amount of the contract: R$ 9.999.999.999,99, in cents. */
 export const MAX_CENTS = 999_999_999_999
@@ -11,9 +10,9 @@ const EXPECTED = 'deve ser um valor em texto com exatamente duas casas decimais,
  * Money (VAL-1): decimal string with exactly 2 decimals, 1 to 10 integer digits without superfluous leading zeros,
  * never negative. JSON numbers are refused, because senders hold them as floats.
  */
-export const Money = z
-  .string(expects(EXPECTED))
-  .regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, { error: ({ input }) => faultOf(input as string) })
+export const Money = limitedText(40, EXPECTED).regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, {
+  error: ({ input }) => faultOf(input as string),
+})
 
 function faultOf(text: string): string {
   if (/^-(?:0|[1-9]\d*)\.\d{2}$/.test(text)) return 'não pode ser negativo'

@@ -1,11 +1,10 @@
-import * as z from 'zod'
-import { expects } from './portuguese.ts'
+import { limitedText } from './text.ts'
 
 const PERCENTAGE = /^(?:100(?:\.0{1,2})?|(?:0|[1-9]\d?)(?:\.\d{1,2})?)$/
 const EXPECTED = 'deve ser um percentual de "0" a "100" em texto, com até duas casas decimais, como "2.50"'
 
 /** Percentage as decimal string, 0 to 100 inclusive, up to 2 decimals. Not normalized; see normalizePercentage. */
-export const Percentage = z.string(expects(EXPECTED)).regex(PERCENTAGE, EXPECTED)
+export const Percentage = limitedText(20, EXPECTED).regex(PERCENTAGE, EXPECTED)
 
 /** Hundredths of a percent ("2.5" → 250): an integer, for exact arithmetic. Throws RangeError. */
 export function percentHundredths(text: string): number {

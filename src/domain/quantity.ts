@@ -1,6 +1,5 @@
-import * as z from 'zod'
 import { toDecimal } from './money.ts'
-import { expects } from './portuguese.ts'
+import { limitedText } from './text.ts'
 
 /** Largest quantity of the contract: 999999999.999, in thousandths. */
 export const MAX_THOUSANDTHS = 999_999_999_999
@@ -59,7 +58,7 @@ export const isBrokenPiece = (unit: string | null | undefined, quantity: string)
   PIECE.test(unit ?? '') && toThousandths(quantity) % 1000 !== 0
 
 function decimal(pattern: RegExp) {
-  return z.string(expects(EXPECTED)).regex(pattern, { error: ({ input }) => faultOf(input as string), abort: true })
+  return limitedText(40, EXPECTED).regex(pattern, { error: ({ input }) => faultOf(input as string), abort: true })
 }
 
 /** Message for an invalid quantity: a well-formed one may be too large, or have a sign that is not allowed. */

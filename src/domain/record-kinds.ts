@@ -1,4 +1,4 @@
-import * as z from 'zod'
+import { limitedText } from './text.ts'
 
 /** Kinds of records in event subjects. */
 export const RECORD_KINDS = [
@@ -33,6 +33,7 @@ export const isIdKind = (kind: string | undefined): kind is IdKind =>
 const SUBJECT = new RegExp(`^(${RECORD_KINDS.join('|')})/[1-9]\\d{0,14}$`)
 
 /** Record reference in events: `sale/9`. */
-export const Subject = z
-  .string()
-  .regex(SUBJECT, `deve ser um registro como "sale/9"; tipos: ${RECORD_KINDS.join(', ')}`)
+export const Subject = limitedText(60).regex(
+  SUBJECT,
+  `deve ser um registro como "sale/9"; tipos: ${RECORD_KINDS.join(', ')}`,
+)

@@ -1,7 +1,6 @@
 import * as z from 'zod'
-import { expects } from './portuguese.ts'
 import { bareTaxNumber, isCnpj } from './tax-number.ts'
-import { boundedText } from './text.ts'
+import { boundedText, limitedText } from './text.ts'
 
 /** Card brands of fiscal documents; `other` stands for the rest. */
 export const CARD_BRANDS = ['visa', 'mastercard', 'elo', 'amex', 'hipercard', 'other'] as const
@@ -16,13 +15,12 @@ const cardShape = {
   /** cAut of fiscal documents. */
   authorization: boundedText(128).nullish(),
   installments: z.int().min(1).max(99).nullish(),
-  acquirer_cnpj: z.string(expects(CNPJ)).overwrite(bareTaxNumber).refine(isCnpj, CNPJ).nullish(),
+  acquirer_cnpj: limitedText(100, CNPJ).overwrite(bareTaxNumber).refine(isCnpj, CNPJ).nullish(),
   /** Whether the card terminal is integrated with the till (tpIntegra). */
   integrated: z.boolean().nullish(),
 }
 
-const endToEnd = z
-  .string(expects(END_TO_END))
+const endToEnd = limitedText(100, END_TO_END)
   .trim()
   .regex(/^[A-Za-z0-9]{1,35}$/, END_TO_END)
   .nullish()

@@ -1,6 +1,5 @@
 import { cnpj, cpf } from 'cpf-cnpj-validator'
-import * as z from 'zod'
-import { expects } from './portuguese.ts'
+import { limitedText } from './text.ts'
 
 /** Whether the text is a CPF of 11 bare digits: valid check digits, not a repeated digit. */
 export function isCpf(digits: string): boolean {
@@ -27,8 +26,7 @@ export const bareTaxNumber = (text: string): string => text.replace(/[\s./-]/g, 
 const EXPECTED = 'deve ser um CNPJ válido, como "12.345.678/0001-95"'
 
 /** CNPJ from a command line, bare or formatted; parsed to the formatted one. */
-export const Cnpj = z
-  .string(expects(EXPECTED))
+export const Cnpj = limitedText(100, EXPECTED)
   .refine((text) => isCnpj(bareTaxNumber(text)), { error: EXPECTED, abort: true })
   .overwrite((text) => cnpj.format(bareTaxNumber(text)))
 

@@ -5,6 +5,19 @@ const TEXT = 'deve ser um texto'
 const CONTROL = 'não pode conter caracteres de controle ou inválidos'
 
 /**
+ * Every text of a caller begins with this: its length in UTF-16 units is checked before a pattern, a fold or a parser
+ * reads it (VAL-741). What follows is skipped for a longer text. `tools/patterns.ts` and test/domain/text-limits.test.ts
+ * refuse others.
+ */
+export const limitedText = (units: number, expected = TEXT, tooLong = expected) =>
+  z.string(expects(expected)).max(units, { error: tooLong, abort: true })
+
+/** Blanks around a text that are tolerated before they are trimmed. */
+const BLANKS = 1_000
+
+const tooLong = (max: number): string => `deve ter no máximo ${max} caracteres`
+
+/**
  * Free text of 1 to `max` code points, counted after trimming; otherwise unchanged. No lone surrogates, and of the
  * control characters (C0 and C1) only tab and line ends: U+0080 to U+009F are remains of a wrong decoding.
  */
@@ -12,7 +25,7 @@ export function boundedText(max: number) {
   return withoutC1(trimmedText(max)).meta({ minLength: 1, maxLength: max })
 }
 
-const trimmedText = (max: number) => storable(z.string(expects(TEXT)).trim(), max)
+const trimmedText = (max: number) => storable(limitedText(2 * max + BLANKS, TEXT, tooLong(max)).trim(), max)
 
 /**
  * Name of a record: a single line of text(max) without invisible characters (zero-width, bidi controls, soft hyphens
@@ -48,7 +61,7 @@ export const exactText = (max: number) => withoutC1(storable(z.string(expects(TE
  */
 export const ExternalId = withoutC1(
   storable(
-    z.string(expects(TEXT)).refine((value) => value === value.trim(), {
+    limitedText(200, TEXT, tooLong(100)).refine((value) => value === value.trim(), {
       error: 'não pode começar nem terminar com espaços',
       abort: true,
     }),
@@ -63,10 +76,9 @@ export const NewExternalId = ExternalId.refine(
 )
 
 /** E-mail, trimmed and lower-cased, at most 254 characters. */
-export const Email = z
-  .string(expects('deve ser um endereço de e-mail'))
+export const Email = limitedText(254 + BLANKS, 'deve ser um endereço de e-mail', tooLong(254))
   .trim()
-  .max(254, { error: 'deve ter no máximo 254 caracteres', abort: true })
+  .max(254, { error: tooLong(254), abort: true })
   // Before lower-casing, which turns some foreign letters into ASCII ones.
   .regex(z.regexes.email, { error: 'deve ser um endereço de e-mail', abort: true })
   .toLowerCase()
@@ -74,16 +86,19 @@ export const Email = z
 
 const PHONE = 'deve ser um telefone de 6 a 20 dígitos, com ou sem pontuação'
 
-/** One or two zeros after the only point, or any after eight digits in a row: not `3333.0000`. */
-const DECIMAL_PHONE = /^(?:[^.\d]*\d){6,}[^.\d]*\.0{1,2}\s*$|\d{8,}\.0+\s*$/
+/** `11987654321.0`: zeros after the only point, one or two of them, or any after eight digits in a row. */
+function isDecimal(phone: string): boolean {
+  const [, whole = '', zeros = ''] = /^(.*)\.(0+)$/s.exec(phone.trimEnd()) ?? []
+  if (/\d{8}$/.test(whole)) return true
+  return zeros.length > 0 && zeros.length <= 2 && !whole.includes('.') && whole.replace(/\D/g, '').length >= 6
+}
 
 /**
  * Telephone number of 6 to 20 digits, with or without punctuation; parsed to digits. A number that a spreadsheet wrote as
  * a decimal (`11987654321.0`) is refused: its zero is no digit of the number.
  */
-export const Phone = z
-  .string(expects(PHONE))
-  .refine((value) => !DECIMAL_PHONE.test(value), { error: PHONE, abort: true })
+export const Phone = limitedText(100, PHONE)
+  .refine((value) => !isDecimal(value), { error: PHONE, abort: true })
   .overwrite((value) => value.replace(/[\s+().-]/g, ''))
   .refine((value) => /^\d{6,20}$/.test(value), PHONE)
   .meta({ pattern: '^[\\s+().-]*(?:\\d[\\s+().-]*){6,20}$' })
@@ -142,7 +157,7 @@ export const searchText = (...fields: readonly (string | null)[]): string =>
 function storable(schema: z.ZodString, max: number) {
   return schema
     .refine((value) => value !== '', { error: 'não pode ser vazio', abort: true })
-    .refine((value) => !exceeds(value, max), { error: `deve ter no máximo ${max} caracteres`, abort: true })
+    .refine((value) => !exceeds(value, max), { error: tooLong(max), abort: true })
     .refine(isStorable, CONTROL)
 }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { PersonKind, PersonPart } from '#domain/personal-data.ts'
+import { limitedText } from '#domain/text.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 
 import { Unavailable } from '#lib/errors.ts'
@@ -94,10 +95,10 @@ export const personal = <T extends z.ZodType>(schema: T, part: PersonPart, perso
 
 /** Stored values are not validated like input: plain text, decimal strings in the API's format, UTC instants. */
 export const text = z.string()
-export const money = z.string().regex(/^\d+\.\d{2}$/)
-export const signedMoney = z.string().regex(/^-?\d+\.\d{2}$/)
-export const quantity = z.string().regex(/^-?\d+\.\d{3}$/)
-export const percentage = z.string().regex(/^\d+\.\d{2}$/)
+export const money = limitedText(40).regex(/^\d+\.\d{2}$/)
+export const signedMoney = limitedText(40).regex(/^-?\d+\.\d{2}$/)
+export const quantity = limitedText(40).regex(/^-?\d+\.\d{3}$/)
+export const percentage = limitedText(40).regex(/^\d+\.\d{2}$/)
 export const instant = z.iso.datetime({ precision: 3 })
 export const date = z.iso.date()
 export const id = z.int().positive()

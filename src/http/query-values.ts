@@ -1,11 +1,12 @@
 import * as z from 'zod'
 import type { ZodOpenApiOverrideContext, ZodOpenApiOverrideMeta } from 'zod-openapi'
 import { Instant } from '#domain/instant.ts'
+import { limitedText } from '#domain/text.ts'
 import { describeIssues, type Problems } from '#domain/validation.ts'
 
 /** Timestamp in a query string. An unencoded `+` of the offset arrives as a space. */
 export const QueryInstant = z.preprocess(
-  (value) => (typeof value === 'string' ? value.replace(/ (\d\d:\d\d)$/, '+$1') : value),
+  (value) => (typeof value === 'string' && value.length <= 60 ? value.replace(/ (\d\d:\d\d)$/, '+$1') : value),
   Instant,
 )
 
@@ -18,8 +19,7 @@ export function asInteger(bounds: { minimum: number; maximum?: number; default?:
 }
 
 /** An id in a query string. */
-export const QueryId = z
-  .string()
+export const QueryId = limitedText(20)
   .regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
   .transform(Number)
   .meta({ override: asInteger({ minimum: 1 }) })

@@ -7,8 +7,9 @@ import { decodeText, type Pause, wideEncodingOf } from './encoding.ts'
 /** Maximum file size; a line has about 400 bytes. */
 export const MAX_FILE_BYTES = 2_000_000
 export const MAX_LINES = 5_000
-/** No field of a record is longer than 2,000 characters. */
 const LIMITS: CsvLimits = { columns: 60, cellLength: 5_000, rowLength: 65_536 }
+/** No field of a record is longer; longer cells are not read (VAL-741). */
+export const MAX_CELL_LENGTH = 2_000
 /** Longer column titles are truncated. */
 const MAX_HEAD_LENGTH = 200
 
@@ -62,7 +63,7 @@ function findHeadRow(text: string, delimiter: string, isHead: IsHead): HeadRow {
     const filled = row.filter((cell) => cell !== '').length
     if (filled === 0) continue
     rows += 1
-    const known = row.filter((cell) => isHead(textOf(cell))).length
+    const known = row.filter((cell) => isHead(textOf(cell.slice(0, MAX_HEAD_LENGTH)))).length
     if (best.known < 0 || (known > best.known && filled > best.filled)) best = { at, known, cells: row.length, filled }
   }
   return { ...best, known: Math.max(best.known, 0) }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { limitedText } from '#domain/text.ts'
 import { type FormBody, formBody, formText } from './forms/form.ts'
 
 /** Hidden fields of every form: its author, its secret fields, and the mark that it is only to be shown again. */
@@ -32,7 +33,7 @@ export function encodePreservedInput(path: string, sent: FormBody): string | nul
 }
 
 const TypedShape = z.strictObject({
-  path: z.string().regex(/^\/[\w/-]*$/),
+  path: limitedText(2_000).regex(/^\/[\w/-]*$/),
   owner: z.string(),
   form: formBody,
 })

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { boundedText } from '#domain/text.ts'
+import { boundedText, limitedText } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { Problem } from '#http/problems.ts'
 import { hasRepeatedMember } from '#lib/json-members.ts'
@@ -17,7 +17,7 @@ export interface NotifiedPayment {
  * strict.
  */
 const DataId = z
-  .union([z.string().regex(/^[A-Za-z0-9_-]{1,100}$/), z.int().positive()], 'deve ser o id de um pagamento')
+  .union([limitedText(100).regex(/^[A-Za-z0-9_-]{1,100}$/), z.int().positive()], 'deve ser o id de um pagamento')
   .transform(String)
 
 const anyType = z.object({ type: boundedText(100) })

@@ -33,6 +33,8 @@ export function errorRecord(error: unknown, depth = DEPTH): ErrorRecord | { read
   }
 }
 
+/** Messages may quote texts of callers. */
+const MAX_MESSAGE = 2_000
 const EMAIL = /[^\s<>"'@]+@[^\s<>"'@]+/g
 /** V8's message for malformed JSON ends with an excerpt of the text. */
 const QUOTED_JSON = /(\.\.\.)?"[\s\S]*"(\.\.\.)? is not valid JSON/
@@ -41,7 +43,7 @@ const DATA_EXCEPTION = /^22/
 
 function withoutValues(error: Error): string {
   const { code } = error as { code?: unknown }
-  const message = error.message.replace(QUOTED_JSON, '… is not valid JSON').replace(EMAIL, '…@…')
+  const message = error.message.slice(0, MAX_MESSAGE).replace(QUOTED_JSON, '… is not valid JSON').replace(EMAIL, '…@…')
   return typeof code === 'string' && DATA_EXCEPTION.test(code) ? message.replace(/"[\s\S]*"/, '"…"') : message
 }
 

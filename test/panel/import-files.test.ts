@@ -162,6 +162,13 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
         expect(await customers()).to.deep.equal([])
       })
 
+    it('are not read beyond the length of any field [VAL-741]', async () => {
+      const { check } = await importOf(CUSTOMERS, `Nome;Telefone;CPF\nAna;${'9'.repeat(4_900)};${'1.'.repeat(2_000)}`)
+      expect(check)
+        .to.match(/Com erro 1/)
+        .and.include('é longo demais')
+    })
+
     for (const [head, cell, field, value] of [
       ['SKU', '="00017"', 'sku', '00017'],
       ['SKU', '"=""00017"""', 'sku', '00017'],

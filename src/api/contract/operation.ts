@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
-import { boundedText, ExternalId, Id } from '#domain/text.ts'
+import { boundedText, ExternalId, Id, limitedText } from '#domain/text.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
 import { type BatchRoute, demandsKey, hasAddress, MIN_REVISION, type Route } from '../route.ts'
@@ -146,8 +146,7 @@ const parameterNames = (path: string): string[] => [...path.matchAll(/:(\w+)/g)]
 /** OpenAPI form of a route pattern: `/sales/{id}/cancel`. */
 export const templateOf = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
-const IdempotencyKey = z
-  .string()
+const IdempotencyKey = limitedText(255)
   .regex(/^[\x20-\x7e]{1,255}$/)
   .meta({ minLength: 1, maxLength: 255, examples: ['6f1c2f0e-6f6c-4a44-9b0a-5d9d1c1f7a10'] })
 

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { PersonKind } from '#domain/personal-data.ts'
 import { type RecordKind, Subject } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
+import { limitedText } from '#domain/text.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { pathId } from '#http/paths.ts'
@@ -15,7 +16,7 @@ import { type Route, readRoute, single } from '../route.ts'
 import { TreeHash } from './proofs.ts'
 import { answerPage, pageQuery, QueryRevision } from './record-routes.ts'
 
-const Hash = z.string().regex(/^[0-9a-f]{64}$/)
+const Hash = limitedText(64).regex(/^[0-9a-f]{64}$/)
 
 const eventExample = {
   id: '019aa5c2-6c1e-7c2f-9d11-3f0c9c6f2a10',
@@ -136,14 +137,15 @@ export const readerOf =
 const isEventType = (name: string): boolean => Object.hasOwn(EVENT_TYPES, name)
 
 /** Comma-separated names, in any order. */
-export const EventTypeList = z
-  .string()
-  .max(2_000)
+export const EventTypeList = limitedText(2_000)
   .refine((text) => text.split(',').every(isEventType), 'há um tipo de evento desconhecido')
   .transform((text) => [...new Set(text.split(','))].sort())
   .meta({ examples: ['SaleCompleted,SaleCancelled'] })
 
-const EventHash = z.string().regex(/^[0-9a-f]{64}$/, 'deve ser o hash de um evento: 64 dígitos hexadecimais minúsculos')
+const EventHash = limitedText(100).regex(
+  /^[0-9a-f]{64}$/,
+  'deve ser o hash de um evento: 64 dígitos hexadecimais minúsculos',
+)
 
 /** Position at which a verification continues: both or neither, because the chain needs a previous hash. */
 const VerifyQuery = z

@@ -7,7 +7,7 @@ import { RefundInput } from '#commands/orders/refunds.ts'
 import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
 import { ONLINE_METHODS } from '#domain/online-payment.ts'
 import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
-import { boundedText, ExternalId } from '#domain/text.ts'
+import { boundedText, ExternalId, limitedText } from '#domain/text.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { PayInput } from '#payments/pay-input.ts'
@@ -277,8 +277,7 @@ export const orderRoutes: readonly Route[] = [
     description:
       'Pergunta ao provedor, a cada chamada, que meios a conta da loja aceita e, com `bin`, em quantas parcelas o cartão paga o total do pedido.',
     query: z.strictObject({
-      bin: z
-        .string()
+      bin: limitedText(20)
         .regex(/^\d{6,8}$/, 'deve ter os 6 a 8 primeiros dígitos do cartão')
         .optional(),
     }),

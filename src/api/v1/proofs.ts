@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { limitedText } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger, QueryFlag } from '#http/query-values.ts'
 import { headOf } from '#integrity/audit/verify.ts'
@@ -11,15 +12,14 @@ const scope = 'audit:read'
 const SIZE = /^(0|[1-9]\d{0,14})$/
 
 /** Tree size in a query string. */
-const QuerySize = z
-  .string()
+const QuerySize = limitedText(20)
   .regex(SIZE, 'deve ser um tamanho da árvore do livro: um número inteiro a partir de 0')
   .transform(Number)
   .meta({ override: asInteger({ minimum: 0 }) })
 
 const Size = z.int().min(0)
 /** SHA-256, base64. */
-export const TreeHash = z.string().regex(/^[A-Za-z0-9+/]{43}=$/)
+export const TreeHash = limitedText(44).regex(/^[A-Za-z0-9+/]{43}=$/)
 
 /** Inclusion path of the first of the eight standard test leaves of RFC 6962 implementations. */
 const PATH = [
@@ -45,7 +45,7 @@ const NOTE = `${ORIGIN}\n8\n${ROOT}\n\n— ${ORIGIN} ${'A'.repeat(91)}=\n`
 const EventProof = z
   .strictObject({
     revision: z.int().min(0),
-    hash: z.string().regex(/^[0-9a-f]{64}$/),
+    hash: limitedText(64).regex(/^[0-9a-f]{64}$/),
     size: Size,
     root: TreeHash,
     hashes: z.array(TreeHash),

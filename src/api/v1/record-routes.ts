@@ -6,7 +6,7 @@ import type { Calendar } from '#domain/instant.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
-import { ExternalId } from '#domain/text.ts'
+import { ExternalId, limitedText } from '#domain/text.ts'
 import { type Params, pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger, QueryFlag, QueryInstant } from '#http/query-values.ts'
@@ -31,8 +31,7 @@ export const MAX_LIMIT = 200
 
 const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`
 
-const Limit = z
-  .string()
+const Limit = limitedText(10, LIMIT)
   .regex(/^\d{1,4}$/, LIMIT)
   .transform(Number)
   .refine((limit) => limit >= 1 && limit <= MAX_LIMIT, LIMIT)
@@ -40,8 +39,7 @@ const Limit = z
   .meta({ override: asInteger({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }) })
 
 /** Ledger revision in a query string; -1 precedes the first event. */
-export const QueryRevision = z
-  .string()
+export const QueryRevision = limitedText(20)
   .regex(/^(-1|0|[1-9]\d{0,14})$/, 'deve ser uma revisão do livro: um número inteiro a partir de -1')
   .transform(Number)
   .meta({ override: asInteger({ minimum: -1 }) })

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { limitedText } from '#domain/text.ts'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
 import { ErrorCode, getRequest, listRequests, REQUEST_METHODS, RequestPath } from '#queries/requests.ts'
 import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
@@ -65,15 +66,13 @@ export const requestRoutes: readonly Route[] = [
     summary: 'Lista as chamadas da empresa à API, da mais nova à mais antiga',
     description: `De todas as chaves da empresa. ${kept}`,
     query: pageQuery({
-      api_key_id: z
-        .string()
+      api_key_id: limitedText(20)
         .regex(/^[1-9]\d{0,14}$/, 'deve ser o id de uma chave')
         .transform(Number)
         .meta({ override: asInteger({ minimum: 1 }) })
         .optional(),
       method: z.enum(REQUEST_METHODS).optional(),
-      status: z
-        .string()
+      status: limitedText(10, STATUS)
         .regex(/^[1-5](xx|\d\d)$/, STATUS)
         .meta({ description: 'Só chamadas com este status, ou desta classe: `422`, `4xx`.' })
         .optional(),

@@ -150,6 +150,14 @@ function beforeIn(body: FormBody): FilledForm['values'] {
   }
 }
 
+/** Longest text of a field of one line, in UTF-16 units: kinds read no longer one (VAL-741). */
+const MAX_LINE = 2_000
+
+const isTooLong = ({ control }: Kind, text: string): boolean => control.as !== 'textarea' && text.length > MAX_LINE
+
+const problemOf = (kind: Kind, typed: string): string | null | undefined =>
+  isTooLong(kind, typed) ? 'é longo demais' : kind.problem?.(typed)
+
 interface Typing {
   readonly timezone: string
   readonly source: TextSource
@@ -162,6 +170,7 @@ function typedValue(kind: Kind, body: FormBody, name: string, { timezone, source
   if (kind.control.as === 'checkbox') return kind.read(typed, timezone)
   const text = kind.control.as === 'input' && kind.control.type === 'password' ? typed : typed.trim()
   if (text === '') return isRequired ? undefined : null
+  if (isTooLong(kind, text)) return text
   return kind.read(source === 'browser' ? withPlainLineEnds(text) : text, timezone)
 }
 
@@ -190,7 +199,7 @@ function typedProblems(fields: Fields, body: FormBody): Record<string, string[]>
   for (const [name, { kind, isRequired }] of Object.entries(fields)) {
     if (kind.control.as === 'checkboxes' || kind.control.as === 'checkbox') continue
     const typed = formText(body, name).trim()
-    const problem = typed === '' ? isRequired && REQUIRED_FIELD : kind.problem?.(typed)
+    const problem = typed === '' ? isRequired && REQUIRED_FIELD : problemOf(kind, typed)
     if (problem) problems[name] = [problem]
   }
   return problems
@@ -207,7 +216,7 @@ export function filterProblems(fields: Fields, query: Readonly<Record<string, st
   const problems: Record<string, string[]> = {}
   for (const [name, { kind }] of Object.entries(fields)) {
     const typed = query[name]?.trim() ?? ''
-    const problem = typed === '' ? null : kind.problem?.(typed)
+    const problem = typed === '' ? null : problemOf(kind, typed)
     if (problem) problems[name] = [problem]
     for (const [first, last] of RANGES) {
       const from = name.endsWith(last) ? query[`${name.slice(0, -last.length)}${first}`] : undefined

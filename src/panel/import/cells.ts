@@ -1,7 +1,7 @@
 import { NO_GTIN } from '#domain/fiscal-codes.ts'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
 import { type Pause, UNREADABLE } from '#imports/encoding.ts'
-import type { Sheet } from '#imports/sheet.ts'
+import { MAX_CELL_LENGTH, type Sheet } from '#imports/sheet.ts'
 import type { Fields } from '../forms/form.ts'
 import { amountInput, type Kind, quantityInput } from '../forms/kinds.ts'
 import type { ImportMapping } from './heads.ts'
@@ -117,7 +117,9 @@ export async function findNumberColumns(
   for (const { cells } of lines) {
     await pause()
     for (const [column, { readings }] of seen) {
-      const number = bareNumber(cells[column] ?? '')
+      const cell = cells[column] ?? ''
+      if (cell.length > MAX_CELL_LENGTH) continue
+      const number = bareNumber(cell)
       const reading = readingOf(number)
       readings.add(reading)
       if (reading === 'either') (seen.get(column) as Seen).example ??= number

@@ -1,5 +1,5 @@
 import { bareTaxNumber } from '#domain/tax-number.ts'
-import type { SheetLine } from '#imports/sheet.ts'
+import { MAX_CELL_LENGTH, type SheetLine } from '#imports/sheet.ts'
 import type { Fields } from '../forms/form.ts'
 import { damageOf, isNoBarcode, isNumberField, type NumberColumn, readNumber, withoutTextMark } from './cells.ts'
 import type { ImportMapping } from './heads.ts'
@@ -76,6 +76,10 @@ export function readLine(line: SheetLine, columns: TableColumns, { fields, keyFi
   for (const [column, field] of columns.mapping) {
     const cell = cells[column]
     if (!cell || isNoBarcode(field, cell)) continue
+    if (cell.length > MAX_CELL_LENGTH) {
+      problems[field] ??= `${quoted(cell)} é longo demais`
+      continue
+    }
     const text = withoutTextMark(fields, field, cell)
     const damage = damageOf(fields, field, text)
     const read = isNumberField(fields, field) ? readNumber(fields, field, text, columns.numbers.get(field)) : { text }

@@ -6,6 +6,7 @@ import { createTotpSecret, isTotpSecret, totpUri } from '#access/totp.ts'
 import { recordRecoveryCodes, recordSecondFactor, recordSecondFactorRemoval } from '#commands/user-security.ts'
 import { formatDateTime } from '#domain/brazilian-format.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
+import { limitedText } from '#domain/text.ts'
 import type { SecondFactorMethod } from '#events/companies.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Fields, formText } from '../forms/form.ts'
@@ -270,7 +271,7 @@ const passkeyPages = formPages({
   back: () => HOME,
   fields: () => ({ label: { label: 'Nome da chave', kind: lineInput, isRequired: true }, current_password }),
   initial: () => ({ label: 'Este aparelho' }),
-  schema: Confirmed.extend({ label: z.string().trim().min(1).max(60) }),
+  schema: Confirmed.extend({ label: limitedText(1_060).trim().min(1).max(60) }),
   act: (submission, _setup, input) => addPasskey(submission, input),
 })
 

@@ -1,8 +1,8 @@
-import * as z from 'zod'
 import type { PanelSession } from '#access/sessions.ts'
 import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { may } from '#domain/permissions.ts'
 import { MASKED } from '#domain/personal-data.ts'
+import { limitedText } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { maskedData } from '#ledger/personal-fields.ts'
@@ -49,7 +49,7 @@ export async function actorOptions(readModel: PageReadModel): Promise<Option[]> 
 }
 
 /** Actor as named in an address. */
-export const ActorName = z.string().regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
+export const ActorName = limitedText(40).regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
 
 /** Names of records: their own, or `Venda 9` if they have none. */
 export async function namesOfSubjects(

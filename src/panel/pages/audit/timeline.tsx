@@ -3,6 +3,7 @@ import { formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
+import { limitedText } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
@@ -49,7 +50,7 @@ const FILTERS = (actors: readonly Option[]): Fields => ({
   ate: { label: 'Até', kind: dateInput, columns: 3 },
 })
 
-const RecordNumber = z.string().regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
+const RecordNumber = limitedText(20).regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
 
 const Search = z
   .object({
@@ -60,8 +61,7 @@ const Search = z
     quem: ActorName.optional(),
     de: CalendarDate.optional(),
     ate: CalendarDate.optional(),
-    antes: z
-      .string()
+    antes: limitedText(20)
       .regex(/^\d{1,15}$/)
       .optional(),
   })

@@ -62,6 +62,8 @@ const ScannedForm = z.object({
 })
 
 const MOST_LINES = 500
+/** A code, a quantity and blanks. */
+const MAX_COUNT_LENGTH = 300
 
 const ListForm = z.object({ lines: z.string(), mode: z.enum(COUNT_MODES) })
 
@@ -76,9 +78,10 @@ function countsIn(lines: string): readonly TypedCount[] | Refusal {
   const problems: string[] = []
   const counts = texts.flatMap((line, position): TypedCount[] => {
     if (line === '') return []
-    const [, code = '', amount] = /^(\S+?)(?:\s*[;\t]\s*|\s+)(\S+)$/.exec(line) ?? [line, line]
+    const isShort = line.length <= MAX_COUNT_LENGTH
+    const [, code = '', amount] = (isShort && /^(\S+?)(?:\s*[;\t]\s*|\s+)(\S+)$/.exec(line)) || [line, line]
     const quantity = amount === undefined ? '1' : String(quantityInput.read(amount, ''))
-    if (code.length <= 100 && StockQuantity.safeParse(quantity).success) return [{ code, quantity }]
+    if (isShort && code.length <= 100 && StockQuantity.safeParse(quantity).success) return [{ code, quantity }]
     problems.push(`linha ${position + 1}: escreva o código e uma quantidade como 1,5`)
     return []
   })

@@ -4,7 +4,7 @@ import { formatMoney } from '#domain/brazilian-format.ts'
 import { Money, toCents } from '#domain/money.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { Id, searchKey } from '#domain/text.ts'
+import { Id, limitedText, searchKey } from '#domain/text.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { type Fields, type FormBody, formText } from '../../forms/form.ts'
 import { amountInput, choiceInput, momentInput, type Option } from '../../forms/kinds.ts'
@@ -71,8 +71,7 @@ const SHOWN = 'shown'
 export const shownAccount = ({ id, open_amount }: { readonly id: number; readonly open_amount: string }): string =>
   `${id}:${open_amount}`
 
-export const ShownAccount = z
-  .string()
+export const ShownAccount = limitedText(60)
   .transform((text) => {
     const [id, open_amount] = text.split(':')
     return { id: Number(id), open_amount }
