@@ -52,8 +52,10 @@ export interface StockMovementRow extends ChangedFields {
   balance: string | null
   unit_cost: string | null
   reason: string | null
-  /** Document of the movement: a text of the client, or the record that moved the stock, as `sale/981`. */
+  /** A text of the client. */
   document: string | null
+  /** The record that moved the stock, as `sale/981`: never a text of a client. */
+  record: string | null
   actor: string | null
   /** Of a sale its time, of an inventory the time of the counting; null if it is `changed_at`. */
   occurred_at: string | null
@@ -72,6 +74,7 @@ export const stockMovements = table<StockMovementRow>('stock_movements', {
     unit_cost: 'numeric',
     reason: 'text',
     document: 'text',
+    record: 'text',
     actor: 'text',
   },
   keys: { pk: ['company_id', 'id'] },
@@ -113,7 +116,7 @@ type Stamped = Pick<EventOf<'StockAdjusted'>, 'revision' | 'recorded_at' | 'acto
 
 /** What caused a movement, beside its quantity. */
 type MovementCause = Pick<StockMovementRow, 'kind'> &
-  Partial<Pick<StockMovementRow, 'unit_cost' | 'reason' | 'document' | 'occurred_at'>>
+  Partial<Pick<StockMovementRow, 'unit_cost' | 'reason' | 'document' | 'record' | 'occurred_at'>>
 
 /** Sets an item's stock and notes the movement; `place` is its place among those of the event. */
 function moveStock(
@@ -137,6 +140,7 @@ function moveStock(
     unit_cost: null,
     reason: null,
     document: null,
+    record: null,
     occurred_at: null,
     actor: event.actor,
     ...cause,
@@ -168,7 +172,7 @@ const takesStock = {
   apply(rows: Changes, event: Sold) {
     const { id, items, sold_at } = event.data
     const occurred_at = sold_at === event.recorded_at ? null : sold_at
-    addToStock(rows, event, stockMoves(items), -1, { kind: 'sale', document: `sale/${id}`, occurred_at })
+    addToStock(rows, event, stockMoves(items), -1, { kind: 'sale', record: `sale/${id}`, occurred_at })
   },
 }
 
@@ -196,7 +200,7 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
     refs: (event) => [stockById(event.data.id)],
     apply(rows, event) {
       const { reason, order_id } = event.data
-      moveStock(rows, event, event.data, { kind: reason, document: order_id ? `order/${order_id}` : null })
+      moveStock(rows, event, event.data, { kind: reason, record: order_id ? `order/${order_id}` : null })
     },
   },
   StockMovementRecorded: {
@@ -209,10 +213,10 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
   InventoryApplied: {
     refs: (event) => event.data.stocks.map(({ catalog_item_id }) => stockById(catalog_item_id)),
     apply(rows, event) {
-      const document = `inventory/${event.data.id}`
+      const record = `inventory/${event.data.id}`
       for (const [place, { catalog_item_id: id, after, counted_at }] of event.data.stocks.entries()) {
         if (!rows.wants(stockById(id))) continue
-        moveStock(rows, event, { id, after }, { kind: 'count', document, occurred_at: counted_at }, place)
+        moveStock(rows, event, { id, after }, { kind: 'count', record, occurred_at: counted_at }, place)
       }
     },
   },
@@ -223,14 +227,14 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
     apply(rows, event) {
       const { id, stock, returned_at, reason } = event.data
       const occurred_at = returned_at === event.recorded_at ? null : returned_at
-      addToStock(rows, event, stock, 1, { kind: 'return', document: `return/${id}`, reason, occurred_at })
+      addToStock(rows, event, stock, 1, { kind: 'return', record: `return/${id}`, reason, occurred_at })
     },
   },
   SaleCancelled: {
     refs: (event) => event.data.restock.map((item) => stockById(item.catalog_item_id)),
     apply(rows, event) {
       const { id, restock } = event.data
-      addToStock(rows, event, restock, 1, { kind: 'cancel', document: `sale/${id}` })
+      addToStock(rows, event, restock, 1, { kind: 'cancel', record: `sale/${id}` })
     },
   },
 })
@@ -244,15 +248,19 @@ export interface StockMovementObject {
   readonly balance: string | null
   readonly unit_cost: string | null
   readonly reason: string | null
+  /** A text of the client, or the record. */
   readonly document: string | null
+  /** The record that moved the stock, as `sale/981`. */
+  readonly record: string | null
   readonly occurred_at: string
 }
 
 /** The API's object of a movement, in a zone. Also of a row as JSON. */
 export function stockMovementObject(row: StockMovementRow, timezone: string): StockMovementObject {
-  const { id, catalog_item_id, kind, quantity, balance, unit_cost, reason, document } = row
+  const { id, catalog_item_id, kind, quantity, balance, unit_cost, reason, record } = row
   const occurred_at = inZone(new Date(row.occurred_at ?? row.changed_at).toISOString(), timezone)
-  return { id, catalog_item_id, kind, quantity, balance, unit_cost, reason, document, occurred_at }
+  const document = record ?? row.document
+  return { id, catalog_item_id, kind, quantity, balance, unit_cost, reason, document, record, occurred_at }
 }
 
 export const stockMovementView: RecordView = {

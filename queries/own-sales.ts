@@ -96,8 +96,8 @@ export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
   fiscal_documents: isOfOwn('t.sale_id'),
   refused_sales: ({ user, from }) => `t.user_id = ${user} and (t.settled_at is null or t.settled_at >= ${from})`,
   stock_movements: (places) =>
-    `case t.kind when 'return' then ${isOfShown('returns', isOwnReturn('actor'), `shown.id = ${idOf('t.document')}`)(places)}
-      else t.document is null or t.document !~ '^sale/' or ${isOfOwn(idOf('t.document'))(places)} end`,
+    `case t.kind when 'return' then ${isOfShown('returns', isOwnReturn('actor'), `shown.id = ${idOf('t.record')}`)(places)}
+      else t.record is null or t.record !~ '^sale/' or ${isOfOwn(idOf('t.record'))(places)} end`,
   orders: ({ from }) =>
     `(t.changed_at >= ${from} or t.has_open_alarm or (t.status in ('pending', 'paid') and t.doc ->> 'delivered_at' is null))`,
   receivables: isShownReceivable,

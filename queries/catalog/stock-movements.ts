@@ -14,7 +14,7 @@ const movementListing: Listing<MovementFilters> = {
   // Quantities as texts: as numbers they would lose their three decimals.
   record: `json_build_object('id', t.id, 'catalog_item_id', t.catalog_item_id, 'kind', t.kind,
     'quantity', t.quantity::text, 'balance', t.balance::text, 'unit_cost', t.unit_cost::text, 'reason', t.reason,
-    'document', t.document, 'occurred_at', t.occurred_at, 'changed_at', t.changed_at)`,
+    'document', t.document, 'record', t.record, 'occurred_at', t.occurred_at, 'changed_at', t.changed_at)`,
   present: (record, timezone) => stockMovementObject(record as StockMovementRow, timezone),
   filters: {
     catalog_item_id: (value) => `t.catalog_item_id = ${value}::bigint`,

@@ -34,6 +34,24 @@ describe('panel: stock', () => {
     expect(await textOf('/painel')).to.include('1 produto acabando')
   })
 
+  it('shows a typed document as text, also to those who see their own sales only [STOCK-740]', async () => {
+    const { id } = await item({ name: 'Leite', stock: '9' })
+    for (const document of ['sale/x', 'sale/5', 'return/9999999999999999999999', 'order/7', 'inventory/1'])
+      for (const kind of ['purchase', 'count'])
+        await company.post('/stock/movements', { catalog_item_id: id, kind, quantity: '1', document })
+    for (const role of ['clerk', 'owner'] as const) {
+      const reader = await panelUser(api, company, role)
+      for (const path of [`${PATH}/${id}`, `${PATH}/movimentacao`]) {
+        const { status, html } = await reader.get(path)
+        expect(status, `${role} ${path}`).to.equal(200)
+        expect(textIn(html)).to.include('sale/5').and.include('sale/x')
+        expect(html).not.to.match(/href="[^"]*\/(?:vendas|pedidos|inventarios)\/[0-9]/)
+      }
+    }
+    const { data } = (await company.get(`/catalog/items/${id}/movements`)).body
+    expect(data.at(-1)).to.include({ document: 'inventory/1', record: null })
+  })
+
   it('takes a minimum in the form of an item [PANEL-530]', async () => {
     const fields = { type: 'product', name: 'Chá', price: '1', min_stock: '2,5' }
     const { to } = await user.submit(`${PATH}/novo`, fields, PATH)

@@ -60,17 +60,17 @@ describe('stock projection', () => {
       ],
     })
     const scenario = await given(companyRegistered(), tracked, from('pdv', sold), cancelled)
-    const sale = { kind: 'sale', quantity: '-2.000', balance: '3.000', document: 'sale/8' }
+    const sale = { kind: 'sale', quantity: '-2.000', balance: '3.000', record: 'sale/8', document: null }
     expect(await movementOf(scenario, 2)).to.include({ ...sale, occurred_at: '2026-03-01T10:00:00.000Z' })
     expect(await movementOf(scenario, 2, 1)).to.equal(null)
-    const cancel = { kind: 'cancel', quantity: '2.000', balance: '5.000', document: 'sale/8', occurred_at: null }
+    const cancel = { kind: 'cancel', quantity: '2.000', balance: '5.000', record: 'sale/8', occurred_at: null }
     expect(await movementOf(scenario, 3)).to.include({ ...cancel, changed_at: minute(3) })
   })
 
   it('names the order of returned goods [STOCK-2, ORDER-12]', async () => {
     const returned = event('StockAdjusted', { id: 3, reason: 'return', before: '5.000', after: '6.000', order_id: 7 })
     const scenario = await given(companyRegistered(), storeCreated(), orderPlaced({ id: 7 }), tracked, returned)
-    expect(await movementOf(scenario, 4)).to.include({ kind: 'return', quantity: '1.000', document: 'order/7' })
+    expect(await movementOf(scenario, 4)).to.include({ kind: 'return', quantity: '1.000', record: 'order/7' })
   })
 })
 

@@ -200,6 +200,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'StockMovement.balance': 'Estoque depois do movimento; `null` onde o controle terminou.',
   unit_cost: 'Custo unitário de uma entrada, que passa a ser o custo do item.',
   'StockMovement.document': 'O documento informado, ou o que moveu o estoque, como `sale/981` ou `order/7`.',
+  'StockMovement.record':
+    'O registro que moveu o estoque, como `sale/981` ou `order/7`; `null` em um movimento lançado por alguém.',
   'StockMovement.reason': 'O motivo informado.',
   'StockMovement.occurred_at': 'Quando aconteceu: de uma venda, a hora da venda, mesmo enviada depois.',
 

@@ -23,6 +23,7 @@ const shownExample = {
   unit_cost: '11.40',
   reason: null,
   document: 'NF 4711',
+  record: null,
   occurred_at: '2026-11-21T08:17:15.123-03:00',
 }
 
@@ -44,6 +45,7 @@ const StockMovement = z
     unit_cost: Amount.nullable(),
     reason: NullableText,
     document: NullableText,
+    record: NullableText,
     occurred_at: Timestamp,
   })
   .meta({ id: 'StockMovement', examples: [shownExample] }) satisfies z.ZodType<StockMovementObject>

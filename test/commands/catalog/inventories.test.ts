@@ -125,7 +125,7 @@ describe('inventories', () => {
     expect(await scenario.show('catalog_item/3')).to.include({ stock: '1.000' })
     expect(await scenario.show(`stock_movement/${movementIdOf(6)}`)).to.include({
       quantity: '-4.000',
-      document: 'inventory/1',
+      record: 'inventory/1',
       occurred_at: '2026-03-10T12:00:00.000-03:00',
     })
   })

@@ -6,6 +6,7 @@ import { MOVEMENT_KINDS } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
+import { ownValue } from '#lib/own-value.ts'
 import type { MovementKind } from '#projections/stock.ts'
 import { listShownMovements, type ShownMovement } from '#queries/catalog/stock-movements.ts'
 import type { Fields } from '../../forms/form.ts'
@@ -45,23 +46,24 @@ const signed = (quantity: string): string =>
 const balanceText = (balance: string | null): string =>
   balance === null ? 'Não controla estoque' : formatQuantity(balance).replace('-', '−')
 
-/** Records that move stock have their id in the document. */
-const OF_RECORD = /^(sale|order|inventory)\/[1-9]\d{0,14}$/
-
+/** Records with a page of their own. */
 const RECORD_TEXTS: Readonly<Record<string, string>> = { sale: 'da venda', order: 'do pedido', inventory: 'nº' }
 
 /** What moved the stock, with a link to the sale or order. */
 const Cause = ({ movement }: { readonly movement: ShownMovement }) => {
-  const { kind, document } = movement
-  if (document === null || !OF_RECORD.test(document)) return <>{kindName(movement)}</>
-  const { type, id } = parseSubject(document)
-  const text = kind === 'sale' ? `Venda ${id}` : `${KIND_NAMES[kind]} ${RECORD_TEXTS[type]} ${id}`
-  return <a href={link(subjectPath(document))}>{text}</a>
+  const { kind, record } = movement
+  if (record === null) return <>{kindName(movement)}</>
+  const { type, id } = parseSubject(record)
+  const ofRecord = ownValue(RECORD_TEXTS, type)
+  if (ofRecord === undefined) return <>{kindName(movement)}</>
+  return (
+    <a href={link(subjectPath(record))}>{kind === 'sale' ? `Venda ${id}` : `${KIND_NAMES[kind]} ${ofRecord} ${id}`}</a>
+  )
 }
 
 /** Document and reason that a person or client gave. */
-const detailOf = ({ document, reason }: ShownMovement): string =>
-  [document !== null && !OF_RECORD.test(document) && document, reason].filter(Boolean).join(': ')
+const detailOf = ({ document, record, reason }: ShownMovement): string =>
+  [record === null && document, reason].filter(Boolean).join(': ')
 
 const seesCosts = ({ session: { permissions } }: PageContext): boolean => may(permissions, 'see_costs')
 
