@@ -26,7 +26,7 @@ const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string]
   ['src/http/assets.ts', '', 'our own style sheets'],
   ['src/http/multipart.ts', 'boundary', 'a header; each start ends at the next semicolon'],
   ['src/http/multipart.ts', 'name', 'a header of at most 2 KB'],
-  ['src/integrity/attestors/time-stamp.ts', 'BEGIN', 'a file of the operator'],
+  ['src/integrity/attestors/time-stamp-token.ts', 'BEGIN', 'a file of the operator'],
   ['src/integrity/audit/signing-key.ts', 'BEGIN', 'a file of the operator'],
   ['src/integrity/audit/chain-walk.ts', '\\ud', 'only the first backslash of a run starts'],
   ['src/lib/json-members.ts', '"(?:[^"', 'valid JSON, in which every text is closed'],

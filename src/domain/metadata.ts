@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { expects } from './portuguese.ts'
 import { invalid, type Refusal } from './refusal.ts'
-import { exactText } from './text.ts'
+import { exactText, limitedText } from './text.ts'
 
 /** Texts that a program keeps with a record, by keys of its own; never empty. */
 export type Metadata = Readonly<Record<string, string>>
@@ -10,18 +10,15 @@ const MAX_KEYS = 20
 const TOO_MANY = `deve ter no máximo ${MAX_KEYS} chaves`
 const KEY = 'deve ter chaves de 1 a 40 letras sem acento, números, ".", "_" ou "-"'
 
-const Key = z
-  .string()
+const Key = limitedText(40, KEY)
   .min(1, KEY)
-  .max(40, { error: KEY, abort: true })
   .regex(/^[a-zA-Z0-9_.-]+$/, KEY)
 
 const VALUE = 'deve ser um texto de até 500 caracteres, sem caracteres de controle'
 const Text = exactText(500)
 
 /** `""` is as good as null: typed clients cannot send null. */
-const Value = z
-  .string(expects(VALUE))
+const Value = limitedText(1_000, VALUE)
   .refine((value) => value === '' || Text.safeParse(value).success, VALUE)
   .nullable()
 
