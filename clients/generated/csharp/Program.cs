@@ -53,18 +53,60 @@ var settled = (await tillbook.SettleReceivableAsync(receivable.Id, "NF-1", new S
 var webhook = (await tillbook.RegisterWebhookAsync(null, new RegisterWebhookInput
 {
     Url = "https://tillbook.example/hook",
-    Events = [Events3.Sale_completed],
+    Events = [WebhookSubscription.Sale_completed],
 })).Data;
 
-string refused;
-try
+// Null is not sent; an empty text clears a field.
+await tillbook.UpdateCustomerAsync(customer.Id, null, null, new CustomerChanges { Notes = "VIP" });
+var cleared = (await tillbook.UpdateCustomerAsync(customer.Id, null, null, new CustomerChanges { Notes = "" })).Data;
+
+// Each refusal and each failed item of a batch has a code, and details of one type.
+async Task<string> RefusalOf(Func<Task> call)
 {
-    await tillbook.GetCustomerAsync(999_999_999, null, null);
-    refused = "nothing";
+    try
+    {
+        await call();
+        return "none";
+    }
+    catch (ApiException<Error> problem)
+    {
+        var told = problem.Result.Error1;
+        var details = told.Details;
+        return $"{problem.StatusCode} {told.Code} {details?.Field}{details?.Requested}{details?.Fields?.Keys.First()}";
+    }
 }
-catch (ApiException problem)
+var keyless = new TillbookClient(new HttpClient()) { BaseUrl = tillbook.BaseUrl };
+var refusals = new[]
 {
-    refused = $"{problem.StatusCode}";
+    await RefusalOf(() => keyless.GetMeAsync(null, null)),
+    await RefusalOf(() => tillbook.GetCustomerAsync(999_999_999, null, null)),
+    await RefusalOf(() => tillbook.CreateCustomerAsync(null, new CustomerInput { Name = "Ana" })),
+    await RefusalOf(() => tillbook.CreateCustomerAsync(null, new CustomerInput { Name = "" })),
+    await RefusalOf(() => tillbook.CreateSaleAsync(null, new SaleInput
+    {
+        Items = [new SaleItemInput { Catalog_item_id = item.Id, Quantity = "50" }],
+        Payments = [new SalePaymentInput { Payment_type_id = cash.Id, Amount = "945.00" }],
+    })),
+};
+var batch = await tillbook.BatchCustomersAsync(null, new BatchCustomersInput
+{
+    Items = [new CustomerBatchItem { External_id = "A", Name = "Eva" }, new CustomerBatchItem { External_id = "B", Name = "Ana" }],
+});
+var failed = batch.Meta.Errors.Select(error => $"{error.Index} {error.External_id} {error.Code} {error.Details.Field}");
+
+// Every list with a parameter of time or of a day: all of them at once.
+var moments = new Dictionary<string, bool>();
+var since = DateTimeOffset.Now.AddDays(-1);
+foreach (var method in typeof(TillbookClient).GetMethods().Where(one => one.Name != "StreamEventsAsync"))
+{
+    var parameters = method.GetParameters();
+    if (parameters.All(one => one.ParameterType != typeof(DateTimeOffset?))) continue;
+    if (parameters.Last().ParameterType == typeof(CancellationToken)) continue;
+    object ValueOf(System.Reflection.ParameterInfo one) => one.ParameterType == typeof(DateTimeOffset?) ? since
+        : one.ParameterType != typeof(long) ? null
+        : method.Name.Contains("CatalogItem") ? item.Id : sale.Id;
+    await (Task)method.Invoke(tillbook, parameters.Select(ValueOf).ToArray());
+    moments[method.Name] = true;
 }
 
 Console.WriteLine(JsonConvert.SerializeObject(new
@@ -76,5 +118,8 @@ Console.WriteLine(JsonConvert.SerializeObject(new
     names,
     settled = new { status = $"{settled.Status}", method = $"{settled.Payment_method}" },
     webhook = new { url = webhook.Url, secret = webhook.Secret[..6] },
-    refused,
+    cleared = cleared.Notes,
+    refusals,
+    failed,
+    moments = moments.Keys.Order(),
 }));

@@ -19,6 +19,8 @@ export function fitSchemas<T>(node: T): T {
   const copy = Object.fromEntries(
     Object.entries(node).map(([member, value]) => [member, VALUES.has(member) ? value : fitSchemas(value)]),
   )
+  // `contentEncoding` says it; Kiota warns of the format.
+  if (copy.format === 'base64') delete copy.format
   return sizedInteger(nullable(copy)) as T
 }
 
@@ -139,5 +141,5 @@ function answerNames({ properties = {} }: Schema): string[] {
   if (record === undefined) return []
   if (data?.type !== 'array') return [meta ? `${record}WarnedResponse` : `${record}Response`]
   if (!meta) return [`${record}List`]
-  return [meta.$ref ? `${record}Page` : `${record}BatchResult`]
+  return [meta.$ref === `${REF}PageMeta` ? `${record}Page` : `${record}BatchResult`]
 }
