@@ -109,6 +109,7 @@ const sellingLoad = (url: string, shop: Shop, books: Books): Loading => ({
 
 /** Pages of the last sales, all different, so that none is cached. */
 function pagingLoad(url: string, { shop, ids }: Grown): Loading {
+  const scope = { companyId: shop.companyId, resource: saleListing.resource, filters: {} }
   let count = 0
   return {
     url,
@@ -116,7 +117,7 @@ function pagingLoad(url: string, { shop, ids }: Grown): Loading {
     next() {
       count += 1
       const before = ids.at(-LIMIT - 1 - (count % (SMALL / 2))) as number
-      return listRequest(shop.key, `cursor=${encodeCursor({ resource: saleListing.resource, filters: {} }, [before])}`)
+      return listRequest(shop.key, `cursor=${encodeCursor(scope, [before])}`)
     },
   }
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 
-/** Scope of a cursor. A cursor of another list, or of other filters, would skip records silently. */
+/** Scope of a cursor. A cursor of another company, list or filters would skip records silently. */
 export interface CursorScope {
+  readonly companyId: number
   readonly resource: string
   /** Everything that selects the listed records; absent and undefined filters are equal. */
   readonly filters: object
@@ -33,9 +34,9 @@ export function decodeCursor<K extends readonly (string | number)[]>(
   return found.success && encodeCursor(scope, found.data) === cursor ? found.data : null
 }
 
-function digest({ resource, filters }: CursorScope): string {
+function digest({ companyId, resource, filters }: CursorScope): string {
   const present = Object.entries(filters).filter(([, value]) => value !== undefined)
-  const text = JSON.stringify([resource, present.sort(([a], [b]) => (a < b ? -1 : 1))])
+  const text = JSON.stringify([companyId, resource, present.sort(([a], [b]) => (a < b ? -1 : 1))])
   return createHash('sha256').update(text).digest().subarray(0, DIGEST_BYTES).toString('base64url')
 }
 

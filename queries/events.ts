@@ -56,7 +56,7 @@ async function findEvents(
   { limit, cursor, after, types, subject }: Paging & EventFilters,
   find: (wanted: Search) => Promise<SearchPage>,
 ): Promise<Page | Refusal> {
-  const scope = { resource: 'events', filters: { after, types: types?.join(), subject } }
+  const scope = { companyId, resource: 'events', filters: { after, types: types?.join(), subject } }
   const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
   if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
   const head = await readModelHead(pool, companyId)

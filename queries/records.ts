@@ -191,7 +191,7 @@ async function fetchPage(
   companyId: number,
   { order, conditions, filters, limit, cursor, since, today }: PageQuery,
 ): Promise<Page | Refusal> {
-  const scope: CursorScope = { resource: source.resource, filters: { ...filters, since } }
+  const scope: CursorScope = { companyId, resource: source.resource, filters: { ...filters, since } }
   const after = cursor === undefined ? [] : decodeCursor(scope, keySchema(order), cursor)
   if (!after) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
   const values = filters as Record<string, unknown>

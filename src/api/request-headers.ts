@@ -41,11 +41,16 @@ export function lastEventIdOf(request: Request): number | null {
   return REVISION.test(last) ? Number(last) : null
 }
 
-/** The condition of If-Match, checked under the lock of the ledger (HTTP-45). */
+/**
+ * The conditions of If-Match, and of If-None-Match where a PUT may create the record, checked under the lock of the ledger
+ * (HTTP-45, HTTP-843).
+ */
 export function preconditionOf({ target }: CommandRoute, request: Request): Precondition | undefined {
-  const list = request.get('if-match')
-  if (list === undefined || !target) return undefined
+  if (!target) return undefined
   const { kind, byExternalId } = target
+  const list = request.get('if-match')
+  const none = byExternalId ? request.get('if-none-match') : undefined
+  if (list === undefined && none === undefined) return undefined
   const { id, external_id } = request.params as Params
   const ref = byExternalId && external_id !== undefined ? byExternalId(external_id) : null
   return {
@@ -55,7 +60,11 @@ export function preconditionOf({ target }: CommandRoute, request: Request): Prec
       return found === undefined ? null : `${kind}/${found}`
     },
     // A command answers 404 for an id without a record; a PUT by external id would create one.
-    holds: (record) => (record === '' ? ref === null : includesEtag(list, etagOf(single(record)))),
+    holds(record) {
+      if (record === '') return ref === null || list === undefined
+      const etag = etagOf(single(record))
+      return (list === undefined || includesEtag(list, etag)) && (none === undefined || !includesEtag(none, etag))
+    },
   }
 }
 

@@ -11,7 +11,7 @@ const MINUTES = Array.from({ length: DAY_MINUTES }, (_, n) => new Date(n * MINUT
 const FIRST_MS = Date.UTC(1900, 0, 1)
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const INSTANT =
-  /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/
+  /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))$/
 /** Members with an instant are named `…_at`, `…_since` or `since`; those of the ledger itself stay in UTC. */
 const INSTANT_MEMBER =
   /("(?:[a-z_]+_at|(?:[a-z_]+_)?since)": ?")(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{2}:\d{2})"/g
@@ -19,8 +19,8 @@ const INSTANT_EXPECTED = 'deve ser uma data com hora ISO 8601 com fuso horário,
 const DATE_EXPECTED = 'deve ser uma data existente no formato AAAA-MM-DD, como "2026-11-21"'
 
 /**
- * Instant (VAL-3): ISO 8601 date and time with seconds, an optional fraction of 1 to 9 digits (truncated to
- * milliseconds) and a mandatory offset; valid dates of the years 1900 to 9999. Parsed to UTC,
+ * Instant (VAL-3): ISO 8601 date and time, optional seconds with a fraction of 1 to 9 digits (truncated to milliseconds),
+ * and a mandatory offset, with or without its colon; valid dates of the years 1900 to 9999. Parsed to UTC,
  * 'YYYY-MM-DDTHH:mm:ss.sssZ', so that instants sort as texts.
  */
 export const Instant = limitedText(60, INSTANT_EXPECTED)
@@ -179,7 +179,7 @@ export function isTimeZone(name: string): boolean {
 function utcInstant(text: string): string | null {
   const match = INSTANT.exec(text)
   if (!match) return null
-  const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours, offsetMinutes] = match
+  const [, year, month, day, hour, minute, second = 0, fraction = '', sign, offsetHours, offsetMinutes] = match
   if (!isRealDate(Number(year), Number(month), Number(day))) return null
   const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second))
   const offset = sign ? (Number(offsetHours) * 60 + Number(offsetMinutes)) * (sign === '-' ? -MINUTE_MS : MINUTE_MS) : 0

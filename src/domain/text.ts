@@ -69,11 +69,14 @@ export const ExternalId = withoutC1(
   ),
 ).meta({ minLength: 1, maxLength: 100 })
 
-/** ExternalId of a record that is written: URLs cannot contain a segment `.` or `..`, so GET by-external would not find it. */
+/**
+ * ExternalId of a record that is written: URLs cannot contain a segment `.` or `..`, so GET by-external would not find it,
+ * and tabs and line ends are remains of a file that was cut wrongly.
+ */
 export const NewExternalId = ExternalId.refine(
   (value) => value !== '.' && value !== '..',
   'não pode ser "." nem "..", que não cabem em um endereço',
-)
+).refine((value) => !/\p{Cc}/u.test(value), CONTROL)
 
 /** E-mail, trimmed and lower-cased, at most 254 characters. */
 export const Email = limitedText(254 + BLANKS, 'deve ser um endereço de e-mail', tooLong(254))

@@ -65,7 +65,7 @@ const PROBLEMS = {
   ],
   precondition_failed: [
     412,
-    'O registro mudou depois da leitura, ou não existe: leia-o de novo e repita com a ETag atual em If-Match.',
+    'O registro mudou depois da leitura, não existe, ou já existe e só podia ser criado (If-None-Match): leia-o de novo e repita com a ETag atual em If-Match.',
   ],
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],
@@ -147,6 +147,14 @@ const REASONS = {
   seals_unwritable: [
     'unavailable',
     'O serviço não consegue gravar assinaturas do registro de auditoria agora (seals_unwritable): o que já foi assinado continua disponível. Tente de novo mais tarde.',
+  ],
+  provider_not_connected: [
+    'unavailable',
+    'A loja ainda não está ligada a uma conta do provedor de pagamento (provider_not_connected): ligue-a no painel.',
+  ],
+  provider_unreachable: [
+    'unavailable',
+    'O provedor de pagamento não respondeu (provider_unreachable). Tente de novo em instantes.',
   ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>

@@ -6,7 +6,7 @@ import { describeIssues, type Problems } from '#domain/validation.ts'
 
 /** Timestamp in a query string. An unencoded `+` of the offset arrives as a space. */
 export const QueryInstant = z.preprocess(
-  (value) => (typeof value === 'string' && value.length <= 60 ? value.replace(/ (\d\d:\d\d)$/, '+$1') : value),
+  (value) => (typeof value === 'string' && value.length <= 60 ? value.replace(/ (\d\d:?\d\d)$/, '+$1') : value),
   Instant,
 )
 

@@ -2,10 +2,14 @@ import type { Pool } from 'pg'
 import type { Vault } from '#crypto/vault.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { BOLETO, methodOf, ONLINE_METHODS, type OnlineMethod, PIX } from '#domain/online-payment.ts'
+import { problemOfReason } from '#http/problems.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
 import { providerAccountOf } from './pay-order.ts'
 import type { CardOptions, PaymentProvider } from './provider-port.ts'
+
+/** A person connects the store. */
+const NOT_CONNECTED_RETRY_SECONDS = '300'
 
 /** Payment methods of an order, as offered by the store's account at the provider. */
 export interface PaymentOptionsObject {
@@ -35,7 +39,10 @@ export async function paymentOptions(
   const payable = await findPayableOrder(pool, companyId, orderId)
   if (!payable) return null
   const { total, store_alias } = payable.order
-  const account = providerAccountOf(await findStore(pool, vault, store_alias))
+  const store = await findStore(pool, vault, store_alias)
+  if (!store?.accessToken)
+    throw problemOfReason('provider_not_connected', { 'Retry-After': NOT_CONNECTED_RETRY_SECONDS })
+  const account = providerAccountOf(store)
   const [offered, card] = await Promise.all([
     provider.getPaymentMethods(account),
     bin === undefined ? null : provider.getCardOptions(account, toCents(total), bin),

@@ -192,6 +192,40 @@ describe('contract for generators', () => {
     expect(components.schemas[$ref.split('/').at(-1)].enum).to.include('sale.completed')
   })
 
+  it('shows an external id of the own resource in each path by external id [HTTP-844]', () => {
+    const shown = operations.flatMap(({ id, path, node }) => {
+      if (!path.includes('{external_id}')) return []
+      const { schema }: Json = (node.parameters ?? []).find((one) => 'name' in one && one.name === 'external_id')
+      const success: Json = Object.values(node.responses ?? {})[0]
+      const { properties } = components.schemas[success.content['application/json'].schema.$ref.split('/').at(-1)]
+      const record = components.schemas[properties.data.$ref.split('/').at(-1)]
+      expect(schema.examples, id).to.deep.equal([record.examples[0].external_id])
+      return schema.examples
+    })
+    expect(new Set(shown).size).to.be.above(6)
+  })
+
+  it('describes returns and cash of tills in words of their own [SYNC-40]', () => {
+    const { schemas: till } = JSON.parse(JSON.stringify(tillContract.components))
+    const textOf = (place: string) => {
+      const [name = '', member = ''] = place.split('.')
+      return till[name].properties[member].description
+    }
+    for (const [one, other] of [
+      ['OfflineReturn.offline_id', 'OfflineSale.offline_id'],
+      ['OfflineReturn.items', 'OfflineSale.items'],
+      ['OfflineReturn.customer_id', 'OfflineSale.customer_id'],
+      ['OfflineReturn.reason', 'Conflict.reason'],
+      ['OfflineReturnItem.quantity', 'OfflineItem.quantity'],
+      ['OfflineRefund.amount', 'OfflinePayment.amount'],
+      ['ReturnResult.warnings', 'SaleResult.warnings'],
+      ['ReturnsUploadResult.results', 'UploadResult.results'],
+      ['CashUploadResult.results', 'UploadResult.results'],
+    ] as const)
+      expect(textOf(one), one).to.not.equal(textOf(other))
+    expect(till.OfflineSale.properties.customer_id.type).to.deep.equal(['integer', 'null'])
+  })
+
   it('has booleans for flags, also in queries [HTTP-60]', () => {
     const flags = schemas.filter(([, node]) =>
       [node.const ?? [], node.enum ?? []].flat().some((one: unknown) => one === 'true'),

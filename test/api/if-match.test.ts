@@ -17,6 +17,30 @@ const RESOURCES = [
   ['/webhooks', { url: 'https://erp.example/x', events: ['basic'] }, { description: 'ERP' }],
 ] as const
 
+describe('If-None-Match', () => {
+  const { company } = useCompanyPerTest()
+
+  for (const [path, body, changes] of RESOURCES.filter(([each]) => each !== '/webhooks')) {
+    it(`${path}: with * lets PUT by external id create only, and answers 412 otherwise [HTTP-843]`, async () => {
+      const byExternal = `${path}/by-external/x`
+      const put = (sent: object, none: string, headers = {}) =>
+        company.call('PUT', byExternal, sent, { 'if-none-match': none, ...headers })
+      const created = await put(body, '*')
+      expect(created.status, created.text).to.equal(201)
+      const etag = created.headers.get('etag') ?? ''
+      const revision = async () => (await company.get('/me')).headers.get('x-ledger-revision')
+      const before = await revision()
+      for (const none of ['*', etag, `"y", ${etag}`])
+        expectProblem(await put({ ...body, ...changes }, none), 412, 'precondition_failed')
+      expectProblem(await put(body, '"y"', { 'if-match': '"z"' }), 412, 'precondition_failed')
+      expect(await revision()).to.equal(before)
+      expect((await put({ ...body, ...changes }, '"y"')).status).to.equal(200)
+      await company.call('DELETE', `${path}/${created.body.data.id}`)
+      expect((await put(body, '*')).status).to.be.oneOf([200, 201])
+    })
+  }
+})
+
 describe('If-Match', () => {
   const { company } = useCompanyPerTest()
 

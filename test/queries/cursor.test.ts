@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import * as z from 'zod'
 import { decodeCursor, encodeCursor } from '#queries/cursor.ts'
 
-const scope = { resource: 'customers', filters: { name: 'ana', since: undefined } }
+const scope = { companyId: 1, resource: 'customers', filters: { name: 'ana', since: undefined } }
 const key = z.tuple([z.string(), z.int()])
 const cursor = encodeCursor(scope, ['a', 1])
 
@@ -11,15 +11,18 @@ describe('cursor', () => {
   it('decodes to its key, for the same list and filters in any order', () => {
     expect(decodeCursor(scope, key, cursor)).to.deep.equal(['a', 1])
     const filters = { b: 1, a: 'x' }
-    const other = encodeCursor({ resource: 'r', filters }, ['a', 1])
-    expect(decodeCursor({ resource: 'r', filters: { a: 'x', b: 1, c: undefined } }, key, other)).to.deep.equal(['a', 1])
+    const other = encodeCursor({ companyId: 1, resource: 'r', filters }, ['a', 1])
+    expect(
+      decodeCursor({ companyId: 1, resource: 'r', filters: { a: 'x', b: 1, c: undefined } }, key, other),
+    ).to.deep.equal(['a', 1])
   })
 
   it('needs no escaping in a query string', () => {
     expect(encodeCursor(scope, ['São Paulo ?&+/', 1])).to.match(/^[\w-]+$/)
   })
 
-  it('is refused by another list or other filters [LIST-3]', () => {
+  it('is refused by another company, list or other filters [LIST-3]', () => {
+    expect(decodeCursor({ ...scope, companyId: 2 }, key, cursor)).to.equal(null)
     expect(decodeCursor({ ...scope, resource: 'sales' }, key, cursor)).to.equal(null)
     for (const filters of [{}, { name: 'Ana' }, { name: 'ana', since: 'x' }, { name: undefined, document: 'ana' }]) {
       expect(decodeCursor({ ...scope, filters }, key, cursor), JSON.stringify(filters)).to.equal(null)

@@ -3,6 +3,7 @@ import {
   type NewRefund,
   type PaymentProvider,
   type ProviderAccount,
+  ProviderMisconfigured,
   type ProviderPayment,
   type ProviderRefund,
   ProviderRefused,
@@ -115,7 +116,11 @@ export function createMemoryProvider(): MemoryProvider {
       provider.payments[at] = ended
       return ended
     },
-    getPaymentMethods: async () => ['pix', 'bolbradesco', 'visa'],
+    async getPaymentMethods({ accessToken }) {
+      if (accessToken === 'wrong') throw new ProviderMisconfigured('wrong token')
+      if (provider.readFailure) throw provider.readFailure
+      return ['pix', 'bolbradesco', 'visa']
+    },
     getCardOptions: async (_account, amountCents, bin) =>
       bin.startsWith('4')
         ? { brand: 'visa', installments: [{ installments: 1, installmentCents: amountCents, totalCents: amountCents }] }

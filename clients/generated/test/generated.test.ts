@@ -140,7 +140,7 @@ describe('clients generated from the contract', function () {
   })
 
   for (const [name, { folder: source, command, momentsOf }] of Object.entries(DOTNET_GENERATORS)) {
-    const title = `of ${name}, in C#, sell, list by time, clear fields and read each refusal [HTTP-60, HTTP-842]`
+    const title = `of ${name}, in C#, sell, list by time, clear fields and read each refusal [HTTP-60]`
     if (!hasDotnet()) {
       console.log(`skipped, because there is no .NET SDK (dotnet): clients ${title}`)
       continue

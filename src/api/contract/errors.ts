@@ -66,6 +66,8 @@ export const DETAILS = {
         'keys_missing',
         'restore_unconfirmed',
         'seals_unwritable',
+        'provider_not_connected',
+        'provider_unreachable',
       ]),
     })
     .optional(),

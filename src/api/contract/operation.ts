@@ -154,14 +154,20 @@ const READ_HEADERS = { 'If-None-Match': z.string().optional(), [MIN_REVISION]: z
 
 function parametersOf(route: Route) {
   const names = parameterNames(route.path)
-  const path = Object.fromEntries(names.map((name) => [name, pathParameter(name)]))
+  const path = Object.fromEntries(names.map((name) => [name, pathParameter(name, route)]))
   const key = demandsKey(route) ? IdempotencyKey : IdempotencyKey.optional()
   return {
     ...(names.length > 0 ? { path: z.object(path) } : {}),
     ...('query' in route && route.query ? { query: route.query as unknown as ObjectSchema } : {}),
     ...(route.method === 'get'
       ? {}
-      : { header: z.object({ 'Idempotency-Key': key, ...(hasTarget(route) ? { 'If-Match': IfMatch } : {}) }) }),
+      : {
+          header: z.object({
+            'Idempotency-Key': key,
+            ...(hasTarget(route) ? { 'If-Match': IfMatch } : {}),
+            ...(mayCreate(route) ? { 'If-None-Match': OnlyCreate } : {}),
+          }),
+        }),
     ...('read' in route ? { header: z.object(READ_HEADERS) } : {}),
     ...('send' in route ? { header: z.object({ 'Last-Event-ID': LastEventId.optional() }) } : {}),
   }
@@ -170,14 +176,29 @@ function parametersOf(route: Route) {
 /** The ETag of a GET of the record, or `*`. */
 const IfMatch = z.string().optional()
 
+/** Of a PUT that replaces a record or creates it. */
+const OnlyCreate = z.string().optional().meta({
+  description: 'Com `*`, o registro só é criado: se já existe, a resposta é 412 `precondition_failed`.',
+})
+
+const mayCreate = (route: Route): boolean => 'target' in route && route.target?.byExternalId !== undefined
+
 const hasTarget = (route: object): boolean => 'target' in route && route.target !== undefined
 
 const LastEventId = z.int().min(0)
 
-function pathParameter(name: string): z.ZodType {
+function pathParameter(name: string, { reply }: Route): z.ZodType {
   const schema = PATH_PARAMETERS[name]
   if (!schema) throw new Error(`contract: path parameter ${name} is unknown; add it to PATH_PARAMETERS`)
-  return schema
+  const examples = name === 'external_id' && reply ? externalIdsIn(reply) : []
+  return examples.length > 0 ? schema.meta({ examples }) : schema
+}
+
+/** External ids of the examples of a record. */
+function externalIdsIn(reply: z.ZodType): unknown[] {
+  const { data } = (reply as z.ZodObject).shape as { data?: z.ZodType }
+  const examples = (data?.meta()?.examples ?? []) as { external_id?: unknown }[]
+  return examples.flatMap(({ external_id: id }) => (typeof id === 'string' ? [id] : []))
 }
 
 function bodyOf(route: Route) {

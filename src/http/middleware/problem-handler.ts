@@ -83,7 +83,7 @@ export const answerProblem = (response: Response, problem: Problem): void =>
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof ProviderUnavailable)
-    return new Problem('unavailable', undefined, { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
+    return problemOfReason('provider_unreachable', { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
   if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
   if (error instanceof TenantLimitExceeded)
     return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })

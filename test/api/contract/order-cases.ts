@@ -154,7 +154,7 @@ export const orderCases: Cases = {
   getPaymentOptions: {
     200: async (world) => ({ params: { id: (await placeOrder(world)).id }, query: { bin: '423564' } }),
     provider_configuration_invalid: async (world) => ({
-      params: { id: (await placeOrder(world, await openStore(world, {}))).id },
+      params: { id: (await placeOrder(world, await openStore(world, { access_token: 'wrong' }))).id },
     }),
   },
   payOrder: {

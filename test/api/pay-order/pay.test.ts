@@ -134,6 +134,25 @@ describe('payment of an order', () => {
     expectInvalid(await company.get(`/orders/${id}/payment-options?bin=42`), ['bin'])
   })
 
+  it('says why it has no payment methods: no account at the provider, or no answer from it [PAY-22]', async () => {
+    await company.run(createStore, { alias: `${alias()}-nova`, commission_percentage: '1', sandbox: true })
+    const items = [{ description: 'Cesta', quantity: '1', unit_price: '1.00' }]
+    const order = { store_alias: `${alias()}-nova`, customer: { name: 'Ana' }, items }
+    const unconnected = (await company.post('/orders', order)).body.data.id
+    const { id } = await place()
+    provider.readFailure = new ProviderUnavailable('away')
+    for (const [asked, reason] of [
+      [unconnected, 'provider_not_connected'],
+      [id, 'provider_unreachable'],
+    ]) {
+      const reply = await company.get(`/orders/${asked}/payment-options`)
+      expectProblem(reply, 503, 'unavailable')
+      expect(reply.body.error.details).to.deep.equal({ reason })
+      expect(reply.headers.get('retry-after')).to.match(/^\d+$/)
+    }
+    provider.readFailure = null
+  })
+
   describe('if the provider makes no payment', () => {
     it('responds 422 payment_refused with the causes, records them, and accepts the same key again [PAY-4]', async () => {
       const { id } = await place()

@@ -85,8 +85,12 @@ describe('external id of a record that is written', () => {
     ['changed payable', PayableChanges, {}],
     ['new order', OrderInput, order],
   ] as readonly [string, ZodType, object][])
-    it(`is neither "." nor "..", of a ${record} [REC-10]`, () => {
+    it(`is neither "." nor ".." and has no control character, of a ${record} [REC-10]`, () => {
       for (const external_id of ['.', '..']) {
+        const { error } = input.safeParse({ ...fields, external_id })
+        expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['external_id'])
+      }
+      for (const external_id of ['a\tb', 'a\nb', 'a\u007fb', 'a\u0085b']) {
         const { error } = input.safeParse({ ...fields, external_id })
         expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['external_id'])
       }
