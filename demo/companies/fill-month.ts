@@ -6,6 +6,7 @@ import { updateItem } from '#commands/catalog/items.ts'
 import { replacePayable } from '#commands/finance/payables.ts'
 import { type OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { recordPayment } from '#commands/orders/record-payment.ts'
+import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { createUser } from '#commands/users.ts'
@@ -42,24 +43,33 @@ export async function fillMonth(core: Core, companyId: number, { demo, store, no
   const shelf = await shelfOf(core, companyId)
   if (!state || !isOpen(shelf)) return
   const known = new Set(state.known)
-  const isNew = ({ offline_id }: { readonly offline_id: string }) => !known.has(offline_id)
+  const isNew = (at: string, { offline_id }: { readonly offline_id: string }) =>
+    !known.has(offline_id) && (state.sold_until === null || at > state.sold_until)
+  const isNewSale = (sale: OfflineSale) => isNew(sale.created_at, sale)
   const clerks = await ensureClerks(core, companyId)
   const today = dateInZone(now, state.timezone)
   const shifts = monthOfSales(shelf, now, state.timezone)
   // Goods come in before further days.
-  const isDelivered = state.last_day !== today && shifts.flat().some(isNew)
+  const isDelivered = state.last_day !== today && shifts.flat().some(isNewSale)
   if (isDelivered) await count(core, companyId, shelf, demo, () => DELIVERED)
   for (const [place, sales] of shifts.entries()) {
     const clerk = clerks[place] as number
     const returns = returnsOfMonth(sales, shelf.types.account, now)
     const movements = cashOfMonth(sales, returns, shelf.types.cash, now)
+    const fresh = returnsOfMonth(
+      // Other items or prices make other sales: none comes back that is not recorded as it is here.
+      sales.filter(({ created_at }) => state.sold_until === null || created_at > state.sold_until),
+      shelf.types.account,
+      now,
+    )
     await record(core, companyId, clerk, [
-      sales.filter(isNew).map((sale) => invoke(recordOfflineSale, sale)),
-      returns.filter(isNew).map((each) => invoke(recordOfflineReturn, each)),
-      ...requestsOf(movements.filter(isNew)),
+      sales.filter(isNewSale).map((sale) => invoke(recordOfflineSale, sale)),
+      fresh.filter((each) => isNew(each.returned_at, each)).map((each) => invoke(recordOfflineReturn, each)),
+      ...requestsOf(movements.filter((each) => isNew(each.at, each))),
     ])
   }
   if (isDelivered) await count(core, companyId, shelf, demo, ({ external_id, stock }) => SHORT[external_id] ?? stock)
+  await core.pool.query('update ops.demo_companies set sold_until = $2 where company_id = $1', [companyId, now])
   if (state.has_orders) return
   await oweSuppliers(core, companyId, today)
   if (store !== null) await takeOrders(core, companyId, store)
@@ -80,6 +90,8 @@ interface DemoState {
   /** Identifiers of what its tills have uploaded. */
   readonly known: readonly string[]
   readonly has_orders: boolean
+  /** Until when all of it was recorded (UTC); null before the first month. */
+  readonly sold_until: string | null
 }
 
 /** Undefined if the company does not exist. */
@@ -92,7 +104,9 @@ async function stateOf({ pool }: Core, companyId: number): Promise<DemoState | u
        array(select offline_id from offline_sales where company_id = $1
              union all select offline_id from offline_returns where company_id = $1
              union all select offline_id from cash_movements where company_id = $1) as known,
-       exists (select from orders where company_id = $1) as has_orders
+       exists (select from orders where company_id = $1) as has_orders,
+       (select to_char(d.sold_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') from ops.demo_companies d
+        where d.company_id = $1) as sold_until
      from companies c where c.company_id = $1`,
     [companyId],
   )

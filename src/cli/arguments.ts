@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { commandLine } from '#lib/own-program.ts'
 import { type CliCommand, COMMANDS, find, type Name, usageOf } from './commands.ts'
 
 /** The command line is incomplete or unknown; `usage` shows the correct form. */
@@ -11,9 +12,8 @@ export class WrongUsage extends Error {
   }
 }
 
-const USAGE_PREFIX = 'npm run -s tillbook -- <command> [--json]'
-
-const usageText = (names: readonly Name[]): string => `${USAGE_PREFIX}\n\n${names.map(usageOf).join('\n')}`
+const usageText = (names: readonly Name[]): string =>
+  `${commandLine('<command>', '[--json]')}\n\n${names.map(usageOf).join('\n')}`
 
 /** Usage of all commands that match the words. */
 export function usageFor(words: readonly string[]): string {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { type Addresses, type Config, readConfig } from '#config/config.ts'
 import { type ListeningServer, startListening } from '#http/server.ts'
 import { newId } from '#lib/ids.ts'
+import { commandLine } from '#lib/own-program.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { withTestsAt } from '#payments/store-account.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
@@ -111,13 +112,13 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN, TLS_CERT_FILE, TLS_KEY_FILE }
 /** A word of a shell command, quoted if it has to be. */
 const shellWord = (text: string): string => (/^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
-/** `npm run -s demo` with the settings that another terminal does not have; of a database, only that it is needed. */
+/** The demo with the settings that another terminal does not have; of a database, only that it is needed. */
 function demoCommand({ DATA_DIR, DATABASE_URL, PUBLIC_URL }: Config): string {
   const usual = readConfig({})
   const settings = DATA_DIR === usual.DATA_DIR ? '' : `DATA_DIR=${shellWord(DATA_DIR)} `
-  const flags = PUBLIC_URL === usual.PUBLIC_URL ? '' : ` -- --url ${shellWord(PUBLIC_URL)}`
+  const flags = PUBLIC_URL === usual.PUBLIC_URL ? '' : `--url ${shellWord(PUBLIC_URL)}`
   const database = DATABASE_URL === undefined ? '' : 'with the DATABASE_URL of the service: '
-  return `${settings}npm run -s demo${flags}          # ${database}the main job`
+  return `${settings}${commandLine('demo', flags)}          # ${database}the main job`
 }
 
 /** Printed once the service answers: addresses and first steps, as commands for another terminal (OPS-155). */

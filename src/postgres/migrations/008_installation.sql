@@ -25,7 +25,9 @@ create table ops.demo_companies (
   place integer primary key,
   company_id bigint not null unique,
   -- Null until all its records are there: the next start finishes what a crash interrupted.
-  seeded_at timestamptz
+  seeded_at timestamptz,
+  -- Until when its tills have uploaded: nothing is added before, whatever has been changed since. Null before the first month.
+  sold_until timestamptz
 );
 
 -- The directory: in which shard each company lives, and by what it is found without its id. Kept in shard `main` alone, and empty
