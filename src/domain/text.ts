@@ -53,7 +53,7 @@ export function optionalText(max: number) {
 }
 
 /** Text of 1 to `max` code points that a program stores: kept as it came, blanks around it included. */
-export const exactText = (max: number) => withoutC1(storable(z.string(expects(TEXT)), max))
+export const exactText = (max: number) => withoutC1(storable(limitedText(2 * max, TEXT, tooLong(max)), max))
 
 /**
  * Caller's identifier of a record: 1 to 100 characters, compared byte by byte, so surrounding blanks are refused rather

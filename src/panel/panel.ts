@@ -1,7 +1,9 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import { createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
 import { serveBrandStyles } from '#http/brand-style.ts'
 import { dropFormCharset, FORM_TYPE } from '#http/content-type.ts'
+import { chargeOrRefuse, declaredBytes } from '#http/middleware/body-bytes.ts'
 import {
   type BodyBudget,
   bodyProblem,
@@ -27,7 +29,7 @@ import { fileTurns, sendFile } from './csv-download.ts'
 import { DATA_EXPORT_PATH, dataExportDownload } from './data-export/download.ts'
 import { linkRoutes } from './emailed-links.tsx'
 import { createLoginRedirect } from './ended-session.ts'
-import { fileForm, isFileForm } from './file-form.ts'
+import { FILE_FORM_BYTES, fileForm, isFileForm } from './file-form.ts'
 import { formText } from './forms/form.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
@@ -74,14 +76,24 @@ function formParser(room: BodyBudget, limits: FormLimits): RequestHandler {
   }
 }
 
+/** Larger forms count towards the company's bytes of a day, as all with a file do: smaller ones are always taken. */
+const UNCOUNTED_BYTES = 16_384
+
 /** Parses a form, with a file if its page accepts one. */
-function parserOf(room: BodyBudget): RequestHandler {
+function parserOf(room: BodyBudget, authenticator: ApiAuthenticator): RequestHandler {
   const plain = formParser(room, FORM_LIMITS)
   const withFile = fileForm(room)
   const find = routeAt(PANEL_ROUTES)
-  return (request, response, next) => {
+  return async (request, response, next) => {
     const route = request.method === 'POST' ? find('POST', request.path) : undefined
     const takesFile = route && 'submit' in route && route.takesFile && isFileForm(request.get('content-type'))
+    const limit = takesFile ? FILE_FORM_BYTES : FORM_LIMITS.limit
+    // Browsers announce the size of their forms: others count as the largest.
+    const bytes = declaredBytes(request, limit) ?? limit
+    if (takesFile || bytes > UNCOUNTED_BYTES) {
+      const { companyId } = (response.locals.place as ResponseTarget).visit.session
+      await chargeOrRefuse((company, size) => authenticator.charge(company, size), response, companyId, bytes)
+    }
     return takesFile ? withFile(request, response, next) : plain(request, response, next)
   }
 }
@@ -104,7 +116,7 @@ export function panel(context: Services): Router {
       toLogin: login,
       apart: createSeparateLimits(context),
     }),
-    parserOf(companyBodyBudget(context.bodies)),
+    parserOf(companyBodyBudget(context.bodies), context.authenticator),
     requireSessionStill(context, login),
   )
   router
