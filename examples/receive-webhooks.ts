@@ -7,7 +7,7 @@ import { createClient, type Resource } from '@tillbook/client'
 import { type Delivery, expressHandler } from '@tillbook/client/webhooks'
 import { openRecords, type Shown } from './records.ts'
 
-const { BASE = 'http://127.0.0.1:3000', KEY = '', SECRET = '', PORT = '4000' } = process.env
+const { BASE = 'http://127.0.0.1:3000', KEY = '', SECRET = '', PORT = '4100' } = process.env
 const HOUR_MS = 3_600_000
 /** The service may redeliver for this long. */
 const KEPT_MS = 40 * 24 * HOUR_MS
