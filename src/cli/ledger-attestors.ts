@@ -16,7 +16,7 @@ export const verbs: Verbs<'ledger attestors'> = {
     show: (states) =>
       formatAsText(
         (states as (AttestationStatus & { shard?: string })[]).map(
-          ({ shard, source, kind, size, obtained_at, waiting, failures, problem, detail }) => ({
+          ({ shard, source, kind, size, obtained_at, waiting, failures, failing_since, problem, detail }) => ({
             ...(shard !== undefined && { shard }),
             source,
             kind,
@@ -24,6 +24,7 @@ export const verbs: Verbs<'ledger attestors'> = {
             obtained_at,
             waiting,
             failures,
+            failing_since,
             problem,
             detail,
           }),

@@ -118,6 +118,8 @@ const settings = z.object({
   SMTP_URL: smtpUrl.optional(),
   /** Sender of e-mails; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
+  /** Who is told of what needs an operator, such as attestors that fail for a day; needs SMTP_URL. */
+  OPERATOR_EMAIL: z.email().max(254).optional(),
   /** Base URL of the payment provider's API; the sandbox's by default if demonstration companies are created. */
   PAYMENT_PROVIDER_URL: webAddressSetting.optional(),
   /** Base URL of the provider for stores of test companies; PAYMENT_PROVIDER_URL by default. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Attestor } from '#integrity/attestors/attestor.ts'
+import type { NamedAttestor } from '#integrity/attestors/attestor.ts'
 import { createVerifier } from '#integrity/audit/verify.ts'
 import type { Sealing } from '#integrity/proofs/checkpoints.ts'
 import { assertConsistent, type InstallationCheck } from '#integrity/proofs/installation-watch.ts'
@@ -18,7 +18,7 @@ export interface ProofOptions {
   /** Directory and key of checkpoints; without it the process makes none. */
   readonly seals?: Pick<Sealing, 'directory' | 'keyFile'>
   /** Attestors of checkpoints. */
-  readonly attestors?: readonly Pick<Attestor, 'source' | 'kind'>[]
+  readonly attestors?: readonly NamedAttestor[]
 }
 
 /** Services that prove the integrity of ledgers. */

@@ -6,6 +6,7 @@ import { Attestors } from '#panel/pages/audit/attestors.tsx'
 const confirmed: AttestationStatus = {
   source: 'witness.example/w1',
   kind: 'cosignature',
+  host: 'witness.example',
   size: 7,
   obtained_at: '2026-11-22T20:00:00.000Z',
   age: 60,
@@ -13,6 +14,7 @@ const confirmed: AttestationStatus = {
   waiting_seconds: 0,
   tried_at: '2026-11-22T20:00:00.000Z',
   failures: 0,
+  failing_since: null,
   problem: null,
   detail: null,
 }
@@ -32,11 +34,13 @@ describe('panel: attestors', () => {
     const none = { size: null, obtained_at: null, age: null, waiting: 3, waiting_seconds: 60 }
     const text = shown([
       confirmed,
-      { ...confirmed, ...none, source: 'https://tsa.example/tsr', kind: 'time_stamp' },
+      { ...confirmed, ...none, source: 'https://tsa.example/tsr', kind: 'time_stamp', host: 'tsa.example' },
       {
         ...confirmed,
         source: '/mnt/secret',
         kind: 'copy',
+        host: null,
+        failing_since: '2026-11-22T21:00:00.000Z',
         waiting: 1,
         problem: 'unreachable',
         detail: 'EACCES /mnt/secret',
@@ -45,8 +49,8 @@ describe('panel: attestors', () => {
     ])
     expect(text).to.match(/Testemunha witness\.example\/w1 confirmou em 22\/11\/2026,? 17:00/)
     expect(text).to.match(/Carimbo do tempo de tsa\.example ainda não confirmou aguardando/)
-    expect(text).to.match(/Cópia fora do serviço confirmou em .* sem resposta válida/)
-    expect(text).to.match(/other\.example confirmou em .* viu outro registro: avise o suporte/)
+    expect(text).to.match(/Cópia fora do serviço confirmou em .* sem resposta desde 22\/11\/2026,? 18:00 /)
+    expect(text).to.match(/other\.example confirmou em .* viu outro registro: avise o suporte \(witness\.example\)/)
     expect(text).not.to.include('secret')
   })
 

@@ -82,7 +82,8 @@ async function askOnce(sealing: Sealing, attestor: Attestor, options: OnceOption
     const token = await attestor.ask(checkpoint, { last: missing.last, signal })
     await keepToken(sealing, attestor, checkpoint, token)
     await pool.query(
-      `update ops.attestors set failures = 0, problem = null, detail = null, due_at = clock_timestamp() where source = $1`,
+      `update ops.attestors set failures = 0, failing_since = null, told_at = null, problem = null, detail = null,
+         due_at = clock_timestamp() where source = $1`,
       [attestor.source],
     )
     onToken(attestor, checkpoint)
@@ -117,13 +118,13 @@ async function nextMissing({ pool }: Sealing, { source, takesEach }: Attestor): 
 }
 
 /** Takes the lease of an attestor; false if another process holds it or a backoff is running. */
-async function claim({ pool }: Sealing, { source }: Attestor): Promise<boolean> {
+async function claim({ pool }: Sealing, { source, kind }: Attestor): Promise<boolean> {
   const { rowCount } = await pool.query(
-    `insert into ops.attestors as o (source, tried_at, due_at)
-       values ($1, clock_timestamp(), clock_timestamp() + make_interval(secs => $2))
+    `insert into ops.attestors as o (source, kind, tried_at, due_at)
+       values ($1, $3, clock_timestamp(), clock_timestamp() + make_interval(secs => $2))
      on conflict (source) do update set tried_at = excluded.tried_at, due_at = excluded.due_at
        where o.due_at <= clock_timestamp()`,
-    [source, LEASE_SECONDS],
+    [source, LEASE_SECONDS, kind],
   )
   return rowCount === 1
 }
@@ -135,7 +136,7 @@ async function noteFailure({ pool }: Sealing, { source }: Attestor, error: unkno
   const problem = error instanceof AttestorFailed ? error.problem : 'failed'
   const detail = (error instanceof Error ? error.message : String(error)).slice(0, DETAIL_CHARS)
   await pool.query(
-    `update ops.attestors set failures = failures + 1, problem = $2, detail = $3,
+    `update ops.attestors set failures = failures + 1, failing_since = coalesce(failing_since, clock_timestamp()), problem = $2, detail = $3,
        due_at = clock_timestamp() + make_interval(secs => least($4 * 2 ^ least(failures, 10), $5))
      where source = $1`,
     [source, problem, detail, AGAIN_SECONDS, AGAIN_AT_MOST_SECONDS],

@@ -16,6 +16,15 @@ export interface AskOptions {
   readonly signal: AbortSignal
 }
 
+/** An attestor in the settings. */
+export interface NamedAttestor {
+  /** Name in tokens, metrics and the panel; contains no secrets. */
+  readonly source: string
+  readonly kind: TokenKind
+  /** Of the party that is asked; null for a folder. */
+  readonly host: string | null
+}
+
 /** Independent party that vouches for checkpoints. An attacker with access to the database does not control it. */
 export interface Attestor {
   /** Name in tokens, metrics and the panel; contains no secrets. */

@@ -4,7 +4,7 @@ import { type Config, WrongSetting } from '#config/config.ts'
 import { installationLog } from '../proofs/installation-log.ts'
 import { proveConsistency } from '../proofs/prove.ts'
 import { emptyTree, growTree, TreeDiffers } from '../proofs/trees.ts'
-import type { Attestor } from './attestor.ts'
+import type { Attestor, NamedAttestor } from './attestor.ts'
 import { createCopyTarget, createFolderTarget } from './checkpoint-copies.ts'
 import { createTimeStampAuthority } from './time-stamp.ts'
 import { createWitness, parseWitnesses } from './witness.ts'
@@ -39,16 +39,22 @@ export function createAttestors(config: AttestorSettings, { pool, newNonce }: At
 }
 
 /** Names of the configured attestors, without their connections. */
-export function attestorNames(config: AttestorSettings): Pick<Attestor, 'source' | 'kind'>[] {
+export function attestorNames(config: AttestorSettings): NamedAttestor[] {
   const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_FOLDER } = config
   const copies = [SEAL_PUSH_URL, SEAL_PUSH_FOLDER]
+  const hostOf = (source: string) => (URL.canParse(source) ? new URL(source).host : null)
   return [
-    ...(parseWitnesses(config.WITNESS_URLS ?? []) ?? []).map(({ key }) => ({
+    ...(parseWitnesses(config.WITNESS_URLS ?? []) ?? []).map(({ key, url }) => ({
       source: key.name,
       kind: 'cosignature' as const,
+      host: hostOf(url),
     })),
-    ...(SEAL_TSA_URL === undefined ? [] : [{ source: SEAL_TSA_URL, kind: 'time_stamp' as const }]),
-    ...copies.flatMap((source) => (source === undefined ? [] : [{ source, kind: 'copy' as const }])),
+    ...(SEAL_TSA_URL === undefined
+      ? []
+      : [{ source: SEAL_TSA_URL, kind: 'time_stamp' as const, host: hostOf(SEAL_TSA_URL) }]),
+    ...copies.flatMap((source) =>
+      source === undefined ? [] : [{ source, kind: 'copy' as const, host: hostOf(source) }],
+    ),
   ]
 }
 

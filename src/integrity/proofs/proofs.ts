@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/errors.ts'
 import { type AttestationStatus, attestationStatuses } from '../attestors/attestation-status.ts'
-import type { Attestor } from '../attestors/attestor.ts'
+import type { NamedAttestor } from '../attestors/attestor.ts'
 import type { SignedCheckpoint } from './checkpoint-log.ts'
 import { createCheckpoints, newestCheckpoint, type Sealing } from './checkpoints.ts'
 import { type LogInclusion, logInclusionOf } from './installation-log.ts'
@@ -31,7 +31,7 @@ export interface ProofServices {
 interface ProofOptions {
   /** Null without a directory for checkpoints: none are made. */
   readonly sealing: Sealing | null
-  readonly attestors: readonly Pick<Attestor, 'source' | 'kind'>[]
+  readonly attestors: readonly NamedAttestor[]
 }
 
 export function createProofServices(pool: Pool, { sealing, attestors }: ProofOptions): ProofServices {

@@ -94,12 +94,19 @@ create table ops.checkpoint_tokens (
 create index checkpoint_tokens_by_size on ops.checkpoint_tokens (size);
 select ops.append_only('ops.checkpoint_tokens');
 
--- How requests to each attestor go; the row of one that was removed from the settings stays, and is not shown.
+-- The attestors in the settings of the service, and how requests to each of them go.
 create table ops.attestors (
   source text primary key,
+  kind text not null,
+  -- Of the party that is asked; null for a folder.
+  host text,
   tried_at timestamptz,
   -- In a row, until now.
   failures integer not null default 0,
+  -- Time of the first of them.
+  failing_since timestamptz,
+  -- When the operator was told of them.
+  told_at timestamptz,
   -- What went wrong last; null when nothing did.
   problem text,
   detail text,

@@ -38,6 +38,7 @@ function createFake(source: string, kind: Attestor['kind'] = 'time_stamp') {
   const asked: number[] = []
   const fake = {
     source,
+    host: null,
     kind,
     takesEach: kind === 'copy',
     asked,
@@ -178,9 +179,12 @@ describe('attestation requests', () => {
     await until(() => errors.length === 2)
     const made = [await seal(), await seal()]
     await has((made[1] as SignedCheckpoint).size, 2)
-    const before = (await attestationStatuses(pool, attestors)).map(
-      ({ age, waiting_seconds, tried_at, obtained_at, ...rest }) => rest,
-    )
+    const before = (
+      await attestationStatuses(
+        pool,
+        attestors.map((attestor) => ({ host: null, ...attestor })),
+      )
+    ).map(({ age, waiting_seconds, tried_at, obtained_at, ...rest }) => rest)
     const { size } = made[1] as SignedCheckpoint
     const problem = { problem: 'unreachable', detail: 'no answer: it is away', failures: 1 }
     const none = { problem: null, detail: null, failures: 0, waiting: 0, size }
@@ -202,7 +206,10 @@ describe('attestation requests', () => {
     await has(size, 4)
     expect(away.asked, 'the newest covers those before').to.deep.equal([size])
     expect(place.asked, 'each has its copy').to.deep.equal(Array.from({ length: size }, (_, n) => n + 1))
-    const states = await attestationStatuses(pool, attestors)
+    const states = await attestationStatuses(
+      pool,
+      attestors.map((attestor) => ({ host: null, ...attestor })),
+    )
     expect(
       states.every(({ waiting, failures, problem }) => waiting === 0 && failures === 0 && problem === null),
     ).to.equal(true)

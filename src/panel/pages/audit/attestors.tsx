@@ -3,9 +3,17 @@ import type { AttestationStatus } from '#integrity/attestors/attestation-status.
 import { Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
 
 /** The location of copies is shown to operators only. */
-const nameOf = ({ kind, source }: AttestationStatus): string => {
+const nameOf = ({ kind, source, host }: AttestationStatus): string => {
   if (kind === 'cosignature') return `Testemunha ${source}`
-  return kind === 'time_stamp' ? `Carimbo do tempo de ${new URL(source).host}` : 'Cópia fora do serviço'
+  return kind === 'time_stamp' ? `Carimbo do tempo de ${host}` : 'Cópia fora do serviço'
+}
+
+const PROBLEMS: Readonly<Record<NonNullable<AttestationStatus['problem']>, string>> = {
+  unreachable: 'sem resposta',
+  refused: 'pedido recusado',
+  wrong_answer: 'resposta inválida',
+  inconsistent: 'viu outro registro: avise o suporte',
+  failed: 'pedido não enviado',
 }
 
 interface AttestorsProps {
@@ -17,12 +25,12 @@ interface AttestorsProps {
 export const Attestors = ({ states, timezone }: AttestorsProps) => {
   if (states.length === 0) return null
   const facts = states.map((state): Fact => {
-    const { obtained_at, problem, waiting } = state
+    const { obtained_at } = state
     const last = obtained_at === null ? 'ainda não confirmou' : `confirmou em ${formatDateTime(obtained_at, timezone)}`
     return [
       nameOf(state),
       <>
-        {last} {badgeOf(problem, waiting)}
+        {last} {badgeOf(state, timezone)}
       </>,
     ]
   })
@@ -36,8 +44,11 @@ export const Attestors = ({ states, timezone }: AttestorsProps) => {
   )
 }
 
-function badgeOf(problem: AttestationStatus['problem'], waiting: number) {
-  if (problem === 'inconsistent') return <PanelBadge tone="bad">viu outro registro: avise o suporte</PanelBadge>
-  if (problem !== null) return <PanelBadge tone="warn">sem resposta válida</PanelBadge>
+function badgeOf({ problem, waiting, failing_since, host }: AttestationStatus, timezone: string) {
+  if (problem !== null) {
+    const since = failing_since === null ? '' : ` desde ${formatDateTime(failing_since, timezone)}`
+    const text = `${PROBLEMS[problem]}${since}${host === null ? '' : ` (${host})`}`
+    return <PanelBadge tone={problem === 'inconsistent' ? 'bad' : 'warn'}>{text}</PanelBadge>
+  }
   return waiting > 0 && <PanelBadge tone="plain">aguardando</PanelBadge>
 }
