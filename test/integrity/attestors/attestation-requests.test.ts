@@ -184,10 +184,13 @@ describe('attestation requests', () => {
         pool,
         attestors.map((attestor) => ({ host: null, ...attestor })),
       )
-    ).map(({ age, waiting_seconds, tried_at, obtained_at, ...rest }) => rest)
+    ).map(({ age, waiting_seconds, tried_at, obtained_at, host, failing_since, ...rest }) => ({
+      ...rest,
+      isFailing: failing_since !== null,
+    }))
     const { size } = made[1] as SignedCheckpoint
-    const problem = { problem: 'unreachable', detail: 'no answer: it is away', failures: 1 }
-    const none = { problem: null, detail: null, failures: 0, waiting: 0, size }
+    const problem = { problem: 'unreachable', detail: 'no answer: it is away', failures: 1, isFailing: true }
+    const none = { problem: null, detail: null, failures: 0, waiting: 0, size, isFailing: false }
     expect(before).to.deep.equal([
       { source: away.source, kind: 'time_stamp', size: null, waiting: size, ...problem },
       { source: place.source, kind: 'copy', size: null, waiting: size, ...problem },
