@@ -187,3 +187,7 @@ export function netOfOrder({ total, payments }: PaidOrder): string {
   const sum = left.reduce((all, cents) => all + cents, 0)
   return fromCents(Math.min(sum, toCents(total)))
 }
+
+/** What was paid for an order: its net and all that went back. */
+export const paidOfOrder = (order: PaidOrder): string =>
+  fromCents(order.payments.reduce((sum, { refunded }) => sum + toCents(refunded), toCents(netOfOrder(order))))

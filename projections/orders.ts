@@ -85,6 +85,8 @@ export interface OrderRow extends ChangedFields {
   total_cents: number
   /** Provider id of the payment that carries the order; null while unpaid. */
   carried_by: string | null
+  /** When it was paid (UTC); null before. */
+  released_at: string | null
   /** Start of the latest attempt or refund; the sweep polls from here for missed notifications. */
   attempted_at: string | null
   /** Earliest deadline of a pending payment. */
@@ -111,6 +113,7 @@ export const orders = table<OrderRow>('orders', {
     status: 'text',
     total_cents: 'bigint',
     carried_by: 'text',
+    released_at: 'timestamptz',
     attempted_at: 'timestamptz',
     expires_at: 'timestamptz',
     customer_id: 'bigint',
@@ -128,6 +131,7 @@ export const orders = table<OrderRow>('orders', {
     '(expires_at) where expires_at is not null',
     '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, id) where has_open_alarm',
+    '(company_id, released_at) where released_at is not null',
   ],
   past: { id: 'id' },
 })
@@ -152,7 +156,7 @@ interface OrderEvent {
  */
 interface OrderChange {
   readonly doc?: Partial<OrderObject>
-  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at' | 'forgotten' | 'refunds_listed'>>
+  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'released_at' | 'attempted_at' | 'forgotten' | 'refunds_listed'>>
 }
 
 function changeOrder(
@@ -213,6 +217,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     payments: [],
     commission: null,
     refunded_total: '0.00',
+    store_net: null,
     partially_refunded: false,
     dispute: null,
     refunds: [],
@@ -252,6 +257,7 @@ export const ordersProjection = projection('orders', [orders], {
         status: doc.status,
         total_cents: toCents(total),
         carried_by: null,
+        released_at: null,
         attempted_at: null,
         expires_at: null,
         customer_id: doc.customer.id,
@@ -328,7 +334,10 @@ export const ordersProjection = projection('orders', [orders], {
   },
   OrderDelivered: changing((_row, _event, delivered_at) => ({ doc: { delivered_at } })),
   OrderDeliveryUndone: changing(() => ({ doc: { delivered_at: null } })),
-  OrderPaid: changing((_row, _event, at) => ({ doc: { status: 'paid', released_at: at, refunded_at: null } })),
+  OrderPaid: changing((_row, { recorded_at }: EventOf<'OrderPaid'>, at) => ({
+    doc: { status: 'paid', released_at: at, refunded_at: null },
+    row: { released_at: recorded_at },
+  })),
   OrderPending: changing(() => ({ doc: { status: 'pending', refunded_at: null } })),
   OrderFailed: changing(() => ({ doc: { status: 'failed' } })),
   OrderCancelled: changing(() => ({ doc: { status: 'cancelled' } })),

@@ -41,3 +41,7 @@ export const givenBackBy = (
 export const unitsOf = (sale: string): string => `(
   select coalesce(sum(case when q.n = trunc(q.n) then q.n else 1 end), 0)::bigint
   from (select (line ->> 'quantity')::numeric as n from json_array_elements(${sale}.doc -> 'items') line) q)`
+
+/** SQL of the key of a sale's seller: `user/3`, `name/Ana`, or `none`. */
+export const sellerOf = (sale: string): string =>
+  `coalesce('user/' || ${sale}.seller_id, 'name/' || ${sale}.seller_name, 'none')`

@@ -1,6 +1,6 @@
 import type { Rollup } from '#ledger/projection.ts'
 import { table } from '#ledger/table.ts'
-import { centsOf, unitsOf, waysOf } from './sale-payments.ts'
+import { centsOf, sellerOf, unitsOf, waysOf } from './sale-payments.ts'
 
 /** Progress of a company's sales rollup. No row: not started. */
 export interface SalesRollup {
@@ -26,7 +26,7 @@ export interface SalesRollupRow {
   kind: RollupKind
   /** Start of the span. */
   span: string
-  /** Group within the kind: id of an item or payment type, origin, or actor; else empty. */
+  /** Group within the kind: id of an item or payment type, origin, or seller; else empty. */
   key: string
   /** Number of sales; for items, of sale lines. */
   sales: number
@@ -40,7 +40,7 @@ export interface SalesRollupRow {
 }
 
 /** Kinds without `cancelled` in their name cover completed sales. */
-export const ROLLUP_KINDS = ['sale', 'cancelled', 'origin', 'actor', 'item', 'payment', 'cancelled_payment'] as const
+export const ROLLUP_KINDS = ['sale', 'cancelled', 'origin', 'seller', 'item', 'payment', 'cancelled_payment'] as const
 export type RollupKind = (typeof ROLLUP_KINDS)[number] | (typeof COARSE_ROLLUPS)[number]['kind']
 
 /**
@@ -86,7 +86,7 @@ export const spanOf = (instant: string, minutes: string): string =>
   `to_timestamp(floor(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
 
 /** Columns of `sold` that `sumsOf` reads, besides `span`. */
-export const SOLD = 'status, total_cents, cost_cents, line_discounts, origin, actor, doc'
+export const SOLD = 'status, total_cents, cost_cents, line_discounts, origin, seller_id, seller_name, doc'
 
 /**
  * SQL of the sums (all columns except the company) over a subquery `sold`. Payments are without change, so that they
@@ -106,8 +106,8 @@ export const rollUp = (sold: string): string => `
   select 'origin', span, origin, count(*), sum(total_cents), 0, 0, 0
   from sold where status = 'completed' group by span, origin
   union all
-  select 'actor', span, coalesce(actor, ''), count(*), sum(total_cents), 0, 0, 0
-  from sold where status = 'completed' group by span, coalesce(actor, '')
+  select 'seller', span, ${sellerOf('sold')}, count(*), sum(total_cents), 0, 0, 0
+  from sold where status = 'completed' group by span, ${sellerOf('sold')}
   union all
   select 'item', span, coalesce(line ->> 'catalog_item_id', ''), count(*),
     sum(${centsOf("line ->> 'total'")} - coalesce((line_discounts ->> (place - 1)::integer)::bigint, 0)),

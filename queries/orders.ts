@@ -6,6 +6,7 @@ import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.
 import { type CompanyObject, companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
+import { centsOf } from '#projections/sale-payments.ts'
 import { sumStatement } from './list-statement.ts'
 import { withReadSet } from './read-set.ts'
 import {
@@ -59,6 +60,34 @@ export async function sumOrders(pool: Pool, companyId: number, filters: OrderFil
     withReadSet({ ...statement, values, readSet: { orders: 'columns' } }),
   )
   return (rows[0] as { found: Sum }).found
+}
+
+/** Commission of the orders that were paid in a period and are sales, less what came back of it, in cents. */
+export interface CommissionSums {
+  readonly cents: bigint
+  /** The part of sales with known costs. */
+  readonly known_cents: bigint
+}
+
+const COMMISSION = {
+  name: 'sum_commission',
+  text: `select coalesce(sum(c.cents), 0)::text as cents,
+      coalesce(sum(c.cents) filter (where s.cost_cents is not null), 0)::text as known_cents
+    from orders o
+    join sales s on s.company_id = o.company_id and s.id = (o.doc ->> 'sale_id')::bigint and s.status = 'completed'
+    cross join lateral (select ${centsOf("o.doc -> 'commission' ->> 'amount'")}
+      - ${centsOf("o.doc -> 'commission' ->> 'refunded'")} as cents) c
+    where o.company_id = $1 and o.released_at >= $2::timestamptz and o.released_at < $3::timestamptz`,
+}
+
+export async function sumCommission(
+  pool: Pool,
+  companyId: number,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<CommissionSums> {
+  const { rows } = await pool.query({ ...COMMISSION, values: [companyId, from, to] })
+  const { cents, known_cents } = rows[0]
+  return { cents: BigInt(cents), known_cents: BigInt(known_cents) }
 }
 
 /** An order with its payment link; null once it cannot be paid. */

@@ -3,6 +3,7 @@ import { phoneKey } from '#domain/phone-key.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj } from '#domain/tax-number.ts'
 import { nameKey } from '#domain/text.ts'
+import { type BalanceSide, findDeletedParty } from './finance/open-balances.ts'
 import { type ListOrder, sumStatement } from './list-statement.ts'
 import { withReadSet } from './read-set.ts'
 import {
@@ -158,11 +159,49 @@ export const getSupplier = (pool: Pool, companyId: number, id: number): Promise<
 
 /** A customer, deleted ones included, without personal data (PERSON-10). */
 export const getAnyCustomer = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
-  getAny(pool, customerListing, companyId, id)
+  getAnyPerson(pool, customerListing, 'receivables', companyId, id)
 
 /** A supplier, as for customers. */
 export const getAnySupplier = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
-  getAny(pool, supplierListing, companyId, id)
+  getAnyPerson(pool, supplierListing, 'payables', companyId, id)
+
+/** A deleted person with open accounts keeps the name on them. */
+async function getAnyPerson(
+  pool: Pool,
+  listing: Listing<PersonConditions>,
+  side: BalanceSide,
+  companyId: number,
+  id: number,
+): Promise<FoundRecords> {
+  const found = await getAny(pool, listing, companyId, id)
+  const record = found.record && (JSON.parse(found.record) as { name: string | null; deleted_at: string | null })
+  if (!record || record.deleted_at === null) return found
+  const debtor = await findDeletedParty(pool, side, companyId, id)
+  return debtor ? { ...found, record: JSON.stringify({ ...record, name: debtor.name }) } : found
+}
+
+/** A customer for people: a live one, or a deleted one with accounts. */
+export const getCustomerOrDebtor = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+  orDebtor(pool, getCustomer, getAnyCustomer, 'receivables', companyId, id)
+
+/** A supplier, likewise. */
+export const getSupplierOrCreditor = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+  orDebtor(pool, getSupplier, getAnySupplier, 'payables', companyId, id)
+
+type GetPerson = (pool: Pool, companyId: number, id: number) => Promise<FoundRecords>
+
+async function orDebtor(
+  pool: Pool,
+  get: GetPerson,
+  getDeleted: GetPerson,
+  side: BalanceSide,
+  companyId: number,
+  id: number,
+): Promise<FoundRecords> {
+  const live = await get(pool, companyId, id)
+  if (live.record !== null || !(await findDeletedParty(pool, side, companyId, id))) return live
+  return getDeleted(pool, companyId, id)
+}
 
 export const getCustomerByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, customerListing, companyId, 'external_id', externalId)

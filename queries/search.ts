@@ -1,7 +1,9 @@
 import type { Pool } from 'pg'
 import { sameBarcodes } from '#domain/barcode.ts'
 import { phoneKey } from '#domain/phone-key.ts'
+import { searchKey } from '#domain/text.ts'
 import type { SaleObject } from '#projections/sales.ts'
+import { type BalanceSide, listDeletedDebtors } from './finance/open-balances.ts'
 import { withReadSet } from './read-set.ts'
 import { wordsOf } from './records.ts'
 
@@ -155,5 +157,24 @@ export async function searchAll(pool: Pool, companyId: number, typed: string): P
       readSet: { sales, catalog_items: items, customers, suppliers },
     }),
   )
-  return rows[0] as SearchResults
+  const results = rows[0] as SearchResults
+  const [debtors, creditors] = await Promise.all(
+    (['receivables', 'payables'] as const).map((side) => findDebtors(pool, side, companyId, text)),
+  )
+  return {
+    ...results,
+    customers: [...results.customers, ...(debtors ?? [])].slice(0, MAX_SEARCH_RESULTS),
+    suppliers: [...results.suppliers, ...(creditors ?? [])].slice(0, MAX_SEARCH_RESULTS),
+  }
+}
+
+/** Deleted persons with open accounts whose name has all words of the text (PERSON-10). */
+async function findDebtors(pool: Pool, side: BalanceSide, companyId: number, text: string): Promise<FoundRecord[]> {
+  const words = text.length < 2 ? [] : searchKey(text).split(' ')
+  if (words.length === 0) return []
+  const debtors = await listDeletedDebtors(pool, side, companyId)
+  return debtors.flatMap(({ id, name }) => {
+    const key = name === null ? '' : searchKey(name)
+    return words.every((word) => key.includes(word)) ? [{ id, text: name, detail: null }] : []
+  })
 }

@@ -128,7 +128,7 @@ function readCounts(rows: Rows, { id, mode, items }: CountInventoryInput, now: s
     : { counts, warnings }
 }
 
-const UNKNOWN_ITEM = 'item não encontrado no catálogo'
+export const UNKNOWN_ITEM = 'item não encontrado no catálogo'
 
 const fieldOf = ({ catalog_item_id, code }: InventoryCount): string =>
   typeof catalog_item_id === 'number' ? 'catalog_item_id' : code ? 'code' : 'catalog_item_external_id'

@@ -179,7 +179,7 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
       const isRepetition = known && !known.deleted_at && isAsStored(side, known, input)
       if (isRepetition && lock?.refused !== 'managed_by_pdv') return accept('unchanged', `${side.name}/${known.id}`)
       if (lock) return lock
-      const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
+      const party = findParty(rows, side.party, input, known) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
       const { external_id, description, amount, due_date } = input
       const metadata = input.metadata === undefined ? (known?.doc.metadata ?? null) : wholeMetadata(input.metadata)
@@ -249,7 +249,7 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
       if (!known || known.deleted_at) return refuse('not_found')
       const lock = findAccountLock(known, origin)
       if (lock) return lock
-      const party = findParty(rows, side.party, patch)
+      const party = findParty(rows, side.party, patch, known)
       if (party && isRefusal(party)) return party
       const { external_id, description, amount, due_date } = patch
       const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), id)
@@ -269,7 +269,7 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
 /** Removes a pending account from lists and sums. Its external id stays, so that PUT by-external can revive it. */
 export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Command<RecordId> {
   return command<RecordId>({
-    permission: `edit_${side.name}s`,
+    permission: side.name === 'receivable' ? 'delete_receivables' : 'edit_payables',
     needs: ({ id }) => [side.byId(id)],
     decide(rows, { id }, { origin, permit }) {
       const known = rows.get(side.byId(id))
@@ -290,12 +290,29 @@ function partyRefs<P, N>({ byId, byExternalId, named }: PartyKind<P, N>, input: 
   return external_id ? [byExternalId(external_id)] : []
 }
 
-/** Recorded fields of the counterparty in the input; undefined if the input does not mention one. */
-function findParty<P, N>(rows: Rows, kind: PartyKind<P, N>, input: N): P | undefined | Refusal {
+/**
+ * Recorded fields of the counterparty in the input; undefined if the input does not mention one. A deleted one may keep
+ * its own account, with the name on it.
+ */
+function findParty<P extends object, N>(
+  rows: Rows,
+  kind: PartyKind<P, N>,
+  input: N,
+  account: Readonly<AccountRow<P>> | null = null,
+): P | undefined | Refusal {
   const { id, external_id } = kind.named(input)
   if (!id && !external_id) return id === null || external_id === null ? kind.recorded(null) : undefined
   const found = rows.get(id ? kind.byId(id) : kind.byExternalId(external_id ?? ''))
+  if (account && found?.deleted_at && found.id === account.party_id && found.doc.forgotten_at === null) {
+    const { name } = partyOn(account, kind)
+    return kind.recorded({ id: found.id, external_id: found.external_id, name })
+  }
   if (!found || found.deleted_at) return invalid(`${kind.field}_${id ? 'id' : 'external_id'}`, kind.unknown)
   if (found.doc.forgotten_at !== null) return forgotten(`${kind.field}/${found.id}`)
   return kind.recorded({ id: found.id, external_id: found.external_id, name: found.doc.name })
 }
+
+/** Name of the counterparty on the account. */
+const partyOn = <P extends object, N>({ doc }: Readonly<AccountRow<P>>, { field }: PartyKind<P, N>) => ({
+  name: (doc as Readonly<Record<string, unknown>>)[`${field}_name`] as string | null,
+})

@@ -10,6 +10,7 @@ import { checkDocument, personChangesShape, personOf, personShape } from './pers
 
 const customerKind: PersonCommandKind<CustomerFields> = {
   name: 'customer',
+  accounts: 'receivables',
   byId: customerById,
   byExternalId: customerByExternalId,
   byName: customerByName,

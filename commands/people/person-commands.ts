@@ -4,6 +4,7 @@ import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { IS_OPEN } from '#projections/finance.ts'
 import type { PersonFields, PersonRow } from '#projections/people.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import { namesLike } from './free-name.ts'
@@ -13,6 +14,8 @@ import { documentTypeMismatch, type PersonPatch, patchOf } from './person-input.
 export interface PersonCommandKind<F extends PersonFields> extends Lookups<PersonRow<F>> {
   /** Used in event subjects and for ids. */
   readonly name: 'customer' | 'supplier'
+  /** Table of its accounts. */
+  readonly accounts: 'receivables' | 'payables'
   byId(id: number): Ref<PersonRow<F>>
   created(id: number, fields: F): NewEvent
   updated(id: number, changes: Partial<F>): NewEvent
@@ -106,16 +109,31 @@ export function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>)
   })
 }
 
+interface Deletion extends RecordId {
+  /** Deletes a person with open accounts too. */
+  readonly force?: boolean | undefined
+}
+
+/** Statement that returns what is open of a person ($2), as `balance`; null without any. */
+const balanceStatement = ({ accounts }: Pick<PersonCommandKind<PersonFields>, 'accounts'>) => ({
+  name: `open_balance_of_${accounts}`,
+  text: `select (sum(open_cents) * 0.01)::text as balance from ${accounts} where company_id = $1 and party_id = $2 and ${IS_OPEN}`,
+})
+
 /**
  * Removes a person from lists and frees the name. The external id stays, so that PUT by-external can revive the record.
+ * A person with open accounts stays among the debtors, by the name on them, until they are paid (PERSON-10).
  */
-export function deletePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<RecordId> {
-  return command<RecordId>({
+export function deletePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<Deletion> {
+  return command<Deletion>({
     permission: 'edit_people',
     needs: ({ id }) => [kind.byId(id)],
-    decide(rows, { id }) {
+    lookup: (_rows, { id }) => ({ ...balanceStatement(kind), values: [id] }),
+    decide(rows, { id, force }, { found }) {
       const known = rows.get(kind.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
+      const [open] = found as [{ readonly balance: string | null }]
+      if (open.balance !== null && !force) return refuse('open_balance', { balance: open.balance })
       return accept('deleted', `${kind.name}/${id}`, [kind.deleted(id)])
     },
   })

@@ -8,6 +8,7 @@ import { checkDocument, personChangesShape, personOf, personShape } from './pers
 
 const supplierKind: PersonCommandKind<SupplierFields> = {
   name: 'supplier',
+  accounts: 'payables',
   byId: supplierById,
   byExternalId: supplierByExternalId,
   byName: supplierByName,

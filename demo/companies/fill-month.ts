@@ -63,7 +63,7 @@ export async function fillMonth(core: Core, companyId: number, { demo, store, no
       now,
     )
     await record(core, companyId, clerk, [
-      sales.filter(isNewSale).map((sale) => invoke(recordOfflineSale, sale)),
+      sales.filter(isNewSale).map((sale) => invoke(recordOfflineSale, { ...sale, sellerId: clerk })),
       fresh.filter((each) => isNew(each.returned_at, each)).map((each) => invoke(recordOfflineReturn, each)),
       ...requestsOf(movements.filter((each) => isNew(each.at, each))),
     ])

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import { toText } from '#lib/bytes.ts'
 import { type CashSessionObject, type CashSessionState, cashSessionObject } from '#projections/cash-sessions.ts'
 import { type CashTakings, TAKINGS } from '#projections/cash-takings.ts'
 import type { ListOrder } from '../list-statement.ts'
@@ -39,6 +40,10 @@ export const IS_LATE = `(t.has_late_movement or t.closed_revision is not null an
         and (r.doc ->> 'created_at')::timestamptz > t.closed_recorded_at)))`
 
 interface CashSessionFilters {
+  /** Sessions that were open between two instants: these end after the first. */
+  readonly ended_after?: string | undefined
+  /** And begin before this one. */
+  readonly begun_before?: string | undefined
   readonly session_id?: string | undefined
   readonly status?: CashSessionObject['status'] | undefined
 }
@@ -73,6 +78,10 @@ const listing: Listing<CashSessionFilters> = {
     'updated_at', m.changed_at)`,
   byChange: BY_CHANGE,
   filters: {
+    // An open session lasts until now.
+    ended_after: (value) => `(t.closed_at is null or t.closed_at >= ${value}::timestamptz)`,
+    begun_before: (value) =>
+      `coalesce(t.opened_at, t.closed_at, (t.doc ->> 'created_at')::timestamptz) < ${value}::timestamptz`,
     session_id: (value) => `t.session_id = ${value}::text`,
     status: (value) => `(t.closed_at is null) = (${value}::text = 'open')`,
   },
@@ -108,3 +117,24 @@ export const listLatestCashSessions = (
   companyId: number,
   query: Paging & CashSessionFilters,
 ): Promise<Page | Refusal> => listInOrder(pool, listing, NEWEST_FIRST, companyId, query)
+
+/** Bound of the sessions of a day; shops have fewer. */
+const MAX_OF_DAY = 100
+
+/** Sessions that were open in a day, which its start and end (UTC) bound, the first opened first. */
+export async function cashSessionsOfDay(
+  pool: Pool,
+  companyId: number,
+  from: string,
+  to: string,
+): Promise<CashSessionObject[]> {
+  const page = await listInOrder(pool, listing, NEWEST_FIRST, companyId, {
+    limit: MAX_OF_DAY,
+    ended_after: from,
+    begun_before: to,
+  })
+  if ('refused' in page) throw new Error(`cash sessions: ${page.refused}`)
+  const sessions = JSON.parse(`[${toText(page.data)}]`) as CashSessionObject[]
+  page.release?.()
+  return sessions.reverse()
+}

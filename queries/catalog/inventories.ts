@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import type { InventoryStatus } from '#projections/inventories.ts'
 import { COUNTED } from '#projections/stock-at-count.ts'
+import type { ListOrder } from '../list-statement.ts'
 import {
   type FoundRecords,
   getBy,
@@ -15,6 +16,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
+import { moneySum } from '../sums.ts'
 
 interface InventoryFilters {
   readonly status?: InventoryStatus | undefined
@@ -56,12 +58,15 @@ export interface InventoryCountObject {
   readonly is_superseded: boolean
 }
 
+/** SQL of the counted quantity less the stock at the counting. */
+const DIFFERENCE = '(t.quantity - (s.stock - m.moved::numeric - m.corrected::numeric))'
+
 const countListing: Listing<{ readonly inventory_id: number }> = {
   resource: 'inventory_counts',
   from: COUNTED,
   record: `json_build_object('catalog_item_id', t.id, 'name', i.name, 'unit', i.doc -> 'unit', 'counted', t.quantity::text,
     'counted_at', t.counted_at, 'expected', (s.stock - m.moved::numeric - m.corrected::numeric)::text,
-    'difference', (t.quantity - (s.stock - m.moved::numeric - m.corrected::numeric))::text, 'is_superseded', m.is_recounted)`,
+    'difference', ${DIFFERENCE}::text, 'is_superseded', m.is_recounted)`,
   where: 't.quantity is not null',
   joinedTables: ['catalog_items', 'item_stocks', 'stock_movements'],
   present: (record, timezone) => {
@@ -76,3 +81,55 @@ export const listInventoryCounts = (
   companyId: number,
   query: Paging & { readonly inventory_id: number },
 ): Promise<Page | Refusal> => listInOrder(pool, countListing, ORDER_BY_ID, companyId, query)
+
+const LAST_COUNTED_FIRST: ListOrder = {
+  name: 'last_counted',
+  columns: [
+    { name: 'counted_at', type: 'timestamptz', of: 't' },
+    { name: 'id', type: 'bigint', of: 't' },
+  ],
+  descending: true,
+  isSorted: true,
+}
+
+/** The count that was recorded last; a page of one. */
+export const findLastCount = (pool: Pool, companyId: number, inventory_id: number): Promise<Page | Refusal> =>
+  listInOrder(pool, countListing, LAST_COUNTED_FIRST, companyId, { inventory_id, limit: 1 })
+
+/** What an inventory changes of an item's stock, at its cost, or at its price where the cost is unknown or hidden. */
+export interface StockDifference {
+  readonly id: number
+  readonly name: string
+  readonly unit: string | null
+  readonly difference: string
+  readonly value: string
+  readonly is_at_cost: boolean
+}
+
+/** Differences with the largest values first, and of all: their number and the sum of their values. */
+export interface StockDifferences {
+  readonly shown: readonly StockDifference[]
+  readonly count: number
+  readonly value: string
+}
+
+const MAX_DIFFERENCES = 200
+
+const DIFFERENCES = {
+  name: 'stock_differences',
+  text: `with differing as (
+      select t.id, i.name, i.doc ->> 'unit' as unit, ${DIFFERENCE} as difference, i.doc ->> 'cost' is not null as is_at_cost,
+        round(${DIFFERENCE} * coalesce(i.doc ->> 'cost', i.doc ->> 'price')::numeric * 100) as cents
+      from ${COUNTED}
+      where t.company_id = $1 and t.inventory_id = $2 and t.quantity is not null and i.deleted_at is null
+        and not m.is_recounted and ${DIFFERENCE} <> 0)
+    select (select count(*) from differing) as count, (select ${moneySum('sum(cents)')} from differing) as value,
+      (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'unit', unit, 'difference', difference::text,
+         'value', ${moneySum('cents')}, 'is_at_cost', is_at_cost) order by abs(cents) desc, id), '[]')
+       from (select * from differing order by abs(cents) desc, id limit ${MAX_DIFFERENCES}) largest) as shown`,
+}
+
+export async function stockDifferences(pool: Pool, companyId: number, inventoryId: number): Promise<StockDifferences> {
+  const { rows } = await pool.query<StockDifferences>({ ...DIFFERENCES, values: [companyId, inventoryId] })
+  return rows[0] as StockDifferences
+}

@@ -233,7 +233,7 @@ interface ShortItem {
 export interface LowStock {
   /** Products with a stock of zero or less. */
   readonly out: number
-  /** Products with stock left, at most their minimum. */
+  /** Products that run out, those without stock among them. */
   readonly low: number
   /** Lowest stock first, up to the requested number. */
   readonly items: readonly ShortItem[]
@@ -250,7 +250,7 @@ const SHORT_ITEMS = {
       from catalog_items t ${WITH_STOCK}
       where t.company_id = $1 and t.deleted_at is null and ${RUNS_OUT}
     )
-    select count(*) filter (where stock <= 0) as out, count(*) filter (where stock > 0) as low,
+    select count(*) filter (where stock <= 0) as out, count(*) as low,
            coalesce((
              select json_agg(json_build_object('id', id, 'name', name, 'unit', doc->'unit', 'stock', stock::text)
                              order by stock, sort_key, id)

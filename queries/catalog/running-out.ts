@@ -12,25 +12,32 @@ import { type ItemQuery, listItems, searchItems } from './items.ts'
 const DAYS = 30
 
 /**
- * Quantity of some items that left the stock by sales in the last 30 days, without what came back. An item without such
- * movements is absent. The first movement of these days bounds the part of each item's index that is read.
+ * Quantity of some items and their variants that left the stock by sales in the last 30 days, without what came back, and
+ * the stock of the variants. An item without such movements is absent. The first movement of these days bounds the part of
+ * each item's index that is read.
  */
 const SOLD = {
   name: 'sold_in_month',
-  text: `select wanted.id, -sum(m.quantity) as sold
-    from unnest($2::bigint[]) as wanted(id)
-    cross join lateral (
-      select quantity from stock_movements m
-      where m.company_id = $1 and m.catalog_item_id = wanted.id and m.kind in ('sale', 'cancel', 'return')
-        and m.id >= (
-          select f.id from stock_movements f where f.company_id = $1 and f.changed_at >= $3::timestamptz
-          order by f.changed_at, f.revision, f.id limit 1)
-        and coalesce(m.occurred_at, m.changed_at) >= $3::timestamptz
-      offset 0) m
-    group by wanted.id`,
+  text: `select g.id, g.sold, (
+      select sum(s.stock) from catalog_items i join item_stocks s on s.company_id = i.company_id and s.id = i.id
+      where i.company_id = $1 and i.parent_id = g.id and i.deleted_at is null) as variants
+    from (
+      select wanted.id, -sum(m.quantity) as sold
+      from unnest($2::bigint[]) as wanted(id)
+      cross join lateral (
+        select wanted.id union all select i.id from catalog_items i where i.company_id = $1 and i.parent_id = wanted.id) f(id)
+      cross join lateral (
+        select quantity from stock_movements m
+        where m.company_id = $1 and m.catalog_item_id = f.id and m.kind in ('sale', 'cancel', 'return')
+          and m.id >= (
+            select f.id from stock_movements f where f.company_id = $1 and f.changed_at >= $3::timestamptz
+            order by f.changed_at, f.revision, f.id limit 1)
+          and coalesce(m.occurred_at, m.changed_at) >= $3::timestamptz
+        offset 0) m
+      group by wanted.id) g`,
 }
 
-/** Sales of an item in the last 30 days, and how long its stock lasts at that rate. */
+/** Sales of an item and its variants in the last 30 days, and how long their stock lasts at that rate. */
 export interface StockCover {
   /** Exactly 3 decimals. */
   readonly sold_30_days: string
@@ -40,12 +47,11 @@ export interface StockCover {
 
 const positive = (thousandths: bigint): bigint => (thousandths < 0n ? 0n : thousandths)
 
-function stockCover(stock: string | null, soldThousandths: bigint): StockCover {
+function stockCover(stock: bigint | null, soldThousandths: bigint): StockCover {
   const sold = positive(soldThousandths)
   return {
     sold_30_days: fromBigThousandths(sold),
-    days_of_stock:
-      stock === null || sold === 0n ? null : Number((positive(toBigThousandths(stock)) * BigInt(DAYS)) / sold),
+    days_of_stock: stock === null || sold === 0n ? null : Number((positive(stock) * BigInt(DAYS)) / sold),
   }
 }
 
@@ -60,9 +66,16 @@ export async function stockCovers(
 ): Promise<ReadonlyMap<number, StockCover>> {
   const since = startOfDay(addDays(today, 1 - DAYS), timezone)
   const values = [companyId, items.map(({ id }) => id), since]
-  const { rows } = await pool.query<{ id: number; sold: string }>({ ...SOLD, values })
-  const sold = new Map(rows.map((row) => [row.id, toBigThousandths(row.sold)]))
-  return new Map(items.map(({ id, stock }) => [id, stockCover(stock, sold.get(id) ?? 0n)]))
+  const { rows } = await pool.query<{ id: number; sold: string; variants: string | null }>({ ...SOLD, values })
+  const found = new Map(rows.map((row) => [row.id, row]))
+  return new Map(
+    items.map(({ id, stock }) => {
+      const { sold = '0', variants = null } = found.get(id) ?? {}
+      const stocks = [stock, variants].flatMap((each) => (each === null ? [] : toBigThousandths(each)))
+      const all = stocks.length === 0 ? null : stocks.reduce((sum, each) => sum + each, 0n)
+      return [id, stockCover(all, toBigThousandths(sold))]
+    }),
+  )
 }
 
 /** A product whose stock is at its minimum or less, as the API returns it. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { withReadSet } from '../read-set.ts'
+import { IS_OPEN } from '#projections/finance.ts'
+import { type ReadScope, withReadSet } from '../read-set.ts'
 import { moneySum } from '../sums.ts'
 
 /** Receivables from customers, or payables to suppliers. */
@@ -108,16 +109,67 @@ export async function listDebtors(
   return { total, parties, page: named, isPartial: total.count === MAX_OPEN_BALANCES }
 }
 
+/** The accounts that name parties. */
+const openOf = (side: BalanceSide, companyId: number, ids: readonly number[]): ReadScope => ({
+  text: `select t.id from ${side} t where t.company_id = $1 and t.party_id = any($2::bigint[]) and t.status = 'pending' and t.deleted_at is null`,
+  values: [companyId, ids],
+  readSet: { [side]: 'columns' },
+})
+
+/** SQL condition of open accounts of a party. */
+const isOpen = (table: string): string => IS_OPEN.replaceAll(/party_id|status|deleted_at/g, `${table}.$&`)
+
+const NAME_ON = { receivables: 'customer_name', payables: 'supplier_name' } as const
+
+/** SQL of a party's name; a deleted one is named by its newest open account (PERSON-10). */
+const nameOfParty = (side: BalanceSide): string => `coalesce(t.doc ->> 'name', (
+  select o.doc ->> '${NAME_ON[side]}' from ${side} o
+  where o.company_id = t.company_id and o.party_id = t.id and ${isOpen('o')}
+  order by o.id desc limit 1))`
+
+/** A deleted party with open accounts. */
+export interface DeletedDebtor {
+  readonly id: number
+  readonly name: string | null
+}
+
+/** Of deleted parties with open accounts; shops have fewer. */
+const MAX_DELETED_DEBTORS = 500
+
+/** Deleted parties with open accounts, which keep their name. */
+export async function listDeletedDebtors(pool: Pool, side: BalanceSide, companyId: number): Promise<DeletedDebtor[]> {
+  const text = `select t.id, ${nameOfParty(side)} as name from ${PARTIES[side]} t
+    where t.company_id = $1 and t.deleted_at is not null and exists (
+      select from ${side} a where a.company_id = t.company_id and a.party_id = t.id and ${isOpen('a')})
+    order by t.id limit ${MAX_DELETED_DEBTORS}`
+  const { rows } = await pool.query<DeletedDebtor>({ name: `deleted_debtors_${side}`, text, values: [companyId] })
+  return rows
+}
+
+/** The deleted party with this id if it has accounts, also paid ones; else null. It has a name while one is open. */
+export async function findDeletedParty(
+  pool: Pool,
+  side: BalanceSide,
+  companyId: number,
+  id: number,
+): Promise<DeletedDebtor | null> {
+  const text = `select t.id, ${nameOfParty(side)} as name from ${PARTIES[side]} t
+    where t.company_id = $1 and t.id = $2::bigint and t.deleted_at is not null
+      and exists (select from ${side} a where a.company_id = $1 and a.party_id = $2::bigint and a.deleted_at is null)`
+  const { rows } = await pool.query<DeletedDebtor>({ name: `deleted_party_${side}`, text, values: [companyId, id] })
+  return rows[0] ?? null
+}
+
 const NO_PARTY = { name: null, is_deleted: false }
 
 async function namesOf(pool: Pool, side: BalanceSide, companyId: number, ids: readonly number[]) {
   const { rows } = await pool.query<{ id: number; name: string | null; is_deleted: boolean }>(
     withReadSet({
       name: `debtor_names_${side}`,
-      text: `select t.id, t.doc->>'name' as name, t.deleted_at is not null as is_deleted
+      text: `select t.id, ${nameOfParty(side)} as name, t.deleted_at is not null as is_deleted
         from ${PARTIES[side]} t where t.company_id = $1 and t.id = any($2::bigint[])`,
       values: [companyId, ids],
-      readSet: { [PARTIES[side]]: ids },
+      readSet: { [PARTIES[side]]: ids, [side]: openOf(side, companyId, ids) },
     }),
   )
   return new Map(rows.map(({ id, name, is_deleted }) => [id, { name, is_deleted }] as const))

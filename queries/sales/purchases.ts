@@ -1,10 +1,11 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { centsOf } from '#projections/sale-payments.ts'
+import type { ListOrder } from '../list-statement.ts'
 import { withReadSet } from '../read-set.ts'
-import { listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts'
+import { listInOrder, type Page, type Paging } from '../records.ts'
 import { moneySum } from '../sums.ts'
-import { saleListing } from './sales.ts'
+import { LAST_SOLD_FIRST, saleListing } from './sales.ts'
 
 /** Purchases of a customer without cancelled sales, less what was given back. */
 export interface Purchases {
@@ -32,9 +33,12 @@ export async function sumPurchases(pool: Pool, companyId: number, customerId: nu
   return rows[0] as Purchases
 }
 
+/** No index: a customer's sales are few. */
+const LAST_BOUGHT_FIRST: ListOrder = { ...LAST_SOLD_FIRST, name: 'last_bought', isSorted: true }
+
 /** The sales of a customer, latest first. */
 export const listPurchases = (
   pool: Pool,
   companyId: number,
   query: Paging & { readonly customer_id: number },
-): Promise<Page | Refusal> => listInOrder(pool, saleListing, NEWEST_FIRST, companyId, query)
+): Promise<Page | Refusal> => listInOrder(pool, saleListing, LAST_BOUGHT_FIRST, companyId, query)

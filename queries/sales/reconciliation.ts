@@ -127,19 +127,20 @@ export const returnedItemsIn = (from: string, to: string, conditions = ''): stri
 const DELIVERY_FEE = centsOf("t.doc ->> 'delivery_fee'")
 
 /**
- * SQL of what the returns of a period take from the margin, as one row `(cents, known_cents, cost_cents)`. The cost of a
+ * SQL of what the returns of a period take from units and margin, as one row `(units, cents, known_cents, cost_cents)`. The cost of a
  * sale is known as a whole: goods that went back to stock take the part of it that they have of the goods' price; others,
  * and refunds of orders, take none, because their cost is lost. $1: company.
  */
 export const returnedCostsIn = (from: string, to: string): string => `
-  select coalesce(sum(r.cents), 0)::text as cents,
+  select coalesce(sum(g.units), 0)::text as units, coalesce(sum(r.cents), 0)::text as cents,
     coalesce(sum(r.cents) filter (where t.cost_cents is not null), 0)::text as known_cents,
     coalesce(sum(round(t.cost_cents * g.restocked_cents::numeric / nullif(t.total_cents - ${DELIVERY_FEE}, 0))), 0)::text as cost_cents
   from sale_returns r
   join sales t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
   cross join lateral (
-    select coalesce(sum(i.cents), 0) as restocked_cents
-    from json_to_recordset(r.items) i (cents bigint, restock boolean) where i.restock) g
+    select coalesce(sum(i.cents) filter (where i.restock), 0) as restocked_cents,
+      sum(case when i.thousandths % 1000 = 0 then i.thousandths / 1000 else 1 end) as units
+    from json_to_recordset(r.items) i (cents bigint, thousandths bigint, restock boolean)) g
   where r.company_id = $1 and r.returned_at >= ${from} and r.returned_at < ${to}`
 
 /** SQL of rows of `SumsOfKind` from a subquery `r` of `returnsIn`: of whole sales and by way. */

@@ -2,8 +2,9 @@ import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { AccountObject } from '#projections/finance.ts'
+import type { ReturnObject } from '#projections/returns.ts'
 import type { SaleRow } from '#projections/sales.ts'
-import { type ListOrder, orderBy } from '../list-statement.ts'
+import { type ListOrder, orderBy, sumStatement } from '../list-statement.ts'
 import {
   type FoundRecords,
   getBy,
@@ -11,9 +12,11 @@ import {
   type ListPaging,
   list,
   listInOrder,
+  matchingRecords,
   type Page,
   type Paging,
 } from '../records.ts'
+import { moneySum, type Sum } from '../sums.ts'
 
 interface Filters {
   readonly sale_id?: number | undefined
@@ -78,6 +81,76 @@ export const listLatestReturns = (
 
 export const getReturn = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, returnListing, companyId, 'id', id)
+
+/** Money that went back to a buyer: a return of goods, or a refund of an order that is a sale. */
+export interface GivenBack {
+  /** Null for a refund of an order. */
+  readonly return: ReturnObject | null
+  readonly order_id: number | null
+  readonly sale_id: number
+  /** Negative where it takes back an earlier refund. */
+  readonly amount: string
+  /** As Postgres prints it. */
+  readonly returned_at: string
+}
+
+/** Joins the sale: a cancelled sale of an order has no refunds (`returnsIn`). */
+const givenBackListing: Listing<Period> = {
+  resource: 'given_back',
+  from: `sale_returns t
+    join sales s on s.company_id = t.company_id and s.id = t.sale_id and (t.order_id is null or s.status = 'completed')
+    left join returns r on r.company_id = t.company_id and r.id = t.return_id`,
+  record: `json_build_object('return', r.doc, 'order_id', t.order_id, 'sale_id', t.sale_id,
+    'amount', ${moneySum('t.cents')}, 'returned_at', t.returned_at)`,
+  filters: {
+    returned_since: returnListing.filters.returned_since,
+    returned_before: returnListing.filters.returned_before,
+  },
+}
+
+const LAST_GIVEN_BACK_FIRST: ListOrder = {
+  name: 'last_given_back',
+  columns: [
+    { name: 'returned_at', type: 'timestamptz', of: 't' },
+    { name: 'revision', type: 'bigint', of: 't' },
+  ],
+  descending: true,
+}
+
+type GivenBackDays = Days & { readonly timezone: string }
+
+/** All returns and refunds for people, latest first. */
+export const listGivenBack = (
+  pool: Pool,
+  companyId: number,
+  { timezone, returned_from, returned_to, ...query }: Paging & GivenBackDays,
+): Promise<Page | Refusal> =>
+  listInOrder(pool, givenBackListing, LAST_GIVEN_BACK_FIRST, companyId, {
+    ...query,
+    ...periodOf({ returned_from, returned_to }, timezone),
+  })
+
+/** Bound of returns in a sum, latest first; a count of one more means that there are more. */
+export const MAX_SUMMED_RETURNS = 10_000
+
+/** Their sum as sales are reconciled: a refund that was taken back counts as none. */
+export async function sumGivenBack(
+  pool: Pool,
+  companyId: number,
+  { timezone, ...days }: GivenBackDays,
+): Promise<Sum & { readonly listed: number }> {
+  const { condition, values } = matchingRecords(givenBackListing, periodOf(days, timezone), 3)
+  const text = `select coalesce(sum(case when order_id is null then 1 else sign(cents) end), 0)::integer as count,
+      ${moneySum('sum(cents)')} as amount, count(*) as listed
+    from (select t.order_id, t.cents from ${givenBackListing.from} where ${condition}
+      order by t.returned_at desc limit $2::bigint + 1) found`
+  const statement = sumStatement('sum_given_back', text, values.length)
+  const { rows } = await pool.query<Sum & { readonly listed: number }>({
+    ...statement,
+    values: [companyId, MAX_SUMMED_RETURNS, ...values],
+  })
+  return rows[0] as Sum & { readonly listed: number }
+}
 
 /** What a return of a sale reads of its row, and of its accounts that are not deleted. */
 export type ReturnableRow = Pick<SaleRow, 'status' | 'received_cents' | 'returned' | 'stock_moves' | 'doc'> & {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { unitsOf } from '#projections/sale-payments.ts'
+import { sellerOf, unitsOf } from '#projections/sale-payments.ts'
 import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
 import {
   reconcileSales,
@@ -28,17 +28,17 @@ export interface SalesBar extends SalesFigure {
 }
 
 export interface NamedFigure extends SalesFigure {
-  /** Id of an item, an origin, an actor; empty for none. */
+  /** Id of an item, an origin, a seller (`sellerOf`). */
   readonly key: string
   /** For items. */
   readonly name: string | null
 }
 
 /** What returns of a period take from the margin of its sales. */
-export type ReturnedCosts = Pick<SalesBar, 'cents' | 'known_cents' | 'cost_cents'>
+export type ReturnedCosts = Omit<SalesBar, 'count'>
 
 /**
- * Rollup figures of a period in one snapshot. Bars are of completed sales; items, origins and actors are net of returns.
+ * Rollup figures of a period in one snapshot. Bars are of completed sales; items, origins and sellers are net of returns.
  */
 export interface SalesSums extends SalesReconciliation {
   /** By bar, starting with the first. */
@@ -55,7 +55,9 @@ export interface SalesSums extends SalesReconciliation {
   /** The 50 largest by amount, less what was given back of their sales in the period. */
   readonly origins: readonly NamedFigure[]
   /** Likewise. */
-  readonly actors: readonly NamedFigure[]
+  readonly sellers: readonly NamedFigure[]
+  /** The first sale (UTC); null before it. */
+  readonly first_sold_at: string | null
   /** Whether the rollup covers all sales of the ledger. */
   readonly is_complete: boolean
 }
@@ -69,7 +71,7 @@ export interface SalesPeriod {
 }
 
 const TOP_ITEMS = 8
-/** Origins and actors per answer. */
+/** Origins and sellers per answer. */
 const MOST_NAMED = 50
 
 const [DAY, MONTH] = COARSE_ROLLUPS.map(({ minutes }) => String(minutes)) as [string, string]
@@ -112,10 +114,13 @@ const listed = (figures: string): string => `coalesce((
   from (select * from (${figures}) each order by cents desc, key limit ${MOST_NAMED}) g), '[]')`
 
 /** Less what was given back of their sales. */
-const netBy = (kind: 'origin' | 'actor'): string => `select key, sum(sales) as count, sum(cents) as cents from (
+const netBy = (
+  kind: 'origin' | 'seller',
+  key: string,
+): string => `select key, sum(sales) as count, sum(cents) as cents from (
   select key, sales, cents from ${ofKind(kind)}
   union all
-  select key, 0, -cents from (${returnsIn(FROM, TO, `, coalesce(t.${kind}, '') as key`)}) r where way is null) s group by key`
+  select key, 0, -cents from (${returnsIn(FROM, TO, `, ${key} as key`)}) r where way is null) s group by key`
 
 /** Rows of `SumsOfKind`; returns are few, and read one by one. */
 const RECONCILED = `
@@ -176,8 +181,9 @@ const SALES_SUMS = {
           order by g.cents desc, g.key)
         from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
         left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
-      ${listed(netBy('origin'))} as origins,
-      ${listed(netBy('actor'))} as actors,
+      ${listed(netBy('origin', 't.origin'))} as origins,
+      ${listed(netBy('seller', sellerOf('t')))} as sellers,
+      (select min(sold_at) from sales where company_id = $1) as first_sold_at,
       coalesce((select is_filled and coalesce((
         select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from sales s where s.company_id = $1
         order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
@@ -186,30 +192,27 @@ const SALES_SUMS = {
 /** A row of JSON, in which sums are texts. */
 type Read<T> = { readonly [K in keyof T]: T[K] extends bigint ? string : T[K] }
 
-interface Row extends Pick<SalesSums, 'is_complete'> {
+interface Row extends Pick<SalesSums, 'first_sold_at' | 'is_complete'> {
   readonly before: Read<SalesBar>
   readonly returned_costs: Read<ReturnedCosts>
   readonly returned_costs_before: Read<ReturnedCosts>
   readonly items: readonly Read<SalesSums['items'][number]>[]
   readonly origins: readonly Read<NamedFigure>[]
-  readonly actors: readonly Read<NamedFigure>[]
+  readonly sellers: readonly Read<NamedFigure>[]
   readonly bars_before: readonly { readonly n: number; readonly cents: string }[]
   readonly bars: readonly (Read<SalesBar> & { readonly n: number })[]
   readonly figures: readonly SumsOfKind[]
   readonly types: readonly WayName[]
 }
 
-const costsOf = ({ cents, known_cents, cost_cents }: Read<ReturnedCosts>): ReturnedCosts => ({
+const costsOf = ({ units, cents, known_cents, cost_cents }: Read<ReturnedCosts>): ReturnedCosts => ({
+  units: BigInt(units),
   cents: BigInt(cents),
   known_cents: BigInt(known_cents),
   cost_cents: BigInt(cost_cents),
 })
 
-const barOf = ({ count, units, ...costs }: Read<SalesBar>): SalesBar => ({
-  count,
-  units: BigInt(units),
-  ...costsOf(costs),
-})
+const barOf = ({ count, ...costs }: Read<SalesBar>): SalesBar => ({ count, ...costsOf(costs) })
 
 const named = <F extends { readonly cents: string }>(figures: readonly F[]) =>
   figures.map(({ cents, ...figure }) => ({ ...figure, cents: BigInt(cents) }))
@@ -232,7 +235,8 @@ export async function salesSums(pool: Pool, companyId: number, { bounds, before 
     returned_costs_before: costsOf(row.returned_costs_before),
     items: named(row.items).map((item) => ({ ...item, quantity: BigInt(item.quantity) })),
     origins: named(row.origins),
-    actors: named(row.actors),
+    sellers: named(row.sellers),
+    first_sold_at: row.first_sold_at,
     bars: bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NO_SALES_BAR),
     bars_before: before.bounds.slice(1).map((_, place) => centsBefore.get(place + 1) ?? 0n),
   }

@@ -93,8 +93,7 @@ interface SumsRow {
 }
 
 /**
- * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find. A
- * filter by item has those of the item alone.
+ * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find.
  */
 export async function sumLatestSales(pool: Pool, companyId: number, filters: LatestSaleFilters): Promise<SaleSums> {
   const { listing, conditions } = toSaleConditions(filters)
@@ -144,7 +143,7 @@ function returnedBy(
   const ofSale = (...others: readonly string[]) =>
     conjunction(conditions.filter(({ name }) => !['sold_from', 'sold_before', ...others].includes(name)))
   const sum = (way: string, ...others: readonly string[]) =>
-    status === 'cancelled' || item !== undefined
+    status === 'cancelled'
       ? `'[]'::json`
       : `(select json_build_array(${figure('returned', 'coalesce(sum(r.count), 0)', 'sum(r.cents)')})
           from (${returnsIn(from, to, '', ofSale(...others))}) r where r.way ${way})`

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
+import { sellerOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
 import { type ListOrder, orderBy } from '../list-statement.ts'
 import { type ReadScope, withReadSet } from '../read-set.ts'
@@ -42,6 +43,8 @@ interface PanelFilters {
   readonly payment_type_id?: number
   /** The actor: `user/3`, `api_key/7`, or `system`. */
   readonly actor?: string
+  /** Who sold, as `sellerOf` names it. */
+  readonly seller?: string
   /** An item among its lines. */
   readonly item?: number
   /** Only among the last `MAX_SCANNED_SALES` sales before this moment. */
@@ -97,6 +100,7 @@ export const saleListing: Listing<Filters & PanelFilters & Period> = {
     customer: IS_OF_CUSTOMER,
     payment_type_id: (value) => `translate(t.payment_type_ids::text, '[]', ',,') like '%,' || ${value}::bigint || ',%'`,
     actor: (value) => `t.actor is not distinct from nullif(${value}::text, 'system')`,
+    seller: (value) => `${sellerOf('t')} = ${value}::text`,
     item: HAS_ITEM,
     among: (value) => `t.sold_at >= coalesce(${earliestAmong(value)}, '-infinity')`,
   },
@@ -137,7 +141,7 @@ export function toSaleConditions({ timezone, sold_from, sold_to, status, custome
 }
 
 /** Filters without an index: they search among the latest sales. */
-const UNINDEXED = ['payment_type_id', 'origin', 'actor', 'item'] as const
+const UNINDEXED = ['payment_type_id', 'origin', 'actor', 'seller', 'item'] as const
 
 /**
  * For people, by time of sale or another indexed order. Filters without an index scan the latest sales only, unless the

@@ -9,7 +9,7 @@ export function formatDecimal(text: string): string {
 }
 
 /** A whole number: `1234567` becomes `1.234.567`. */
-export const formatCount = (count: number | bigint): string => formatDecimal(String(count))
+export const formatCount = (count: number | bigint): string => formatDecimal(String(count)).replace('-', '−')
 
 /** A measured number with this many decimals: `0.5` becomes `0,50`. Not for money. */
 export const formatFraction = (value: number, decimals: number): string => formatDecimal(value.toFixed(decimals))

@@ -34,8 +34,9 @@ const ACTING_PERMISSIONS = [
   /** Customers and suppliers. */
   'edit_people',
   'import',
-  /** Creates, changes and deletes receivables. */
+  /** Creates and changes receivables. */
   'edit_receivables',
+  'delete_receivables',
   'edit_payables',
   /** Receives receivables. */
   'receive',
@@ -146,6 +147,7 @@ const REQUIRED: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   see_audit: SHOWN_BY_LEDGER,
   see_company: SHOWN_BY_LEDGER,
   refund_orders: ['see_all_sales'],
+  delete_receivables: ['edit_receivables'],
   edit_payables: ['see_payables'],
   settle: ['see_payables'],
   manage_users: ['see_company'],

@@ -14,6 +14,7 @@ export type RefusalCode =
   | 'already_reversed'
   | 'has_payments'
   | 'goods_returned'
+  | 'open_balance'
   | 'has_variants'
   | 'validation_failed'
   | 'insufficient_stock'

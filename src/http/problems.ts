@@ -37,6 +37,7 @@ const PROBLEMS = {
     409,
     'Mercadoria desta venda já voltou: sem este recebimento, haveria dívida ou dinheiro devolvido por ela.',
   ],
+  open_balance: [409, 'Há contas em aberto desta pessoa. Confirme para excluir mesmo assim.'],
   has_variants: [409, 'O item tem variações ativas: exclua-as antes.'],
   order_already_paid: [409, 'O pedido já está pago.'],
   order_not_paid: [409, 'O pedido não está pago, ou não com este pagamento.'],

@@ -2,6 +2,7 @@ import { MAX_PENDING, type PendingCounts } from '#queries/pending-counts.ts'
 import { link } from './link.ts'
 import { maySee } from './permissions.ts'
 import type { PageAccess, PageContext, Section } from './route.ts'
+import { Figure } from './ui/figure.tsx'
 import { Icon, type IconName } from './ui/icon.tsx'
 
 interface MenuEntry {
@@ -83,10 +84,23 @@ const WAITS: Readonly<Record<keyof PendingCounts, CountWords>> = {
   integrations: ['webhook com falha', 'webhooks com falha'],
 }
 
-const Count = ({ count, what }: { readonly count: number; readonly what: CountWords }) =>
+interface CountProps {
+  readonly count: number
+  readonly what: CountWords
+  /** Scope of the count as a figure. */
+  readonly of: string
+}
+
+const Count = ({ count, what, of }: CountProps) =>
   count === 0 ? null : (
     <span class="count">
-      {count < MAX_PENDING ? count : `${MAX_PENDING - 1}+`}
+      {count < MAX_PENDING ? (
+        <Figure name="pendentes" of={of}>
+          {count}
+        </Figure>
+      ) : (
+        `${MAX_PENDING - 1}+`
+      )}
       <span class="hidden"> {what[count === 1 ? 0 : 1]}</span>
     </span>
   )
@@ -94,11 +108,20 @@ const Count = ({ count, what }: { readonly count: number; readonly what: CountWo
 const countOf = (section: Section, waiting: PendingCounts | null): number =>
   waiting && section in waiting ? waiting[section as keyof PendingCounts] : 0
 
-const EntryLink = ({ entry, section, waiting }: Omit<MenuProps, 'visit'> & { readonly entry: MenuEntry }) => (
+interface EntryProps extends Omit<MenuProps, 'visit'> {
+  readonly entry: MenuEntry
+  readonly place: 'menu' | 'barra'
+}
+
+const EntryLink = ({ entry, section, waiting, place }: EntryProps) => (
   <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
     <Icon name={entry.icon} />
     {entry.label}
-    <Count count={countOf(entry.section, waiting)} what={WAITS[entry.section as keyof PendingCounts]} />
+    <Count
+      count={countOf(entry.section, waiting)}
+      what={WAITS[entry.section as keyof PendingCounts]}
+      of={`${place}/${entry.section}`}
+    />
   </a>
 )
 
@@ -118,7 +141,7 @@ export const Menu = ({ section, visit, waiting }: MenuProps) => (
             </li>
             {shown.map((entry) => (
               <li key={entry.section}>
-                <EntryLink entry={entry} section={section} waiting={waiting} />
+                <EntryLink entry={entry} section={section} waiting={waiting} place="menu" />
               </li>
             ))}
           </ul>
@@ -146,6 +169,7 @@ export const Bar = ({ section, visit, waiting }: MenuProps) => {
               entry={{ ...entry, label: IN_BAR[entry.section] ?? entry.label }}
               section={section}
               waiting={waiting}
+              place="barra"
             />
           </li>
         ))}
@@ -153,7 +177,7 @@ export const Bar = ({ section, visit, waiting }: MenuProps) => {
           <a href="#menu">
             <Icon name="menu" />
             Menu
-            <Count count={Math.min(elsewhere, MAX_PENDING)} what={['pendência', 'pendências']} />
+            <Count count={Math.min(elsewhere, MAX_PENDING)} what={['pendência', 'pendências']} of="barra" />
           </a>
         </li>
       </ul>

@@ -74,6 +74,8 @@ describe('orders', () => {
       commission: null,
       refunds: [],
       refunded_total: '0.00',
+      store_net: null,
+      metadata: null,
       partially_refunded: false,
       dispute: null,
       alarms: [],

@@ -29,6 +29,8 @@ export type Act =
       daysAgo: number
       isCancelled: boolean
     }
+  /** A session of the drawer of the second till. */
+  | { do: 'drawer'; step: 'opened' | 'in' | 'out' | 'closed'; cents: number }
   | { do: 'cancel'; sale: number }
   | {
       do: 'return'
@@ -86,6 +88,14 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       isWithChange: fc.boolean(),
       daysAgo,
       isCancelled: fc.constantFrom(false, false, false, true),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('drawer' as const),
+      step: fc.constantFrom('opened' as const, 'opened' as const, 'in' as const, 'out' as const, 'closed' as const),
+      cents: fc.integer({ min: 1, max: 20_000 }),
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('cancel' as const), sale: fc.nat(30) }) },

@@ -1,41 +1,11 @@
 import { expect } from 'chai'
 import { textIn } from '../support/panel.ts'
 
-/** Cents of an amount as pages show it: `−R$ 1.234,56`, or `1234,56` in a file. */
-export function centsOf(text: string): number {
-  const [, sign, digits] = /^([−-]?)(?:R\$ )?([\d.]+,\d\d)$/.exec(text.trim()) ?? []
-  if (digits === undefined) throw new Error(`not an amount: ${JSON.stringify(text)}`)
-  return (sign ? -1 : 1) * Number(digits.replace(/[.,]/g, ''))
-}
-
 /** `1.234` */
 export const numberOf = (text: string): number => Number(text.trim().replaceAll('.', '').replace('−', '-'))
 
-/** Thousandths of a quantity with or without its unit: `0,924 KG`. */
-export function thousandthsOf(text: string): number {
-  const [, sign, whole = '', part = ''] = /^([−-]?)([\d.]+)(?:,(\d+))?/.exec(text.trim()) ?? []
-  return (sign ? -1 : 1) * Number(whole.replaceAll('.', '') + part.padEnd(3, '0'))
-}
-
 /** A row of a table by the heads of its columns. */
 export type TableRow = Readonly<Record<string, string>>
-
-/** Rows of the table with this caption; none if the page has no such table. */
-export function tableIn(html: string, caption: string): TableRow[] {
-  const at = html.indexOf(`<caption class="hidden">${caption}</caption>`)
-  if (at < 0) return []
-  const table = html.slice(at, html.indexOf('</table>', at))
-  const cellsOf = (row: string) =>
-    [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) => textIn(cell).trim())
-  const [heads = [], ...rows] = [...table.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = '']) => cellsOf(row))
-  return rows.map((cells) => Object.fromEntries(cells.map((cell, column) => [heads[column] ?? '', cell])))
-}
-
-/** Value of a fact or figure with this name in a page or a part of it. */
-export function factIn(html: string, name: string): string | null {
-  const [, value] = new RegExp(`<dt[^>]*>${name}</dt>\\s*<dd[^>]*>(.*?)</dd>`, 's').exec(html) ?? []
-  return value === undefined ? null : textIn(value).trim()
-}
 
 /** Records of a CSV file by the heads of its columns. */
 export function fileRows(text: string): TableRow[] {
@@ -48,28 +18,28 @@ export function fileRows(text: string): TableRow[] {
   return rows.map((cells) => Object.fromEntries(cells.map((cell, column) => [heads[column] ?? '', cell])))
 }
 
-/** Figures of a reconciled line: `9 vendas, R$ 455,66 − 1 cancelada, R$ 132,95 = R$ 322,71`. */
-export interface LineFigures {
-  readonly vendas: number
-  readonly vendido: number
-  readonly canceladas: number
-  readonly cancelado: number
-  readonly devolvido: number
-  readonly líquido: number
+const NUMBER = /^−?(?:R\$ )?\d{1,3}(?:\.\d{3})*(?:,\d+)?$/
+
+/** A number as pages show it, alone: `−R$ 1.234,56`. */
+function valueIn(text: string): number {
+  if (!NUMBER.test(text)) throw new Error(`a figure is not a number alone: ${JSON.stringify(text)}`)
+  return Number(text.replace('R$ ', '').replaceAll('.', '').replace(',', '.').replace('−', '-'))
 }
 
-const MONEY = '−?R\\$ [\\d.]+,\\d\\d'
+const FIGURE = /<span data-figure="([^"]*)"(?: data-figure-of="([^"]*)")?>([^<]*)<\/span>/g
 
-export function lineIn(text: string, before = ''): LineFigures {
-  const pattern = `${before}([\\d.]+) vendas?, (${MONEY})(?: − ([\\d.]+) canceladas?, (${MONEY}))?(?: − (-?[\\d.]+) devoluç(?:ão|ões), (${MONEY}))?(?: = (${MONEY}))?`
-  const [whole, sold, amount, cancelled, less, , returned, net] = new RegExp(pattern).exec(text) ?? []
-  if (!whole || !sold || !amount) throw new Error(`no line of sales ${before} in: ${text.slice(0, 2_000)}`)
-  return {
-    vendas: numberOf(sold),
-    vendido: centsOf(amount),
-    canceladas: cancelled ? numberOf(cancelled) : 0,
-    cancelado: less ? centsOf(less) : 0,
-    devolvido: returned ? centsOf(returned) : 0,
-    líquido: centsOf(net ?? amount),
+/** Marked figures of a page, as `scope.name`. A name that stands twice on a page carries its scope. */
+export function figuresIn(html: string): Record<string, number> {
+  const figures: Record<string, number> = {}
+  const scopes = new Map<string, string[]>()
+  for (const [, name = '', of = '', text = ''] of html.matchAll(FIGURE)) {
+    scopes.set(name, [...(scopes.get(name) ?? []), of])
+    figures[`${of || 'total'}.${name}`] = valueIn(textIn(text).trim())
   }
+  expect(html.split('data-figure=').length - 1, 'marks').to.equal([...scopes.values()].flat().length)
+  for (const [name, all] of scopes) {
+    expect(new Set(all).size, `${name} of ${all.join(', ')}`).to.equal(all.length)
+    if (all.length > 1) expect(all, name).not.to.include('')
+  }
+  return figures
 }

@@ -2,10 +2,10 @@ import { dateInZone } from '#domain/instant.ts'
 import { shareDiscount } from '#domain/sale-discount.ts'
 import type { Json } from '../support/api.ts'
 import { textIn } from '../support/panel.ts'
-import { centsOf, factIn, fileRows, lineIn, numberOf, type TableRow, tableIn, thousandthsOf } from './parse.ts'
+import { figuresIn, fileRows, numberOf } from './parse.ts'
 import { centsIn, type FiguresShop, ZONE } from './shop.ts'
 
-/** Figures that a place shows, by name: cents, thousandths or counts. */
+/** Figures that a place shows, by scope and name (docs/requirements/figures.md). */
 export type Figures = Record<string, number>
 
 /** A page, answer, file or paper with figures of one day. */
@@ -16,164 +16,168 @@ export interface FiguresPlace {
   readonly figures: Figures
 }
 
+/** Sums of amounts are made in cents. */
 const added = (figures: Figures, name: string, value: number): void => {
-  figures[name] = (figures[name] ?? 0) + value
+  figures[name] = Math.round(((figures[name] ?? 0) + value) * 1_000) / 1_000
 }
 
-const withPrefix = (prefix: string, figures: object): Figures =>
-  Object.fromEntries(Object.entries(figures).map(([name, value]) => [`${prefix}${name}`, value as number]))
+/** The figures whose names begin so. */
+const chosen = (figures: Figures, ...beginnings: readonly string[]): Figures =>
+  Object.fromEntries(Object.entries(figures).filter(([name]) => beginnings.some((each) => name.startsWith(each))))
 
-/** A table of sales by way of paying; the last row is the total. */
-function reconciled(rows: readonly TableRow[], prefix = ''): Figures {
-  const figures: Figures = {}
-  for (const row of rows) {
-    const way = row.Forma === 'Total' ? `${prefix}total.` : `${prefix}forma.${row.Forma}.`
-    const net = centsOf(row.Líquido ?? row.Valor ?? '')
-    figures[`${way}vendas`] = numberOf(row.Vendas ?? '')
-    figures[`${way}vendido`] = row.Vendido === undefined ? net : centsOf(row.Vendido)
-    figures[`${way}cancelado`] = centsOf(row.Cancelado ?? '0,00')
-    figures[`${way}devolvido`] = centsOf(row.Devolvido ?? '0,00')
-    figures[`${way}líquido`] = net
-  }
-  return figures
+/** Renames the scope of figures. */
+const moved = (figures: Figures, from: string, to: string): Figures =>
+  Object.fromEntries(
+    Object.entries(figures).flatMap(([name, value]) =>
+      name.startsWith(from) ? [[`${to}${name.slice(from.length)}`, value]] : [],
+    ),
+  )
+
+const RECONCILED = ['vendas', 'vendido', 'cancelado', 'devolvido', 'liquido'] as const
+const TOTALS = [...RECONCILED, 'canceladas', 'devolucoes'].map((name) => `total.${name}`)
+
+/** A table has no column `vendido` where nothing was cancelled or returned: what was sold is the net. */
+function complete(figures: Figures): Figures {
+  const sold = Object.entries(figures).flatMap(([name, net]) => {
+    const scope = name.slice(0, -'.liquido'.length)
+    const isOfSales = name.endsWith('.liquido') && figures[`${scope}.vendas`] !== undefined
+    return isOfSales && figures[`${scope}.vendido`] === undefined ? [[`${scope}.vendido`, net] as const] : []
+  })
+  return { ...figures, ...Object.fromEntries(sold) }
 }
-
-const RECONCILED = ['vendas', 'vendido', 'cancelado', 'devolvido', 'líquido'] as const
-const TOTALS = RECONCILED.map((name) => `total.${name}`)
 
 async function summary({ company }: FiguresShop, from: string, to: string): Promise<FiguresPlace> {
   const { sales } = (await company.get(`/finance/summary?from=${from}&to=${to}`)).body.data
+  const figures: Figures = {
+    'total.vendas': sales.sold.count,
+    'total.vendido': Number(sales.sold.amount),
+    'total.canceladas': sales.cancelled.count,
+    'total.cancelado': Number(sales.cancelled.amount),
+    'total.devolucoes': sales.returned.count,
+    'total.devolvido': Number(sales.returned.amount),
+    'total.liquido': Number(sales.net),
+    'total.concluidas': sales.count,
+    'total.faturado': Number(sales.gross),
+  }
+  for (const { seller, count, net } of sales.by_seller) {
+    const key = seller === null ? 'none' : seller.user_id === null ? `name/${seller.name}` : `user/${seller.user_id}`
+    figures[`vendedor/${key}.concluidas`] = count
+    figures[`vendedor/${key}.liquido`] = Number(net)
+  }
   return {
     name: 'GET /finance/summary',
-    shows: [...TOTALS, 'total.canceladas', 'total.devoluções', 'concluídas'],
-    figures: {
-      'total.vendas': sales.sold.count,
-      'total.vendido': centsIn(sales.sold.amount),
-      'total.canceladas': sales.cancelled.count,
-      'total.cancelado': centsIn(sales.cancelled.amount),
-      'total.devoluções': sales.returned.count,
-      'total.devolvido': centsIn(sales.returned.amount),
-      'total.líquido': centsIn(sales.net),
-      'concluídas.vendas': sales.count,
-      'concluídas.valor': centsIn(sales.gross),
-    },
+    shows: [...TOTALS, 'total.faturado', 'total.concluidas', 'vendedor/'],
+    figures,
   }
 }
 
 async function start({ user }: FiguresShop, from: string, to: string): Promise<FiguresPlace> {
-  const { html } = await user.get(`/painel?periodo=intervalo&de=${from}&ate=${to}`)
-  const figures = reconciled(tableIn(html, 'Formas de pagamento'))
-  const [, label = ''] = /<dt>(Vendas de [^<]+)<\/dt>/.exec(html) ?? []
-  figures['concluídas.valor'] = centsOf(factIn(html, label) ?? '')
-  const bars = ['hora', 'dia', 'mês'].flatMap((bar) => tableIn(html, `Vendas por ${bar}`))
-  for (const { Vendas = '' } of bars) added(figures, 'concluídas.vendas', numberOf(Vendas))
-  const charted = bars.reduce((sum, { Total = '' }) => sum + centsOf(Total), 0)
-  if (charted !== figures['concluídas.valor']) figures['concluídas.valor'] = Number.NaN
-  figures['itens.unidades'] = numberOf(factIn(html, 'Itens') ?? '')
-  for (const { Produto, Quantidade = '', Total = '' } of tableIn(html, 'Produtos que mais venderam')) {
-    figures[`item.${Produto}.quantidade`] = thousandthsOf(Quantidade)
-    figures[`item.${Produto}.valor`] = centsOf(Total)
+  const figures = complete(figuresIn((await user.get(`/painel?periodo=intervalo&de=${from}&ate=${to}`)).html))
+  const shows = ['total.canceladas', 'total.cancelado', 'total.devol', 'total.faturado', 'total.concluidas']
+  return {
+    name: 'início',
+    shows: [...shows, 'total.itens', 'total/', 'item/', 'canal/', 'vendedor/'],
+    figures: chosen(figures, ...TOTALS, ...shows, 'total.itens', 'total/', 'item/', 'canal/', 'vendedor/'),
   }
-  for (const { Canal, Vendas = '', Total = '' } of tableIn(html, 'Vendas por canal')) {
-    figures[`canal.${Canal}.vendas`] = numberOf(Vendas)
-    figures[`canal.${Canal}.valor`] = centsOf(Total)
-  }
-  return { name: 'início', shows: [...TOTALS, 'forma.', 'concluídas.', 'itens.', 'item.', 'canal.'], figures }
 }
 
-/** Cards of the tills with their names; a till without sales of the day has no table. */
-const tillCards = (html: string): [string, string][] =>
-  html
-    .split('<section class="card">')
-    .filter((card) => factIn(card, 'Esperado na gaveta') !== null)
-    .map((card) => [textIn(/<h2>(.*?)<\/h2>/.exec(card)?.[1] ?? ''), card])
-
-async function closing({ user }: FiguresShop, day: string): Promise<FiguresPlace[]> {
+async function closing({ user, company }: FiguresShop, day: string): Promise<FiguresPlace[]> {
   const { html } = await user.get(`/painel/caixas/fechamento?dia=${day}`)
-  const total = reconciled(tableIn(html, 'Todas as vendas do dia por forma de pagamento'))
-  const parts = reconciled(tableIn(html, 'Vendas de outros canais por forma de pagamento'))
-  for (const [name, card] of tillCards(html)) {
-    const caption = `Vendas de ${name} por forma de pagamento`
-    for (const [figure, value] of Object.entries(reconciled(tableIn(html, caption)))) {
-      added(parts, figure, value)
-      total[`caixa.${name}.${figure}`] = value
-    }
-    total[`gaveta.${name}`] = centsOf(factIn(card, 'Esperado na gaveta') ?? '')
-    total['gaveta.todas'] = (total['gaveta.todas'] ?? 0) + (total[`gaveta.${name}`] as number)
+  const figures = complete(figuresIn(html))
+  const parts: Figures = {}
+  for (const [name, value] of Object.entries(chosen(figures, 'caixa/', 'outros'))) {
+    const [, rest] = /^(?:caixa\/user\/\d+|outros)(\/forma.*\.\w+)$/.exec(name) ?? []
+    if (rest) added(parts, `total${rest}`, value)
   }
+  const drawers: Figures = {}
+  for (const [name, value] of Object.entries(figures))
+    if (/^(caixa|gaveta)\/.*\.esperado$/.test(name)) added(drawers, 'total.esperado', value)
   const refused: Figures = {}
   for (const [, count = '', amount = ''] of textIn(html).matchAll(
-    /Fora destas somas: (\d+) vendas? recusadas?, (R\$ [\d.,]+\d)/g,
+    /Fora destas somas: (\d+) vendas? recusadas?, R\$ ([\d.,]+\d)/g,
   )) {
     added(refused, 'recusadas.vendas', numberOf(count))
-    added(refused, 'recusadas.valor', centsOf(amount))
+    added(refused, 'recusadas.valor', Number(amount.replace('.', '').replace(',', '.')))
   }
-  const drawers = factIn(html, 'Esperado nas gavetas')
-  const line = textIn(html.slice(html.lastIndexOf('Total do dia')))
+  const sessions: Figures = {}
+  for (const { id, expected, counted, difference } of await allOf(company, '/cash-sessions')) {
+    const scope = `gaveta/${id}`
+    sessions[`${scope}.esperado`] = Number(expected)
+    if (counted !== null) sessions[`${scope}.contado`] = Number(counted)
+    if (difference !== null) sessions[`${scope}.diferenca`] = Number(difference)
+  }
+  // A day without sales has no sums.
+  const hasSums = figures['total.vendas'] !== undefined
   return [
-    { name: 'fechamento do dia', shows: [...TOTALS, 'forma.', 'caixa.', 'gaveta.'], figures: total },
-    { name: 'fechamento: soma dos caixas e dos outros canais', shows: [...TOTALS, 'forma.'], figures: parts },
+    { name: 'fechamento do dia', shows: hasSums ? ['total/', ...TOTALS] : [], figures },
+    { name: 'fechamento: soma dos caixas e dos outros canais', shows: ['total/'], figures: parts },
     { name: 'fechamento: vendas recusadas', shows: ['recusadas.'], figures: refused },
-    ...(drawers === null
-      ? []
-      : [
-          {
-            name: 'fechamento: todas as gavetas',
-            shows: ['gaveta.todas'],
-            figures: { 'gaveta.todas': centsOf(drawers) },
-          },
-          { name: 'fechamento: linha do dia', shows: TOTALS, figures: withPrefix('total.', lineIn(line)) },
-        ]),
+    ...(hasSums ? [{ name: 'fechamento: soma das gavetas', shows: ['total.esperado'], figures: drawers }] : []),
+    { name: 'GET /cash-sessions', shows: [], figures: sessions },
+    {
+      name: 'sessões de caixa',
+      shows: [],
+      figures: figuresIn((await user.get('/painel/caixas/sessoes?linhas=100')).html),
+    },
   ]
 }
 
 async function lists(shop: FiguresShop, from: string, to: string): Promise<FiguresPlace[]> {
-  const { user, items, types } = shop
-  const text = async (filter = '') =>
-    textIn((await user.get(`/painel/vendas?sold_from=${from}&sold_to=${to}${filter}`)).html)
-  const figures: Figures = withPrefix('total.', lineIn(await text()))
-  const names = { cash: 'cash', pix: 'pix', card: 'card', account: 'credit_account' } as const
-  for (const kind of Object.keys(types) as (keyof typeof types)[]) {
-    const line = lineIn(await text(`&payment_type_id=${types[kind]}`), 'Nesta forma de pagamento: ')
-    for (const figure of RECONCILED) figures[`forma.${names[kind]}.${figure}`] = line[figure]
+  const { user, items, types, tills } = shop
+  const page = async (filter = '') =>
+    complete(figuresIn((await user.get(`/painel/vendas?sold_from=${from}&sold_to=${to}${filter}`)).html))
+  const figures: Figures = await page()
+  for (const id of Object.values(types))
+    Object.assign(
+      figures,
+      // Tables count sales alone.
+      chosen(await page(`&payment_type_id=${id}`), ...RECONCILED.map((name) => `total/forma/${id}.${name}`)),
+    )
+  for (const { id } of items) Object.assign(figures, chosen(await page(`&item=${id}`), `item/${id}`))
+  const parts = [
+    ...['api', 'pdv', 'system'].map((origin) => [`canal/${origin}`, `&origin=${origin}`]),
+    ...['none', ...[user, ...tills.map(({ user }) => user)].map(({ id }) => `user/${id}`)].map((key) => [
+      `vendedor/${key}`,
+      `&seller=${key}`,
+    ]),
+  ] as const
+  for (const [scope = '', filter = ''] of parts) {
+    const sums = await page(`&status=completed${filter}`)
+    figures[`${scope}.concluidas`] = sums['total.vendas'] as number
+    figures[`${scope}.liquido`] = sums['total.liquido'] as number
   }
-  for (const { id, name } of items) {
-    const [, quantity = '', amount = ''] =
-      /Deste item: ([−-]?[\d.,]+) \w+, ([−-]?R\$ [\d.,]+\d)/.exec(await text(`&item=${id}`)) ?? []
-    figures[`item.${name}.quantidade`] = thousandthsOf(quantity)
-    figures[`item.${name}.valor`] = centsOf(amount)
-  }
-  for (const [channel, origin] of Object.entries({ API: 'api', 'Ponto de venda': 'pdv', 'Loja online': 'system' })) {
-    const { vendas, líquido } = lineIn(await text(`&status=completed&origin=${origin}`))
-    Object.assign(figures, { [`canal.${channel}.vendas`]: vendas, [`canal.${channel}.valor`]: líquido })
-  }
-  const ofTypes = Object.values(names).flatMap((name) => RECONCILED.map((figure) => `forma.${name}.${figure}`))
-  return [{ name: 'lista de vendas', shows: [...TOTALS, 'total.canceladas', ...ofTypes, 'item.', 'canal.'], figures }]
+  for (const { user } of tills)
+    Object.assign(figures, moved(await page(`&actor=user/${user.id}&origin=pdv`), 'total.', `caixa/user/${user.id}.`))
+  const back = figuresIn((await user.get(`/painel/devolucoes?returned_from=${from}&returned_to=${to}`)).html)
+  return [
+    { name: 'lista de vendas', shows: [...TOTALS, 'total/forma/', 'item/', 'canal/', 'vendedor/'], figures },
+    { name: 'lista de devoluções', shows: ['total.devol'], figures: back },
+  ]
 }
 
 async function file({ user }: FiguresShop, from: string, to: string): Promise<FiguresPlace> {
   const { html } = await user.get(`/painel/vendas.csv?sold_from=${from}&sold_to=${to}`)
   const figures: Figures = {}
-  for (const { Situação, Total = '', Itens = '' } of fileRows(html)) {
+  for (const { Situação, Total = '' } of fileRows(html)) {
+    const amount = Number(Total.replace(',', '.'))
     added(figures, 'total.vendas', 1)
-    added(figures, 'total.vendido', centsOf(Total))
+    added(figures, 'total.vendido', amount)
     if (Situação === 'Cancelada') {
       added(figures, 'total.canceladas', 1)
-      added(figures, 'total.cancelado', centsOf(Total))
+      added(figures, 'total.cancelado', amount)
     } else {
-      added(figures, 'concluídas.vendas', 1)
-      added(figures, 'concluídas.valor', centsOf(Total))
-      added(figures, 'itens.unidades', numberOf(Itens))
+      added(figures, 'total.concluidas', 1)
+      added(figures, 'total.faturado', amount)
     }
   }
-  const shows = ['total.vendas', 'total.vendido', 'total.canceladas', 'total.cancelado', 'concluídas.', 'itens.']
+  const shows = ['total.vendas', 'total.vendido', 'total.canceladas', 'total.cancelado', 'total.faturado']
   return { name: 'arquivo vendas.csv', shows, figures }
 }
 
-async function allOf({ company }: FiguresShop, path: string): Promise<Json[]> {
+async function allOf({ get }: FiguresShop['company'], path: string): Promise<Json[]> {
   const records: Json[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const { body }: { body: Json } = await company.get(`${path}?limit=200${cursor ? `&cursor=${cursor}` : ''}`)
+    const { body }: { body: Json } = await get(`${path}?limit=200${cursor ? `&cursor=${cursor}` : ''}`)
     records.push(...body.data)
     cursor = body.meta.next_cursor
   }
@@ -184,7 +188,7 @@ interface ShopRecords {
   readonly sales: readonly Json[]
   /** Of goods, and refunds of orders. */
   readonly returns: readonly Json[]
-  /** Names of the tills, by sale. */
+  /** Tills, by sale. */
   readonly tills: ReadonlyMap<number, string>
 }
 
@@ -195,116 +199,119 @@ function refundsOfOrders(orders: readonly Json[], sales: readonly Json[]): Json[
     if (sale?.status !== 'completed') return []
     const done = refunds.filter(({ status }: Json) => status === 'completed')
     return done.map(({ amount, completed_at }: Json) => ({
-      ...{ total: amount, returned_at: completed_at, items: [] },
-      refunds: [{ name: sale.payments[0].name, amount }],
+      ...{ sale_id, total: amount, returned_at: completed_at, items: [] },
+      refunds: [{ payment_type_id: sale.payments[0].payment_type_id, amount }],
     }))
   })
 }
 
-/** All sales and returns as the API shows them, with the name of the till of each sale. */
+/** All sales and returns as the API shows them, with the till of each sale. */
 async function recordsOf(shop: FiguresShop): Promise<ShopRecords> {
-  const { user } = shop
-  const [sales, goods] = [await allOf(shop, '/sales'), await allOf(shop, '/returns')]
-  const returns = [...goods, ...refundsOfOrders(await allOf(shop, '/orders'), sales)]
+  const { user, company, tills } = shop
+  const [sales, goods] = [await allOf(company, '/sales'), await allOf(company, '/returns')]
+  const returns = [...goods, ...refundsOfOrders(await allOf(company, '/orders'), sales)]
+  const nameOf = new Map(tills.map(({ user }) => [user.name, `caixa/user/${user.id}`]))
   const uploads = fileRows((await user.get('/painel/caixas.csv')).html)
-  return { sales, returns, tills: new Map(uploads.map((row) => [Number(row.Venda), row['Enviada por'] ?? ''])) }
+  const tillOf = (row: Readonly<Record<string, string>>) =>
+    nameOf.get(row['Enviada por'] ?? '') ?? `caixa/user/${user.id}`
+  return { sales, returns, tills: new Map(uploads.map((row) => [Number(row.Venda), tillOf(row)])) }
 }
 
 const dayOf = (instant: string): string => dateInZone(new Date(instant).toISOString(), ZONE)
-const isCash = ({ name }: Json): boolean => name === 'cash'
-const taken = ({ net, surcharge }: Json): number => centsIn(net) + centsIn(surcharge)
+const taken = ({ net, surcharge }: Json): number => (centsIn(net) + centsIn(surcharge)) / 100
+const sellerOf = ({ seller }: Json): string => `vendedor/${seller === null ? 'none' : `user/${seller.user_id}`}`
+const unitsOf = (quantity: string): number => (quantity.endsWith('.000') ? Number(quantity) : 1)
 
-/** What returns take from the figures of their day. */
-function fromReturns({ items: catalog, returnTills }: FiguresShop, returns: readonly Json[]): Figures {
+/** What returns take from the figures of their day: of the sale's till, channel and seller, wherever they were made. */
+function fromReturns({ sales, tills }: ShopRecords, returns: readonly Json[]): Figures {
   const figures: Figures = {}
-  for (const { id, total, refunds, items } of returns) {
-    const till = returnTills.get(id)
-    for (const [key, cents] of [
-      ['total', centsIn(total)] as const,
-      ...refunds.map(({ name, amount }: Json) => [`forma.${name}`, centsIn(amount)] as const),
-    ])
-      for (const prefix of till === undefined ? [''] : ['', `caixa.${till}.`]) {
-        added(figures, `${prefix}${key}.devolvido`, cents)
-        added(figures, `${prefix}${key}.líquido`, -cents)
+  for (const { sale_id, total, refunds, items } of returns) {
+    const sale = sales.find(({ id }) => id === sale_id)
+    const till = tills.get(sale_id)
+    for (const scope of ['total', 'total/formas', ...(till ? [till, `${till}/formas`] : [])]) {
+      added(figures, `${scope}.devolvido`, Number(total))
+      added(figures, `${scope}.liquido`, -Number(total))
+    }
+    for (const { payment_type_id, amount } of refunds)
+      for (const scope of ['total', ...(till ? [till] : [])]) {
+        added(figures, `${scope}/forma/${payment_type_id}.devolvido`, Number(amount))
+        added(figures, `${scope}/forma/${payment_type_id}.liquido`, -Number(amount))
       }
-    if (till !== undefined)
-      for (const { amount } of refunds.filter(isCash))
-        for (const drawer of [`gaveta.${till}`, 'gaveta.todas']) added(figures, drawer, -centsIn(amount))
-    for (const item of items) {
-      const known = catalog.find(({ id }) => id === item.catalog_item_id)
-      if (!known) continue
-      added(figures, `item.${known.name}.quantidade`, -Number(item.quantity.replace('.', '')))
-      added(figures, `item.${known.name}.valor`, -centsIn(item.amount))
+    for (const scope of [`canal/${sale?.origin}`, sellerOf(sale)]) added(figures, `${scope}.liquido`, -Number(total))
+    for (const { catalog_item_id, quantity, amount } of items) {
+      added(figures, 'total.itens', -unitsOf(quantity))
+      if (catalog_item_id === null) continue
+      added(figures, `item/${catalog_item_id}.quantidade`, -Number(quantity))
+      added(figures, `item/${catalog_item_id}.liquido`, -Number(amount))
     }
   }
   return figures
 }
 
-/** What the records of the API add up to. */
-function fromRecords(
-  shop: FiguresShop,
-  { sales, returns, tills }: ShopRecords,
-  from: string,
-  to: string,
-): FiguresPlace {
-  const { items: catalog } = shop
-  const within = (day: string) => from <= day && day <= to
-  const figures = fromReturns(
-    shop,
-    returns.filter(({ returned_at }) => within(dayOf(returned_at))),
-  )
-  for (const sale of sales) {
-    const total = centsIn(sale.total)
-    const till = tills.get(sale.id)
-    const cash = sale.payments.filter(isCash).reduce((sum: number, payment: Json) => sum + taken(payment), 0)
-    const hasMoved = sale.cancelled_at !== sale.created_at
-    if (till !== undefined && hasMoved)
-      for (const drawer of [`gaveta.${till}`, 'gaveta.todas']) {
-        if (within(dayOf(sale.sold_at))) added(figures, drawer, cash)
-        if (sale.cancelled_at && within(dayOf(sale.cancelled_at))) added(figures, drawer, -cash)
-      }
-    if (!within(dayOf(sale.sold_at))) continue
-    const isCancelled = sale.status === 'cancelled'
-    const ways = new Map<string, number>()
-    for (const payment of sale.payments) ways.set(payment.name, (ways.get(payment.name) ?? 0) + taken(payment))
-    const rest = [...ways.values()].reduce((sum, cents) => sum - cents, total)
-    if (rest !== 0) ways.set('Sem forma de pagamento', rest)
-    for (const [key, cents] of [
-      ['total', total] as const,
-      ...[...ways].map(([name, cents]) => [`forma.${name}`, cents] as const),
-    ])
-      for (const prefix of till === undefined ? [''] : ['', `caixa.${till}.`]) {
-        added(figures, `${prefix}${key}.vendas`, 1)
-        added(figures, `${prefix}${key}.vendido`, cents)
-        added(figures, `${prefix}${key}.${isCancelled ? 'cancelado' : 'líquido'}`, cents)
-      }
-    if (isCancelled) continue
-    const shares = shareDiscount(
-      sale.items.map((item: Json) => centsIn(item.total)),
-      centsIn(sale.discount),
-    )
-    for (const [place, item] of sale.items.entries()) {
-      const thousandths = Number(item.quantity.replace('.', ''))
-      added(figures, 'itens.unidades', thousandths % 1_000 === 0 ? thousandths / 1_000 : 1)
-      const known = catalog.find(({ id }) => id === item.catalog_item_id)
-      if (!known) continue
-      added(figures, `item.${known.name}.quantidade`, thousandths)
-      added(figures, `item.${known.name}.valor`, centsIn(item.total) - (shares[place] as number))
+/** What a sale adds to the figures of its day. */
+function addSale(figures: Figures, sale: Json, till: string | undefined): void {
+  const total = Number(sale.total)
+  const isCancelled = sale.status === 'cancelled'
+  const ways = new Map<number, number>()
+  for (const payment of sale.payments)
+    ways.set(payment.payment_type_id, (ways.get(payment.payment_type_id) ?? 0) + taken(payment))
+  const rest = [...ways.values()].reduce((sum, amount) => sum - amount, total)
+  if (Math.abs(rest) > 0.001) ways.set(0, rest)
+  for (const scope of ['total', ...(till ? [till] : [])])
+    for (const [of, amount] of [
+      [scope, total] as const,
+      [`${scope}/formas`, total] as const,
+      ...[...ways].map(([id, amount]) => [`${scope}/forma/${id}`, amount] as const),
+    ]) {
+      added(figures, `${of}.vendas`, 1)
+      added(figures, `${of}.vendido`, amount)
+      added(figures, `${of}.${isCancelled ? 'cancelado' : 'liquido'}`, amount)
     }
+  if (isCancelled) return
+  for (const scope of [`canal/${sale.origin}`, sellerOf(sale)]) {
+    added(figures, `${scope}.concluidas`, 1)
+    added(figures, `${scope}.liquido`, total)
   }
-  const shows = ['total.vendas', 'total.vendido', 'total.cancelado', 'caixa.', 'itens.', 'item.', 'gaveta.']
-  // Returns belong to another day; where there are none, the records say the net too.
-  return { name: 'registros da API', shows: [...shows, 'forma.'], figures }
+  if (till) added(figures, `${till}.concluidas`, 1)
+  const shares = shareDiscount(
+    sale.items.map((item: Json) => centsIn(item.total)),
+    centsIn(sale.discount),
+  )
+  for (const [place, { catalog_item_id, quantity, total }] of sale.items.entries()) {
+    added(figures, 'total.itens', unitsOf(quantity))
+    if (catalog_item_id === null) continue
+    added(figures, `item/${catalog_item_id}.quantidade`, Number(quantity))
+    added(figures, `item/${catalog_item_id}.liquido`, (centsIn(total) - (shares[place] as number)) / 100)
+  }
+}
+
+/** What the records of the API add up to. */
+function fromRecords(records: ShopRecords, from: string, to: string): FiguresPlace {
+  const within = (instant: string) => from <= dayOf(instant) && dayOf(instant) <= to
+  const figures = fromReturns(
+    records,
+    records.returns.filter(({ returned_at }) => within(returned_at)),
+  )
+  for (const sale of records.sales) if (within(sale.sold_at)) addSale(figures, sale, records.tills.get(sale.id))
+  const shows = ['total.vendas', 'total.vendido', 'total.cancelado', 'total.itens', 'total/']
+  return { name: 'registros da API', shows: [...shows, 'item/', 'canal/', 'vendedor/'], figures }
 }
 
 /** All places of a day, or of a period of more days, which has no closing. */
 export async function placesOf(shop: FiguresShop, from: string, to = from): Promise<FiguresPlace[]> {
-  const records = fromRecords(shop, await recordsOf(shop), from, to)
+  const { user } = shop
   const all = [
     await summary(shop, from, to),
     await start(shop, from, to),
     ...(await lists(shop, from, to)),
     await file(shop, from, to),
   ]
-  return from === to ? [...all, records, ...(await closing(shop, from))] : [...all, records]
+  if (from !== to) return [...all, fromRecords(await recordsOf(shop), from, to)]
+  const today = from === shop.today() ? figuresIn((await user.get('/painel/caixas')).html) : {}
+  return [
+    ...all,
+    fromRecords(await recordsOf(shop), from, to),
+    ...(await closing(shop, from)),
+    { name: 'caixas hoje', shows: [], figures: chosen(today, 'caixa/', 'gaveta/') },
+  ]
 }

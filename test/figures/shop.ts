@@ -90,6 +90,18 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
   const orders: number[] = []
   let keys = 0
 
+  let session: string | null = null
+
+  async function drawer({ step, cents }: Extract<Act, { do: 'drawer' }>): Promise<boolean> {
+    if ((session === null) !== (step === 'opened')) return false
+    session ??= `gaveta-${++keys}`
+    const moved = step === 'closed' ? { counted: { cash: cents / 100 } } : { amount: cents / 100 }
+    const movement = { offline_id: `movimento-${++keys}`, session_id: session, kind: step, at: now(), ...moved }
+    const { body } = await (tills[1] as TestTill).post('/sync/cash', { movements: [movement] })
+    if (step === 'closed') session = null
+    return body.results[0].status === 'created'
+  }
+
   const soldAt = (daysAgo: number): string => new Date(Date.parse(now()) - daysAgo * 24 * 60 * MINUTE_MS).toISOString()
   const among = <T>(all: readonly T[], place: number): T | undefined => all[place % Math.max(all.length, 1)]
   const ofLine = ({ item, quantity }: ActLine) => {
@@ -155,6 +167,7 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
       items: sent,
       payments,
       total: total / 100,
+      ...(act.till === 1 && session !== null && { cash_session_id: session }),
       ...(hasCash && {
         amount_received: (cashOf(payments) + (act.isWithChange ? 0 : change)) / 100,
         change: change / 100,
@@ -318,6 +331,8 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
         return sell(what)
       case 'upload':
         return upload(what)
+      case 'drawer':
+        return drawer(what)
       case 'cancel':
         return cancel(what.sale)
       case 'return':

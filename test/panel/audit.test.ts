@@ -151,7 +151,7 @@ describe('panel: audit', () => {
     const id = await customer('Maria')
     await checkTables(api.core, company.id)
     expect(await shown('/painel/auditoria')).to.match(
-      /Cadastros verificados com o registro de auditoria em .*, até o evento nº/,
+      /Comparação diária dos cadastros com o registro de auditoria: a última, em .*, foi até o evento nº [\d.]+ de [\d.]+/,
     )
     await api.core.pool.query(
       `update read.customers set doc = replace(doc::text, 'Maria', 'Mario')::json where id = $1`,

@@ -192,7 +192,7 @@ describe('panel: integrations', () => {
       for (const { to } of sent) expect(to).to.equal(`${delivery}?feito=enviada`)
 
       const test = await owner.submit(path, {}, `${path}/testar`)
-      expect(test.to).to.match(/entregas\/[0-9a-f-]+\?feito=enviada$/)
+      expect(test.to).to.match(/entregas\/[0-9a-f-]+\?feito=teste-enviado$/)
       expect(await shown(test.to ?? '')).to.include('Entrega de teste do Tillbook')
 
       expect((await owner.submit(`${path}/reenviar`, { after: '' })).to).to.equal(`${path}?feito=reenvio`)

@@ -166,6 +166,26 @@ describe('orders read model', () => {
       })
   })
 
+  it('shows what the shop keeps: paid, less refunds, less the commission that was kept [FIG-801]', async () => {
+    const [, ...paid] = orderPaid()
+    expect((await orderAfter()).store_net).to.equal(null)
+    expect((await orderAfter(...paid)).store_net).to.equal('95.00')
+    for (const [refunded, net] of [
+      ['0.10', '94.90'],
+      ['33.33', '63.34'],
+      ['99.99', '0.01'],
+    ] as const)
+      expect((await orderAfter(...paid, paymentRecorded(1, { ...approved, refunded }))).store_net, refunded).to.equal(
+        net,
+      )
+    const back = [
+      paymentRecorded(1, { provider_status: 'refunded', status: 'refunded' }),
+      event('OrderRefunded', ofPayment(1)),
+      event('CommissionReversed', ofPayment(1)),
+    ]
+    expect((await orderAfter(...paid, ...back)).store_net).to.equal('0.00')
+  })
+
   it('shows the latest dispute, and since when it has its status [ORDER-14]', async () => {
     const [, ...paid] = orderPaid()
     const open = paymentRecorded(1, { ...approved, dispute: 'open' })

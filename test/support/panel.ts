@@ -126,7 +126,13 @@ const unescaped = (text: string): string =>
 
 /** Visible text of a page, without tags; blanks are collapsed. */
 export const textIn = (html: string): string =>
-  unescaped(html.replace(/<(script|style)[\s\S]*?<\/\1>/g, ' ').replace(/<[^>]+>/g, ' '))
+  unescaped(
+    html
+      .replace(/<(script|style)[\s\S]*?<\/\1>/g, ' ')
+      // Marks of figures are within words: `5 UN, R$ 3,00`.
+      .replace(/<span data-figure=[^>]+>([^<]*)<\/span>/g, '$1')
+      .replace(/<[^>]+>/g, ' '),
+  )
     .replaceAll('\u00A0', ' ')
     .replace(/\s+/g, ' ')
 

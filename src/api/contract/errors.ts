@@ -44,6 +44,7 @@ export const DETAILS = {
     needed_by: z.array(Need).min(1),
     count: z.int().positive(),
   }),
+  open_balance: z.strictObject({ balance: Amount }),
   test_data_erased: z.strictObject({ erased_at: Timestamp }),
   payload_too_large: z.strictObject({ limit_bytes: z.int() }),
   validation_failed: z.strictObject({

@@ -59,6 +59,7 @@ const orderExample = {
   payments: [paymentExample],
   commission: { percentage: '5.00', amount: '2.50', store_amount: '47.50', refunded: '1.00', reversed_at: null },
   refunded_total: '20.00',
+  store_net: '28.50',
   partially_refunded: true,
   dispute: null,
   refunds: [
@@ -206,6 +207,7 @@ export const OrderShape = z
     payments: z.array(OrderPayment),
     commission: Commission.nullable(),
     refunded_total: Amount,
+    store_net: Amount.nullable(),
     partially_refunded: z.boolean(),
     dispute: Dispute.nullable(),
     refunds: z.array(Refund),

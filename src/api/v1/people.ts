@@ -179,6 +179,12 @@ const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, r
     input: (params, body, { retentionYears: retention_years }) => withId(params, { kind, ...body, retention_years }),
   })
 
+/** Text of a deletion with open accounts. */
+const DELETION = {
+  description:
+    'Com contas em aberto a resposta é 409 `open_balance`, com a soma em `details.balance`; com `force=true`, exclui mesmo assim, e o nome fica nas contas até que sejam pagas.',
+}
+
 const customerRecords = recordRoutes({
   path: '/customers',
   area: 'customers',
@@ -192,6 +198,7 @@ const customerRecords = recordRoutes({
     create: ['duplicate_resource'],
     replace: ['duplicate_resource', 'person_forgotten'],
     update: ['duplicate_resource', 'person_forgotten'],
+    remove: ['open_balance'],
   },
   filters,
   list: listCustomers,
@@ -202,6 +209,7 @@ const customerRecords = recordRoutes({
   replace: { item: ReplaceCustomerInput.meta({ id: 'CustomerBatchItem' }), command: replaceCustomer },
   update: { body: CustomerChanges.meta({ id: 'CustomerChanges' }), command: updateCustomer },
   remove: deleteCustomer,
+  canBeForced: DELETION,
 })
 
 const supplierRecords = recordRoutes({
@@ -217,6 +225,7 @@ const supplierRecords = recordRoutes({
     create: ['duplicate_resource'],
     replace: ['duplicate_resource', 'person_forgotten'],
     update: ['duplicate_resource', 'person_forgotten'],
+    remove: ['open_balance'],
   },
   filters,
   list: listSuppliers,
@@ -227,6 +236,7 @@ const supplierRecords = recordRoutes({
   replace: { item: ReplaceSupplierInput.meta({ id: 'SupplierBatchItem' }), command: replaceSupplier },
   update: { body: SupplierChanges.meta({ id: 'SupplierChanges' }), command: updateSupplier },
   remove: deleteSupplier,
+  canBeForced: DELETION,
 })
 
 export const customerRoutes: readonly Route[] = [

@@ -199,7 +199,9 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
     readonly command: Command<R>
   }
   readonly update: { readonly body: z.ZodType<P>; readonly command: Command<{ id: number; changes: P }> }
-  readonly remove: Command<{ id: number }>
+  readonly remove: Command<{ id: number; force?: boolean | undefined }>
+  /** `force=true` deletes what is refused without. */
+  readonly canBeForced?: { readonly description: string }
   /** Warnings for a body, or for an item of a batch. */
   warnings?(body: C | R | P): Warning[]
   /** `strict=true` refuses what the commands would warn of. */
@@ -209,6 +211,11 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
 /** Parameter of writes that may warn of other records. */
 const STRICT = z.strictObject({
   strict: QueryFlag,
+})
+
+/** Parameter of deletions that may be refused. */
+const FORCE = z.strictObject({
+  force: QueryFlag,
 })
 
 /** Query and use of `strict` in the routes of a resource. */
@@ -331,7 +338,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
 }
 
 function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: RecordResource<F, C, R, P>): Route[] {
-  const { area, one, names, record, update, refusals, examples, warnings } = resource
+  const { area, one, names, record, update, refusals, examples, warnings, canBeForced } = resource
   const { withStrict, ...query } = strictness(resource)
   const [name] = names
   const path = `${resource.path}/:id`
@@ -362,7 +369,9 @@ function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: R
       command: resource.remove,
       target: { kind: resource.target.kind },
       refusals: refusals.remove,
-      input: (params) => withId(params, {}),
+      ...(canBeForced && { description: canBeForced.description, query: FORCE }),
+      input: (params, _body, _dependencies, query) =>
+        withId(params, { force: (query as z.infer<typeof FORCE> | undefined)?.force }),
     }),
   ]
 }

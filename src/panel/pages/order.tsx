@@ -8,15 +8,18 @@ import {
   formatTaxNumber,
   formatUnits,
 } from '#domain/brazilian-format.ts'
+import { fromCents } from '#domain/money.ts'
 import { canBePaid, hasBeenPaid } from '#domain/orders.ts'
 import { may } from '#domain/permissions.ts'
-import { netOfOrder } from '#projections/order-payments.ts'
+import { commissionKept } from '#projections/order-payment-summary.ts'
+import { netOfOrder, paidOfOrder } from '#projections/order-payments.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { dataExportActions } from '../data-export/links.ts'
 import { formText } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
+import { Figure } from '../ui/figure.tsx'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
@@ -152,6 +155,7 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
             ['Criado em', time(order.created_at)],
             ['Liberado em', time(order.released_at)],
             ['Entregue em', time(order.delivered_at)],
+            ['Você recebe', order.store_net !== null && <StoreNet order={order} net={order.store_net} />],
             ...returnedFacts(order, time),
             ['Venda', order.sale_id && <a href={link(`/vendas/${order.sale_id}`)}>{`Venda ${order.sale_id}`}</a>],
             ['Cancelado em', time(order.cancelled_at)],
@@ -176,7 +180,6 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
             facts={[
               ['Percentual', formatPercentage(commission.percentage)],
               ['Comissão do serviço', formatMoney(commission.amount)],
-              ['Parte da loja', formatMoney(commission.store_amount)],
               ['Comissão devolvida', formatMoney(commission.refunded)],
               ['Estornado em', time(commission.reversed_at)],
             ]}
@@ -187,10 +190,33 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
   )
 }
 
+/** `Pago − estornado − comissão = você recebe` (FIG-801). */
+const StoreNet = ({ order, net }: { readonly order: OrderObject; readonly net: string }) => {
+  const of = `pedido/${order.id}`
+  const amount = (name: string, text: string) => (
+    <Figure name={name} of={of}>
+      {formatMoney(text)}
+    </Figure>
+  )
+  const { refunded_total, commission } = order
+  return (
+    <>
+      pago {amount('pago', paidOfOrder(order))} − estornado {amount('estornado', refunded_total)} − comissão{' '}
+      {amount('comissao', fromCents(commissionKept(commission)))} = <strong>você recebe {amount('recebe', net)}</strong>
+    </>
+  )
+}
+
 /** Refunds to the buyer, and disputes. */
 const returnedFacts = (order: OrderObject, time: (at: string | null) => string | null): Fact[] => [
-  ['Estornado', order.refunded_total === '0.00' ? null : formatMoney(order.refunded_total)],
-  ['Líquido', hasBeenPaid(order.payments) && formatMoney(netOfOrder(order))],
+  [
+    'Líquido',
+    hasBeenPaid(order.payments) && (
+      <Figure name="liquido" of={`pedido/${order.id}`}>
+        {formatMoney(netOfOrder(order))}
+      </Figure>
+    ),
+  ],
   ['Estornado em', time(order.refunded_at)],
   [
     'Contestação',
@@ -223,7 +249,14 @@ const Items = ({ order, units }: ItemsProps) => (
       facts={[
         ['Subtotal', formatMoney(order.subtotal)],
         ['Entrega', formatMoney(order.delivery_fee)],
-        ['Total', <strong>{formatMoney(order.total)}</strong>],
+        [
+          'Total',
+          <strong key="total">
+            <Figure name="total" of={`pedido/${order.id}`}>
+              {formatMoney(order.total)}
+            </Figure>
+          </strong>,
+        ],
       ]}
     />
   </Card>

@@ -6,8 +6,10 @@ import {
   formatMoney,
   formatPersonName,
 } from '#domain/brazilian-format.ts'
+import { fromCents } from '#domain/money.ts'
 import { type DisputeStatus, hasBeenPaid, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
-import { netOfOrder } from '#projections/order-payments.ts'
+import { commissionKept } from '#projections/order-payment-summary.ts'
+import { netOfOrder, paidOfOrder } from '#projections/order-payments.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { checkoutStateOf, ENDED_PAYMENTS, endedPaymentOf } from '#queries/checkout-state.ts'
@@ -18,6 +20,7 @@ import { choiceInput, lineInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext } from '../route.ts'
 import { amountCell, listFile, metadataCell } from '../ui/csv-file.ts'
+import { Figure } from '../ui/figure.tsx'
 import { List, type ListRequest, listFiltered, type QuickFilter, readListPage } from '../ui/list.tsx'
 import type { Column } from '../ui/list-table.tsx'
 import { PanelBadge, StateBadge, type StateMark } from '../ui/parts.tsx'
@@ -91,7 +94,26 @@ const columnsOf = (timezone: string, now: string | null): Column<OrderObject>[] 
   { head: 'Pedido', cell: ({ id }) => <a href={link(`${ORDERS_PATH}/${id}`)}>{id}</a> },
   { head: 'Quando', cell: ({ created_at }) => formatDateTime(created_at, timezone) },
   { head: 'Cliente', cell: ({ customer }) => formatPersonName(customer.name) },
-  { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
+  {
+    head: 'Total',
+    cell: ({ id, total }) => (
+      <Figure name="total" of={`pedido/${id}`}>
+        {formatMoney(total)}
+      </Figure>
+    ),
+    isNumber: true,
+  },
+  {
+    head: 'Você recebe',
+    cell: ({ id, store_net }) =>
+      store_net !== null && (
+        <Figure name="recebe" of={`pedido/${id}`}>
+          {formatMoney(store_net)}
+        </Figure>
+      ),
+    isNumber: true,
+    isExtra: true,
+  },
   { head: 'Situação', cell: (order) => <OrderBadges order={order} now={now} /> },
   { head: 'Loja', cell: ({ store_alias }) => store_alias, isExtra: true },
 ]
@@ -113,7 +135,13 @@ async function summaryOf({ readModel: { pool, companyId } }: PageContext, asked:
   if (count > MAX_SUMMED_ORDERS) return <p class="sums">{`Mais de ${formatCount(MAX_SUMMED_ORDERS)} pedidos`}</p>
   return (
     <p class="sums">
-      {count === 1 ? '1 pedido' : `${formatCount(count)} pedidos`}, <strong>{formatMoney(amount)}</strong>
+      <Figure name="pedidos">{formatCount(count)}</Figure>
+      {count === 1 ? ' pedido, ' : ' pedidos, '}
+      <strong>
+        <Figure name="total" of="pedidos">
+          {formatMoney(amount)}
+        </Figure>
+      </strong>
     </p>
   )
 }
@@ -133,7 +161,14 @@ export const orderFile = listFile<OrderObject>({
     ['Cliente', ({ customer }) => formatPersonName(customer.name)],
     ['Situação', (order) => orderStateOf(order, presentOf(visit))[1]],
     ['Total', ({ total }) => amountCell(total)],
+    ['Pago', (order) => amountCell(hasBeenPaid(order.payments) ? paidOfOrder(order) : null)],
+    ['Estornado', (order) => amountCell(hasBeenPaid(order.payments) ? order.refunded_total : null)],
     ['Líquido', (order) => amountCell(hasBeenPaid(order.payments) ? netOfOrder(order) : null)],
+    [
+      'Comissão',
+      ({ payments, commission }) => amountCell(hasBeenPaid(payments) ? fromCents(commissionKept(commission)) : null),
+    ],
+    ['Você recebe', ({ store_net }) => amountCell(store_net)],
     [
       'Entregue em',
       ({ delivered_at }) => delivered_at && formatDateTimeSeconds(delivered_at, visit.readModel.timezone),

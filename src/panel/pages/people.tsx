@@ -14,14 +14,23 @@ import {
 } from '#commands/people/suppliers.ts'
 import * as format from '#domain/brazilian-format.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
-import { customerListing, getCustomer, getSupplier, supplierListing } from '#queries/people.ts'
+import { openBalanceOfParty } from '#queries/finance/open-balances.ts'
+import {
+  customerListing,
+  getCustomer,
+  getCustomerOrDebtor,
+  getSupplier,
+  getSupplierOrCreditor,
+  supplierListing,
+} from '#queries/people.ts'
 import { dataExportActions } from '../data-export/links.ts'
+import { formText } from '../forms/form.ts'
 import { lineInput } from '../forms/kinds.ts'
-import type { PageContext, PanelRoute } from '../route.ts'
+import type { FormSubmission, PageContext, PanelRoute } from '../route.ts'
 import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
 import { IE_INDICATOR_NAMES } from '../words/values.ts'
 import { forgetAction, forgetPages } from './erase-person.tsx'
-import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
+import { accountCount, type BalancePageSide, PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
 import {
   CUSTOMER_TAX_INPUTS,
   PERSON_TYPE_NAMES,
@@ -58,6 +67,7 @@ const personFacts = (person: Person, { readModel }: PageContext, ...afterName: F
     person.forgotten_at && format.formatDateTime(person.forgotten_at, readModel.timezone),
   ],
   ['Exclusão do restante', forgettingText(person, readModel.today)],
+  ['Excluído em', person.deleted_at && format.formatDateTime(person.deleted_at, readModel.timezone)],
   ['Última alteração', format.formatDateTime(person.updated_at, readModel.timezone)],
 ]
 
@@ -82,9 +92,36 @@ function addressText(address: Person['address']): string | null {
     .join(' · ')
 }
 
-/** Erased persons, and those queued for erasure, cannot be changed. */
-const isChangeable = ({ forgotten_at, forgetting_due_on }: Person): boolean =>
-  forgotten_at === null && forgetting_due_on === null
+/** Deleted and erased persons, and those queued for erasure, cannot be changed. */
+const isChangeable = ({ forgotten_at, forgetting_due_on, deleted_at }: Person): boolean =>
+  forgotten_at === null && forgetting_due_on === null && deleted_at === null
+
+/** A deleted person has a name while an account is open. */
+const nameOf = ({ name, deleted_at }: Person): string => {
+  if (deleted_at === null) return format.formatPersonName(name)
+  return name === null ? 'Cadastro excluído' : `${name} (excluído)`
+}
+
+/** Hidden field: the page has shown the debt. */
+const DEBT_SHOWN = 'saldo_visto'
+
+/** What the person still owes or is owed, before the deletion. */
+const openAccountsOf =
+  (side: BalancePageSide) =>
+  async ({ id }: Person, { readModel: { pool, companyId, today } }: PageContext) => {
+    const { amount, count } = await openBalanceOfParty(pool, side.side, companyId, id, { today, limit: 1 })
+    if (count === 0) return null
+    return (
+      <>
+        <p class="problem" role="note">
+          {`Há ${accountCount(count)} em aberto: ${format.formatMoney(amount)}. Excluir não cancela a dívida: o nome continua em ${side.words.all} até tudo ser pago.`}
+        </p>
+        <input type="hidden" name={DEBT_SHOWN} value="s" />
+      </>
+    )
+  }
+
+const forced = (form: FormSubmission['form']): object => (formText(form, DEBT_SHOWN) === 's' ? { force: true } : {})
 
 const STAYS =
   'Ficam as vendas, contas e valores, sem o nome, o número do cadastro e o código externo. Documentos fiscais emitidos pelo seu sistema fiscal não são alterados.'
@@ -113,12 +150,16 @@ const customerPages = recordPages<CustomerObject>({
     more: [{ label: 'Importar', to: '/clientes/importar' }],
   },
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
-  nameOf: ({ name }) => format.formatPersonName(name),
+  getShown: ({ readModel }, id) => getCustomerOrDebtor(readModel.pool, readModel.companyId, id),
+  nameOf,
   isOpen: isChangeable,
-  head: (customer, visit) => ({
-    more: dataExportActions('customer', customer, visit),
-    dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
-  }),
+  head: (customer, visit) =>
+    customer.deleted_at === null
+      ? {
+          more: dataExportActions('customer', customer, visit),
+          dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
+        }
+      : {},
   notice: sharingNotice(customerListing, '/clientes'),
   problem: takenName(getCustomer, '/clientes'),
   facts: (customer, visit) => [...personFacts(customer, visit), ...customerFacts(customer)],
@@ -135,6 +176,8 @@ const customerPages = recordPages<CustomerObject>({
   remove: {
     label: 'Excluir cliente',
     question: 'O cliente deixa de aparecer nas listas. Vendas e contas já feitas ficam como estão.',
+    intro: openAccountsOf(RECEIVABLE),
+    inputOf: forced,
     command: deleteCustomer,
   },
 })
@@ -163,12 +206,16 @@ const supplierPages = recordPages<SupplierObject>({
     more: [{ label: 'Importar', to: '/fornecedores/importar' }],
   },
   get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
-  nameOf: ({ name }) => format.formatPersonName(name),
+  getShown: ({ readModel }, id) => getSupplierOrCreditor(readModel.pool, readModel.companyId, id),
+  nameOf,
   isOpen: isChangeable,
-  head: (supplier, visit) => ({
-    more: dataExportActions('supplier', supplier, visit),
-    dangers: [forgetAction(visit, supplier, `/fornecedores/${supplier.id}`)],
-  }),
+  head: (supplier, visit) =>
+    supplier.deleted_at === null
+      ? {
+          more: dataExportActions('supplier', supplier, visit),
+          dangers: [forgetAction(visit, supplier, `/fornecedores/${supplier.id}`)],
+        }
+      : {},
   notice: sharingNotice(supplierListing, '/fornecedores'),
   problem: takenName(getSupplier, '/fornecedores'),
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
@@ -180,6 +227,8 @@ const supplierPages = recordPages<SupplierObject>({
   remove: {
     label: 'Excluir fornecedor',
     question: 'O fornecedor deixa de aparecer nas listas. Contas já criadas ficam como estão.',
+    intro: openAccountsOf(PAYABLE),
+    inputOf: forced,
     command: deleteSupplier,
   },
 })

@@ -19,7 +19,7 @@ import type { PageContext } from '../route.ts'
 import { type FileColumn, metadataCell } from '../ui/csv-file.ts'
 import { type ListRequest, listFiltered } from '../ui/list.tsx'
 import type { Column } from '../ui/list-table.tsx'
-import type { BalancePageSide } from './finance/open-balances.tsx'
+import { type BalancePageSide, OpenFigure } from './finance/open-balances.tsx'
 import { PERSON_TYPE_NAMES, type Person } from './person-form.tsx'
 
 export const personFilters: Fields = {
@@ -52,14 +52,20 @@ export const personColumns =
 
 /** What the listed persons owe or are owed; none for roles that do not see it (PANEL-453). */
 async function debtColumns<P extends Person>(
-  { side, accounts, words }: BalancePageSide,
+  { side, accounts, words, figures }: BalancePageSide,
   { readModel: { pool, companyId, today }, reaches }: PageContext,
   rows: readonly P[],
 ): Promise<Column<P>[]> {
   if (!reaches('GET', accounts)) return []
   const ids = rows.map(({ id }) => id)
   const amounts = await openAmountsOf(pool, side, companyId, ids, today)
-  return [{ head: words.total, cell: ({ id }) => format.formatMoney(amounts.get(id) ?? '0.00'), isNumber: true }]
+  return [
+    {
+      head: words.total,
+      cell: ({ id }) => <OpenFigure of={`${figures.party}/${id}`} amount={amounts.get(id) ?? '0.00'} />,
+      isNumber: true,
+    },
+  ]
 }
 
 const ORDERS: Readonly<Record<string, ListOrder>> = {

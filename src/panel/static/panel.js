@@ -113,6 +113,15 @@ document.addEventListener('change', ({ target }) => {
 // A scanner types into the field of codes, one product after the other (PANEL-533).
 document.getElementById('campo-code')?.focus()
 
+// The scanner's user looks at the shelf: an unknown code sounds, where the browser allows it.
+if (document.querySelector('[data-beep]') && typeof AudioContext !== 'undefined') {
+  const audio = new AudioContext()
+  const tone = audio.createOscillator()
+  tone.connect(audio.destination)
+  tone.start()
+  tone.stop(audio.currentTime + 0.3)
+}
+
 /** Escape closes the open menu and leaves the focus on what opened it. */
 document.addEventListener('keydown', ({ key }) => {
   if (key !== 'Escape') return

@@ -54,7 +54,7 @@ interface FormPage<S> extends PathSubject<S> {
   instead?(subject: S, visit: PageContext): ComponentChildren
   before?(subject: S, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Inside the form: explanations and hidden fields. */
-  intro?(subject: S): ComponentChildren
+  intro?(subject: S, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   readonly label: string | ((subject: S) => string)
   readonly isDangerous?: boolean
   /** Path of the cancel link, below the panel. */
@@ -166,7 +166,7 @@ async function toFormPage<S>(
         back={page.back(subject)}
       >
         {page.isOfChanges && <input type="hidden" name={BEFORE} value={before} />}
-        {page.intro?.(subject)}
+        {await page.intro?.(subject, visit)}
       </Form>
     </>
   )
@@ -268,6 +268,8 @@ export const buttonRoute = <S,>(button: PathSubject<S> & { readonly act: Act<S> 
 /** Confirmation page before the record of the path is removed. */
 type RemovalPages<S> = Omit<FormPage<S>, 'fields'> & {
   readonly command: Command<{ id: number }>
+  /** Further input of the command, from the form. */
+  inputOf?(form: FormSubmission['form']): object
   readonly done: Redirect
 }
 
@@ -282,7 +284,12 @@ export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
       async submit(submission) {
         const id = pathId(submission.params.id)
         const approved = removal.needsApproval ? await withApproval(submission) : submission
-        const answer = id === null ? null : isRefusal(approved) ? approved : await approved.run(removal.command, { id })
+        const answer =
+          id === null
+            ? null
+            : isRefusal(approved)
+              ? approved
+              : await approved.run(removal.command, { id, ...removal.inputOf?.(submission.form) })
         if (!isRefusal(answer)) return answer && removal.done
         const subject = await page.subject(submission)
         return subject === null ? null : refusedForm(page, submission, subject, answer)

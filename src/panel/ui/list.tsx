@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
 import type { z } from 'zod'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
@@ -12,7 +13,7 @@ import { FilterChips, FilterProblems, Filters, PrintedFilters } from './filters.
 import { Icon } from './icon.tsx'
 import { type Column, ListTable, type OptionalColumn } from './list-table.tsx'
 import { Pager } from './pager.tsx'
-import { Chips, Nothing, Toolbar } from './parts.tsx'
+import { Chips, Nothing, PermissionContext, Toolbar } from './parts.tsx'
 
 /** Records of a page. A refusal concerns cursors or filters only, so it counts as an empty page. */
 export const recordsOnPage = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =>
@@ -186,13 +187,14 @@ interface FileLinkProps {
   readonly children?: ComponentChildren
 }
 
-/** Link to a file; by default to that of the filtered records. */
-export const FileLink = ({ to, parameters, children = 'Planilha (CSV)' }: FileLinkProps) => (
-  <a class="file" href={link(to, parameters)} download>
-    <Icon name="download" />
-    <span>{children}</span>
-  </a>
-)
+/** Link to a file, by default to that of the filtered records; hidden if the user may not download it. */
+export const FileLink = ({ to, parameters, children = 'Planilha (CSV)' }: FileLinkProps) =>
+  useContext(PermissionContext)('GET', to) ? (
+    <a class="file" href={link(to, parameters)} download>
+      <Icon name="download" />
+      <span>{children}</span>
+    </a>
+  ) : null
 
 const isSet = ({ filters }: QuickFilter, query: PageContext['query']): boolean =>
   Object.entries(filters).every(([name, value]) => query[name] === value)

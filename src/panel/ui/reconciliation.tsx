@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
 import type { Reconciliation, SalesReconciliation, WayReconciliation } from '#queries/sales/reconciliation.ts'
+import { Figure } from './figure.tsx'
 import { type Column, ListTable } from './list-table.tsx'
 
 export const counted = (count: number, one: string, many: string): string =>
@@ -12,6 +13,8 @@ export const wayName = ({ key, name }: Pick<WayReconciliation, 'key' | 'name'>):
 
 interface TableProps {
   readonly caption: string
+  /** Scope of its figures: `total`, `caixa/user/3`. */
+  readonly of: string
   readonly sales: SalesReconciliation
   readonly empty: string
   /** The way's name with a link to its sales; the name alone without it. */
@@ -20,18 +23,26 @@ interface TableProps {
 
 const isAny = ({ count, amount }: Reconciliation['sold']): boolean => count !== 0 || amount !== '0.00'
 
-type Row = Reconciliation & { readonly head: ComponentChildren }
+type Row = Reconciliation & { readonly head: ComponentChildren; readonly of: string }
 
 /** Sales by way of paying and in all: what was sold, less what was cancelled and returned, is the net (PANEL-420). */
-export const ReconciliationTable = ({ caption, sales, empty, linked }: TableProps) => {
-  const amount = (head: string, of: (row: Row) => string): Column<Row> => ({
+export const ReconciliationTable = ({ caption, of, sales, empty, linked }: TableProps) => {
+  const amount = (head: string, name: string, amountOf: (row: Row) => string): Column<Row> => ({
     head,
-    cell: (row) => formatMoney(of(row)),
+    cell: (row) => (
+      <Figure name={name} of={row.of}>
+        {formatMoney(amountOf(row))}
+      </Figure>
+    ),
     isNumber: true,
   })
   const hasLess = isAny(sales.cancelled) || isAny(sales.returned)
-  const ways = sales.ways.map((way) => ({ ...way, head: linked ? linked(way, wayName(way)) : wayName(way) }))
-  const rows: Row[] = ways.length === 0 ? [] : [...ways, { ...sales, head: <strong>Total</strong> }]
+  const ways = sales.ways.map((way) => ({
+    ...way,
+    head: linked ? linked(way, wayName(way)) : wayName(way),
+    of: `${of}/forma/${way.key || 0}`,
+  }))
+  const rows: Row[] = ways.length === 0 ? [] : [...ways, { ...sales, head: <strong>Total</strong>, of: `${of}/formas` }]
   return (
     <ListTable<Row>
       caption={caption}
@@ -39,33 +50,64 @@ export const ReconciliationTable = ({ caption, sales, empty, linked }: TableProp
       empty={empty}
       columns={[
         { head: 'Forma', cell: ({ head }) => head },
-        { head: 'Vendas', cell: ({ sold }) => formatCount(sold.count), isNumber: true },
-        hasLess && amount('Vendido', ({ sold }) => sold.amount),
-        isAny(sales.cancelled) && amount('Cancelado', ({ cancelled }) => cancelled.amount),
-        isAny(sales.returned) && amount('Devolvido', ({ returned }) => returned.amount),
-        amount(hasLess ? 'Líquido' : 'Valor', ({ net }) => net),
+        {
+          head: 'Vendas',
+          cell: ({ sold, of }) => (
+            <Figure name="vendas" of={of}>
+              {formatCount(sold.count)}
+            </Figure>
+          ),
+          isNumber: true,
+        },
+        hasLess && amount('Vendido', 'vendido', ({ sold }) => sold.amount),
+        isAny(sales.cancelled) && amount('Cancelado', 'cancelado', ({ cancelled }) => cancelled.amount),
+        isAny(sales.returned) && amount('Devolvido', 'devolvido', ({ returned }) => returned.amount),
+        amount(hasLess ? 'Líquido' : 'Valor', 'liquido', ({ net }) => net),
       ]}
     />
   )
 }
 
+interface LineProps {
+  readonly of: string
+  readonly sales: Reconciliation
+}
+
 /** The same in one line: `9 vendas, R$ 455,66 − 1 cancelada, R$ 132,95 = R$ 322,71`. */
-export const ReconciliationLine = ({ sales }: { readonly sales: Reconciliation }) => {
+export const ReconciliationLine = ({ of, sales }: LineProps) => {
   const { sold, cancelled, returned, net } = sales
-  const parts = [
-    `${counted(sold.count, 'venda', 'vendas')}, ${formatMoney(sold.amount)}`,
-    isAny(cancelled) && `${counted(cancelled.count, 'cancelada', 'canceladas')}, ${formatMoney(cancelled.amount)}`,
-    isAny(returned) && `${counted(returned.count, 'devolução', 'devoluções')}, ${formatMoney(returned.amount)}`,
-  ].filter((part) => part !== false)
-  if (parts.length === 1)
-    return (
-      <>
-        {counted(sold.count, 'venda', 'vendas')}, <strong>{formatMoney(net)}</strong>
-      </>
-    )
+  const amount = (name: string, value: string) => (
+    <Figure name={name} of={of}>
+      {formatMoney(value)}
+    </Figure>
+  )
+  const count = (name: string, value: number) => (
+    <Figure name={name} of={of}>
+      {formatCount(value)}
+    </Figure>
+  )
+  const words = (value: number, one: string, many: string) => (Math.abs(value) === 1 ? one : many)
+  const hasLess = isAny(cancelled) || isAny(returned)
   return (
     <>
-      {parts.join(' − ')} = <strong>{formatMoney(net)}</strong>
+      {count('vendas', sold.count)} {words(sold.count, 'venda', 'vendas')}
+      {hasLess && <>, {amount('vendido', sold.amount)}</>}
+      {isAny(cancelled) && (
+        <>
+          {' − '}
+          {count('canceladas', cancelled.count)} {words(cancelled.count, 'cancelada', 'canceladas')},{' '}
+          {amount('cancelado', cancelled.amount)}
+        </>
+      )}
+      {isAny(returned) && (
+        <>
+          {' − '}
+          {count('devolucoes', returned.count)} {words(returned.count, 'devolução', 'devoluções')},{' '}
+          {amount('devolvido', returned.amount)}
+        </>
+      )}
+      {hasLess ? ' = ' : ', '}
+      <strong>{amount('liquido', net)}</strong>
     </>
   )
 }

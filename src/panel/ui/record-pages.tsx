@@ -58,6 +58,8 @@ export interface RecordPages<R extends { id: number }> {
     readonly more?: PanelPage['more']
   }
   get(visit: PageContext, id: number): Promise<FoundRecords>
+  /** Of the record's page, if deleted records have one too. */
+  getShown?(visit: PageContext, id: number): Promise<FoundRecords>
   nameOf(record: R): string
   facts(record: R, visit: PageContext): readonly Fact[]
   /** Content above the facts: what is to be checked. */
@@ -87,7 +89,12 @@ export interface RecordPages<R extends { id: number }> {
   readonly remove?: {
     /** Text of the button that opens the confirmation. */
     readonly label: string
+    /** Permission, if it is not that of editing. */
+    readonly access?: Permission
     readonly question: string
+    /** Content below the question: what speaks against it. */
+    intro?(record: R, visit: PageContext): Promise<ComponentChildren>
+    inputOf?(form: FormSubmission['form']): object
     readonly flash?: FlashCode
     readonly command: Command<{ id: number }>
     needsApproval?(record: R, visit: PageContext): boolean
@@ -149,7 +156,7 @@ async function showRecord<R extends { id: number }>(
   pages: RecordPages<R>,
   visit: PageContext,
 ): Promise<PanelPage | null> {
-  const record = await loadRecord<R>(visit, pages.get)
+  const record = await loadRecord<R>(visit, pages.getShown ?? pages.get)
   if (!record) return null
   const { path, subject } = pages
   const here = `${path}/${record.id}`
@@ -235,10 +242,16 @@ function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
   return removalPages({
     path: `${path}/:id/excluir`,
     section,
-    access,
+    access: remove.access ?? access,
     subject: (visit) => loadRecord<R>(visit, pages.get),
     title: (record) => `${remove.label} ${pages.nameOf(record)}`,
-    intro: () => <p>{remove.question}</p>,
+    intro: async (record, visit) => (
+      <>
+        <p>{remove.question}</p>
+        {await remove.intro?.(record, visit)}
+      </>
+    ),
+    inputOf: remove.inputOf,
     label: remove.label,
     back: ({ id }) => `${path}/${id}`,
     command: remove.command,

@@ -44,6 +44,7 @@ export const FLASHES = {
   desligado: 'Webhook desligado.',
   'webhook-passado': 'Webhook transferido.',
   enviada: 'Reenvio agendado.',
+  'teste-enviado': 'Mensagem de teste a caminho.',
   reenvio: 'Reenvio iniciado. Recarregue a página para acompanhar.',
   'senha-trocada': 'Senha trocada.',
   convidado: 'Convite enviado.',

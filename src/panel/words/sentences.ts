@@ -139,8 +139,7 @@ const SENTENCES: Sentences = {
   OrderPartiallyRefunded: ({ refunded }) => `Estorno parcial do pedido: ${formatMoney(refunded)} até agora`,
   OrderAlarmRaised: ({ code }, text) => `Alerta: ${text('code', code).toLowerCase()}`,
   OrderCancelledByStore: ({ reason }) => because('Pedido cancelado pela loja', reason),
-  CommissionSplit: ({ percentage, amount, store_amount }) =>
-    `Comissão de ${formatPercentage(percentage)}: ${formatMoney(amount)}; a loja fica com ${formatMoney(store_amount)}`,
+  CommissionSplit: ({ percentage, amount }) => `Comissão de ${formatPercentage(percentage)}: ${formatMoney(amount)}`,
   TestClockMoved: ({ by_ms }) => `Data da empresa de teste avançada em ${formatFraction(by_ms / 3_600_000, 2)} h`,
   PersonForgettingQueued: ({ due_on, keeps_contact }) =>
     `Exclusão de dados pessoais marcada para ${formatDay(due_on)}${keeps_contact ? '; contatos quando não houver conta em aberto' : ''}`,

@@ -218,6 +218,7 @@ const MONEY = new Set([
   'amount_received',
   'refunded',
   'refunded_total',
+  'store_net',
   'store_amount',
   'sold',
   'cancelled',

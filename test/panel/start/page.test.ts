@@ -116,7 +116,7 @@ describe('panel: start page', () => {
     await company.post('/catalog/items', { name: 'Chá', price: '1.00', stock: '2.5', min_stock: '3', unit: 'kg' })
     await company.post('/catalog/items', { name: 'Arroz', price: '1.00', stock: '80' })
     expect(await shown())
-      .to.include('Sem estoque: 1 Acabando: 1')
+      .to.include('Sem estoque: 1 Acabando: 2')
       .and.to.include('Café 0')
       .and.to.include('Chá 2,5 kg')
       .and.not.to.include('Arroz 80')

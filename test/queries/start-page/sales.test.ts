@@ -145,15 +145,16 @@ describe('sums of sales on the start page', () => {
         },
       ],
       before: { count: 0, cents: 0n, units: 0n, known_cents: 0n, cost_cents: 0n },
-      returned_costs: { cents: 0n, known_cents: 0n, cost_cents: 0n },
-      returned_costs_before: { cents: 0n, known_cents: 0n, cost_cents: 0n },
+      returned_costs: { units: 0n, cents: 0n, known_cents: 0n, cost_cents: 0n },
+      returned_costs_before: { units: 0n, cents: 0n, known_cents: 0n, cost_cents: 0n },
       bars_before: [],
       items: [
         { key: '10', name: 'Café', unit: null, count: 2, cents: 2400n, quantity: 2500n },
         { key: '11', name: 'Chá', unit: null, count: 1, cents: 300n, quantity: 1000n },
       ],
       origins: [{ key: 'api', name: null, count: 2, cents: 2700n }],
-      actors: [{ key: '', name: null, count: 2, cents: 2700n }],
+      sellers: [{ key: 'none', name: null, count: 2, cents: 2700n }],
+      first_sold_at: '2026-03-10T14:10:00.000Z',
       is_complete: true,
     })
   })
@@ -168,10 +169,10 @@ describe('sums of sales on the start page', () => {
       })
     await shop.record([back(501, true), back(502, false)])
     await grow()
-    const { returned_costs, returned_costs_before, origins, actors, items } = await byDay('2026-03-11', 1)
-    expect(returned_costs).to.deep.equal({ cents: 1000n, known_cents: 1000n, cost_cents: 167n })
+    const { returned_costs, returned_costs_before, origins, sellers, items } = await byDay('2026-03-11', 1)
+    expect(returned_costs).to.deep.equal({ units: 2n, cents: 1000n, known_cents: 1000n, cost_cents: 167n })
     expect(returned_costs_before).to.include({ cents: 0n })
-    for (const figures of [origins, actors, items]) expect(figures.map(({ cents }) => cents)).to.deep.equal([-1000n])
+    for (const figures of [origins, sellers, items]) expect(figures.map(({ cents }) => cents)).to.deep.equal([-1000n])
   })
 
   for (const [what, lines, discount, cents] of [
@@ -268,7 +269,7 @@ describe('sums of sales on the start page', () => {
     await sell('2026-03-11T15:00:00.000Z', '3.00')
     await grow()
     expect(await differences()).to.deep.equal([])
-    await shop.core.pool.query(`update sales_sums set cents = cents + 1 where kind = 'actor' and span < '2026-03-11'`)
+    await shop.core.pool.query(`update sales_sums set cents = cents + 1 where kind = 'seller' and span < '2026-03-11'`)
     await shop.core.pool.query(`delete from sales_sums where kind = 'payment' and span > '2026-03-11'`)
     const found = await differences()
     expect(found).to.have.length(2)

@@ -74,15 +74,15 @@ describe('other parts of the start page', () => {
       await shop.record([event('CatalogItemDeactivated', { id: 9 })])
       await shop.record([product(10, '0.000')], OTHER_COMPANY_ID)
       const { out, low, items } = await short()
-      expect([out, low]).to.deep.equal([3, 2])
+      expect([out, low]).to.deep.equal([3, 5])
       expect(items.map(({ id }) => id)).to.deep.equal([4, 8, 3, 7, 2])
       expect(items[0]).to.have.all.keys('id', 'name', 'unit', 'stock')
       expect(items.at(-1)).to.deep.equal({ id: 2, name: 'Zinco', unit: 'KG', stock: '5.000' })
     })
 
-    it('counts all, and lists up to the requested number', async () => {
+    it('counts all, those without stock among those that run out, and lists up to the requested number', async () => {
       const { out, low, items } = await short(2)
-      expect([out, low]).to.deep.equal([3, 2])
+      expect([out, low]).to.deep.equal([3, 5])
       expect(items.map(({ id }) => id)).to.deep.equal([4, 8])
     })
   })

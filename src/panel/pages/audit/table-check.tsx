@@ -1,4 +1,4 @@
-import { formatDateTime } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime } from '#domain/brazilian-format.ts'
 import type { TableCheck } from '#integrity/audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import { ListTable } from '../../ui/list-table.tsx'
@@ -11,16 +11,18 @@ const FOUND: Readonly<Record<RowDifference['found'], string>> = {
 }
 
 interface LastCheckProps {
+  /** Number of the last event. */
+  readonly revision: number
   /** Null before the first check. */
   readonly check: TableCheck | null
   readonly timezone: string
 }
 
 /** Result of the last comparison of the tables with the ledger. Values are not shown: the ledger has the right ones. */
-export const LastCheck = ({ check, timezone }: LastCheckProps) => {
+export const LastCheck = ({ check, revision, timezone }: LastCheckProps) => {
   if (!check) return null
-  const { differences, checked_at, revision } = check
-  const at = `Cadastros verificados com o registro de auditoria em ${formatDateTime(checked_at, timezone)}, até o evento nº ${revision}.`
+  const { differences, checked_at } = check
+  const at = `Comparação diária dos cadastros com o registro de auditoria: a última, em ${formatDateTime(checked_at, timezone)}, foi até o evento nº ${formatCount(check.revision)} de ${formatCount(revision)}.`
   if (differences.length === 0) return <p class="hint">{at}</p>
   return (
     <Card title="Cadastros que não conferem com a auditoria">

@@ -16,7 +16,7 @@ import { sealStateOf } from '#integrity/proofs/checkpoint-status.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { getRow } from '#queries/events.ts'
+import { getRow, readModelHead } from '#queries/events.ts'
 import { type Change, describeChanges, describeEventData, fieldsChangedBy, splitTechnical } from '../../changes.ts'
 import { type Fields, filledWith, filterProblems } from '../../forms/form.ts'
 import { choiceInput, dateInput, integerInput, namedOptions, type Option } from '../../forms/kinds.ts'
@@ -102,12 +102,13 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
   const query = searchOf(filters, asked)
   const filled = filledWith(filters, asked, isRefusal(query) ? query : undefined)
   const check = await findTableCheck(visit.context.pool, visit.session.companyId)
+  const head = await readModelHead(visit.readModel.pool, visit.readModel.companyId)
   const seals = await sealStateOf(visit.context.pool, visit.session.companyId)
   const body = (
     <>
       <Seals state={seals} timezone={visit.session.timezone} />
       <Attestors states={await visit.context.proof.attestors()} timezone={visit.session.timezone} />
-      <LastCheck check={check} timezone={visit.session.timezone} />
+      <LastCheck check={check} revision={head.revision} timezone={visit.session.timezone} />
       <Filters path={PATH} fields={filters} filled={filled} target="livro" />
       <div id="livro">
         {isRefusal(query) ? (

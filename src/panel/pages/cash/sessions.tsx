@@ -15,6 +15,7 @@ import type { Fields } from '../../forms/form.ts'
 import { choiceInput, lineInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { namesOfActors } from '../../ui/history.tsx'
 import { List, readListPage, recordsOnPage } from '../../ui/list.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
@@ -71,14 +72,35 @@ const SessionBadges = ({ session }: { readonly session: CashSessionObject }) => 
   </>
 )
 
-const Difference = ({ amount }: { readonly amount: string | null }) =>
-  amount === null ? null : amount === '0.00' ? (
-    <span>{formatMoney(amount)}</span>
-  ) : (
-    <PanelBadge tone={amount.startsWith('-') ? 'bad' : 'warn'}>{formatMoney(amount)}</PanelBadge>
+interface AmountProps {
+  readonly of: string
+  readonly amount: string | null
+}
+
+const Difference = ({ of, amount }: AmountProps) => {
+  if (amount === null) return null
+  const figure = (
+    <Figure name="diferenca" of={of}>
+      {formatMoney(amount)}
+    </Figure>
+  )
+  if (amount === '0.00') return figure
+  return <PanelBadge tone={amount.startsWith('-') ? 'bad' : 'warn'}>{figure}</PanelBadge>
+}
+
+const Amount = ({ name, of, amount }: AmountProps & { readonly name: string }) =>
+  amount === null ? null : (
+    <Figure name={name} of={of}>
+      {formatMoney(amount)}
+    </Figure>
   )
 
 const money = (amount: string | null): string | null => amount && formatMoney(amount)
+
+/** Scopes of the figures of a drawer, and of a way of paying in a session. */
+const drawerScope = (id: number): string => `gaveta/${id}`
+const wayScope = (id: number, { is_cash, payment_type_id }: CashWay): string =>
+  is_cash ? drawerScope(id) : `${drawerScope(id)}/forma/${payment_type_id}`
 
 const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] => [
   { head: 'Sessão', cell: ({ id, session_id }) => <a href={link(`${CASH_SESSIONS_PATH}/${id}`)}>{session_id}</a> },
@@ -87,9 +109,22 @@ const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] 
   { head: 'Fechada em', cell: ({ closed_at: at }) => at && formatDateTime(at, timezone), isExtra: true },
   { head: 'Situação', cell: (session) => <SessionBadges session={session} /> },
   { head: 'Vendas', cell: ({ sales_count }) => formatCount(sales_count), isNumber: true, isExtra: true },
-  { head: 'Esperado na gaveta', cell: ({ expected }) => formatMoney(expected), isNumber: true },
-  { head: 'Contado', cell: ({ counted }) => money(counted), isNumber: true, isExtra: true },
-  { head: 'Diferença', cell: ({ difference }) => <Difference amount={difference} />, isNumber: true },
+  {
+    head: 'Esperado na gaveta',
+    cell: ({ id, expected }) => <Amount name="esperado" of={drawerScope(id)} amount={expected} />,
+    isNumber: true,
+  },
+  {
+    head: 'Contado',
+    cell: ({ id, counted }) => <Amount name="contado" of={drawerScope(id)} amount={counted} />,
+    isNumber: true,
+    isExtra: true,
+  },
+  {
+    head: 'Diferença',
+    cell: ({ id, difference }) => <Difference of={drawerScope(id)} amount={difference} />,
+    isNumber: true,
+  },
 ]
 
 /** Open sessions with what is in each drawer (PANEL-600). */
@@ -162,7 +197,7 @@ async function showSession(visit: PageContext): Promise<PanelPage | null> {
       <p class="hint">
         {'A sessão soma as vendas que o caixa registrou nela, em qualquer dia. O '}
         <a href={link(CLOSING)}>fechamento do dia</a>
-        {' soma as vendas de cada usuário em um dia, com ou sem sessão, sem a abertura nem as entradas e retiradas.'}
+        {' soma as vendas de cada usuário em um dia, e mostra as gavetas que estiveram abertas nele.'}
       </p>
     </>
   )
@@ -205,9 +240,21 @@ const Ways = ({ session, types }: WaysProps) => (
       empty=""
       columns={[
         { head: 'Forma', cell: types },
-        { head: 'Esperado', cell: ({ expected }) => formatMoney(expected), isNumber: true },
-        { head: 'Contado', cell: ({ counted }) => money(counted), isNumber: true },
-        { head: 'Diferença', cell: ({ difference }) => <Difference amount={difference} />, isNumber: true },
+        {
+          head: 'Esperado',
+          cell: (way) => <Amount name="esperado" of={wayScope(session.id, way)} amount={way.expected} />,
+          isNumber: true,
+        },
+        {
+          head: 'Contado',
+          cell: (way) => <Amount name="contado" of={wayScope(session.id, way)} amount={way.counted} />,
+          isNumber: true,
+        },
+        {
+          head: 'Diferença',
+          cell: (way) => <Difference of={wayScope(session.id, way)} amount={way.difference} />,
+          isNumber: true,
+        },
       ]}
     />
   </Card>

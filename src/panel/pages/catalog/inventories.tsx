@@ -1,16 +1,23 @@
 import * as z from 'zod'
 import { closeInventory, OpenInventoryInput, openInventory } from '#commands/catalog/inventories.ts'
-import { formatCount, formatDateTime } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
+import { may } from '#domain/permissions.ts'
 import { INVENTORY_STATUSES } from '#events/inventories.ts'
 import type { InventoryObject, InventoryStatus } from '#projections/inventories.ts'
-import { getInventory, searchInventories } from '#queries/catalog/inventories.ts'
+import {
+  getInventory,
+  type StockDifference,
+  searchInventories,
+  stockDifferences,
+} from '#queries/catalog/inventories.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput, lineInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PanelRoute } from '../../route.ts'
+import type { PageContext, PanelRoute } from '../../route.ts'
 import { formPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { listFiltered } from '../../ui/list.tsx'
-import { PanelBadge, type Tone } from '../../ui/parts.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
+import { Card, PanelBadge, type Tone } from '../../ui/parts.tsx'
 import { recordPages } from '../../ui/record-pages.tsx'
 import {
   CountingForms,
@@ -20,6 +27,7 @@ import {
   countsFile,
   INVENTORIES_PATH,
   loadInventory,
+  signed,
   takeOut,
 } from './inventory-counts.tsx'
 
@@ -40,6 +48,40 @@ const filters: Fields = { status: { label: 'Situação', kind: choiceInput(statu
 
 const Search = z.object({ status: z.enum(INVENTORY_STATUSES).optional(), cursor: z.string().max(2_000).optional() })
 
+interface DifferencesProps {
+  readonly visit: PageContext
+  readonly inventory: InventoryObject
+}
+
+/** What the inventory changes, and what that is worth (PANEL-801). */
+async function Differences({ visit: { readModel }, inventory }: DifferencesProps) {
+  const { shown, count, value } = await stockDifferences(readModel.pool, readModel.companyId, inventory.id)
+  if (count === 0) return <p>Nenhuma diferença: tudo confere.</p>
+  return (
+    <Card title="Diferenças">
+      <p class="sums">
+        {`${formatCount(count)} ${count === 1 ? 'produto' : 'produtos'} com diferença, `}
+        <strong>{formatMoney(value)}</strong>
+      </p>
+      <ListTable<StockDifference>
+        caption="Diferenças"
+        rows={shown}
+        empty=""
+        columns={[
+          { head: 'Produto', cell: ({ id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
+          { head: 'Diferença', cell: ({ difference, unit }) => `${signed(difference)} ${unit ?? ''}`, isNumber: true },
+          {
+            head: 'Valor',
+            cell: ({ value, is_at_cost }) => `${formatMoney(value)}${is_at_cost ? '' : ' (preço de venda)'}`,
+            isNumber: true,
+          },
+        ]}
+      />
+      {count > shown.length && <p class="hint">{`As ${shown.length} de maior valor.`}</p>}
+    </Card>
+  )
+}
+
 const closing = (apply: boolean) =>
   formPages<InventoryObject, Record<string, never>>({
     path: `${INVENTORIES_PATH}/:id/${apply ? 'aplicar' : 'descartar'}`,
@@ -48,12 +90,15 @@ const closing = (apply: boolean) =>
     subject: loadInventory,
     title: ({ name }) => (apply ? `Aplicar ${name} ao estoque` : `Descartar ${name}`),
     obstacle: ({ status }) => (status === 'open' ? null : 'Este inventário já foi encerrado.'),
-    before: ({ counted_items }) => (
-      <p>
-        {apply
-          ? `O estoque de ${formatCount(counted_items)} produtos contados muda pela diferença entre a contagem e o estoque daquele momento. As vendas feitas depois da contagem continuam valendo. Espere os caixas enviarem as vendas feitas sem internet.`
-          : 'As contagens ficam guardadas e o estoque não muda.'}
-      </p>
+    before: async (inventory, visit) => (
+      <>
+        <p>
+          {apply
+            ? `O estoque de ${formatCount(inventory.counted_items)} produtos contados muda pela diferença entre a contagem e o estoque daquele momento. As vendas feitas depois da contagem continuam valendo. Espere os caixas enviarem as vendas feitas sem internet.`
+            : 'As contagens ficam guardadas e o estoque não muda.'}
+        </p>
+        {apply && may(visit.session.permissions, 'see_all_sales') && (await Differences({ visit, inventory }))}
+      </>
     ),
     label: apply ? 'Aplicar ao estoque' : 'Descartar inventário',
     isDangerous: !apply,
@@ -106,7 +151,7 @@ export const inventoryPages: readonly PanelRoute[] = [
     more: async (inventory, visit) =>
       visit.readModel.moment ? null : (
         <>
-          {inventory.status === 'open' && <CountingForms visit={visit} inventory={inventory} />}
+          {inventory.status === 'open' && (await CountingForms({ visit, inventory }))}
           {await CountsCard({ visit, inventory })}
         </>
       ),

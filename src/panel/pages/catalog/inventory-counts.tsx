@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { COUNT_MODES, countInventory } from '#commands/catalog/inventories.ts'
-import { formatDateTime, formatQuantity } from '#domain/brazilian-format.ts'
+import { COUNT_MODES, countInventory, UNKNOWN_ITEM } from '#commands/catalog/inventories.ts'
+import { formatDateTime, formatQuantity, formatUnits } from '#domain/brazilian-format.ts'
 import { may } from '#domain/permissions.ts'
 import { REQUIRED_FIELD } from '#domain/portuguese.ts'
 import { StockQuantity, toThousandths } from '#domain/quantity.ts'
@@ -10,7 +10,12 @@ import { pathId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { InventoryObject } from '#projections/inventories.ts'
-import { getInventory, type InventoryCountObject, listInventoryCounts } from '#queries/catalog/inventories.ts'
+import {
+  findLastCount,
+  getInventory,
+  type InventoryCountObject,
+  listInventoryCounts,
+} from '#queries/catalog/inventories.ts'
 import { type Fields, type FilledForm, filledFrom, filledWith, formText } from '../../forms/form.ts'
 import { choiceInput, lineInput, namedOptions, paragraphInput, quantityInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
@@ -108,7 +113,7 @@ function ofField(refusal: Refusal, field: 'code' | 'lines', counts: readonly Typ
 /** Counts of a page. */
 const OF_PAGE = 100
 
-const signed = (quantity: string): string =>
+export const signed = (quantity: string): string =>
   quantity.startsWith('-') ? formatQuantity(quantity).replace('-', '−') : `+${formatQuantity(quantity)}`
 
 const differenceOf = ({ difference, is_superseded }: InventoryCountObject) => {
@@ -194,24 +199,73 @@ export async function CountsCard({
   )
 }
 
+/** Codes that were scanned and are in no catalog: they go with the form, the newest last. */
+const UNKNOWN = 'desconhecidos'
+const MOST_UNKNOWN = 20
+
+/** Codes in the form, or in the address after a count. */
+function unknownIn(visit: PageContext | FormSubmission): string[] {
+  const text = 'form' in visit ? formText(visit.form, UNKNOWN) : (visit.query[UNKNOWN] ?? '')
+  return text
+    .split('\n')
+    .filter((code) => code !== '' && code.length <= 100)
+    .slice(-MOST_UNKNOWN)
+}
+
+const UnknownCodes = ({ codes }: { readonly codes: readonly string[] }) => (
+  <div class="problem" role="alert" data-beep>
+    <p>
+      <strong>Códigos fora do catálogo, não contados:</strong>
+    </p>
+    <ul>
+      {codes.map((code) => (
+        <li key={code}>
+          <code>{code}</code>
+        </li>
+      ))}
+    </ul>
+  </div>
+)
+
+/** The product that was counted last, and how much of it. */
+async function LastCount({ visit, inventory }: Pick<CountingProps, 'visit' | 'inventory'>) {
+  const page = await findLastCount(visit.readModel.pool, visit.readModel.companyId, inventory.id)
+  const [last] = recordsOnPage<InventoryCountObject>(page)
+  return last === undefined ? null : (
+    <p role="status">
+      {'Última contagem: '}
+      <strong>{last.name}</strong>
+      {`, total ${formatUnits(last.counted, last.unit)}.`}
+    </p>
+  )
+}
+
 interface CountingProps {
   readonly visit: PageContext
   readonly inventory: InventoryObject
   readonly filled?: { readonly scanned?: FilledForm; readonly typed?: FilledForm }
 }
 
-export const CountingForms = ({ visit, inventory: { id }, filled = {} }: CountingProps) => {
+export async function CountingForms({ visit, inventory, filled = {} }: CountingProps) {
+  const { id } = inventory
   const begun = (fields: Fields) => filledFrom(fields, { mode: 'add' }, visit.readModel.timezone)
+  const unknown = unknownIn(visit)
+  const refused = filled.scanned && isUnknown(filled.scanned) ? filled.scanned.values.code : undefined
+  const codes = [...new Set([...unknown, ...(refused ?? [])])].slice(-MOST_UNKNOWN)
   return (
     <>
       <Card title="Contar um produto">
+        {await LastCount({ visit, inventory })}
+        {codes.length > 0 && <UnknownCodes codes={codes} />}
         <Form
           visit={visit}
           to={`${INVENTORIES_PATH}/${id}/contar`}
           label="Contar"
           fields={scanned}
-          filled={filled.scanned ?? begun(scanned)}
-        />
+          filled={filled.scanned === undefined ? begun(scanned) : withoutUnknown(filled.scanned)}
+        >
+          <input type="hidden" name={UNKNOWN} value={codes.join('\n')} />
+        </Form>
       </Card>
       <Card title="Contar por lista">
         <Form
@@ -226,22 +280,33 @@ export const CountingForms = ({ visit, inventory: { id }, filled = {} }: Countin
   )
 }
 
-const refusedPage = (
+const isUnknown = ({ errors }: FilledForm): boolean => (errors.code ?? []).some((text) => text.includes(UNKNOWN_ITEM))
+
+/** The next scan begins with an empty field: an unknown code is listed beside it. */
+const withoutUnknown = (filled: FilledForm): FilledForm =>
+  isUnknown(filled) ? { ...filled, values: { ...filled.values, code: [''] } } : filled
+
+const refusedPage = async (
   submission: FormSubmission,
   inventory: InventoryObject,
   refusal: Refusal,
   part: 'scanned' | 'typed',
-): PanelPage => {
+): Promise<PanelPage> => {
   const filled = filledWith(part === 'scanned' ? scanned : typed, submission.form, refusal)
   return {
     title: inventory.name,
     parent: { label: 'Inventários', to: INVENTORIES_PATH },
-    body: <CountingForms visit={submission} inventory={inventory} filled={{ [part]: filled }} />,
+    body: await CountingForms({ visit: submission, inventory, filled: { [part]: filled } }),
     status: httpStatusOf(refusal.refused),
   }
 }
 
-const done = ({ id }: InventoryObject) => ({ to: `${INVENTORIES_PATH}/${id}`, flash: 'contado' }) as const
+const done = ({ id }: InventoryObject, unknown: readonly string[] = []) =>
+  ({
+    to: `${INVENTORIES_PATH}/${id}`,
+    flash: 'contado',
+    ...(unknown.length > 0 && { parameters: { [UNKNOWN]: unknown.join('\n') } }),
+  }) as const
 
 export const countOne = formRoute<InventoryObject, z.infer<typeof ScannedForm>>({
   path: `${INVENTORIES_PATH}/:id/contar`,
@@ -256,7 +321,7 @@ export const countOne = formRoute<InventoryObject, z.infer<typeof ScannedForm>>(
       submission,
       countInventory,
       { id: inventory.id, mode, items: [count] },
-      done(inventory),
+      done(inventory, unknownIn(submission)),
     )
     return isRefusal(answer) ? ofField(answer, 'code', [count]) : answer
   },

@@ -24,6 +24,7 @@ import {
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { amountCell, metadataCell } from '../../ui/csv-file.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { listFiltered, type QuickFilter } from '../../ui/list.tsx'
@@ -121,13 +122,19 @@ const columnsFor = (visit: PageContext): OptionalColumn<Item>[] => {
     { head: 'Nome', cell: name, order: 'nome' },
     { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
     { head: 'Preço', cell: (item) => <PriceInfo item={item} seesCosts={seesCosts(visit)} />, isNumber: true },
-    { head: 'Estoque', cell: (item) => <StockInfo item={item} />, isNumber: true },
+    { head: 'Estoque', cell: (item) => <StockInfo item={item} of={`item/${item.id}`} />, isNumber: true },
     isInactive &&
       !visit.readModel.moment && {
         head: 'Voltar a vender',
         cell: ({ id }) => <ButtonForm visit={visit} to={`${PATH}/${id}/reativar`} label="Reativar" />,
       },
   ]
+}
+
+/** Name of the number of listed items. */
+function listedAs({ low_stock, out_of_stock }: z.infer<typeof Search>): string {
+  if (low_stock) return 'acabando'
+  return out_of_stock ? 'sem-estoque' : 'itens-listados'
 }
 
 /** Reactivates an item (PANEL-146). */
@@ -143,7 +150,7 @@ export const itemReactivation = buttonRoute<Item>({
 
 /** Sales of others count in it. */
 async function coverOf(item: Item, { readModel, session }: PageContext): Promise<StockCover | undefined> {
-  if (item.stock === null || readModel.moment || !may(session.permissions, 'see_all_sales')) return undefined
+  if (item.type === 'service' || readModel.moment || !may(session.permissions, 'see_all_sales')) return undefined
   return (await stockCovers(readModel.pool, readModel.companyId, [item], readModel)).get(item.id)
 }
 
@@ -164,7 +171,12 @@ export const catalogPages = recordPages<Item>({
     summary: async ({ readModel }, asked) => {
       const { cursor: _, ...search } = Search.parse(asked)
       const count = await countItems(readModel.pool, readModel.companyId, search)
-      return <p class="sums">{count === 1 ? '1 item' : `${formatCount(count)} itens`}</p>
+      return (
+        <p class="sums">
+          <Figure name={listedAs(search)}>{formatCount(count)}</Figure>
+          {count === 1 ? ' item' : ' itens'}
+        </p>
+      )
     },
     quick: (): readonly QuickFilter[] => [
       { label: 'Acabando', filters: { low_stock: 'on' } },

@@ -10,6 +10,7 @@ import { lineInput, recordChoiceInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, type FileColumn, listFile } from '../../ui/csv-file.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { List, type ListRequest, listFiltered, readListPage } from '../../ui/list.tsx'
 import type { Column } from '../../ui/list-table.tsx'
 import { categoryFilterOptions } from './categories.tsx'
@@ -36,7 +37,12 @@ const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, strin
 async function sumOf({ readModel }: PageContext, asked: Readonly<Record<string, string>>) {
   const { cursor: _, ...search } = Search.parse(asked)
   const count = await countItems(readModel.pool, readModel.companyId, { ...search, low_stock: true })
-  return <p class="sums">{count === 1 ? '1 produto acabando' : `${formatCount(count)} produtos acabando`}</p>
+  return (
+    <p class="sums">
+      <Figure name="acabando">{formatCount(count)}</Figure>
+      {count === 1 ? ' produto acabando' : ' produtos acabando'}
+    </p>
+  )
 }
 
 const withUnit = (quantity: string, unit: string | null): string =>
@@ -48,7 +54,14 @@ const showsSold = ({ session }: PageContext): boolean => may(session.permissions
 const SOLD: readonly Column<LowStockObject>[] = [
   {
     head: 'Vendido em 30 dias',
-    cell: ({ sold_30_days, unit }) => withUnit(sold_30_days, unit),
+    cell: ({ catalog_item_id, sold_30_days, unit }) => (
+      <>
+        <Figure name="vendido-30-dias" of={`item/${catalog_item_id}`}>
+          {formatQuantity(sold_30_days)}
+        </Figure>
+        {unit && ` ${unit}`}
+      </>
+    ),
     isNumber: true,
     isExtra: true,
   },
@@ -57,7 +70,7 @@ const SOLD: readonly Column<LowStockObject>[] = [
 
 const columnsFor = (visit: PageContext): readonly Column<LowStockObject>[] => [
   { head: 'Produto', cell: ({ catalog_item_id: id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
-  { head: 'Estoque', cell: (item) => <StockInfo item={item} />, isNumber: true },
+  { head: 'Estoque', cell: (item) => <StockInfo item={item} of={`item/${item.catalog_item_id}`} />, isNumber: true },
   {
     head: 'Mínimo',
     cell: ({ min_stock, unit }) => min_stock && withUnit(min_stock, unit),

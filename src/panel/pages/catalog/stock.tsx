@@ -16,9 +16,10 @@ import type { StockCover } from '#queries/catalog/running-out.ts'
 import { type Fields, type FilledForm, filledFrom, filledWith } from '../../forms/form.ts'
 import { amountInput, choiceInput, lineInput, optionsOf, quantityInput, suggestedInput } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
-import { Card, Facts, PanelBadge, type Tone } from '../../ui/parts.tsx'
+import { Card, Facts, PanelBadge } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { refusalMessage } from '../../words/problems.ts'
 
@@ -26,23 +27,31 @@ import { refusalMessage } from '../../words/problems.ts'
 export type Item = ItemObject & { readonly category_name: string | null }
 
 /** Stock of an item; an empty stock is marked. */
-export const StockInfo = ({ item: { stock, unit } }: { readonly item: Pick<Item, 'stock' | 'unit'> }) => {
-  const [text, tone] = stockText(stock, unit)
-  return tone === null ? text : <PanelBadge tone={tone}>{text}</PanelBadge>
-}
-
-/** Text and tone of a stock; null tone if it needs no attention. */
-function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
-  if (stock === null) return ['Não controla estoque', null]
-  const amount = `${format.formatQuantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
+export const StockInfo = ({ item, of }: { readonly item: Pick<Item, 'stock' | 'unit'>; readonly of?: string }) => {
+  const { stock, unit } = item
+  if (stock === null) return <>Não controla estoque</>
   const thousandths = toThousandths(stock)
-  if (thousandths > 0) return isBrokenPiece(unit, stock) ? [`${amount} (não inteira)`, 'warn'] : [amount, null]
-  return thousandths === 0 ? ['Sem estoque', 'warn'] : [`Negativo: ${amount}`, 'bad']
+  if (thousandths === 0) return <PanelBadge tone="warn">Sem estoque</PanelBadge>
+  const number = format.formatQuantity(stock)
+  const amount = (
+    <>
+      {of ? (
+        <Figure name="estoque" of={of}>
+          {number}
+        </Figure>
+      ) : (
+        number
+      )}
+      {unit && ` ${unit}`}
+    </>
+  )
+  if (thousandths < 0) return <PanelBadge tone="bad">Negativo: {amount}</PanelBadge>
+  return isBrokenPiece(unit, stock) ? <PanelBadge tone="warn">{amount} (não inteira)</PanelBadge> : amount
 }
 
 /** How long a stock lasts, for people. */
-export function coverText({ days_of_stock: days }: StockCover): string {
-  if (days === null) return 'Sem vendas em 30 dias'
+export function coverText({ days_of_stock: days, sold_30_days }: StockCover): string | null {
+  if (days === null) return toThousandths(sold_30_days) === 0 ? 'Sem vendas em 30 dias' : null
   if (days === 0) return 'Menos de um dia'
   return days === 1 ? '1 dia' : `${format.formatCount(days)} dias`
 }
@@ -131,9 +140,16 @@ export const StockCard = ({ visit, item, filled, cover }: StockProps) =>
     <Card title="Estoque">
       <Facts
         facts={[
-          ['Quantidade', <StockInfo key="stock" item={item} />],
+          ['Quantidade', <StockInfo key="stock" item={item} of={`item/${item.id}`} />],
           ['Estoque mínimo', item.min_stock && format.formatQuantity(item.min_stock)],
-          ['Vendido em 30 dias', cover && format.formatQuantity(cover.sold_30_days)],
+          [
+            'Vendido em 30 dias',
+            cover && (
+              <Figure name="vendido-30-dias" of={`item/${item.id}`}>
+                {format.formatQuantity(cover.sold_30_days)}
+              </Figure>
+            ),
+          ],
           ['O estoque dura', cover && coverText(cover)],
           [
             'Última movimentação',

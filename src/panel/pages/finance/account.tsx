@@ -12,6 +12,7 @@ import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS, ORIGINS } from '../../words/events.ts'
 import type { SearchedParty } from '../party-field.ts'
+import { OpenFigure } from './open-balances.tsx'
 import type { PaymentWords } from './payment-form.tsx'
 
 /** An account in the API's form; `P` are the fields of its party. */
@@ -68,7 +69,9 @@ export const AccountSumsCard = ({ sums: { found, overdue } }: { readonly sums: A
   return (
     <p class="sums">
       {found.count === 1 ? '1 conta' : `${formatCount(found.count)} contas`},{' '}
-      <strong>{formatMoney(found.amount)}</strong>
+      <strong>
+        <OpenFigure of="lista" amount={found.amount} />
+      </strong>
       {overdue.count > 0 && overdue.count < found.count && (
         <>
           {' '}

@@ -206,7 +206,7 @@ const withInstallments = (schema: z.ZodType): z.ZodType =>
     return { ...account, installments: { count, interval: interval ?? 'month', first_due_date: account.due_date } }
   }, schema)
 
-/** A deleted party has no page; the account keeps its name. */
+/** A deleted party has a page too; the account keeps its name. */
 const factsOf = <P,>(
   { party, payment }: AccountPages<P>,
   account: Account<P>,
@@ -277,6 +277,7 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
     update: { label: 'Editar', ...side.update, needsApproval },
     remove: {
       label: 'Excluir',
+      access: section === 'payables' ? 'edit_payables' : 'delete_receivables',
       question: 'A conta deixa de aparecer nas listas e nas somas. Se veio de uma venda, a venda fica como está.',
       command: side.remove,
       flash: 'conta-excluida',

@@ -2,6 +2,7 @@ import { formatDay, formatMoney, formatPersonName } from '#domain/brazilian-form
 import { type Debtor, listDebtors } from '#queries/finance/open-balances.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage, Section } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { AsOfForm } from '../../ui/history.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Pager } from '../../ui/pager.tsx'
@@ -11,6 +12,7 @@ import {
   AgeStats,
   accountCount,
   type BalancePageSide,
+  OpenFigure,
   PAYABLE,
   Partial,
   RECEIVABLE,
@@ -21,7 +23,7 @@ const ROWS = 50
 /** Zero amounts would clutter a large table. */
 const moneyIfAny = (amount: string): string => (amount === '0.00' ? '—' : formatMoney(amount))
 
-const columnsOf = ({ parties, words }: BalancePageSide): Column<Debtor>[] => [
+const columnsOf = ({ parties, words, figures }: BalancePageSide): Column<Debtor>[] => [
   { head: words.party, cell: (debtor) => <Name debtor={debtor} parties={parties} noParty={words.noParty} /> },
   { head: 'Vencimento mais antigo', cell: ({ since }) => since && formatDay(since) },
   { head: 'Contas', cell: ({ count }) => count, isNumber: true, isExtra: true },
@@ -30,7 +32,11 @@ const columnsOf = ({ parties, words }: BalancePageSide): Column<Debtor>[] => [
   { head: '31–60', cell: ({ ages }) => moneyIfAny(ages.to_60), isNumber: true, isExtra: true },
   { head: '61–90', cell: ({ ages }) => moneyIfAny(ages.to_90), isNumber: true, isExtra: true },
   { head: 'Mais de 90', cell: ({ ages }) => moneyIfAny(ages.older), isNumber: true, isExtra: true },
-  { head: 'Total', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+  {
+    head: 'Total',
+    cell: ({ id, amount }) => <OpenFigure of={`${figures.party}/${id ?? 'nenhum'}`} amount={amount} />,
+    isNumber: true,
+  },
 ]
 
 interface NameProps {
@@ -39,11 +45,16 @@ interface NameProps {
   readonly noParty: string
 }
 
-/** A deleted party has no page. */
-const Name = ({ debtor: { id, name, is_deleted }, parties, noParty }: NameProps) => {
-  if (id === null) return <>{noParty}</>
-  return is_deleted ? formatPersonName(name) : <a href={link(`${parties}/${id}`)}>{formatPersonName(name)}</a>
-}
+/** A deleted party has a page until its accounts are paid. */
+const Name = ({ debtor: { id, name, is_deleted }, parties, noParty }: NameProps) =>
+  id === null ? (
+    <>{noParty}</>
+  ) : (
+    <>
+      <a href={link(`${parties}/${id}`)}>{formatPersonName(name)}</a>
+      {is_deleted && ' (excluído)'}
+    </>
+  )
 
 /** Number of pages before this one; 0 for an invalid value. */
 const pagesBefore = (cursor: string | undefined): number => (/^[1-9]\d{0,3}$/.test(cursor ?? '') ? Number(cursor) : 0)
@@ -51,7 +62,7 @@ const pagesBefore = (cursor: string | undefined): number => (/^[1-9]\d{0,3}$/.te
 /** Balances by party, largest first (PANEL-162). */
 async function show(owedSide: BalancePageSide, visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, today } = visit.readModel
-  const { words, accounts } = owedSide
+  const { words, accounts, figures } = owedSide
   const before = pagesBefore(visit.query.cursor)
   const skip = before * ROWS
   const found = await listDebtors(pool, owedSide.side, companyId, { today, skip, limit: ROWS })
@@ -59,8 +70,22 @@ async function show(owedSide: BalancePageSide, visit: PageContext): Promise<Pane
   const body = (
     <>
       <Stats>
-        <Stat label="Em aberto" value={formatMoney(total.amount)} to={accounts} hint={accountCount(total.count)} />
-        <Stat label="Vencido" value={formatMoney(total.overdue)} to={accounts} parameters={{ view: 'overdue' }} />
+        <Stat
+          label="Em aberto"
+          value={<OpenFigure of={figures.all} amount={total.amount} />}
+          to={accounts}
+          hint={accountCount(total.count)}
+        />
+        <Stat
+          label="Vencido"
+          value={
+            <Figure name="vencido" of={figures.all}>
+              {formatMoney(total.overdue)}
+            </Figure>
+          }
+          to={accounts}
+          parameters={{ view: 'overdue' }}
+        />
       </Stats>
       <ListTable
         isList

@@ -11,6 +11,7 @@ import {
 } from '#queries/finance/open-balances.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
 import { ButtonLink, Card, Stat, Stats } from '../../ui/parts.tsx'
 import type { PaymentWords } from './payment-form.tsx'
@@ -18,6 +19,8 @@ import type { PaymentWords } from './payment-form.tsx'
 /** Differences between the pages of customers' and suppliers' balances. */
 export interface BalancePageSide {
   readonly side: BalanceSide
+  /** Scopes of figures: of all accounts, and of a party's, which its id follows. */
+  readonly figures: { readonly all: string; readonly party: string }
   /** Path of the parties: `/clientes`. */
   readonly parties: string
   /** Path of the accounts: `/contas-a-receber`. */
@@ -41,6 +44,7 @@ export interface BalancePageSide {
 
 export const RECEIVABLE: BalancePageSide = {
   side: 'receivables',
+  figures: { all: 'receber', party: 'cliente' },
   parties: '/clientes',
   accounts: '/contas-a-receber',
   words: {
@@ -58,6 +62,7 @@ export const RECEIVABLE: BalancePageSide = {
 
 export const PAYABLE: BalancePageSide = {
   side: 'payables',
+  figures: { all: 'pagar', party: 'fornecedor' },
   parties: '/fornecedores',
   accounts: '/contas-a-pagar',
   words: {
@@ -80,6 +85,13 @@ export const AGE_NAMES: Readonly<Record<BalanceAge, string>> = {
   to_90: '61–90 dias',
   older: 'Mais de 90 dias',
 }
+
+/** What is open of all accounts, or of a party's. */
+export const OpenFigure = ({ of, amount }: { readonly of: string; readonly amount: string }) => (
+  <Figure name="em-aberto" of={of}>
+    {formatMoney(amount)}
+  </Figure>
+)
 
 export const accountCount = (count: number): string => `${formatCount(count)} ${count === 1 ? 'conta' : 'contas'}`
 
@@ -143,14 +155,19 @@ export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
   if (!visit.reaches('GET', side.accounts)) return null
   const { pool, companyId, today, moment } = visit.readModel
   const { words, parties } = side
+  const of = `${side.figures.party}/${id}`
   const owed = await openBalanceOfParty(pool, side.side, companyId, id, { today, limit: SHOWN })
   return (
     <Card title={words.open}>
       <Stats>
-        <Stat label={words.total} value={formatMoney(owed.amount)} hint={accountCount(owed.count)} />
+        <Stat label={words.total} value={<OpenFigure of={of} amount={owed.amount} />} hint={accountCount(owed.count)} />
         <Stat
           label="Vencido"
-          value={formatMoney(owed.overdue)}
+          value={
+            <Figure name="vencido" of={of}>
+              {formatMoney(owed.overdue)}
+            </Figure>
+          }
           hint={owed.since && `a mais antiga: ${formatDay(owed.since)}`}
         />
       </Stats>

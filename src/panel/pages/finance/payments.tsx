@@ -13,6 +13,7 @@ import { ListTable } from '../../ui/list-table.tsx'
 import { ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 import { loadRecord, type RecordPages } from '../../ui/record-pages.tsx'
 import { type Account, AccountBadge } from './account.tsx'
+import { PAYABLE } from './open-balances.tsx'
 import { paidByText, receiptPath } from './receipts.tsx'
 
 interface PaymentsProps {
@@ -49,7 +50,11 @@ export const PaymentsCard = ({ account, path, visit: { readModel } }: PaymentsPr
           { head: 'Forma', cell: paidByText },
           { head: 'Abateu', cell: ({ amount }) => formatMoney(amount), isNumber: true },
           { head: 'Acréscimos', cell: extrasOf, isExtra: true },
-          { head: 'Recebido', cell: ({ received }) => formatMoney(received), isNumber: true },
+          {
+            head: path === PAYABLE.accounts ? 'Pago' : 'Recebido',
+            cell: ({ received }) => formatMoney(received),
+            isNumber: true,
+          },
           {
             head: 'Situação',
             cell: ({ reversed_at, reversal_reason }) =>
@@ -146,7 +151,7 @@ export function reversalPages<P>(
             ['Data', formatDateTime(payment.paid_at, readModel.timezone)],
             ['Forma de pagamento', paidByText(payment)],
             ['Abateu', formatMoney(payment.amount)],
-            ['Recebido', formatMoney(payment.received)],
+            [path === PAYABLE.accounts ? 'Pago' : 'Recebido', formatMoney(payment.received)],
           ]}
         />
       </Card>

@@ -7,7 +7,7 @@ import { inZone } from '#domain/instant.ts'
 import { invalid } from '#domain/refusal.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { type OpenAccount, openBalanceOfParty, type PartyBalance } from '#queries/finance/open-balances.ts'
-import { getCustomer, getSupplier } from '#queries/people.ts'
+import { getCustomerOrDebtor, getSupplierOrCreditor } from '#queries/people.ts'
 import type { FoundRecords } from '#queries/records.ts'
 import { offersApproval } from '../../approval.ts'
 import type { Fields } from '../../forms/form.ts'
@@ -111,12 +111,12 @@ export const settleSeveralPages: readonly PanelRoute[] = [
     of: RECEIVABLE,
     section: 'receivables',
     command: payReceivables,
-    get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
+    get: ({ readModel }, id) => getCustomerOrDebtor(readModel.pool, readModel.companyId, id),
   }),
   ...payPages({
     of: PAYABLE,
     section: 'payables',
     command: payPayables,
-    get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
+    get: ({ readModel }, id) => getSupplierOrCreditor(readModel.pool, readModel.companyId, id),
   }),
 ]

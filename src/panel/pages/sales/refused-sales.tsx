@@ -1,4 +1,4 @@
-import { formatDateTime } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTime } from '#domain/brazilian-format.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import {
@@ -14,6 +14,7 @@ import { type Fields, type FilledForm, filledWith } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
@@ -56,7 +57,9 @@ async function showOpen({ readModel, query }: PageContext): Promise<PanelPage> {
   const { total, sales } = await listRefusedSales(readModel.pool, readModel.companyId, { after, limit: SHOWN + 1 })
   const body = (
     <>
-      <p class="hint">Para resolver: {total}. As mais antigas vêm primeiro.</p>
+      <p class="hint">
+        Para resolver: <Figure name="recusadas">{formatCount(total)}</Figure>. As mais antigas vêm primeiro.
+      </p>
       <RefusedSaleList
         path={REFUSED_SALES_PATH}
         query={query}

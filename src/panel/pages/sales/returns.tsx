@@ -1,17 +1,28 @@
-import { formatDateTime, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
-import { isRefusal } from '#ledger/command.ts'
+import * as z from 'zod'
+import { formatCount, formatDateTime, formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
+import { addDays, CalendarDate } from '#domain/instant.ts'
 import type { OfflineReturnWarning, ReturnObject } from '#projections/returns.ts'
-import { getReturn, listLatestReturns } from '#queries/sales/returns.ts'
+import {
+  type GivenBack,
+  getReturn,
+  listGivenBack,
+  listLatestReturns,
+  MAX_SUMMED_RETURNS,
+  sumGivenBack,
+} from '#queries/sales/returns.ts'
 import { getCustomerCredit } from '#queries/sales/store-credit.ts'
+import type { Fields } from '../../forms/form.ts'
+import { dateInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { AsOfForm, History } from '../../ui/history.tsx'
-import { recordsOnPage } from '../../ui/list.tsx'
+import { List, type ListRequest, listFiltered, readListPage, recordsOnPage } from '../../ui/list.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
-import { Pager } from '../../ui/pager.tsx'
 import { Card, Facts, PanelBadge, Stat, Stats } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { subjectName, subjectPath } from '../../words/events.ts'
+import { ORDERS_PATH } from '../orders.tsx'
 
 const ROWS = 50
 
@@ -24,6 +35,11 @@ const RETURN_WARNINGS: Readonly<Record<OfflineReturnWarning['code'], string>> = 
   returned_at_in_future: 'O relógio do caixa estava adiantado',
 }
 
+const waysText = ({ refunds }: ReturnObject): string =>
+  refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', ')
+
+const ReturnMark = () => <PanelBadge tone="warn">Confira</PanelBadge>
+
 const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObject>[] => [
   {
     head: 'Devolução',
@@ -35,35 +51,93 @@ const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObj
   { head: 'Motivo', cell: ({ reason }: ReturnObject) => reason, isExtra: true },
   {
     head: 'Forma',
-    cell: ({ refunds }: ReturnObject) => refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', '),
+    cell: waysText,
     isExtra: true,
   },
   {
     head: 'Avisos',
-    cell: ({ warnings }: ReturnObject) => warnings.length > 0 && <PanelBadge tone="warn">Confira</PanelBadge>,
+    cell: ({ warnings }: ReturnObject) => warnings.length > 0 && <ReturnMark />,
   },
   { head: 'Valor', cell: ({ total }: ReturnObject) => formatMoney(total), isNumber: true },
 ]
 
-async function list(visit: PageContext): Promise<PanelPage> {
-  const { readModel, query, path } = visit
+const FILTERS: Fields = {
+  returned_from: { label: 'De', kind: dateInput, columns: 4 },
+  returned_to: { label: 'Até', kind: dateInput, columns: 4 },
+}
+
+const Search = z.object({
+  returned_from: CalendarDate.optional(),
+  returned_to: CalendarDate.optional(),
+  cursor: z.string().max(2_000).optional(),
+})
+
+const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
+  listFiltered(Search, asked, (search) =>
+    listGivenBack(readModel.pool, readModel.companyId, { ...search, limit, timezone: readModel.timezone }),
+  )
+
+async function summaryOf({ readModel }: PageContext, asked: Readonly<Record<string, string>>) {
   const { pool, companyId, timezone } = readModel
-  const { cursor } = query
-  const asked = { limit: ROWS, timezone }
-  const found = await listLatestReturns(pool, companyId, { ...asked, ...(cursor && { cursor }) })
-  const page = isRefusal(found) ? await listLatestReturns(pool, companyId, asked) : found
-  const next = isRefusal(page) ? null : page.next
+  const { cursor: _, ...days } = Search.parse(asked)
+  const { count, amount, listed } = await sumGivenBack(pool, companyId, { ...days, timezone })
+  if (listed > MAX_SUMMED_RETURNS) return <p class="sums">{`Mais de ${formatCount(MAX_SUMMED_RETURNS)} devoluções`}</p>
+  return (
+    <p class="sums">
+      <Figure name="devolucoes" of="total">
+        {formatCount(count)}
+      </Figure>
+      {count === 1 ? ' devolução, ' : ' devoluções, '}
+      <strong>
+        <Figure name="devolvido" of="total">
+          {formatMoney(amount)}
+        </Figure>
+      </strong>
+    </p>
+  )
+}
+
+const givenBackColumns = (timezone: string): Column<GivenBack>[] => [
+  {
+    head: 'Devolução',
+    cell: ({ return: returned, order_id }) =>
+      returned ? (
+        <a href={link(`/devolucoes/${returned.id}`)}>{returned.id}</a>
+      ) : (
+        <a href={link(`${ORDERS_PATH}/${order_id}`)}>{`Pedido ${order_id}`}</a>
+      ),
+  },
+  { head: 'Quando', cell: ({ returned_at }) => formatDateTime(returned_at, timezone) },
+  { head: 'Venda', cell: ({ sale_id }) => <a href={link(`/vendas/${sale_id}`)}>{`Venda ${sale_id}`}</a> },
+  {
+    head: 'Motivo',
+    cell: ({ return: returned, amount }) =>
+      returned?.reason ?? (amount.startsWith('-') ? 'Estorno desfeito' : 'Estorno do pedido'),
+    isExtra: true,
+  },
+  { head: 'Forma', cell: ({ return: returned }) => returned && waysText(returned), isExtra: true },
+  {
+    head: 'Avisos',
+    cell: ({ return: returned }) => returned !== null && returned.warnings.length > 0 && <ReturnMark />,
+  },
+  { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+]
+
+/** All that went back to buyers, as the sums of sales count it (PANEL-580). */
+async function list(visit: PageContext): Promise<PanelPage> {
+  const { today } = visit.readModel
+  const found = await readListPage<GivenBack>(visit, FILTERS, pageOf, summaryOf)
+  const days = (label: string, from: string) => ({ label, filters: { returned_from: from, returned_to: today } })
   const body = (
-    <Card title="Devoluções">
-      <ListTable
-        isList
-        caption="Devoluções"
-        rows={recordsOnPage<ReturnObject>(page)}
-        empty="Nenhuma devolução."
-        columns={columnsOf(timezone, visit)}
-      />
-      <Pager path={path} query={query} next={next} />
-    </Card>
+    <List
+      visit={visit}
+      filters={FILTERS}
+      list={found}
+      caption="Devoluções"
+      columns={givenBackColumns(visit.readModel.timezone)}
+      empty="Nenhuma devolução."
+      quick={[days('Hoje', today), days('7 dias', addDays(today, -6)), days('30 dias', addDays(today, -29))]}
+    />
   )
   return { title: 'Devoluções', parent: { label: 'Vendas', to: '/vendas' }, body }
 }

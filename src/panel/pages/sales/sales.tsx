@@ -36,6 +36,7 @@ import {
 import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../../route.ts'
 import { amountCell, listFile, metadataCell } from '../../ui/csv-file.ts'
+import { Figure, FigureUnits } from '../../ui/figure.tsx'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
 import { filterValuesOf, List, type ListRequest, listFiltered, type QuickFilter, readListPage } from '../../ui/list.tsx'
 import type { Column } from '../../ui/list-table.tsx'
@@ -45,6 +46,7 @@ import { CHANNELS } from '../../words/events.ts'
 import { findItemsByText, itemLabel, itemProblem } from '../catalog/item-choice.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { PAYMENT_DETAIL_COLUMNS } from './payment-details.ts'
+import { SellerKey, sellerOptions } from './seller.ts'
 
 interface PaymentType {
   readonly id: number
@@ -63,7 +65,14 @@ const statuses = optionsOf(STATUSES, (status) => SALE_STATES[status][1])
 
 const FISCAL: Readonly<Record<(typeof FISCAL_STATES)[number], string>> = { missing: 'Falta', present: 'Em vigor' }
 
-const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], items: readonly Option[]): Fields => ({
+interface FilterOptions {
+  readonly types: readonly PaymentType[]
+  readonly actors: readonly Option[]
+  readonly sellers: readonly Option[]
+  readonly items: readonly Option[]
+}
+
+const filtersOf = ({ types, actors, sellers, items }: FilterOptions): Fields => ({
   customer: { label: 'Cliente', kind: lineInput, columns: 12 },
   sold_from: { label: 'De', kind: dateInput, columns: 3 },
   sold_to: { label: 'Até', kind: dateInput, columns: 3 },
@@ -76,6 +85,7 @@ const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], ite
     columns: 3,
   },
   status: { label: 'Situação', kind: choiceInput(statuses, 'Todas'), columns: 3 },
+  seller: { label: 'Vendedor', kind: choiceInput(sellers, 'Todos'), columns: 3 },
   actor: { label: 'Quem registrou', kind: choiceInput(actors, 'Todos'), columns: 3 },
   product: {
     label: 'Produto ou serviço',
@@ -91,12 +101,14 @@ const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], ite
   fiscal: { label: 'Documento fiscal', kind: choiceInput(namedOptions(FISCAL), 'Todos'), columns: 3 },
 })
 
-async function filters({ readModel, query }: PageContext): Promise<Fields> {
-  return filtersOf(
-    await paymentTypesOf({ readModel }),
-    await actorOptions(readModel),
-    await itemOption(readModel, query.item),
-  )
+async function filters(visit: PageContext): Promise<Fields> {
+  const { readModel, query } = visit
+  return filtersOf({
+    types: await paymentTypesOf({ readModel }),
+    actors: await actorOptions(readModel),
+    sellers: await sellerOptions(visit),
+    items: await itemOption(readModel, query.item),
+  })
 }
 
 /** The product or service in the query string; null if it does not exist. */
@@ -144,6 +156,7 @@ const Search = z.object({
   fiscal: z.enum(FISCAL_STATES).optional(),
   payment_type_id: QueryId.optional(),
   actor: ActorName.optional(),
+  seller: SellerKey.optional(),
   item: QueryId.optional(),
   product: boundedText(120).optional(),
   sold_from: CalendarDate.optional(),
@@ -192,11 +205,22 @@ async function summaryOf({ readModel }: PageContext, asked: QueryValues) {
   const item = typeof id === 'number' ? id : undefined
   const sums = await sumLatestSales(pool, companyId, { ...search, item, timezone })
   const known = item === undefined ? null : await itemOf(readModel, String(item))
-  return <Sums sums={sums} name={product === undefined ? null : (known?.name ?? null)} unit={known?.unit ?? null} />
+  return (
+    <Sums
+      sums={sums}
+      wayId={search.payment_type_id}
+      itemId={item}
+      name={product === undefined ? null : (known?.name ?? null)}
+      unit={known?.unit ?? null}
+    />
+  )
 }
 
 interface SumsProps {
   readonly sums: SaleSums
+  /** Of the filters. */
+  readonly wayId: number | undefined
+  readonly itemId: number | undefined
   /** Of the item that a text named; null without one. */
   readonly name: string | null
   /** Of the filtered item; null without one. */
@@ -204,23 +228,27 @@ interface SumsProps {
 }
 
 /** Number and totals of the listed sales; what of them is of a filtered payment type or item. */
-const Sums = ({ sums, name, unit }: SumsProps) => {
+const Sums = ({ sums, wayId, itemId, name, unit }: SumsProps) => {
   const { way, item, scanned } = sums
   return (
     <>
       <p class="sums">
         {scanned > MAX_SCANNED_SALES && `Nas últimas ${formatCount(MAX_SCANNED_SALES)} vendas: `}
-        <ReconciliationLine sales={sums} />
+        <ReconciliationLine of="total" sales={sums} />
       </p>
       {way && (
         <p class="sums">
-          Nesta forma de pagamento: <ReconciliationLine sales={way} />
+          Nesta forma de pagamento: <ReconciliationLine of={`total/forma/${wayId}`} sales={way} />
         </p>
       )}
       {item && (
         <p class="sums">
-          {name ?? 'Deste item'}: {formatUnits(item.net.quantity, unit)},{' '}
-          <strong>{formatMoney(item.net.amount)}</strong>
+          {name ?? 'Deste item'}: <FigureUnits of={`item/${itemId}`} quantity={item.net.quantity} unit={unit} />,{' '}
+          <strong>
+            <Figure name="liquido" of={`item/${itemId}`}>
+              {formatMoney(item.net.amount)}
+            </Figure>
+          </strong>
           {toThousandths(item.cancelled.quantity) > 0 &&
             `, sem as canceladas (${formatUnits(item.cancelled.quantity, unit)}, ${formatMoney(item.cancelled.amount)})`}
           {toThousandths(item.returned.quantity) > 0 &&

@@ -2,6 +2,8 @@ import { formatDay as dayText, formatCents, formatDateTime, formatMoney } from '
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { addAmounts } from '#domain/money.ts'
 import { may } from '#domain/permissions.ts'
+import type { CashSessionObject } from '#projections/cash-sessions.ts'
+import { cashSessionsOfDay } from '#queries/cash/sessions.ts'
 import { acquirerPaymentsOfTills } from '#queries/sales/acquirers.ts'
 import { sumRefusedOfDay } from '#queries/sales/offline-sales.ts'
 import { reconcileSales } from '#queries/sales/reconciliation.ts'
@@ -9,9 +11,10 @@ import { type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts
 import type { Sum } from '#queries/sums.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
-import { Card, Chips, Facts, Nothing } from '../../ui/parts.tsx'
+import { Card, Chips, type Fact, Facts, Nothing } from '../../ui/parts.tsx'
 import { counted, ReconciliationLine, ReconciliationTable } from '../../ui/reconciliation.tsx'
 import { ACQUIRER_COLUMNS, addPayments } from '../finance/acquirers.tsx'
 import { REFUSED_SALES_PATH } from './refused-sale.ts'
@@ -32,18 +35,22 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const { readModel, session, context } = visit
   const { pool, companyId, timezone, today } = readModel
   const day = dayAsked(visit)
-  const [found, refused] = await Promise.all([
-    tillsOfDay(pool, companyId, { day, timezone }),
+  const bounds = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)] as const
+  // A drawer has the money of the sales of all users.
+  const seesDrawers = may(session.permissions, 'see_all_sales')
+  const [sessions, refused] = await Promise.all([
+    seesDrawers ? cashSessionsOfDay(pool, companyId, ...bounds) : [],
     // They can be resolved without a ledger event.
     sumRefusedOfDay(context.poolOf(companyId), companyId, { day, timezone }),
   ])
+  const found = await tillsOfDay(pool, companyId, { day, timezone, sessions })
   const body = (
     <>
       <Days day={day} today={today} />
       {found.isPartial ? <TooMany /> : await Closing({ visit, day, found, refused })}
       {await AcquirersOfDay({ visit, day })}
       <p class="hint">
-        {`Impresso em ${formatDateTime(session.now, timezone)}. O esperado é o dinheiro das vendas, sem o troco e sem as vendas canceladas neste dia. O fundo de troco e as entradas e retiradas sem venda estão nas sessões de caixa. Uma venda cancelada depois conta no dia da venda; o dinheiro dela sai da gaveta no dia do cancelamento. `}
+        {`Impresso em ${formatDateTime(session.now, timezone)}. O esperado de uma gaveta é a abertura mais o que entrou, menos o que saiu; sem gaveta aberta, só o dinheiro das vendas, sem o troco. Uma devolução conta no caixa da venda; o dinheiro sai da gaveta que o devolveu. Uma venda cancelada depois conta no dia da venda; o dinheiro dela sai no dia do cancelamento. `}
         {visit.reaches('GET', '/caixas/sessoes') && <a href={link('/caixas/sessoes')}>Sessões de caixa</a>}
       </p>
     </>
@@ -112,6 +119,8 @@ const NOTHING_SOLD: TillDay = {
   cash_in: '0.00',
   cash_back: '0.00',
   cash: '0.00',
+  has_cash: false,
+  sessions: [],
 }
 
 /** Sales, also of 0.00 without payments, or returns of earlier ones. */
@@ -124,7 +133,9 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
   if (tills.length === 0 && settled_in_cash.count === 0 && !hasFigures(all))
     return <Nothing title="Nenhuma venda nos caixas neste dia">O que os caixas enviarem aparece aqui.</Nothing>
   const names = await namesOfActors(visit.readModel, tills)
-  const cash = addAmounts(...tills.map((till) => till.cash))
+  const seesDrawers = may(visit.session.permissions, 'see_all_sales')
+  const drawers = tills.flatMap(({ sessions }) => sessions)
+  const cash = addAmounts(...drawers.map(({ expected }) => expected), ...tills.map((till) => till.cash))
   return (
     <>
       {tills.map((till) => (
@@ -133,6 +144,7 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
           till={till}
           day={day}
           name={names(till.actor)}
+          seesDrawers={seesDrawers}
           refused={refused.get(till.actor ?? '') ?? null}
         />
       ))}
@@ -140,31 +152,39 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
         <Card title="Outros canais">
           <ReconciliationTable
             caption="Vendas de outros canais por forma de pagamento"
+            of="outros"
             sales={others}
             empty={NO_SALES}
           />
         </Card>
       )}
       <Card title="Total do dia">
-        <ReconciliationTable caption="Todas as vendas do dia por forma de pagamento" sales={all} empty={NO_SALES} />
+        <ReconciliationTable
+          caption="Todas as vendas do dia por forma de pagamento"
+          of="total"
+          sales={all}
+          empty={NO_SALES}
+        />
         <Facts
           facts={[
             [
               'Vendas',
               <a key="sales" href={link('/vendas', { sold_from: day, sold_to: day })}>
-                <ReconciliationLine sales={all} />
+                <ReconciliationLine of="total" sales={all} />
               </a>,
             ],
             [
-              'Esperado nas gavetas',
+              seesDrawers ? 'Esperado nas gavetas' : 'Dinheiro das vendas',
               <strong key="cash" class="figure">
-                {formatMoney(cash)}
+                <Figure name={seesDrawers ? 'esperado' : 'dinheiro'} of="total">
+                  {formatMoney(cash)}
+                </Figure>
               </strong>,
             ],
             [
               'Contas recebidas em dinheiro',
-              may(visit.session.permissions, 'see_all_sales') && settled_in_cash.count > 0
-                ? `${formatMoney(settled_in_cash.amount)} (${counted(settled_in_cash.count, 'conta', 'contas')}; some este valor ao caixa que recebeu)`
+              seesDrawers && settled_in_cash.count > 0
+                ? `${formatMoney(settled_in_cash.amount)} (${counted(settled_in_cash.count, 'conta', 'contas')}; ${drawers.length > 0 ? 'o que entrou em uma gaveta já está no esperado dela' : 'some este valor ao caixa que recebeu'})`
                 : null,
             ],
           ]}
@@ -178,36 +198,97 @@ interface TillProps {
   readonly till: TillDay
   readonly day: string
   readonly name: string
+  readonly seesDrawers: boolean
   /** Of the day, not resolved; null for none. */
   readonly refused: Sum | null
 }
 
-const Till = ({ till, day, name, refused }: TillProps) => (
-  <Card title={name}>
-    <ReconciliationTable caption={`Vendas de ${name} por forma de pagamento`} sales={till} empty={NO_SALES} />
-    {refused && <RefusedNote refused={refused} />}
-    <Facts
-      facts={[
-        [
-          'Vendas',
-          <a key="sales" href={link('/vendas', salesOfTill(till.actor, day))}>
-            <ReconciliationLine sales={till} />
-          </a>,
-        ],
-        ['Entrou em dinheiro', formatMoney(till.cash_in)],
-        ['Saiu por cancelamentos e devoluções', formatMoney(till.cash_back)],
-        [
-          'Esperado na gaveta',
-          <strong key="cash" class="figure">
-            {formatMoney(till.cash)}
-          </strong>,
-        ],
-        ['Contado', <span key="counted" class="blank" />],
-        ['Diferença', <span key="difference" class="blank" />],
-      ]}
-    />
-  </Card>
+const Till = ({ till, day, name, seesDrawers, refused }: TillProps) => {
+  const of = `caixa/${till.actor}`
+  const { sessions, cash, has_cash } = till
+  return (
+    <Card title={name}>
+      <ReconciliationTable caption={`Vendas de ${name} por forma de pagamento`} of={of} sales={till} empty={NO_SALES} />
+      {refused && <RefusedNote refused={refused} />}
+      <Facts
+        facts={[
+          [
+            'Vendas',
+            <a key="sales" href={link('/vendas', salesOfTill(till.actor, day))}>
+              <ReconciliationLine of={of} sales={till} />
+            </a>,
+          ],
+          ['Entrou em dinheiro', formatMoney(till.cash_in)],
+          ['Saiu por cancelamentos e devoluções', formatMoney(till.cash_back)],
+        ]}
+      />
+      {sessions.map((session) => (
+        <Drawer key={session.id} session={session} />
+      ))}
+      {(has_cash || sessions.length === 0) && (
+        <Facts
+          facts={
+            seesDrawers
+              ? uncounted(of, cash, sessions.length > 0)
+              : [['Dinheiro das vendas', amountOf('dinheiro', of, cash)]]
+          }
+        />
+      )}
+    </Card>
+  )
+}
+
+const amountOf = (name: string, of: string, amount: string) => (
+  <strong key={name} class="figure">
+    <Figure name={name} of={of}>
+      {formatMoney(amount)}
+    </Figure>
+  </strong>
 )
+
+/** To be filled in by hand. */
+const Blank = () => <span class="blank" />
+
+/** Cash of a till outside of its drawers; what to count if it has none. */
+const uncounted = (of: string, cash: string, hasDrawers: boolean): Fact[] =>
+  hasDrawers
+    ? [['Dinheiro fora das gavetas', amountOf('esperado', of, cash)]]
+    : [
+        ['Esperado na gaveta', amountOf('esperado', of, cash)],
+        ['Contado', <Blank key="counted" />],
+        ['Diferença', <Blank key="difference" />],
+      ]
+
+/** A cash session: how the expected cash comes about, what was counted, and the difference. */
+const Drawer = ({ session: { id, session_id, cash, expected, counted, difference } }: DrawerProps) => {
+  const of = `gaveta/${id}`
+  const moved = (name: string, amount: string): Fact => [name, amount !== '0.00' && formatMoney(amount)]
+  return (
+    <section aria-label={`Gaveta ${session_id}`}>
+      <h3>
+        Gaveta <a href={link(`/caixas/sessoes/${id}`)}>{session_id}</a>
+      </h3>
+      <Facts
+        facts={[
+          ['Abertura', formatMoney(cash.opening)],
+          moved('Vendas em dinheiro', cash.sales),
+          moved('Contas recebidas', cash.received),
+          moved('Entradas', cash.in),
+          moved('Retiradas', cash.out),
+          moved('Devoluções', cash.returned),
+          moved('Vendas canceladas', cash.cancelled),
+          ['Esperado na gaveta', amountOf('esperado', of, expected)],
+          ['Contado', counted === null ? <Blank /> : amountOf('contado', of, counted)],
+          ['Diferença', difference === null ? <Blank /> : amountOf('diferenca', of, difference)],
+        ]}
+      />
+    </section>
+  )
+}
+
+interface DrawerProps {
+  readonly session: CashSessionObject
+}
 
 /** The till may have taken money for them (PANEL-421). */
 const RefusedNote = ({ refused: { count, amount } }: { readonly refused: Sum }) => (

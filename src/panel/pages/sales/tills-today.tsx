@@ -4,6 +4,7 @@ import { countRefusedByUser } from '#queries/sales/offline-sales.ts'
 import { MAX_TILLS_OF_DAY, type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
 import { Card, PanelBadge } from '../../ui/parts.tsx'
@@ -26,7 +27,7 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
   const primary = context.poolOf(companyId)
   const [contacts, day, refused] = await Promise.all([
     listTillContacts(primary, companyId, SHOWN),
-    tillsOfDay(pool, companyId, { day: today, timezone }),
+    tillsOfDay(pool, companyId, { day: today, timezone, sessions: [] }),
     countRefusedByUser(primary, companyId),
   ])
   const tills = tillsOf(contacts, day.isPartial ? [] : day.tills, refused)
@@ -48,13 +49,29 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
           { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
           {
             head: 'Vendas',
-            cell: ({ day }) => formatCount(day ? day.sold.count - day.cancelled.count : 0),
+            cell: ({ actor, day }) => (
+              <Figure name="concluidas" of={`caixa/${actor}`}>
+                {formatCount(day ? day.sold.count - day.cancelled.count : 0)}
+              </Figure>
+            ),
             isNumber: true,
             isExtra: true,
           },
           { head: 'Formas de pagamento', cell: ({ day }) => <PaymentWays day={day} />, isExtra: true },
-          { head: 'Recusadas', cell: ({ refused }) => <RefusedCount count={refused} />, isNumber: true },
-          { head: 'Total', cell: ({ day }) => formatMoney(day?.net ?? '0.00'), isNumber: true },
+          {
+            head: 'Recusadas',
+            cell: ({ actor, refused }) => <RefusedCount of={`caixa/${actor}`} count={refused} />,
+            isNumber: true,
+          },
+          {
+            head: 'Total',
+            cell: ({ actor, day }) => (
+              <Figure name="liquido" of={`caixa/${actor}`}>
+                {formatMoney(day?.net ?? '0.00')}
+              </Figure>
+            ),
+            isNumber: true,
+          },
         ]}
       />
     </Card>
@@ -102,9 +119,13 @@ const PaymentWays = ({ day }: { readonly day: TillDay | undefined }) =>
       </div>
     ))
 
-const RefusedCount = ({ count }: { readonly count: number }) =>
+const RefusedCount = ({ of, count }: { readonly of: string; readonly count: number }) =>
   count === 0 ? null : (
     <a href={link('/caixas/recusadas')}>
-      <PanelBadge tone="bad">{count}</PanelBadge>
+      <PanelBadge tone="bad">
+        <Figure name="recusadas" of={of}>
+          {formatCount(count)}
+        </Figure>
+      </PanelBadge>
     </a>
   )

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { formatCents, formatCount, formatFraction, formatMoney, formatUnits } from '#domain/brazilian-format.ts'
+import { formatCents, formatCount, formatFraction, formatMoney } from '#domain/brazilian-format.ts'
 import { fromBigThousandths } from '#domain/quantity.ts'
 import type { Channel } from '#ledger/envelope.ts'
 import {
@@ -12,9 +12,10 @@ import {
 } from '#queries/sales/rollups.ts'
 import { link } from '../../link.ts'
 import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
+import { Figure, FigureUnits } from '../../ui/figure.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
 import { Card, FigureChange, Stat, type StatChange, Stats } from '../../ui/parts.tsx'
-import { counted, ReconciliationTable } from '../../ui/reconciliation.tsx'
+import { ReconciliationTable } from '../../ui/reconciliation.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import type { StartPeriod } from './period.ts'
 
@@ -54,14 +55,17 @@ const averageOf = ({ cents, count }: SalesFigure): bigint => (2n * cents + BigIn
 interface SalesFiguresProps extends SalesProps {
   readonly seesCosts: boolean
   /** Whether the sales of the earlier period are known to the user. */
-  readonly isCompared: boolean
+  readonly seesBefore: boolean
 }
 
 /** Takings, chart and figures of a period; all come from the same rows, so that they agree (PANEL-123). */
-export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFiguresProps) => {
+export const SalesFigures = ({ period, sums, seesCosts, seesBefore }: SalesFiguresProps) => {
+  const isCompared = seesBefore && hasWholePeriodBefore(sums, period)
   const all = sumBars(sums.bars)
   const { cancelled, returned } = sums
   const before = isCompared ? sums.before : NO_SALES_BAR
+  const left = lessReturned(all, sums.returned_costs)
+  const leftBefore = isCompared ? lessReturned(before, sums.returned_costs_before) : NO_SALES_BAR
   return (
     <>
       <section class="card takings" aria-label={`Vendas ${period.words}, por ${period.bar}`}>
@@ -69,17 +73,29 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
           <div class="stat">
             <dt>{`Vendas ${period.words}`}</dt>
             <dd class="figure">
-              <a href={link('/vendas', listOf(period))}>{formatCents(all.cents)}</a>
+              <a href={link('/vendas', listOf(period))}>
+                <Figure name="faturado" of="total">
+                  {formatCents(all.cents)}
+                </Figure>
+              </a>
             </dd>
-            {isCompared && <Comparison now={all.cents} before={before.cents} period={period} />}
+            {isCompared ? (
+              <Comparison now={all.cents} before={before.cents} period={period} />
+            ) : (
+              seesBefore && <NoComparison now={all.cents} before={sums.before.cents} period={period} />
+            )}
           </div>
         </dl>
-        <Chart period={period} sums={isCompared ? sums : { ...sums, bars_before: [] }} />
+        <Chart period={period} sums={seesBefore ? sums : { ...sums, bars_before: [] }} />
       </section>
       <Stats>
         <Stat
           label="Número de vendas"
-          value={formatCount(all.count)}
+          value={
+            <Figure name="concluidas" of="total">
+              {formatCount(all.count)}
+            </Figure>
+          }
           to="/vendas"
           parameters={listOf(period)}
           comparison={changeOf(all.count, before.count)}
@@ -93,31 +109,56 @@ export const SalesFigures = ({ period, sums, seesCosts, isCompared }: SalesFigur
         />
         <Stat
           label="Itens"
-          value={formatCount(all.units)}
+          value={
+            <Figure name="itens" of="total">
+              {formatCount(left.units)}
+            </Figure>
+          }
           hint={perSale(all)}
-          comparison={changeOf(all.units, before.units)}
+          comparison={changeOf(left.units, leftBefore.units)}
         />
-        {seesCosts && (
-          <Margin
-            sold={all.count}
-            all={lessReturned(all, sums.returned_costs)}
-            before={isCompared ? lessReturned(before, sums.returned_costs_before) : NO_SALES_BAR}
-          />
-        )}
+        {seesCosts && <Margin sold={all.count} all={left} before={leftBefore} />}
         {cancelled.count > 0 && (
           <Stat
             label="Canceladas"
-            value={formatMoney(cancelled.amount)}
+            value={
+              <Figure name="cancelado" of="total">
+                {formatMoney(cancelled.amount)}
+              </Figure>
+            }
             to="/vendas"
             parameters={listOf(period, { status: 'cancelled' })}
-            hint={countOf(cancelled.count)}
+            hint={
+              <>
+                <Figure name="canceladas" of="total">
+                  {formatCount(cancelled.count)}
+                </Figure>
+                {cancelled.count === 1 ? ' venda' : ' vendas'}
+              </>
+            }
           />
         )}
         {returned.amount !== '0.00' && (
           <Stat
             label="Devolvido"
-            value={formatMoney(returned.amount)}
-            hint={`${counted(returned.count, 'devolução', 'devoluções')}; líquido de ${formatMoney(sums.net)}`}
+            value={
+              <Figure name="devolvido" of="total">
+                {formatMoney(returned.amount)}
+              </Figure>
+            }
+            to="/devolucoes"
+            parameters={{ returned_from: period.from, returned_to: period.to }}
+            hint={
+              <>
+                <Figure name="devolucoes" of="total">
+                  {formatCount(returned.count)}
+                </Figure>
+                {returned.count === 1 ? ' devolução; líquido de ' : ' devoluções; líquido de '}
+                <Figure name="liquido" of="total">
+                  {formatMoney(sums.net)}
+                </Figure>
+              </>
+            }
           />
         )}
       </Stats>
@@ -130,6 +171,7 @@ const perSale = ({ units, count }: SalesBar): string | undefined =>
 
 /** What is left of the sales of a period after its returns. */
 export const lessReturned = (sold: ReturnedCosts, returned: ReturnedCosts): ReturnedCosts => ({
+  units: sold.units - returned.units,
   cents: sold.cents - returned.cents,
   known_cents: sold.known_cents - returned.known_cents,
   cost_cents: sold.cost_cents - returned.cost_cents,
@@ -162,12 +204,24 @@ function marginHint(all: ReturnedCosts): string | undefined {
   if (all.known_cents <= 0 || all.cents <= 0) return undefined
   const margin = percent(marginOf(all), all.known_cents)
   if (all.known_cents === all.cents) return `${margin} das vendas`
-  return `${margin} de ${percent(all.known_cents, all.cents)} das vendas, as de custos conhecidos`
+  return `${margin} das vendas com custo conhecido, que são ${percent(all.known_cents, all.cents)} do total`
 }
 
-/** Change against the period before, in tenths of a percent; null if nothing was before. */
-const tenthsOf = (now: number, before: number): number | null =>
-  before === 0 ? null : Math.round(((now - before) / before) * 1000)
+const DAY_MS = 86_400_000
+
+/** A shop that opened within the earlier period has nothing to compare with (PANEL-120). */
+const hasWholePeriodBefore = ({ first_sold_at }: SalesSums, { before }: StartPeriod): boolean =>
+  first_sold_at !== null && Date.parse(first_sold_at) < Date.parse(before.from) + DAY_MS
+
+/** A larger change says nothing, in tenths of a percent. */
+const MOST_TENTHS = 9_999
+
+/** Change against the period before, in tenths of a percent; null if it says nothing. */
+function tenthsOf(now: number, before: number): number | null {
+  if (before === 0) return null
+  const tenths = Math.round(((now - before) / before) * 1000)
+  return Math.abs(tenths) > MOST_TENTHS ? null : tenths
+}
 
 /** Change of a figure: `▲ 12,9%`. The takings say against what. */
 function changeOf(now: number | bigint, before: number | bigint): StatChange | null {
@@ -183,13 +237,21 @@ interface ComparisonProps {
   readonly period: Pick<StartPeriod, 'compared' | 'isUntilNow' | 'than'>
 }
 
+/** The earlier period has no sales, or the shop was not open in all of it. */
+const NoComparison = ({ now, before, period: { compared, isUntilNow } }: ComparisonProps) =>
+  now === 0n ? null : (
+    <dd class="compared">
+      {before === 0n
+        ? `Sem vendas ${compared}${isUntilNow ? ' até esta hora' : ''} para comparar`
+        : 'Ainda não há um período anterior completo para comparar'}
+    </dd>
+  )
+
 /** The same of the takings, with the period that they are compared with. */
 const Comparison = ({ now, before, period: { compared, isUntilNow, than } }: ComparisonProps) => {
   const change = changeOf(now, before)
-  if (before === 0n)
-    return now === 0n ? null : (
-      <dd class="compared">{`Sem vendas ${compared}${isUntilNow ? ' até esta hora' : ''} para comparar`}</dd>
-    )
+  if (before === 0n) return <NoComparison now={now} before={before} period={{ compared, isUntilNow, than }} />
+  if (tenthsOf(Number(now), Number(before)) === null) return null
   return change === null ? (
     <dd class="compared">{`O mesmo que ${than}`}</dd>
   ) : (
@@ -260,12 +322,12 @@ function shortReais(cents: number): string {
 }
 
 interface PartsProps extends SalesProps {
-  /** Names of users and keys. */
-  readonly actors: (actor: string | null) => string
+  /** Names of sellers by key. */
+  readonly sellers: (key: string) => string
 }
 
 /** Items sold, ways of paying, and channels. */
-export const SalesParts = ({ period, sums, actors }: PartsProps) => (
+export const SalesParts = ({ period, sums, sellers }: PartsProps) => (
   <>
     <Figures
       title="Produtos que mais venderam"
@@ -275,11 +337,16 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       empty="Nenhum produto do catálogo vendido no período."
       name={({ key, name }) => name ?? `Produto ${key}`}
       list={({ key }) => listOf(period, { item: key })}
-      count={['Quantidade', (item) => formatUnits(fromBigThousandths(item.quantity), item.unit)]}
+      of={({ key }) => `item/${key}`}
+      count={[
+        'Quantidade',
+        (item) => <FigureUnits of={`item/${item.key}`} quantity={fromBigThousandths(item.quantity)} unit={item.unit} />,
+      ]}
     />
     <Card title="Formas de pagamento">
       <ReconciliationTable
         caption="Formas de pagamento"
+        of="total"
         sales={sums}
         empty={NO_SALES}
         linked={({ key }, name) => (key === '' ? name : <a href={link('/vendas', wayList(period, key))}>{name}</a>)}
@@ -292,19 +359,31 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       rows={sums.origins}
       name={({ key }) => CHANNELS[key as Channel] ?? key}
       list={({ key }) => listOf(period, { origin: key })}
-      count={['Vendas', ({ count }) => count]}
+      of={({ key }) => `canal/${key}`}
+      count={['Vendas', soldCount('canal')]}
     />
     <Figures
       title="Por vendedor"
       caption="Vendas por vendedor"
       head="Vendedor"
-      rows={sums.actors}
-      name={({ key }) => actors(key === '' ? null : key)}
-      list={({ key }) => listOf(period, { actor: key || 'system' })}
-      count={['Vendas', ({ count }) => count]}
+      rows={sums.sellers}
+      name={({ key }) => sellers(key)}
+      list={({ key }) => listOf(period, { seller: key })}
+      of={({ key }) => `vendedor/${key}`}
+      count={['Vendas', soldCount('vendedor')]}
     />
   </>
 )
+
+/** Completed sales of a row. */
+const soldCount = (kind: string) =>
+  function SoldCount({ key, count }: NamedFigure) {
+    return (
+      <Figure name="concluidas" of={`${kind}/${key}`}>
+        {formatCount(count)}
+      </Figure>
+    )
+  }
 
 interface FiguresProps<F extends NamedFigure> {
   readonly title: string
@@ -315,15 +394,25 @@ interface FiguresProps<F extends NamedFigure> {
   readonly name: (row: F) => string
   /** Filters of the sales in a row. */
   readonly list: (row: F) => ReturnType<typeof listOf>
+  /** Scope of its figures. */
+  readonly of: (row: F) => string
   readonly count: readonly [head: string, cell: (row: F) => ComponentChildren]
 }
 
 function Figures<F extends NamedFigure>(props: FiguresProps<F>) {
-  const { title, caption, head, rows, empty = NO_SALES, name, list, count } = props
+  const { title, caption, head, rows, empty = NO_SALES, name, list, of, count } = props
   const columns = [
     { head, cell: (row: F) => <a href={link('/vendas', list(row))}>{name(row)}</a> },
     { head: count[0], cell: count[1], isNumber: true },
-    { head: 'Total', cell: ({ cents }: F) => formatCents(cents), isNumber: true },
+    {
+      head: 'Total',
+      cell: (row: F) => (
+        <Figure name="liquido" of={of(row)}>
+          {formatCents(row.cents)}
+        </Figure>
+      ),
+      isNumber: true,
+    },
   ] as const
   return (
     <Card title={title}>

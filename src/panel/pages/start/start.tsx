@@ -11,18 +11,17 @@ import { firstSteps } from '#queries/companies.ts'
 import { readModelHead } from '#queries/events.ts'
 import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
 import { countAlarms } from '#queries/orders.ts'
-import { acquirerCalendar, sumAcquirerFees } from '#queries/sales/acquirers.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type SalesSums, salesSums } from '#queries/sales/rollups.ts'
 import { unpayableStores } from '#queries/stores.ts'
 import { failingEndpoints } from '#queries/webhook-health.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
-import { namesOfActors } from '../../ui/history.tsx'
 import { Live } from '../../ui/live.tsx'
 import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
-import { comingDays } from '../finance/acquirers.tsx'
-import { AfterAcquirers } from './acquirers.tsx'
+import { OpenFigure } from '../finance/open-balances.tsx'
+import { namesOfSellers } from '../sales/seller.ts'
+import { AfterAcquirers, keptOf } from './acquirers.tsx'
 import { PERIODS, periodOf, type StartPeriod, type WrongRange } from './period.ts'
 import { SalesFigures, SalesParts } from './sales.tsx'
 import { FirstStepsOf, StockTodo, Todo } from './todo.tsx'
@@ -56,14 +55,12 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
-  const [head, sums, accounts, fees, coming, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
+  const [head, sums, accounts, kept, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
       readModelHead(pool, companyId),
       sumsOf(visit, period),
       openAccounts(pool, companyId, readModel),
-      // Costs are hidden in the read model of some roles; of them only a sum is shown.
-      sumAcquirerFees(own, companyId, { from: period.bounds[0] as string, to: period.bounds.at(-1) as string }),
-      acquirerCalendar(pool, companyId, comingDays(readModel.today)),
+      keptOf(visit, period),
       // They can be resolved without a ledger event.
       countRefusedSales(own, companyId),
       seesAllSales
@@ -76,8 +73,10 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
       lowStock(pool, companyId, SHORT_ITEMS),
       seesAll ? firstSteps(pool, companyId) : null,
     ])
-  const sellers = sums.actors.map(({ key }) => ({ actor: key === '' ? null : key }))
-  const actors = await namesOfActors(readModel, sellers)
+  const sellers = await namesOfSellers(
+    visit,
+    sums.sellers.map(({ key }) => key),
+  )
   const differing = check?.differences.length ?? 0
   const body = (
     <Live visit={visit} since={head.revision}>
@@ -97,7 +96,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           </p>
         )}
         {steps && <FirstStepsOf steps={steps} />}
-        <SalesFigures period={period} sums={sums} seesCosts={seesCosts} isCompared={seesAllSales} />
+        <SalesFigures period={period} sums={sums} seesCosts={seesCosts} seesBefore={seesAllSales} />
         <Todo
           timezone={readModel.timezone}
           refused={refused}
@@ -111,14 +110,14 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           stock={stock}
         />
         <div class="columns">
-          <SalesParts period={period} sums={sums} actors={actors} />
+          <SalesParts period={period} sums={sums} sellers={sellers} />
           <Card title="Contas em aberto">
             <Stats>
-              <Open label="A receber" path="/contas-a-receber" side={accounts.receivables} />
-              {seesPayables && <Open label="A pagar" path="/contas-a-pagar" side={accounts.payables} />}
+              <Open label="A receber" of="receber" path="/contas-a-receber" side={accounts.receivables} />
+              {seesPayables && <Open label="A pagar" of="pagar" path="/contas-a-pagar" side={accounts.payables} />}
             </Stats>
           </Card>
-          <AfterAcquirers period={period} sums={sums} fees={fees} coming={coming} seesCosts={seesCosts} />
+          <AfterAcquirers period={period} sums={sums} kept={kept} seesCosts={seesCosts} />
           <StockTodo stock={stock} />
         </div>
         <p class="hint">Atualizado em {formatDateTimeSeconds(session.now, readModel.timezone)}.</p>
@@ -210,14 +209,16 @@ const Periods = ({ period, wrong, asked }: PeriodsProps) => {
 
 interface OpenProps {
   readonly label: string
+  /** Scope of its figures. */
+  readonly of: string
   readonly path: string
   readonly side: OpenSide
 }
 
-const Open = ({ label, path, side: { pending, overdue } }: OpenProps) => (
+const Open = ({ label, of, path, side: { pending, overdue } }: OpenProps) => (
   <Stat
     label={label}
-    value={formatMoney(pending.amount)}
+    value={<OpenFigure of={of} amount={pending.amount} />}
     to={path}
     hint={`${pending.count === 1 ? '1 conta em aberto' : `${pending.count} contas em aberto`}${
       overdue.count > 0 ? `, vencidas: ${overdue.count} (${formatMoney(overdue.amount)})` : ''

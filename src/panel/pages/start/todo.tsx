@@ -6,6 +6,7 @@ import type { OpenSide } from '#queries/finance/summary.ts'
 import type { UnpayableStore } from '#queries/stores.ts'
 import type { FailingEndpoint } from '#queries/webhook-health.ts'
 import { link } from '../../link.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
 import { Card, PanelBadge, Steps } from '../../ui/parts.tsx'
 
@@ -36,6 +37,8 @@ const UNPAYABLE: Readonly<Record<UnpayableStore['problem'], string>> = {
 interface Task {
   readonly to: string
   readonly tone: 'bad' | 'warn'
+  /** Name of the count as a figure. */
+  readonly figure?: string
   readonly count: number
   readonly words: string
 }
@@ -59,6 +62,7 @@ export const Todo = (props: TodoProps) => {
     ...task(refused, ['venda recusada para resolver', 'vendas recusadas para resolver'], {
       to: '/caixas',
       tone: 'bad',
+      figure: 'recusadas',
     }),
     ...cash.map<Task>(({ id, closed_at, difference }) => ({
       to: `/caixas/sessoes/${id}`,
@@ -84,19 +88,26 @@ export const Todo = (props: TodoProps) => {
     })),
     ...(payables === null ? [] : overdue(payables, 'pagar', '/contas-a-pagar?view=overdue')),
     ...overdue(receivables, 'receber', '/contas-a-receber?view=overdue'),
-    ...task(stock.low, ['produto acabando', 'produtos acabando'], { to: '/catalogo/reposicao', tone: 'warn' }),
+    ...task(stock.low, ['produto acabando', 'produtos acabando'], {
+      to: '/catalogo/reposicao',
+      tone: 'warn',
+      figure: 'acabando',
+    }),
     ...task(stock.out, ['produto sem estoque', 'produtos sem estoque'], {
       to: '/catalogo?out_of_stock=on',
       tone: 'warn',
+      figure: 'sem-estoque',
     }),
   ]
   return tasks.length === 0 ? null : (
     <Card title="Precisa de você">
       <ul class="todo">
-        {tasks.map(({ to, tone, count, words }) => (
+        {tasks.map(({ to, tone, count, words, figure }) => (
           <li key={words}>
             <a href={link(to)}>
-              <span class={`count ${tone}`}>{formatCount(count)}</span>
+              <span class={`count ${tone}`}>
+                {figure ? <Figure name={figure}>{formatCount(count)}</Figure> : formatCount(count)}
+              </span>
               <span>{words}</span>
             </a>
           </li>

@@ -240,11 +240,12 @@ async function queue(
   submission: FormSubmission,
   webhook: ShownWebhook,
   operation: Operation,
+  flash: 'enviada' | 'teste-enviado',
 ): Promise<Redirect | Refusal> {
   const answer = await operated(submission, operation)
   if (isRefusal(answer)) return answer
   const delivery = answer.record as DeliveryObject
-  return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash: 'enviada' }
+  return { to: `${webhookPath(webhook)}/entregas/${delivery.id}`, flash }
 }
 
 const at = { section: 'integrations', access: 'see_company' } as const
@@ -260,7 +261,9 @@ export const deliveryPages: readonly PanelRoute[] = [
     subject: webhookOf,
     async act(submission, webhook) {
       const id = deliveryId(submission)
-      return id === null ? null : queue(submission, webhook, (operating) => redeliver(operating, webhook.id, id))
+      return id === null
+        ? null
+        : queue(submission, webhook, (operating) => redeliver(operating, webhook.id, id), 'enviada')
     },
   }),
   buttonRoute({
@@ -268,7 +271,12 @@ export const deliveryPages: readonly PanelRoute[] = [
     path: `${one}/testar`,
     subject: webhookOf,
     act: (submission, webhook) =>
-      queue(submission, webhook, (operating) => sendTest(operating, webhook.id, submission.context.newId)),
+      queue(
+        submission,
+        webhook,
+        (operating) => sendTest(operating, webhook.id, submission.context.newId),
+        'teste-enviado',
+      ),
   }),
   ...formPages({
     ...changing,
