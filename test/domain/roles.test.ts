@@ -13,7 +13,14 @@ describe('roles', () => {
 
   it('give a clerk its own sales of today, no cancellation of others, no files and no prices [ROLE-102]', () => {
     const clerk = ROLE_PRESETS.clerk
-    for (const permission of ['see_all_sales', 'cancel_all', 'export', 'change_price', 'import', 'delete_receivables'] as const)
+    for (const permission of [
+      'see_all_sales',
+      'cancel_all',
+      'export',
+      'change_price',
+      'import',
+      'delete_receivables',
+    ] as const)
       expect(may(clerk, permission), permission).to.equal(false)
     for (const permission of ['sell', 'cancel_own', 'receive'] as const)
       expect(may(clerk, permission), permission).to.equal(true)

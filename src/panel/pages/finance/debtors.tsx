@@ -48,7 +48,7 @@ interface NameProps {
 /** A deleted party has a page until its accounts are paid. */
 const Name = ({ debtor: { id, name, is_deleted }, parties, noParty }: NameProps) =>
   id === null ? (
-    <>{noParty}</>
+    noParty
   ) : (
     <>
       <a href={link(`${parties}/${id}`)}>{formatPersonName(name)}</a>
