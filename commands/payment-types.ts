@@ -33,6 +33,9 @@ const DEFAULTS = { fee_percentage: '0.00', due_days: 30 } as const
 const acquirerShape = {
   /** Percent of the charged amount, with exactly two decimals. */
   acquirer_rate: paymentTypeShape.fee_percentage.nullish(),
+  acquirer_rate_2_6: paymentTypeShape.fee_percentage.nullish(),
+  acquirer_rate_7_12: paymentTypeShape.fee_percentage.nullish(),
+  acquirer_fee_refunded: z.boolean().nullish(),
   settles_in_days: z.int().min(0).max(MAX_SETTLEMENT_DAYS).nullish(),
 }
 
@@ -48,10 +51,18 @@ export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 export const createPaymentType = command<CreatePaymentTypeInput>({
   permission: 'manage_company',
   needs: ({ name }) => [paymentTypeByName(name)],
-  decide(rows, { acquirer_rate = null, settles_in_days = null, ...input }, { nextId }) {
+  decide(rows, { acquirer_rate = null, settles_in_days = null, ...terms }, { nextId }) {
+    const { acquirer_rate_2_6, acquirer_rate_7_12, acquirer_fee_refunded, ...input } = terms
     const duplicate = duplicateOf('name', rows.get(paymentTypeByName(input.name)), null)
     if (duplicate) return duplicate
-    const fields = { ...input, acquirer_rate, settles_in_days }
+    const fields = {
+      ...input,
+      acquirer_rate,
+      ...(acquirer_rate_2_6 && { acquirer_rate_2_6 }),
+      ...(acquirer_rate_7_12 && { acquirer_rate_7_12 }),
+      ...(acquirer_fee_refunded && { acquirer_fee_refunded }),
+      settles_in_days,
+    }
     const created = event('PaymentTypeCreated', { id: nextId('payment_type'), ...fields })
     return accept('created', created.subject, [created])
   },
@@ -82,6 +93,7 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
       ...input,
       fee_percentage: fee_percentage === null ? DEFAULTS.fee_percentage : fee_percentage,
       due_days: due_days === null ? DEFAULTS.due_days : due_days,
+      acquirer_fee_refunded: input.acquirer_fee_refunded === null ? false : input.acquirer_fee_refunded,
     }
     const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
     if (duplicate) return duplicate

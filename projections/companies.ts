@@ -52,6 +52,8 @@ export interface CompanyRow extends ChangedFields {
   online_payment_type_id: number | null
   /** Returns of tills that came before their sale; sales look for them only if there are any. */
   awaited_returns: number
+  /** Payment types that ever had terms of an acquirer, the first `MAX_ACQUIRER_TYPES`. */
+  acquirer_type_ids: readonly number[]
   is_test: boolean
   /** Test twin of a real company; null if it has none. */
   twin_id: number | null
@@ -77,6 +79,7 @@ export const companies = table<CompanyRow>('companies', {
     clock_corrections: 'json',
     online_payment_type_id: 'bigint',
     awaited_returns: 'integer',
+    acquirer_type_ids: 'json',
     is_test: 'boolean',
     twin_id: 'bigint',
     clock_ahead_ms: 'bigint',
@@ -97,6 +100,7 @@ export const companies = table<CompanyRow>('companies', {
       'clock_corrections',
       'online_payment_type_id',
       'awaited_returns',
+      'acquirer_type_ids',
     ],
   },
 })
@@ -165,6 +169,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
     webhooks: [],
     clock_corrections: [],
     awaited_returns: 0,
+    acquirer_type_ids: [],
     online_payment_type_id: null,
   }
   const never = { twin_id: null, clock_ahead_ms: 0, erased_revision: null, erased_at: null }
@@ -210,6 +215,20 @@ const routing = <E extends { data: { id: number } }>(
     rows.put(companies, { ...before, webhooks })
   },
 })
+
+/** A shop has a few. */
+const MAX_ACQUIRER_TYPES = 50
+
+type AcquirerFields = Partial<DataOf<'PaymentTypeCreated'>>
+
+function noteAcquirer(rows: Changes, id: number, fields: AcquirerFields): void {
+  const company = companyRef(rows)
+  const { acquirer_type_ids: ids } = company
+  const { acquirer_rate, acquirer_rate_2_6, acquirer_rate_7_12, settles_in_days } = fields
+  const terms = [acquirer_rate, acquirer_rate_2_6, acquirer_rate_7_12, settles_in_days]
+  const isNew = terms.some((term) => term !== undefined && term !== null) && !ids.includes(id)
+  if (isNew && ids.length < MAX_ACQUIRER_TYPES) rows.put(companies, { ...company, acquirer_type_ids: [...ids, id] })
+}
 
 export const companiesProjection = projection('companies', [companies], {
   CompanyRegistered: { apply: (rows, event) => rows.add(companies, companyRow(event)) },
@@ -266,9 +285,14 @@ export const companiesProjection = projection('companies', [companies], {
     },
   },
   PaymentTypeCreated: {
-    apply(rows, { data: { id, kind } }) {
+    apply(rows, { data }) {
+      const { id, kind } = data
       if (kind === 'online') rows.put(companies, { ...companyRef(rows), online_payment_type_id: id })
+      noteAcquirer(rows, id, data)
     },
+  },
+  PaymentTypeUpdated: {
+    apply: (rows, { data: { id, changes } }) => noteAcquirer(rows, id, changes),
   },
   ApiKeyCreated: {
     apply(rows, event) {

@@ -6,6 +6,7 @@ import { personalFieldsOf } from '#events/personal-fields.ts'
 import { type Projection, type ReadModel, versionOf } from '#ledger/projection.ts'
 import { rowPasts } from '#ledger/row-history.ts'
 import type { AnyTable } from '#ledger/table.ts'
+import { acquirerPaymentsProjection } from './acquirer-payments.ts'
 import { apiKeyById, apiKeysProjection } from './api-keys.ts'
 import { barcodeHoldersProjection } from './barcode-holders.ts'
 import { cashDrawersProjection } from './cash-drawers.ts'
@@ -60,6 +61,7 @@ const projections = [
   cashDrawersProjection,
   receivablesProjection,
   payablesProjection,
+  acquirerPaymentsProjection,
   limitUsesProjection,
   webhooksProjection,
   storesProjection,

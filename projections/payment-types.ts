@@ -1,3 +1,4 @@
+import type { AcquirerTerms } from '#domain/acquirer-terms.ts'
 import { nameKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/companies.ts'
@@ -6,15 +7,15 @@ import { companyRef } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 
 /** Payment type of sales as the API returns it (TYPE-1). */
-export type PaymentTypeObject = Omit<DataOf<'PaymentTypeCreated'>, 'acquirer_rate' | 'settles_in_days'> & {
-  is_cash: boolean
-  accepts_api: boolean
-  /** Why the API refuses it; absent if it does not. */
-  reason?: string
-  /** Percent of the amount that the acquirer keeps. */
-  acquirer_rate: string | null
-  settles_in_days: number | null
-}
+export type PaymentTypeObject = Omit<DataOf<'PaymentTypeCreated'>, keyof AcquirerTerms | 'acquirer_fee_refunded'> &
+  AcquirerTerms & {
+    is_cash: boolean
+    accepts_api: boolean
+    /** Why the API refuses it; absent if it does not. */
+    reason?: string
+    /** Whether the acquirer gives its fee back with what is given back on the card. */
+    acquirer_fee_refunded: boolean
+  }
 
 export interface PaymentTypeRow extends ChangedFields {
   company_id: number
@@ -48,6 +49,9 @@ function paymentTypeObject({
   fee_percentage,
   due_days,
   acquirer_rate = null,
+  acquirer_rate_2_6 = null,
+  acquirer_rate_7_12 = null,
+  acquirer_fee_refunded = false,
   settles_in_days = null,
 }: DataOf<'PaymentTypeCreated'>): PaymentTypeObject {
   const reason = INTERNAL_REASONS[kind]
@@ -61,6 +65,9 @@ function paymentTypeObject({
     ...(reason === undefined ? {} : { reason }),
     due_days,
     acquirer_rate,
+    acquirer_rate_2_6,
+    acquirer_rate_7_12,
+    acquirer_fee_refunded,
     settles_in_days,
   }
 }

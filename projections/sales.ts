@@ -101,8 +101,6 @@ export interface SaleRow extends ChangedFields {
   acquirer_fee_cents: number | null
   /** Money that it took when it was sold, in cents: neither what is still owed, nor discounts that are payments. */
   received_cents: number
-  /** Last day on which an acquirer pays for it; null if none does. */
-  settles_to: string | null
   /** Share of each line in the discount of the whole sale, in cents; null without one. */
   line_discounts: readonly number[] | null
   /** Cash session that took its money; null if none is known. */
@@ -151,7 +149,6 @@ export const sales = table<SaleRow>('sales', {
     cost_cents: 'bigint',
     acquirer_fee_cents: 'bigint',
     received_cents: 'bigint',
-    settles_to: 'date',
     line_discounts: 'json',
     cash_session_id: 'text',
     cancel_session_id: 'text',
@@ -174,7 +171,6 @@ export const sales = table<SaleRow>('sales', {
     // Few: each costs a sale some 50 µs of Postgres, whether the sale is in it or not. Covering: sums over many sales need no
     // table access.
     '(company_id, sold_at, id) include (status, total_cents, seller_id, seller_name, acquirer_fee_cents, cost_cents)',
-    '(company_id, settles_to) where settles_to is not null',
     '(company_id, customer_id, id) include (documented_at) where customer_id is not null',
     '(company_id, seller_id, id) where seller_id is not null',
     '(company_id, fiscal, id)',
@@ -299,14 +295,10 @@ function costOf(rows: Changes, items: SaleObject['items']): number | null {
   return sum
 }
 
-function acquiredOf({ payments }: SaleObject): Pick<SaleRow, 'acquirer_fee_cents' | 'settles_to'> {
-  let fee: number | null = null
-  let settles_to: string | null = null
-  for (const { acquirer_fee, settles_on } of payments) {
-    if (acquirer_fee !== undefined) fee = (fee ?? 0) + toCents(acquirer_fee)
-    if (settles_on !== undefined && settles_on > (settles_to ?? '')) settles_to = settles_on
-  }
-  return { acquirer_fee_cents: fee, settles_to }
+/** Null if no payment is through an acquirer. */
+function acquirerFeeOf({ payments }: SaleObject): number | null {
+  const fees = payments.flatMap(({ acquirer_fee }) => (acquirer_fee === undefined ? [] : toCents(acquirer_fee)))
+  return fees.length === 0 ? null : fees.reduce((sum, fee) => sum + fee, 0)
 }
 
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
@@ -322,7 +314,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
-    ...acquiredOf(doc),
+    acquirer_fee_cents: acquirerFeeOf(doc),
     received_cents: toCents('received' in event.data ? event.data.received : doc.total),
     line_discounts: lineDiscountsOf(event.data),
     cash_session_id: doc.cash_session_id,

@@ -15,6 +15,7 @@ import { saleMoney } from '../sales/money-back.ts'
 import { keptWorth, returnableOf } from '../sales/returned-goods.ts'
 import { type AccountSide, findAccountLock, payPermission, permitDiscount } from './account-commands.ts'
 import type { AccountPaymentInput, ReversalInput } from './account-input.ts'
+import { acquiredReceipt, acquirerTypeRefs } from './card-receipt.ts'
 
 /** Recorded payment; the day follows from `paid_at`. */
 export type NewAccountPayment = Omit<DataOf<'ReceivablePaymentReceived'>, 'id' | 'paid_on'>
@@ -58,6 +59,7 @@ export function payAccount<P extends object, N>(side: AccountSide<P, N>): Comman
   return command<AccountPaymentInput>({
     permission: payPermission(side),
     needs: ({ id }) => [side.byId(id), ownCompany],
+    needsMore: (rows) => acquirerTypeRefs(rows, side),
     decide(rows, { id, ...input }, { now, origin, permit }) {
       const known = rows.get(side.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
@@ -67,7 +69,8 @@ export function payAccount<P extends object, N>(side: AccountSide<P, N>): Comman
       if (isRefusal(payment)) return payment
       const granted = permitDiscount(side, permit, known, toCents(payment.discount))
       if (isRefusal(granted)) return granted
-      const events = paymentEvents(side, known, { ...payment, ...granted }, timezoneOf(rows))
+      const acquired = acquiredReceipt(rows, side, payment)
+      const events = paymentEvents(side, known, { ...payment, ...granted, ...acquired }, timezoneOf(rows))
       return accept('created', `${side.name}/${id}`, events)
     },
   })

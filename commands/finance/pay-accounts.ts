@@ -10,6 +10,7 @@ import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountRow } from '#projections/finance.ts'
 import { type AccountSide, findAccountLock, forgivenOf, payPermission, permitDiscount } from './account-commands.ts'
 import { isFullOfPayments, PLAIN_PAYMENT, paymentEvents } from './account-payments.ts'
+import { acquiredReceipt, acquirerTypeRefs } from './card-receipt.ts'
 
 /** Accounts of one payment. */
 export const MAX_ACCOUNTS = 50
@@ -39,6 +40,7 @@ export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Comma
   return command<AccountsPayment>({
     permission: payPermission(side),
     needs: ({ accounts }) => [...accounts.map(({ id }) => side.byId(id)), ownCompany],
+    needsMore: (rows) => acquirerTypeRefs(rows, side),
     decide(rows, input, { now, origin, revision, permit }) {
       const known = loadAccounts(rows, side, input)
       if (isRefusal(known)) return known
@@ -62,7 +64,8 @@ export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Comma
       const granted = permitDiscount(side, permit, largestGiver(parts), discount)
       if (isRefusal(granted)) return granted
       const events = parts.flatMap(({ account, ...amounts }, n) => {
-        const payment = { ...PLAIN_PAYMENT, ...amounts, paid_at, payment_method: input.payment_method, ...granted }
+        const received = { ...PLAIN_PAYMENT, ...amounts, paid_at, payment_method: input.payment_method }
+        const payment = { ...received, ...granted, ...acquiredReceipt(rows, side, received) }
         return paymentEvents(side, account, n === 0 ? payment : { ...payment, receipt: revision }, timezoneOf(rows))
       })
       return accept('updated', `${side.name}/${(parts[0] as Part<P>).account.id}`, events)

@@ -1,16 +1,16 @@
-import { addDays } from '#domain/instant.ts'
-import { fromCents, netOfSurcharge, percentOf, toCents } from '#domain/money.ts'
+import { type AcquirerTerms, acquiredOf } from '#domain/acquirer-terms.ts'
+import { fromCents, netOfSurcharge, toCents } from '#domain/money.ts'
 import type { SalePaymentDetails } from '#domain/sale-payment.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 
 type SalePayment = DataOf<'SaleCompleted'>['payments'][number]
 
-type AcquirerTerms = Pick<PaymentTypeObject, 'acquirer_rate' | 'settles_in_days'>
+type Terms = AcquirerTerms & Pick<PaymentTypeObject, 'acquirer_fee_refunded'>
 
 /** Payment as handed over by the customer, change included. */
 export interface TenderedPayment {
-  readonly type: Pick<PaymentTypeObject, 'id' | 'name' | 'fee_percentage' | 'is_cash'> & Partial<AcquirerTerms>
+  readonly type: Pick<PaymentTypeObject, 'id' | 'name' | 'fee_percentage' | 'is_cash'> & Partial<Terms>
   readonly amount: string
   /** Of a card or a Pix; absent if unknown. */
   readonly details?: SalePaymentDetails
@@ -45,21 +45,20 @@ export function takenPayments<G extends TenderedPayment>(
       surcharge: fromCents(charged - net),
       net: fromCents(net),
       ...details,
-      ...acquired(type, charged, daySold),
+      ...acquired(type, { cents: charged, instalments: details?.card?.installments ?? 1, daySold }),
     }
     return { ...payment, ...more }
   })
   return payments.reverse()
 }
 
-/** The acquirer's part of a payment, and the day on which it pays the rest (TYPE-5). */
+/** The acquirer's part of a payment, and when it pays the rest (TYPE-5). */
 function acquired(
-  { acquirer_rate, settles_in_days }: Partial<AcquirerTerms>,
-  charged: number,
-  daySold: () => string,
-): Pick<SalePayment, 'acquirer_fee' | 'settles_on'> {
-  const days = settles_in_days ?? null
-  if (!acquirer_rate && days === null) return {}
-  const acquirer_fee = fromCents(acquirer_rate ? percentOf(charged, acquirer_rate) : 0)
-  return days === null ? { acquirer_fee } : { acquirer_fee, settles_on: addDays(daySold(), days) }
+  type: Partial<Terms>,
+  charged: Parameters<typeof acquiredOf>[1],
+): Partial<Pick<SalePayment, 'acquirer_fee' | 'settles_on' | 'settlements' | 'acquirer_fee_refunded'>> {
+  const { acquirer_rate = null, acquirer_rate_2_6 = null, acquirer_rate_7_12 = null, settles_in_days = null } = type
+  const terms = { acquirer_rate, acquirer_rate_2_6, acquirer_rate_7_12, settles_in_days }
+  const parts = acquiredOf(terms, charged)
+  return parts ? { ...parts, ...(type.acquirer_fee_refunded && { acquirer_fee_refunded: true }) } : {}
 }

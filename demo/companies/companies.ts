@@ -55,7 +55,12 @@ const grocery: DemoCompany = {
   paymentTypes: [
     cash,
     paymentType('Cartão de débito', 'card', '1.50', { acquirer_rate: '1.39', settles_in_days: 1 }),
-    paymentType('Cartão de crédito', 'card', '3.50', { acquirer_rate: '3.19', settles_in_days: 30 }),
+    paymentType('Cartão de crédito', 'card', '3.50', {
+      acquirer_rate: '3.19',
+      acquirer_rate_2_6: '3.89',
+      acquirer_rate_7_12: '4.49',
+      settles_in_days: 30,
+    }),
     pix,
     paymentType('Transferência bancária', 'transfer'),
     paymentType('Crediário', 'credit_account'),

@@ -63,7 +63,15 @@ async function readPayments(pool: Pool, query: QueryConfig): Promise<AcquirerPay
 
 const SETTLED = {
   name: 'acquirer_calendar',
-  text: payments('p.settles_on', 's.settles_to >= $2::date and p.settles_on between $2::date and $3::date'),
+  text: `
+    select l.due_on::text as day, l.payment_type_id, max(t.doc ->> 'name') as name, sum(l.count)::bigint as count,
+      sum(l.gross)::text as gross_cents, sum(l.fee)::text as fee_cents
+    from acquirer_payments p
+    cross join lateral json_to_recordset(p.lines)
+      as l(due_on date, payment_type_id bigint, count bigint, gross bigint, fee bigint)
+    left join payment_types t on t.company_id = p.company_id and t.id = l.payment_type_id
+    where p.company_id = $1 and p.last_due_on >= $2::date and l.due_on between $2::date and $3::date
+    group by 1, 2 having sum(l.count) <> 0 or sum(l.gross) <> 0 or sum(l.fee) <> 0 order by 1, 2`,
 }
 
 /** What acquirers pay on each day of a period, both days inclusive: at most a row for each day and payment type. */

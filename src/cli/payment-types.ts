@@ -49,6 +49,9 @@ function findUntouched(types: readonly PaymentTypeObject[], { name, kind }: Crea
       due_days: type.due_days,
     }) &&
     type.acquirer_rate === null &&
+    type.acquirer_rate_2_6 === null &&
+    type.acquirer_rate_7_12 === null &&
+    !type.acquirer_fee_refunded &&
     type.settles_in_days === null
   return usual && types.find((type) => nameKey(type.name) === nameKey(name) && isUntouched(type))
 }

@@ -81,6 +81,12 @@ export function percentOf(cents: number, percent: string): number {
   return exact(halfUp(natural(cents) * BigInt(percentHundredths(percent)), 10_000n))
 }
 
+/** Share of `part` of `whole` in an amount, all in cents, rounded half up. */
+export const percentOfCents = (cents: number, part: number, whole: number): number => {
+  const share = halfUp(natural(cents) * natural(Math.abs(part)), natural(whole))
+  return part < 0 ? -exact(share) : exact(share)
+}
+
 function halfUp(numerator: bigint, denominator: bigint): bigint {
   return (2n * numerator + denominator) / (2n * denominator)
 }

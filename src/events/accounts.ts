@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { ACCOUNT_PAYMENT_KINDS } from '#domain/account-payments.ts'
 import { date, eventType, id, instant, metadata, money, personal, text } from './define.ts'
+import { settling } from './sales.ts'
 
 /** Origin of an account; the sale manages a `sale` one (a sale on credit made it). */
 export const ACCOUNT_ORIGINS = ['api', 'pdv', 'sale'] as const
@@ -52,6 +53,8 @@ const payment = {
   cash_session_id: text.optional(),
   /** User who approved the discount on the spot. */
   approved_by: id.optional(),
+  /** What an acquirer keeps and pays of it, if it was received by card. */
+  acquired: z.strictObject({ payment_type_id: id, acquirer_fee: money, ...settling }).optional(),
 }
 
 /** The account owes again what the payment covered. */

@@ -56,7 +56,12 @@ const paymentType = {
   due_days: z.int().nonnegative(),
   /** What the acquirer keeps, in percent of the amount; null or absent if unknown. */
   acquirer_rate: percentage.nullable().optional(),
-  /** Days until the acquirer pays; null or absent if it does not, or if that is unknown. */
+  /** The same of 2 to 6 instalments, and of 7 and more; null or absent: `acquirer_rate`. */
+  acquirer_rate_2_6: percentage.nullable().optional(),
+  acquirer_rate_7_12: percentage.nullable().optional(),
+  /** Whether its fee comes back with what is given back on the card; absent if not. */
+  acquirer_fee_refunded: z.boolean().optional(),
+  /** Calendar days until the acquirer pays, and from one instalment to the next; null or absent if it does not, or if that is unknown. */
   settles_in_days: z.int().nonnegative().nullable().optional(),
 }
 

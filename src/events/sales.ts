@@ -42,6 +42,16 @@ const card = z.strictObject({
   integrated: z.boolean().nullable(),
 })
 
+/** When an acquirer pays the rest of a payment; absent if unknown. */
+export const settling = {
+  /** The first day. */
+  settles_on: date.optional(),
+  /** Its payments, on working days: one for each instalment. */
+  settlements: z.array(z.strictObject({ due_on: date, net: money })).optional(),
+  /** Present if the fee comes back with what is given back on the card. */
+  acquirer_fee_refunded: z.literal(true).optional(),
+}
+
 const payment = z.strictObject({
   payment_type_id: id,
   name: text,
@@ -55,8 +65,7 @@ const payment = z.strictObject({
   end_to_end_id: text.optional(),
   /** Part of the charged amount that the acquirer keeps; absent if the payment type names no acquirer. */
   acquirer_fee: money.optional(),
-  /** Day on which the acquirer pays the rest; absent if unknown. */
-  settles_on: date.optional(),
+  ...settling,
 })
 
 /**

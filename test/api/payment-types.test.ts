@@ -91,6 +91,9 @@ describe('sale payment types', () => {
         accepts_api: true,
         due_days: 30,
         acquirer_rate: '3.50',
+        acquirer_rate_2_6: null,
+        acquirer_rate_7_12: null,
+        acquirer_fee_refunded: false,
         settles_in_days: 30,
       })
       expect(created.headers.get('location')).to.equal(`/api/v1/sales/payment-types/${id}`)

@@ -40,7 +40,6 @@ describe('sales projection', () => {
       cost_cents: null,
       acquirer_fee_cents: null,
       received_cents: 1000,
-      settles_to: null,
       line_discounts: null,
       returned: null,
       cash_session_id: null,

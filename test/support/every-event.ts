@@ -170,7 +170,18 @@ export const EVERY_EVENT = ledgerOf(
     event('ReceivableUpdated', { id: 4, changes: { amount: '9.00', external_id: null } }),
     event('ReceivableDeleted', { id: 4 }),
     event('ReceivableRevived', { id: 4, ...plainAccount, ...noCustomer, external_id: 'a' }),
-    receivablePaid(5, { amount: '40.00', interest: '1.00', discount: '0.50' }),
+    by(
+      'user/1',
+      receivablePaid(5, {
+        ...{ amount: '40.00', interest: '1.00', discount: '0.50' },
+        acquired: {
+          payment_type_id: 1,
+          acquirer_fee: '0.50',
+          settles_on: '2026-03-11',
+          settlements: [{ due_on: '2026-03-11', net: '40.00' }],
+        },
+      }),
+    ),
     receivablePaid(5, { kind: 'return', amount: '60.00', payment_method: null, receipt: 50 }),
     event('ReceivableSettled', { id: 5, ...settlement }),
     event('ReceivablePaymentReversed', { id: 5, payment_id: 1, reason: 'Engano' }),

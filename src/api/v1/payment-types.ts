@@ -23,6 +23,9 @@ const paymentTypeExample = {
   accepts_api: true,
   due_days: 30,
   acquirer_rate: null,
+  acquirer_rate_2_6: null,
+  acquirer_rate_7_12: null,
+  acquirer_fee_refunded: false,
   settles_in_days: null,
 }
 
@@ -41,6 +44,9 @@ const PaymentType = z
     reason: z.string().optional(),
     due_days: z.int().min(0),
     acquirer_rate: Amount.nullable(),
+    acquirer_rate_2_6: Amount.nullable(),
+    acquirer_rate_7_12: Amount.nullable(),
+    acquirer_fee_refunded: z.boolean(),
     settles_in_days: z.int().min(0).nullable(),
   })
   .meta({ id: 'PaymentType', examples: [paymentTypeExample] }) satisfies z.ZodType<PaymentTypeObject>
@@ -75,7 +81,7 @@ export const paymentTypeRoutes: readonly Route[] = [
     operation: 'createPaymentType',
     summary: 'Cria uma forma de pagamento',
     description:
-      '`fee_percentage` é um acréscimo embutido no valor pago; `acquirer_rate` é o que a operadora retém dele, e `settles_in_days` em quantos dias ela paga o resto.',
+      '`fee_percentage` é um acréscimo embutido no valor pago; `acquirer_rate` é o que a operadora retém dele, e `settles_in_days` em quantos dias corridos ela paga o resto, ou cada parcela depois da anterior. Os dias que não são úteis passam ao seguinte. `acquirer_rate_2_6` e `acquirer_rate_7_12` valem para o parcelado; sem elas vale `acquirer_rate`.',
     body: CreatePaymentTypeInput.meta({ id: 'PaymentTypeInput' }),
     example: cardExample,
     reply: singleOf(PaymentType),

@@ -150,6 +150,8 @@ const SaleCard = z
   })
   .meta({ id: 'SaleCard' })
 
+const Settlement = z.strictObject({ due_on: CalendarDate, net: Amount }).meta({ id: 'AcquirerSettlement' })
+
 /** `card` and `end_to_end_id` are present only if they were sent. */
 const SalePayment = z
   .strictObject({
@@ -163,6 +165,8 @@ const SalePayment = z
     /** Only of payment types with terms of an acquirer. */
     acquirer_fee: Amount.optional(),
     settles_on: CalendarDate.optional(),
+    settlements: z.array(Settlement).optional(),
+    acquirer_fee_refunded: z.literal(true).optional(),
   })
   .meta({ id: 'SalePayment' })
 

@@ -4,7 +4,7 @@ import type { PaymentKind } from '#events/companies.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/payment-types.ts'
 import type { Fields } from '../forms/form.ts'
-import { choiceInput, integerInput, lineInput, namedOptions, percentInput } from '../forms/kinds.ts'
+import { choiceInput, integerInput, lineInput, namedOptions, percentInput, yesOrNoInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
@@ -58,10 +58,24 @@ const FIELDS: Fields = {
     kind: percentInput,
     hint: 'O que a operadora da maquininha desconta do valor pago. Deixe em branco se não houver.',
   },
+  acquirer_rate_2_6: {
+    label: 'Taxa de 2 a 6 parcelas (%)',
+    kind: percentInput,
+    hint: 'Se vazio, vale a taxa da operadora.',
+  },
+  acquirer_rate_7_12: {
+    label: 'Taxa de 7 parcelas em diante (%)',
+    kind: percentInput,
+    hint: 'Se vazio, vale a taxa da operadora.',
+  },
+  acquirer_fee_refunded: {
+    label: 'A operadora devolve a taxa do que volta ao cartão',
+    kind: yesOrNoInput,
+  },
   settles_in_days: {
     label: 'A operadora paga em (dias)',
     kind: integerInput,
-    hint: 'Quantos dias depois da venda o dinheiro cai na conta da loja. Deixe em branco se não houver.',
+    hint: 'Dias corridos até o dinheiro cair na conta da loja, e de uma parcela à outra. Deixe em branco se não houver.',
   },
 }
 

@@ -1,5 +1,6 @@
 import { formatCents, formatCount, formatDay } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate } from '#domain/instant.ts'
+import { holidayOn, workingDayFrom } from '#domain/working-days.ts'
 import { type AcquirerPayments, acquirerCalendar } from '#queries/sales/acquirers.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
@@ -72,16 +73,41 @@ async function show(visit: PageContext): Promise<PanelPage> {
           isList
           caption="A receber das operadoras"
           rows={payments}
-          columns={[{ head: 'Dia', cell: ({ day }) => formatDay(day) }, ...ACQUIRER_COLUMNS]}
+          columns={[{ head: 'Dia', cell: ({ day }) => <DayPaid day={day} /> }, ...ACQUIRER_COLUMNS]}
           empty=""
         />
       )}
       <p class="hint">
-        Calculado com a taxa e o prazo que a forma de pagamento tinha no dia da venda. Vendas canceladas não contam.
+        Calculado com a taxa e o prazo que a forma de pagamento tinha no dia da venda, parcela por parcela, em dias
+        úteis. O que voltou ao cartão está descontado; o que voltou em dinheiro não muda o que a operadora paga.
       </p>
     </>
   )
   return { title: 'A receber das operadoras', parent: { label: 'Contas', to: '/contas-a-receber' }, body }
+}
+
+/** Holidays right before the day, because of which the acquirer pays on it and not earlier. */
+function holidayBefore(day: string): string | null {
+  for (let n = 1; n <= MOST_DAYS_OFF; n++) {
+    const before = addDays(day, -n)
+    const name = holidayOn(before)
+    if (name !== null) return name
+    if (workingDayFrom(before) === before) return null
+  }
+  return null
+}
+
+/** A weekend, and two days of Carnival or a Friday. */
+const MOST_DAYS_OFF = 5
+
+const DayPaid = ({ day }: { readonly day: string }) => {
+  const holiday = holidayBefore(day)
+  return (
+    <>
+      {formatDay(day)}
+      {holiday && <small>{` depois do feriado (${holiday})`}</small>}
+    </>
+  )
 }
 
 const PeriodForm = ({ from, to }: { readonly from: string; readonly to: string }) => (
