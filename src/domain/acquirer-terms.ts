@@ -14,7 +14,7 @@ export interface AcquirerTerms {
 }
 
 /** One payment of the acquirer. */
-export interface Settlement {
+export interface AcquirerPayout {
   readonly due_on: string
   readonly net: string
 }
@@ -24,7 +24,7 @@ export interface Acquired {
   readonly acquirer_fee: string
   /** The first day on which it pays. */
   readonly settles_on?: string
-  readonly settlements?: Settlement[]
+  readonly settlements?: AcquirerPayout[]
 }
 
 function rateOf(terms: AcquirerTerms, instalments: number): string | null {
