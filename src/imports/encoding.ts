@@ -1,4 +1,6 @@
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
+import { CODE_PAGES, type CodePage, fromCodePage, fromMisread, replaceMisread, UNREADABLE } from './code-pages.ts'
+import { portugueseScore } from './letters.ts'
 
 /** Yields to other requests; awaited after each slice of long work (src/lib/time-slicing.ts). */
 export type Pause = () => Promise<void>
@@ -6,17 +8,24 @@ export type Pause = () => Promise<void>
 /** Amount decoded between two pauses, in bytes. */
 const PART = 16_384
 
-/** Characters of the bytes 0x80 to 0x9F in windows-1252 (WHATWG); Node 20 decodes them as Latin-1. */
-const WINDOWS_C1 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
+/** Encodings that a file may have, with their names for people. */
+export const ENCODINGS = {
+  'utf-8': 'UTF-8',
+  'windows-1252': 'Windows-1252 (ANSI)',
+  cp850: 'CP850 (MS-DOS)',
+  macroman: 'Mac Roman',
+  'windows-1252 twice': 'UTF-8 gravado duas vezes (JoÃ£o)',
+  'cp850 twice': 'UTF-8 gravado duas vezes (Jo├úo)',
+  'macroman twice': 'UTF-8 gravado duas vezes (Jo√£o)',
+} as const
+export type Encoding = keyof typeof ENCODINGS
 
-/** Stands for what could not be decoded. */
-export const UNREADABLE = '\uFFFD'
-
-const fromWindows = (bytes: Buffer): string =>
-  bytes.toString('latin1').replace(/[\x80-\x9f]/g, (c1) => WINDOWS_C1.charAt(c1.charCodeAt(0) - 0x80))
-
-/** A letter of UTF-8, read as windows-1252: `Ã£`. */
-const MISREAD = new RegExp(`[ÂÃ][\\u00a0-\\u00bf${WINDOWS_C1}]`, 'g')
+/** How the file was decoded. */
+export interface DecodedText {
+  readonly text: string
+  /** Null if there is nothing to choose: the file is ASCII, or names its encoding. */
+  readonly encoding: Encoding | null
+}
 
 /** Number of bytes of a UTF-8 character that begins at a position; 0 if none does. */
 function lengthAt(bytes: Buffer, at: number): number {
@@ -62,17 +71,86 @@ export function wideEncodingOf(bytes: Buffer): 'utf-16le' | 'utf-16be' | null {
   return bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : null
 }
 
-/**
- * Decodes a file saved by a spreadsheet: UTF-16 with a byte order mark, UTF-8, or the Windows ANSI code page. A file of
- * both is what most of it is; what does not fit becomes U+FFFD, so that its lines can be told.
- */
-export async function decodeText(bytes: Buffer, pause: Pause): Promise<string> {
-  const wide = wideEncodingOf(bytes)
-  if (wide !== null) return withDecoder(bytes, pause, wide)
-  if (isUtf8(bytes)) return withDecoder(bytes, pause, 'utf-8')
+/** Lengths, in bytes, of the sample by which code pages are compared, and of a piece of a line in it. */
+const [SAMPLE, PIECE] = [65_536, 2_048]
+
+/** Pieces of the lines with a byte beyond ASCII, from the whole file. */
+async function sampleOf(bytes: Buffer, pause: Pause): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for (let [at, length, paused] = [0, 0, 0]; at < bytes.length && length < SAMPLE; at++) {
+    if (at - paused >= PART) {
+      paused = at
+      await pause()
+    }
+    if ((bytes[at] as number) < 0x80) continue
+    const end = bytes.indexOf(0x0a, at)
+    const piece = bytes.subarray(Math.max(at - 64, 0), Math.min(end < 0 ? bytes.length : end, at + PIECE))
+    pieces.push(piece, Buffer.from('\n'))
+    length += piece.length
+    at = end < 0 ? at + PIECE : Math.min(end, at + PIECE)
+  }
+  return Buffer.concat(pieces)
+}
+
+/** The first of several with the highest score. */
+function best<T>(candidates: readonly T[], scoreOf: (candidate: T) => number): T {
+  const scores = candidates.map(scoreOf)
+  return candidates[scores.indexOf(Math.max(...scores))] as T
+}
+
+const PAGE_TWICE = CODE_PAGES.map((page) => `${page} twice` as const)
+
+/** Encoding by the score of a sample in each candidate (PANEL-354). `isMixed`: some of the file is UTF-8, some is not. */
+async function detect(
+  bytes: Buffer,
+  pause: Pause,
+): Promise<{ readonly encoding: Encoding; readonly isMixed: boolean }> {
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-  const { right, wrong } = await countUtf8(bytes, pause)
-  if (hasMark || (right > 0 && right >= wrong)) return withDecoder(bytes, pause, 'utf-8')
-  const text = await inParts(bytes, pause, fromWindows)
-  return right === 0 ? text : text.replace(MISREAD, UNREADABLE)
+  const isWhole = isUtf8(bytes)
+  const { right, wrong } = isWhole ? { right: 1, wrong: 0 } : await countUtf8(bytes, pause)
+  const sample = await sampleOf(bytes, pause)
+  if (!hasMark && !isWhole && (right === 0 || right < wrong))
+    return { encoding: best(CODE_PAGES, (page) => portugueseScore(fromCodePage(sample, page))), isMixed: right > 0 }
+  const text = sample.toString('utf8')
+  const readings = new Map<Encoding, string>([['utf-8', text]])
+  for (const twice of PAGE_TWICE) {
+    const restored = fromMisread(text, pageOf(twice))
+    if (restored !== text) readings.set(twice, restored)
+  }
+  // Of equal scores the first: right texts hardly have what looks like UTF-8 read as windows-1252.
+  const candidates = (['windows-1252 twice', 'utf-8', ...PAGE_TWICE] as const).filter((one) => readings.has(one))
+  return { encoding: best(candidates, (one) => portugueseScore(readings.get(one) ?? '')), isMixed: false }
+}
+
+const pageOf = (encoding: Encoding): CodePage => encoding.replace(' twice', '') as CodePage
+
+async function decodeAs(bytes: Buffer, encoding: Encoding, isMixed: boolean, pause: Pause): Promise<string> {
+  if (encoding === 'utf-8') return withDecoder(bytes, pause, 'utf-8')
+  const page = pageOf(encoding)
+  if (encoding === page) {
+    const text = await inParts(bytes, pause, (part) => fromCodePage(part, page))
+    return isMixed ? replaceMisread(text, page, () => UNREADABLE) : text
+  }
+  const misread = await withDecoder(bytes, pause, 'utf-8')
+  let text = ''
+  for (let from = 0; from < misread.length; ) {
+    await pause()
+    // Parts end with a line: none of them ends within a letter.
+    const end = misread.indexOf('\n', from + PART) + 1 || misread.length
+    text += fromMisread(misread.slice(from, end), page)
+    from = end
+  }
+  return text.replace(/^\uFEFF/, '')
+}
+
+/**
+ * Decodes a file saved by a spreadsheet: UTF-16 with a byte order mark, else the chosen encoding or the most likely one.
+ * What does not fit becomes U+FFFD, so that its lines can be told.
+ */
+export async function decodeText(bytes: Buffer, pause: Pause, chosen?: Encoding): Promise<DecodedText> {
+  const wide = wideEncodingOf(bytes)
+  if (wide !== null) return { text: await withDecoder(bytes, pause, wide), encoding: null }
+  if (isAscii(bytes)) return { text: bytes.toString('latin1'), encoding: null }
+  const { encoding, isMixed } = chosen ? { encoding: chosen, isMixed: false } : await detect(bytes, pause)
+  return { text: await decodeAs(bytes, encoding, isMixed, pause), encoding }
 }

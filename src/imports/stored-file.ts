@@ -6,7 +6,7 @@ import { contextOf } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import type { Pause } from './encoding.ts'
-import type { Sheet, SheetLine } from './sheet.ts'
+import type { Sheet, SheetLine, SheetOrigin } from './sheet.ts'
 
 export type ImportedKind = 'items' | 'customers' | 'suppliers'
 
@@ -26,6 +26,8 @@ export interface ReadFile {
 /** A stored upload; a later upload replaces it. */
 export interface KeptFile extends ReadFile {
   readonly uploadedAt: string
+  /** The upload itself, to be read again in another encoding; empty if that is not possible. */
+  readonly source: Buffer
 }
 
 const sealOf = ({ companyId, userId }: Owner): string => contextOf('imports', [companyId, userId])
@@ -33,10 +35,10 @@ const sealOf = ({ companyId, userId }: Owner): string => contextOf('imports', [c
 /** JSON text compressed at once, in UTF-16 units. */
 const PART = 16_384
 
-/** Compressed JSON lines: digest and column titles, then number, problem and cells of each line. */
-function packed({ digest, sheet: { heads, lines } }: ReadFile, pause: Pause): Promise<Buffer> {
+/** Compressed JSON lines: digest, origin and column titles, then number, problem and cells of each line. */
+function packed({ digest, sheet: { heads, lines, origin } }: ReadFile, pause: Pause): Promise<Buffer> {
   async function* parts() {
-    let part = JSON.stringify([digest, ...heads])
+    let part = JSON.stringify([digest, origin, ...heads])
     for (const { number, problem, cells } of lines) {
       if (part.length >= PART) {
         yield part
@@ -53,7 +55,7 @@ function packed({ digest, sheet: { heads, lines } }: ReadFile, pause: Pause): Pr
 function unpacked(bytes: Buffer, pause: Pause): Promise<ReadFile> {
   return pipeline([bytes], createGunzip().setEncoding('utf8'), async (chunks: AsyncIterable<string>) => {
     const lines: SheetLine[] = []
-    let first: readonly string[] | null = null
+    let first: PackedHead | null = null
     let rest = ''
     async function read(line: string): Promise<void> {
       await pause()
@@ -71,9 +73,21 @@ function unpacked(bytes: Buffer, pause: Pause): Promise<ReadFile> {
       }
     }
     await read(rest)
-    const [digest = '', ...heads] = first ?? []
-    return { digest, sheet: { heads, lines } }
+    const [digest, origin, ...heads] = first ?? NO_HEAD
+    return { digest, sheet: { heads, lines, origin } }
   })
+}
+
+type PackedHead = readonly [digest: string, origin: SheetOrigin, ...heads: string[]]
+
+const NO_HEAD: PackedHead = ['', { encoding: null, sheet: null, otherSheets: 0 }]
+
+/** The length of the packed table, the table, and the upload. */
+async function withSource(file: ReadFile, source: Buffer, pause: Pause): Promise<Buffer> {
+  const table = await packed(file, pause)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(table.length)
+  return Buffer.concat([length, table, source])
 }
 
 /**
@@ -85,11 +99,15 @@ export async function storeFile(
   owner: Owner,
   kind: ImportedKind,
   file: ReadFile,
+  upload: Buffer = Buffer.alloc(0),
 ): Promise<void> {
+  // A workbook, and a text that names its encoding, is not read in another one.
+  const source = file.sheet.origin.encoding === null ? Buffer.alloc(0) : upload
+  const content = await withSource(file, source, pause)
   await pool.query(
     `insert into ops.imports (company_id, user_id, kind, file) values ($1, $2, $3, $4)
      on conflict (company_id, user_id) do update set kind = excluded.kind, file = excluded.file, uploaded_at = now()`,
-    [owner.companyId, owner.userId, kind, vault.seal(await packed(file, pause), sealOf(owner))],
+    [owner.companyId, owner.userId, kind, vault.seal(content, sealOf(owner))],
   )
 }
 
@@ -112,24 +130,23 @@ export async function loadStoredFile(
   )
   const [row] = rows
   if (!row) return null
-  return { ...(await unpacked(vault.open(row.file, sealOf(owner)), pause)), uploadedAt: row.uploaded_at }
+  const content = vault.open(row.file, sealOf(owner))
+  const end = 4 + content.readUInt32BE(0)
+  const file = await unpacked(content.subarray(4, end), pause)
+  return { ...file, uploadedAt: row.uploaded_at, source: content.subarray(end) }
 }
 
 /** Keeps only some lines of an imported file, for as long as the file, unless another upload has replaced it. */
 export async function keepLines(
   { pool, vault, pause }: Keeping,
   owner: Owner,
-  { uploadedAt, digest, sheet: { heads } }: KeptFile,
+  { uploadedAt, digest, sheet }: KeptFile,
   lines: readonly SheetLine[],
 ): Promise<void> {
+  const content = await withSource({ digest, sheet: { ...sheet, lines } }, Buffer.alloc(0), pause)
   await pool.query(
     'update ops.imports set file = $4 where company_id = $1 and user_id = $2 and uploaded_at = $3::timestamptz',
-    [
-      owner.companyId,
-      owner.userId,
-      uploadedAt,
-      vault.seal(await packed({ digest, sheet: { heads, lines } }, pause), sealOf(owner)),
-    ],
+    [owner.companyId, owner.userId, uploadedAt, vault.seal(content, sealOf(owner))],
   )
 }
 

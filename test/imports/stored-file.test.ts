@@ -10,7 +10,8 @@ describe(`a stored file before its import (${TITLE})`, () => {
   const api = useApi()
   const owner = { companyId: 1, userId: 1 }
   const keeping = () => ({ pool: api.core.pool, vault: api.core.vault, pause })
-  const sheetOf = (cell: string) => ({ heads: ['Nome'], lines: [{ number: 2, cells: [cell] }] })
+  const origin = { encoding: null, sheet: null, otherSheets: 0 }
+  const sheetOf = (cell: string) => ({ heads: ['Nome'], lines: [{ number: 2, cells: [cell] }], origin })
 
   it('is loaded as it was read, for any cells [PANEL-321]', async () => {
     const texts = fc.array(fc.string({ unit: anyCharacter, maxLength: 30 }), { maxLength: 5 })
@@ -18,7 +19,8 @@ describe(`a stored file before its import (${TITLE})`, () => {
       heads: texts,
       lines: fc.array(fc.record({ number: fc.nat(), cells: texts }), { maxLength: 5 }),
     })
-    const same = fc.asyncProperty(files, async (sheet) => {
+    const same = fc.asyncProperty(files, async (table) => {
+      const sheet = { ...table, origin }
       await storeFile(keeping(), owner, 'items', { digest: 'ab', sheet })
       const kept = await loadStoredFile(keeping(), owner, 'items')
       expect(kept).to.deep.include({ digest: 'ab', sheet })
@@ -32,7 +34,7 @@ describe(`a stored file before its import (${TITLE})`, () => {
     const counting = async () => void pauses++
     await storeFile({ ...keeping(), pause: counting }, owner, 'items', {
       digest: '',
-      sheet: { heads: ['Nome'], lines },
+      sheet: { heads: ['Nome'], lines, origin },
     })
     expect(pauses).to.be.above(50)
     pauses = 0

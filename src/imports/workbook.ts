@@ -1,0 +1,318 @@
+import { StringDecoder } from 'node:string_decoder'
+import sax from 'sax'
+import yauzl, { type Entry, type ZipFile } from 'yauzl'
+import type { Pause } from './encoding.ts'
+import { type CellFormat, createFormats, type Formats, shownValue } from './workbook-values.ts'
+
+/** Limits at which reading a workbook stops. */
+export interface WorkbookLimits {
+  /** Rows with content, those above the titles included. */
+  readonly rows: number
+  readonly columns: number
+  /** Longer cells are cut, in UTF-16 units. */
+  readonly cellLength: number
+}
+
+/** Why a workbook is not read. `parts`: its parts, unpacked, or the texts of its table are too large. */
+export type WorkbookFault = 'format' | 'parts' | 'rows' | 'columns'
+
+export interface WorkbookRow {
+  readonly number: number
+  readonly cells: readonly string[]
+}
+
+/** The first sheet of a workbook. */
+export interface Workbook {
+  readonly sheet: string
+  /** Number of other visible sheets. */
+  readonly others: number
+  readonly rows: readonly WorkbookRow[]
+}
+
+/** Unpacked bytes of all parts that are read; a table of 5,000 lines has a tenth. */
+const MAX_UNPACKED = 32_000_000
+/** Texts of a table, in UTF-16 units: cells may share one long text. */
+const MAX_TEXT = 8_000_000
+const [MAX_ENTRIES, MAX_DEPTH, MAX_ATTRIBUTES, MAX_STRINGS] = [2_000, 64, 200, 1_000_000]
+
+class Stop extends Error {
+  readonly fault: WorkbookFault
+  constructor(fault: WorkbookFault) {
+    super(fault)
+    this.fault = fault
+  }
+}
+
+type Attributes = Readonly<Record<string, string>>
+
+/** Reacts to the elements of a part, by local name. */
+interface Elements {
+  open?(name: string, attributes: Attributes): void
+  text?(text: string): void
+  close?(name: string): void
+}
+
+interface Package {
+  has(path: string): boolean
+  /** Reads a part in slices. */
+  read(path: string, elements: Elements): Promise<void>
+}
+
+const localName = (name: string): string => name.slice(name.indexOf(':') + 1)
+
+/** Attributes by local name: relationships have a prefix of their own. */
+function localAttributes(attributes: Attributes): Attributes {
+  const names = Object.keys(attributes)
+  if (!names.some((name) => name.includes(':'))) return attributes
+  return Object.fromEntries(names.map((name) => [localName(name), attributes[name] as string]))
+}
+
+/** Parser whose elements, depth and attributes are bounded; it expands no entities but those of XML itself. */
+function createParser({ open, text, close }: Elements) {
+  const parser = sax.parser(true, {})
+  let [depth, attributes] = [0, 0]
+  parser.onerror = () => {
+    throw new Stop('format')
+  }
+  parser.onattribute = () => {
+    attributes += 1
+    if (attributes > MAX_ATTRIBUTES) throw new Stop('format')
+  }
+  parser.onopentag = (tag) => {
+    depth += 1
+    attributes = 0
+    if (depth > MAX_DEPTH) throw new Stop('format')
+    open?.(localName(tag.name), localAttributes(tag.attributes as Attributes))
+  }
+  parser.onclosetag = (name) => {
+    depth -= 1
+    close?.(localName(name))
+  }
+  if (text) {
+    parser.ontext = text
+    parser.oncdata = text
+  }
+  return parser
+}
+
+async function openPackage(bytes: Buffer, pause: Pause): Promise<Package> {
+  const zip: ZipFile = await yauzl.fromBufferPromise(bytes, { lazyEntries: true })
+  if (zip.entryCount > MAX_ENTRIES) throw new Stop('parts')
+  const entries = new Map<string, Entry>()
+  for await (const entry of zip.eachEntry()) {
+    await pause()
+    entries.set(entry.fileName.toLowerCase(), entry)
+  }
+  let unpacked = 0
+  return {
+    has: (path) => entries.has(path.toLowerCase()),
+    async read(path, elements) {
+      const entry = entries.get(path.toLowerCase())
+      if (!entry) throw new Stop('format')
+      if (unpacked + entry.uncompressedSize > MAX_UNPACKED) throw new Stop('parts')
+      const parser = createParser(elements)
+      const decoder = new StringDecoder('utf8')
+      const stream = await zip.openReadStreamPromise(entry)
+      try {
+        for await (const chunk of stream) {
+          await pause()
+          unpacked += (chunk as Buffer).length
+          if (unpacked > MAX_UNPACKED) throw new Stop('parts')
+          parser.write(decoder.write(chunk as Buffer))
+        }
+      } finally {
+        stream.destroy()
+      }
+      parser.write(decoder.end()).close()
+    },
+  }
+}
+
+interface Relation {
+  readonly type: string
+  readonly path: string
+}
+
+/** Path of a part that a relation of `base` names. */
+function pathFrom(base: string, target: string): string {
+  const parts = target.startsWith('/') ? [] : base.split('/').slice(0, -1)
+  for (const part of target.split('/')) {
+    if (part === '..') parts.pop()
+    else if (part !== '' && part !== '.') parts.push(part)
+  }
+  return parts.join('/')
+}
+
+async function relationsOf(workbook: Package, part: string): Promise<ReadonlyMap<string, Relation>> {
+  const at = part.lastIndexOf('/') + 1
+  const relations = new Map<string, Relation>()
+  await workbook.read(`${part.slice(0, at)}_rels/${part.slice(at)}.rels`, {
+    open(name, { Id, Type = '', Target = '' }) {
+      if (name !== 'Relationship' || Id === undefined) return
+      relations.set(Id, { type: Type.slice(Type.lastIndexOf('/') + 1), path: pathFrom(part, Target) })
+    },
+  })
+  return relations
+}
+
+/** Texts that cells share, cut to the length of a cell. */
+async function sharedTexts(workbook: Package, path: string, cellLength: number): Promise<readonly string[]> {
+  const texts: string[] = []
+  let [text, isText, isPhonetic] = ['', false, false]
+  await workbook.read(path, {
+    open(name) {
+      if (name === 'si') text = ''
+      else if (name === 't') isText = !isPhonetic
+      else if (name === 'rPh') isPhonetic = true
+    },
+    text(part) {
+      if (isText && text.length <= cellLength) text += part
+    },
+    close(name) {
+      if (name === 't') isText = false
+      else if (name === 'rPh') isPhonetic = false
+      else if (name === 'si') {
+        if (texts.length === MAX_STRINGS) throw new Stop('parts')
+        texts.push(unescaped(text.slice(0, cellLength)))
+      }
+    },
+  })
+  return texts
+}
+
+/** `_x000D_`: how a workbook writes characters that XML has not. */
+const unescaped = (text: string): string =>
+  text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+async function formatsOf(workbook: Package, path: string | undefined): Promise<Formats> {
+  const custom = new Map<string, string>()
+  const styles: string[] = []
+  let isCell = false
+  if (path !== undefined)
+    await workbook.read(path, {
+      open(name, { numFmtId = '0', formatCode = '' }) {
+        if (name === 'numFmt') custom.set(numFmtId, formatCode)
+        else if (name === 'cellXfs') isCell = true
+        else if (name === 'xf' && isCell && styles.length < MAX_STRINGS) styles.push(numFmtId)
+      },
+      close(name) {
+        if (name === 'cellXfs') isCell = false
+      },
+    })
+  return createFormats(styles, custom)
+}
+
+/** Column of a reference: 27 of `AB3`; null without one. */
+function columnOf(reference: string | undefined): number | null {
+  const letters = /^[A-Z]{1,3}/.exec(reference ?? '')?.[0]
+  if (letters === undefined) return null
+  return [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1
+}
+
+interface TableParts {
+  readonly path: string
+  readonly texts: readonly string[]
+  readonly formats: Formats
+  readonly is1904: boolean
+}
+
+/** Rows with content; formulas are their values. */
+async function rowsOf(
+  workbook: Package,
+  { path, texts, formats, is1904 }: TableParts,
+  limits: WorkbookLimits,
+): Promise<WorkbookRow[]> {
+  const rows: WorkbookRow[] = []
+  let [number, column, total] = [0, -1, 0]
+  let cells: string[] = []
+  let [type, format]: [string, CellFormat | null] = ['n', null]
+  let [value, isValue, isPhonetic] = ['', false, false]
+
+  function endCell(): void {
+    const shown = type === 's' ? (texts[Number(value)] ?? '') : shownValue(type, value, format, is1904)
+    const text = (type === 'inlineStr' || type === 'str' ? unescaped(shown) : shown).slice(0, limits.cellLength).trim()
+    if (text === '') return
+    if (column >= limits.columns) throw new Stop('columns')
+    total += text.length
+    if (total > MAX_TEXT) throw new Stop('parts')
+    while (cells.length < column) cells.push('')
+    cells[column] = text
+  }
+
+  await workbook.read(path, {
+    open(name, { r, s, t }) {
+      if (name === 'row') {
+        number = /^\d{1,7}$/.test(r ?? '') ? Number(r) : number + 1
+        cells = []
+        column = -1
+      } else if (name === 'c') {
+        column = columnOf(r) ?? column + 1
+        value = ''
+        type = t ?? 'n'
+        format = s === undefined ? null : formats(s)
+      } else if (name === 'v' || name === 't') isValue = !isPhonetic
+      else if (name === 'rPh') isPhonetic = true
+    },
+    text(part) {
+      if (isValue && value.length <= limits.cellLength) value += part
+    },
+    close(name) {
+      if (name === 'v' || name === 't') isValue = false
+      else if (name === 'rPh') isPhonetic = false
+      else if (name === 'c') endCell()
+      else if (name === 'row' && cells.length > 0) {
+        if (rows.length === limits.rows) throw new Stop('rows')
+        rows.push({ number, cells })
+      }
+    },
+  })
+  return rows
+}
+
+async function readFirstSheet(bytes: Buffer, limits: WorkbookLimits, pause: Pause): Promise<Workbook> {
+  const workbook = await openPackage(bytes, pause)
+  const main = [...(await relationsOf(workbook, '')).values()].find(({ type }) => type === 'officeDocument')
+  if (!main || !workbook.has(main.path)) throw new Stop('format')
+  const sheets: { name: string; id: string; isHidden: boolean }[] = []
+  let is1904 = false
+  await workbook.read(main.path, {
+    open(name, { name: title = '', id = '', state, date1904 }) {
+      if (name === 'workbookPr') is1904 = date1904 === '1' || date1904 === 'true'
+      if (name === 'sheet' && sheets.length < MAX_ENTRIES)
+        sheets.push({ name: title, id, isHidden: state === 'hidden' || state === 'veryHidden' })
+    },
+  })
+  const relations = await relationsOf(workbook, main.path)
+  const tables = sheets.filter(({ id, isHidden }) => !isHidden && relations.get(id)?.type === 'worksheet')
+  const [first] = tables
+  if (!first) throw new Stop('format')
+  const pathOf = (type: string) => {
+    const path = [...relations.values()].find((one) => one.type === type)?.path
+    return path !== undefined && workbook.has(path) ? path : undefined
+  }
+  const textsPath = pathOf('sharedStrings')
+  const texts = textsPath === undefined ? [] : await sharedTexts(workbook, textsPath, limits.cellLength)
+  const formats = await formatsOf(workbook, pathOf('styles'))
+  const path = relations.get(first.id)?.path as string
+  const rows = await rowsOf(workbook, { path, texts, formats, is1904 }, limits)
+  return { sheet: first.name.slice(0, 100), others: tables.length - 1, rows }
+}
+
+/** Whether a file is a ZIP package, as workbooks of Excel since 2007 are. */
+export const isPackage = (bytes: Buffer): boolean => bytes.length > 4 && bytes.readUInt32BE(0) === 0x504b0304
+
+/**
+ * Reads the first visible sheet of an XLSX workbook in slices, each part as a stream, no further than the limits. What
+ * is no workbook, encrypted or damaged is a fault.
+ */
+export async function readWorkbook(
+  bytes: Buffer,
+  limits: WorkbookLimits,
+  pause: Pause,
+): Promise<Workbook | WorkbookFault> {
+  try {
+    return await readFirstSheet(bytes, limits, pause)
+  } catch (error) {
+    return error instanceof Stop ? error.fault : 'format'
+  }
+}
