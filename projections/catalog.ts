@@ -137,7 +137,7 @@ export const itemByExternalId = (externalId: string) => byKey(catalogItems, 'ext
 export const itemByBarcode = (barcode: string) => byKey(catalogItems, 'barcode', barcode)
 
 /** Sizes and colours are compared without case and accents. */
-const variantKey = (variant: ItemFields['variant']): string =>
+export const variantKey = (variant: ItemFields['variant']): string =>
   JSON.stringify([sortKey(variant?.size ?? ''), sortKey(variant?.color ?? '')])
 
 export const itemByVariant = (parentId: number, variant: ItemFields['variant']) =>

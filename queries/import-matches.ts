@@ -7,6 +7,10 @@ export interface MatchingRecord {
   readonly is_deleted: boolean
   /** By field: as the read model compares them. */
   readonly keys: Readonly<Record<string, string | null>>
+  readonly text: string
+  /** Of items. */
+  readonly price?: string
+  readonly cost?: string | null
 }
 
 /** Values by field, as the read model compares them. */
@@ -24,7 +28,8 @@ export const RECORDS_PER_KEY = 2
  */
 const ITEMS = `
   select id, deleted_at is not null as is_deleted,
-    json_build_object('external_id', external_id, 'barcode', barcode, 'sku', sku, 'name', sort_key) as keys
+    json_build_object('external_id', external_id, 'barcode', barcode, 'sku', sku, 'name', sort_key) as keys,
+    doc->>'name' as text, doc->>'price' as price, doc->>'cost' as cost
   from catalog_items
   where company_id = $1 and id in (
     select id from catalog_items where company_id = $1 and external_id = any($2::text[])
@@ -80,10 +85,33 @@ export async function itemsWithCodes(pool: Pool, companyId: number, codes: reado
   return rows
 }
 
+/** A variant in use, by item and size and colour as the read model compares them. */
+interface KnownVariant {
+  readonly id: number
+  readonly parent_id: number
+  readonly variant_key: string
+}
+
+/** Variants in use of some items, with one of the keys. */
+export async function variantsOf(
+  pool: Pool,
+  companyId: number,
+  parents: readonly number[],
+  keys: readonly string[],
+): Promise<KnownVariant[]> {
+  const { rows } = await pool.query<KnownVariant>(
+    `select id, parent_id, variant_key from catalog_items
+     where company_id = $1 and deleted_at is null and parent_id = any($2::bigint[]) and variant_key = any($3::text[])`,
+    [companyId, parents, keys],
+  )
+  return rows
+}
+
 /** Persons by external id, and those in lists by document and name: at most six for a line that has all three. */
 const persons = (table: 'customers' | 'suppliers'): string => `
   select id, deleted_at is not null as is_deleted,
-    json_build_object('external_id', external_id, 'document', document, 'name', name_key) as keys
+    json_build_object('external_id', external_id, 'document', document, 'name', name_key) as keys,
+    doc->>'name' as text
   from ${table}
   where company_id = $1 and id in (
     select id from ${table} where company_id = $1 and external_id = any($2::text[])
@@ -157,3 +185,42 @@ export async function personsNamedLike(
   )
   return rows
 }
+
+/** A record in use whose code differs from a requested one in zeros before it at most. */
+export interface SimilarCode {
+  readonly code: string
+  readonly id: number
+  readonly text: string
+}
+
+/** Codes of a table that are compared without zeros. */
+export interface CodeTable {
+  readonly fields: readonly string[]
+  /** `codes` have no zeros before them; each is looked up in the lengths that codes have, two records for each. */
+  find(pool: Pool, companyId: number, field: string, codes: readonly string[]): Promise<SimilarCode[]>
+}
+
+/** Longest code that is looked up with zeros before it. */
+const MAX_CODE_LENGTH = 14
+
+function codeTable(table: 'catalog_items' | 'customers' | 'suppliers', fields: readonly string[]): CodeTable {
+  const textOf = (field: string) => `
+    select code, id, text from (
+      select ${field} as code, id, doc->>'name' as text, row_number() over (partition by ${field} order by id) as place
+      from ${table} where company_id = $1 and deleted_at is null and ${field} = any(array(
+        select lpad(asked, digits, '0') from unnest($2::text[]) as asked
+        cross join lateral generate_series(length(asked), ${MAX_CODE_LENGTH}) as digits))) found
+    where place <= ${RECORDS_PER_KEY} order by id`
+  const statements = new Map(fields.map((field) => [field, textOf(field)]))
+  return {
+    fields,
+    async find(pool, companyId, field, codes) {
+      const { rows } = await pool.query<SimilarCode>(statements.get(field) ?? '', [companyId, codes])
+      return rows
+    },
+  }
+}
+
+export const ITEM_CODES = codeTable('catalog_items', ['external_id', 'barcode', 'sku'])
+export const CUSTOMER_CODES = codeTable('customers', ['external_id'])
+export const SUPPLIER_CODES = codeTable('suppliers', ['external_id'])

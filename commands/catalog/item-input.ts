@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { barcodeProblem } from '#domain/barcode.ts'
+import { Barcode } from '#domain/codes.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
 import { MetadataInput } from '#domain/metadata.ts'
@@ -14,7 +15,7 @@ export const DEFAULT_TYPE = 'product'
 
 const optionalShape = {
   sku: boundedText(60).nullish(),
-  barcode: boundedText(60).nullish(),
+  barcode: Barcode.nullish(),
   category_id: Id.nullish(),
   unit: boundedText(10).nullish(),
   cost: Money.nullish(),
@@ -95,6 +96,8 @@ function checkVariant(
 export const WARNING_CODES = [
   'barcode_check_digit',
   'barcode_not_gtin',
+  'barcode_in_use',
+  'name_in_use',
   'gtin_in_use',
   'price_zero',
   'price_below_cost',

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { sameBarcodes } from '#domain/barcode.ts'
 import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/item-taxes.ts'
 import { mergedMetadata, wholeMetadata } from '#domain/metadata.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
@@ -51,7 +52,7 @@ export const createItem = command<CreateItemInput & Strict>({
   decide(rows, input, { now, nextId, permit }) {
     const conflict = findConflict(rows, input, null)
     if (conflict) return conflict
-    const shared = findSharedGtin(rows, input, null)
+    const shared = findSharedCodes(rows, input, null)
     if (shared && isRefusal(shared)) return shared
     const granted = permitBarcodes(rows, permit, input, null, now)
     if (isRefusal(granted)) return granted
@@ -89,7 +90,7 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
     const revived = revivedVariant(known, input)
     const conflict = findConflict(rows, revived, known?.id ?? null)
     if (conflict) return conflict
-    const shared = findSharedGtin(rows, input, known?.id ?? null)
+    const shared = findSharedCodes(rows, input, known?.id ?? null)
     if (shared && isRefusal(shared)) return shared
     const remarks = remarksOf(shared, input, input)
     const fields = fieldsOf(input.external_id, input)
@@ -138,7 +139,7 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const fields = { ...rest, ...shopFieldsOf(rest), metadata, type: rest.type === null ? DEFAULT_TYPE : rest.type }
     const conflict = findConflict(rows, fields, id)
     if (conflict) return conflict
-    const shared = findSharedGtin(rows, { gtin: input.gtin, strict }, id)
+    const shared = findSharedCodes(rows, { gtin: input.gtin, barcode: input.barcode, strict }, id)
     if (shared && isRefusal(shared)) return shared
     if (rest.min_stock && (fields.type ?? known.doc.type) === 'service')
       return invalid('min_stock', NO_STOCK_OF_SERVICES)
@@ -257,17 +258,56 @@ function holderRefs(rows: Rows, { gtin }: { readonly gtin?: string | null }, own
   return holder === undefined ? [] : [itemById(holder)]
 }
 
-/** Warning of a GTIN that another active item has, or the refusal of it; null if no other item has it. */
-function findSharedGtin(
+interface SharedCodes extends Strict {
+  readonly gtin?: string | null | undefined
+  readonly barcode?: string | null | undefined
+}
+
+/**
+ * Warnings of a GTIN or barcode that another active item has, with other zeros before it or not, or the refusal of it;
+ * null if no other item has it.
+ */
+function findSharedCodes(
   rows: Rows,
-  { gtin, strict }: Strict & { readonly gtin?: string | null | undefined },
+  { gtin, barcode, strict }: SharedCodes,
   ownId: number | null,
 ): CommandWarnings | Refusal | null {
   const holder = gtin ? otherHolder(rows, gtin, ownId) : undefined
-  if (holder === undefined) return null
-  if (strict) return refuse('duplicate_resource', { field: 'gtin', conflicting_id: holder })
-  const message = `o item ${holder} (${rows.get(itemById(holder))?.name}) tem o mesmo GTIN`
-  return { warnings: [{ code: 'gtin_in_use', field: 'gtin', message, conflicting_id: holder }] }
+  const alike = barcode ? sameBarcodes(barcode).map((one) => rows.get(itemByBarcode(one))) : []
+  const other = alike.find((item) => item && item.id !== ownId)
+  const shared = [
+    ...(holder === undefined
+      ? []
+      : [
+          {
+            code: 'gtin_in_use',
+            field: 'gtin',
+            what: 'GTIN',
+            id: holder,
+            name: rows.get(itemById(holder))?.name,
+          } as const,
+        ]),
+    ...(other
+      ? [
+          {
+            code: 'barcode_in_use',
+            field: 'barcode',
+            what: 'código de barras',
+            id: other.id,
+            name: other.name,
+          } as const,
+        ]
+      : []),
+  ]
+  const [first] = shared
+  if (!first) return null
+  if (strict) return refuse('duplicate_resource', { field: first.field, conflicting_id: first.id })
+  return {
+    warnings: shared.map(({ code, field, what, id, name }) => {
+      const message = `o item ${id} (${name}) tem o mesmo ${what}`
+      return { code, field, message, conflicting_id: id }
+    }),
+  }
 }
 
 /** Warnings of a request, about the item after it. */
@@ -344,7 +384,7 @@ function linkedRefs({ external_id, barcode, category_id, gtin, parent_id, varian
     ...(gtin ? [gtinHoldersOf(gtin)] : []),
     ...codesOf({ barcode, gtin }).map(barcodeHolderOf),
     ...(external_id ? [itemByExternalId(external_id)] : []),
-    ...(barcode ? [itemByBarcode(barcode)] : []),
+    ...(barcode ? sameBarcodes(barcode).map(itemByBarcode) : []),
     ...(category_id ? [categoryById(category_id)] : []),
     ...(parent_id && variant ? [itemById(parent_id), itemByVariant(parent_id, variant)] : []),
   ]

@@ -1,11 +1,13 @@
 import { type MetadataInput, mergedMetadata } from '#domain/metadata.ts'
 import { forgotten, type Refusal, refuse } from '#domain/refusal.ts'
+import { apostropheSpellings } from '#domain/text.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import type { PersonFields, PersonRow } from '#projections/people.ts'
+import type { CommandWarnings } from '../catalog/item-input.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import { namesLike } from './free-name.ts'
 import { documentTypeMismatch, type PersonPatch, patchOf } from './person-input.ts'
@@ -36,7 +38,7 @@ export function createPerson<F extends PersonFields, I extends { name: string } 
       const duplicate = findDuplicate(rows, kind, input, null)
       if (duplicate) return duplicate
       const created = kind.created(nextId(kind.name), fieldsOf(input))
-      return accept('created', created.subject, [created])
+      return accept('created', created.subject, [created], [], spelledAlike(rows, kind, input.name, null))
     },
   })
 }
@@ -65,16 +67,17 @@ export function replacePerson<F extends PersonFields, I extends Replacement>(
       if (duplicate) return duplicate
       const given = fieldsOf(input)
       const fields = known && input.metadata === undefined ? { ...given, metadata: known.doc.metadata } : given
+      const remarks = spelledAlike(rows, kind, input.name, known?.id ?? null)
       if (!known) {
         const created = kind.created(nextId(kind.name), fields)
-        return accept('created', created.subject, [created])
+        return accept('created', created.subject, [created], [], remarks)
       }
       const { id } = known
       const subject = `${kind.name}/${id}`
-      if (known.deleted_at) return accept('updated', subject, [kind.revived(id, fields)])
+      if (known.deleted_at) return accept('updated', subject, [kind.revived(id, fields)], [], remarks)
       const changes = changedRecordFields(known.doc, fields)
-      if (isEmpty(changes)) return accept('unchanged', subject)
-      return accept('updated', subject, [kind.updated(id, changes)])
+      if (isEmpty(changes)) return accept('unchanged', subject, [], [], remarks)
+      return accept('updated', subject, [kind.updated(id, changes)], [], remarks)
     },
   })
 }
@@ -103,8 +106,9 @@ export function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>)
       if (refusal) return refusal
       const changes = changedRecordFields(known.doc, after)
       const subject = `${kind.name}/${id}`
-      if (isEmpty(changes)) return accept('unchanged', subject)
-      return accept('updated', subject, [kind.updated(id, changes)])
+      const remarks = spelledAlike(rows, kind, patch.name, id)
+      if (isEmpty(changes)) return accept('unchanged', subject, [], [], remarks)
+      return accept('updated', subject, [kind.updated(id, changes)], [], remarks)
     },
   })
 }
@@ -162,7 +166,22 @@ interface UniqueFields {
 }
 
 function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
-  return [...(typeof name === 'string' ? [byName(name)] : []), ...(external_id ? [byExternalId(external_id)] : [])]
+  const names = typeof name === 'string' ? [name, ...apostropheSpellings(name)] : []
+  return [...names.map(byName), ...(external_id ? [byExternalId(external_id)] : [])]
+}
+
+/** Warning if another person of the kind has this name with another apostrophe (PERSON-820). */
+function spelledAlike<R extends { id: number }>(
+  rows: Rows,
+  { byName }: Lookups<R>,
+  name: string | null | undefined,
+  ownId: number | null,
+): CommandWarnings | undefined {
+  const found = name ? apostropheSpellings(name).map((one) => rows.get(byName(one))) : []
+  const other = found.find((one) => one && one.id !== ownId)
+  if (!other) return undefined
+  const message = `o cadastro ${other.id} tem o mesmo nome, com outro apóstrofo`
+  return { warnings: [{ code: 'name_in_use', field: 'name', message, conflicting_id: other.id }] }
 }
 
 /** Refusal if another person of the kind has this name or external id; the name is checked first. */

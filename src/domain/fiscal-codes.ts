@@ -1,4 +1,5 @@
-import { limitedText } from './text.ts'
+import { isPlaceholderCode } from './codes.ts'
+import { limitedText, withoutInvisible } from './text.ts'
 
 /** Whether the digits are a GTIN (EAN, UPC) of length 8, 12, 13 or 14 with a valid check digit. */
 export function isGtin(digits: string): boolean {
@@ -13,11 +14,12 @@ const GTIN = 'deve ser um GTIN de 8, 12, 13 ou 14 dígitos, com o dígito verifi
 /** What fiscal documents have in the place of a GTIN that a product does not have. */
 export const NO_GTIN = 'SEM GTIN'
 
-/** GTIN for fiscal documents, `cEAN`; `SEM GTIN` is parsed to null (ITEM-10). */
+/** GTIN for fiscal documents, `cEAN`; `SEM GTIN` and what else stands for none is parsed to null (ITEM-10). */
 export const Gtin = limitedText(40, GTIN)
-  .refine((text) => text === NO_GTIN || isGtin(text), GTIN)
-  .meta({ pattern: `^(?:\\d{8}|\\d{12,14}|${NO_GTIN})$` })
-  .transform((text) => (text === NO_GTIN ? null : text))
+  .overwrite(withoutInvisible)
+  .refine((text) => isPlaceholderCode(text) || isGtin(text), GTIN)
+  .meta({ pattern: '^\\s*(?:\\d{8}|\\d{12,14}|0+|-+|[Ss][Ee][Mm] [Gg][Tt][Ii][Nn]|[Nn]/[Aa]|[Nn][Uu][Ll][Ll])\\s*$' })
+  .transform((text) => (isPlaceholderCode(text) ? null : text))
 
 /** Digits, bare or punctuated as in the tables of the tax authorities; parsed to digits. */
 const code = (form: RegExp, message: string) =>

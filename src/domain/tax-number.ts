@@ -1,5 +1,5 @@
 import { cnpj, cpf } from 'cpf-cnpj-validator'
-import { limitedText } from './text.ts'
+import { limitedText, withoutInvisible } from './text.ts'
 
 /** Whether the text is a CPF of 11 bare digits: valid check digits, not a repeated digit. */
 export function isCpf(digits: string): boolean {
@@ -21,7 +21,10 @@ export function isCnpj(text: string): boolean {
 export const TAX_NUMBER_PATTERN = '^[\\s./-]*(?:(?:\\d[\\s./-]*){11}|(?:[0-9A-Za-z][\\s./-]*){12}(?:\\d[\\s./-]*){2})$'
 
 /** CPF or CNPJ without punctuation, in upper case. */
-export const bareTaxNumber = (text: string): string => text.replace(/[\s./-]/g, '').toUpperCase()
+export const bareTaxNumber = (text: string): string =>
+  withoutInvisible(text)
+    .replace(/[\s./-]/g, '')
+    .toUpperCase()
 
 const EXPECTED = 'deve ser um CNPJ válido, como "12.345.678/0001-95"'
 

@@ -21,8 +21,11 @@ const tooLong = (max: number): string => `deve ter no máximo ${max} caracteres`
  * Free text of 1 to `max` code points, counted after trimming; otherwise unchanged. No lone surrogates, and of the
  * control characters (C0 and C1) only tab and line ends: U+0080 to U+009F are remains of a wrong decoding.
  */
-export function boundedText(max: number) {
-  return withoutC1(trimmedText(max)).meta({ minLength: 1, maxLength: max })
+export const boundedText = (max: number) => storedText(limitedText(2 * max + BLANKS, TEXT, tooLong(max)).trim(), max)
+
+/** The same of a text that is prepared before it is checked. */
+export function storedText(schema: z.ZodString, max: number) {
+  return withoutC1(storable(schema, max)).meta({ minLength: 1, maxLength: max })
 }
 
 const trimmedText = (max: number) => storable(limitedText(2 * max + BLANKS, TEXT, tooLong(max)).trim(), max)
@@ -87,6 +90,19 @@ export const Email = limitedText(254 + BLANKS, 'deve ser um endereço de e-mail'
   .toLowerCase()
   .meta({ format: 'email' })
 
+/** Longest text that is looked through for invisible characters. */
+const MAX_CODE_LENGTH = 400
+
+const INVISIBLE_MARKS = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
+const DASHES = /[\p{Pd}\u2212]/gu
+
+/**
+ * A code without the characters that web pages and contact lists put around one, and with the hyphen of the keyboard:
+ * `\u202A(11)\u00A098765\u20114321`. Trimmed.
+ */
+export const withoutInvisible = (text: string): string =>
+  text.length > MAX_CODE_LENGTH ? text : text.replace(INVISIBLE_MARKS, '').replace(DASHES, '-').trim()
+
 const PHONE = 'deve ser um telefone de 6 a 20 dígitos, com ou sem pontuação'
 
 /** `11987654321.0`: zeros after the only point, one or two of them, or any after eight digits in a row. */
@@ -102,7 +118,7 @@ function isDecimal(phone: string): boolean {
  */
 export const Phone = limitedText(100, PHONE)
   .refine((value) => !isDecimal(value), { error: PHONE, abort: true })
-  .overwrite((value) => value.replace(/[\s+().-]/g, ''))
+  .overwrite((value) => withoutInvisible(value).replace(/[\s+().-]/g, ''))
   .refine((value) => /^\d{6,20}$/.test(value), PHONE)
   .meta({ pattern: '^[\\s+().-]*(?:\\d[\\s+().-]*){6,20}$' })
 
@@ -142,7 +158,14 @@ export function searchKey(text: string): string {
 const PLAIN_ASCII = /^[\x20-\x5f\x61-\x7e]*$/
 
 /** Apostrophes, quotes, primes and accents that keyboards and spreadsheets put in the place of `'`. */
-const APOSTROPHES = /[`´ʹʻʼʽˈ‘’‚‛′ꞌ＇]/g
+const APOSTROPHE_MARKS = '`´ʹʻʼʽˈ‘’‚‛′ꞌ＇'
+const APOSTROPHES = new RegExp(`[${APOSTROPHE_MARKS}]`, 'g')
+
+/** The spellings of a name with each kind of apostrophe; none of a name without. */
+export function apostropheSpellings(name: string): string[] {
+  const plain = plainApostrophes(name)
+  return plain.includes("'") ? [plain, ...[...APOSTROPHE_MARKS].map((mark) => plain.replaceAll("'", mark))] : []
+}
 
 /** The text with one kind of apostrophe: `D’Ávila` and `D'Ávila` become the same. */
 export const plainApostrophes = (text: string): string => text.replace(APOSTROPHES, "'")

@@ -264,7 +264,7 @@ describe('contract for generators', () => {
   const FORMS: Readonly<Record<string, { readonly takes: readonly string[]; readonly refuses: readonly string[] }>> = {
     'CatalogItemInput.gtin': {
       takes: ['96385074', '036000291452', '7891234567895', '17891234567892', 'SEM GTIN'],
-      refuses: [' ', '7891', '789.1234567895', 'sem gtin', 'SEM GTIN '],
+      refuses: [' ', '7891', '789.1234567895', 'sem  gtin', 'GTIN'],
     },
     'CustomerInput.document': {
       takes: ['529.982.247-25', '52998224725', '11.222.333/0001-81', '12.abc.345/01DE-35', ' 11222333000181 '],

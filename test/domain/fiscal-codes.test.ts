@@ -25,10 +25,10 @@ describe('fiscal codes', () => {
     )
   })
 
-  it('take the literal SEM GTIN as none, and no other text [ITEM-10]', () => {
-    expect(Gtin.parse('SEM GTIN')).to.equal(null)
-    for (const other of ['sem gtin', 'SEM  GTIN', 'SEM GTIN ', 'SEM'])
-      expect(Gtin.safeParse(other).success).to.equal(false)
+  it('take SEM GTIN and what else stands for none as none, and no other text [ITEM-10]', () => {
+    for (const none of ['SEM GTIN', 'sem gtin', ' SEM GTIN ', '-', '--', 'n/a', 'NULL', '0', '00000000'])
+      expect(Gtin.parse(none), none).to.equal(null)
+    for (const other of ['SEM  GTIN', 'SEM', 'nulo']) expect(Gtin.safeParse(other).success).to.equal(false)
   })
 
   it('refuse a GTIN with a wrong length, a wrong check digit or other characters [ITEM-10]', () => {
@@ -38,7 +38,7 @@ describe('fiscal codes', () => {
       '789123456789',
       '789',
       '789123456789X',
-      ' 7891234567895',
+      '7891 234567895',
       7891234567895,
     ]) {
       expect(Gtin.safeParse(wrong).success, String(wrong)).to.equal(false)

@@ -185,6 +185,9 @@ const DELETION = {
     'Com contas em aberto a resposta é 409 `open_balance`, com a soma em `details.balance`; com `force=true`, exclui mesmo assim, e o nome fica nas contas até que sejam pagas.',
 }
 
+/** Warnings about persons depend on other records: they are those of the commands (PERSON-820). */
+const NONE_OF_THE_BODY = () => []
+
 const customerRecords = recordRoutes({
   path: '/customers',
   area: 'customers',
@@ -210,6 +213,7 @@ const customerRecords = recordRoutes({
   update: { body: CustomerChanges.meta({ id: 'CustomerChanges' }), command: updateCustomer },
   remove: deleteCustomer,
   canBeForced: DELETION,
+  warnings: NONE_OF_THE_BODY,
 })
 
 const supplierRecords = recordRoutes({
@@ -237,6 +241,7 @@ const supplierRecords = recordRoutes({
   update: { body: SupplierChanges.meta({ id: 'SupplierChanges' }), command: updateSupplier },
   remove: deleteSupplier,
   canBeForced: DELETION,
+  warnings: NONE_OF_THE_BODY,
 })
 
 export const customerRoutes: readonly Route[] = [

@@ -1,19 +1,22 @@
 import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
+import type { CommandWarnings } from '#commands/catalog/item-input.ts'
 import type { Permission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { pathId } from '#http/paths.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/answer.ts'
 import type { FoundRecords, Page as ListPage } from '#queries/records.ts'
 import type { Fields } from '../forms/form.ts'
-import type { FormSubmission, PageContext, PanelPage, PanelRoute, Section } from '../route.ts'
+import { link } from '../link.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect, Section } from '../route.ts'
 import type { FlashCode } from '../words/flashes.ts'
 import { type FileColumn, listFile } from './csv-file.ts'
-import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
+import { formPages, removalPages } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
 import { List, type ListRequest, type QuickFilter, readListPage } from './list.tsx'
 import type { OptionalColumn } from './list-table.tsx'
-import { Card, type Fact, Facts } from './parts.tsx'
+import { Alert, Card, type Fact, Facts } from './parts.tsx'
 
 /**
  * Pages of one kind of record: list with filters, record page, forms to create and update, confirmation of deletion.
@@ -163,6 +166,7 @@ async function showRecord<R extends { id: number }>(
   const canChange = !visit.readModel.moment && (pages.isOpen?.(record) ?? true)
   const body = (
     <>
+      {await Duplicate({ pages, visit })}
       {await pages.notice?.(record, visit)}
       <Card title="Dados">
         <Facts facts={pages.facts(record, visit)} />
@@ -183,6 +187,30 @@ async function showRecord<R extends { id: number }>(
     dangers: [...dangers, canChange && !!remove && { label: remove.label, to: `${here}/excluir` }],
     body,
   }
+}
+
+/** Parameter of a record's page: another record, of which it is a duplicate. */
+const DUPLICATE = 'parecido'
+
+/** The page of a saved record, with the record that a warning names. */
+function savedAt(to: string, flash: FlashCode, { meta }: Answer): Redirect {
+  const { warnings = [] } = (meta ? JSON.parse(meta) : {}) as Partial<CommandWarnings>
+  const other = warnings.find(({ conflicting_id }) => conflicting_id !== undefined)
+  return { to, flash, ...(other && { parameters: { [DUPLICATE]: String(other.conflicting_id) } }) }
+}
+
+/** Leads to the record that a saved one seems to repeat (PANEL-820). */
+async function Duplicate<R extends { id: number }>({ pages, visit }: { pages: RecordPages<R>; visit: PageContext }) {
+  const id = pathId(visit.query[DUPLICATE])
+  const found = id === null ? null : await pages.get(visit, id)
+  if (!found?.record) return null
+  const other = JSON.parse(found.record) as R
+  return (
+    <Alert>
+      Parece repetir o cadastro <a href={link(`${pages.path}/${other.id}`)}>{pages.nameOf(other)}</a>. Confira se não
+      são o mesmo.
+    </Alert>
+  )
 }
 
 const createPages = <R extends { id: number }>({
@@ -208,7 +236,8 @@ const createPages = <R extends { id: number }>({
     schema: create.schema,
     async act(submission, _, input) {
       const answer = await submission.run(create.command, input)
-      return isRefusal(answer) ? answer : { to: `${path}/${(answer.record as R).id}`, flash: create.flash ?? 'criado' }
+      if (isRefusal(answer)) return answer
+      return savedAt(`${path}/${(answer.record as R).id}`, create.flash ?? 'criado', answer)
     },
   })
 
@@ -230,8 +259,10 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
     ...(update.needsApproval && { needsApproval: update.needsApproval }),
     problem: pages.problem,
     schema: update.schema,
-    act: (submission, { id }, changes) =>
-      runAndRedirect(submission, update.command, { id, changes }, { to: `${path}/${id}`, flash: 'alterado' }),
+    async act(submission, { id }, changes) {
+      const answer = await submission.run(update.command, { id, changes })
+      return isRefusal(answer) ? answer : savedAt(`${path}/${id}`, 'alterado', answer)
+    },
   })
 }
 

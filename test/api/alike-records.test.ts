@@ -1,0 +1,123 @@
+import { expect } from 'chai'
+import { plainText } from '../support/import-file.ts'
+import { usePanelUser } from '../support/panel.ts'
+
+describe('records that seem to repeat others', () => {
+  const { company, user } = usePanelUser('owner')
+  const UPC = { name: 'Importado', price: '1.00', barcode: '036000291452' }
+  const EAN = { name: 'Café', price: '1.00', barcode: '0036000291452' }
+
+  it('are warned of by POST, PUT, PATCH and batch: a barcode with other zeros [ITEM-821]', async () => {
+    const { id } = (await company.post('/catalog/items', UPC)).body.data
+    const warned = async (answer: { body: { data: { id: number }; meta: { warnings: object[] } } }) => {
+      const { data, meta } = answer.body
+      expect(meta.warnings).to.deep.equal([
+        {
+          code: 'barcode_in_use',
+          field: 'barcode',
+          message: `o item ${id} (Importado) tem o mesmo código de barras`,
+          conflicting_id: id,
+        },
+      ])
+      return data.id
+    }
+    const other = await warned(await company.post('/catalog/items', EAN))
+    await company.call('PATCH', `/catalog/items/${other}`, { barcode: null })
+    await warned(await company.call('PATCH', `/catalog/items/${other}`, { barcode: EAN.barcode }))
+    await warned(await company.call('PUT', '/catalog/items/by-external/X', { ...EAN, barcode: '00036000291452' }))
+    const { meta } = (
+      await company.post('/catalog/items/batch', {
+        items: [
+          { ...EAN, external_id: 'Y', barcode: '789' },
+          { ...EAN, external_id: 'Z', barcode: '36000291452' },
+        ],
+      })
+    ).body
+    expect(meta.warnings.filter(({ code }: { code: string }) => code === 'barcode_in_use')).to.deep.equal([
+      {
+        index: 1,
+        code: 'barcode_in_use',
+        field: 'barcode',
+        message: `o item ${id} (Importado) tem o mesmo código de barras`,
+        conflicting_id: id,
+      },
+    ])
+    const strict = await company.post('/catalog/items?strict=true', { ...EAN, barcode: '00036000291452' })
+    expect(strict.status).to.equal(409)
+    expect((await company.call('PATCH', `/catalog/items/${id}`, { name: 'Outro' })).body).not.to.have.property('meta')
+  })
+
+  it('are warned of by POST, PUT, PATCH and batch: a name with another apostrophe [PERSON-820]', async () => {
+    for (const path of ['/customers', '/suppliers']) {
+      const { id } = (await company.post(path, { name: "Ana D'Ávila" })).body.data
+      const warning = {
+        code: 'name_in_use',
+        field: 'name',
+        message: `o cadastro ${id} tem o mesmo nome, com outro apóstrofo`,
+        conflicting_id: id,
+      }
+      const made = (await company.post(path, { name: 'ana D’ávila' })).body
+      expect(made.meta.warnings).to.deep.equal([warning])
+      const put = await company.call('PUT', `${path}/by-external/X`, { name: 'Ana D´Ávila' })
+      expect(put.body.meta.warnings[0]).to.deep.equal(warning)
+      const batch = await company.post(`${path}/batch`, {
+        items: [
+          { external_id: 'Y', name: 'Rui' },
+          { external_id: 'Z', name: 'Ana D`Ávila' },
+        ],
+      })
+      expect(batch.body.meta.warnings).to.deep.equal([{ index: 1, ...warning }])
+      const renamed = await company.call('PATCH', `${path}/${batch.body.data[0].id}`, { name: 'Ana D‘Ávila' })
+      expect(renamed.body.meta.warnings).to.deep.equal([warning])
+      expect((await company.call('PATCH', `${path}/${made.data.id}`, { notes: 'x' })).body).not.to.have.property('meta')
+      expect((await company.post(path, { name: "Joana d'Arc" })).body).not.to.have.property('meta')
+    }
+  })
+
+  it('are linked from the page of the saved record [PANEL-820]', async () => {
+    const item = (await company.post('/catalog/items', UPC)).body.data
+    await user.submit(
+      '/painel/catalogo/novo',
+      { name: 'Café', type: 'product', price: '1,00', barcode: EAN.barcode },
+      '/painel/catalogo',
+    )
+    const [, saved] = (await company.get('/catalog/items')).body.data
+    const page = await user.get(`/painel/catalogo/${saved.id}?parecido=${item.id}`)
+    expect(page.html).to.include(`Parece repetir o cadastro <a href="/painel/catalogo/${item.id}">Importado</a>`)
+    const customer = (await company.post('/customers', { name: "Ana D'Ávila" })).body.data
+    const { headers } = await user.submit('/painel/clientes/novo', { name: 'Ana D’Ávila' }, '/painel/clientes')
+    expect(headers.get('location')).to.match(new RegExp(`/painel/clientes/\\d+\\?.*parecido=${customer.id}`))
+    expect(plainText((await user.get(`/painel/clientes/${customer.id}?parecido=999999`)).html)).not.to.include(
+      'Parece repetir',
+    )
+  })
+
+  it('are no barcodes where a text stands for none, and have no invisible characters [ITEM-820]', async () => {
+    for (const none of ['SEM GTIN', 'sem gtin', '-', '--', 'N/A', 'null', '0', '0000000000000', '\u2014']) {
+      const made = await company.post('/catalog/items', { name: 'Café', price: '1.00', barcode: none, gtin: none })
+      expect(made.status, none).to.equal(201)
+      expect(made.body.data).to.include({ barcode: null, gtin: null })
+    }
+    const made = await company.post('/catalog/items', {
+      ...UPC,
+      barcode: '\u202a036000291452\u202c',
+      gtin: '\u200b036000291452',
+    })
+    expect(made.body.data).to.include({ barcode: '036000291452', gtin: '036000291452' })
+    expect((await company.post('/catalog/items', { ...UPC, barcode: '036000291452\u200b' })).status).to.equal(409)
+    expect((await company.post('/catalog/items', { ...UPC, barcode: 'x'.repeat(61) })).status).to.equal(422)
+    expect((await company.post('/catalog/items', { ...UPC, barcode: '\u200b' })).status).to.equal(422)
+  })
+
+  it('have no invisible characters in phones and documents [PERSON-821]', async () => {
+    const person = {
+      name: 'Ana',
+      phone: '\u202a(11)\u00a098765\u20114321\u202c',
+      document: '529.982.247\u201025\u200b',
+    }
+    expect((await company.post('/customers', person)).body.data).to.include({
+      phone: '11987654321',
+      document: '52998224725',
+    })
+  })
+})
