@@ -22,7 +22,7 @@ describe('panel: what an import tells of a file', () => {
       'EAN;Nome;Preço\n7891234567890;Café;1,00\n7891234567895;Chá;1,00\n123;Pão;1,00',
     )
     const warning = 'o código de barras 7891234567890 tem o dígito verificador errado'
-    expect(check).to.include(`2 ${warning}`)
+    expect(check).to.include(`2 Café ${warning}`)
     expect(check.match(/dígito verificador/g)).to.have.length(1)
     expect(done).to.match(/Criados 3/)
   })
@@ -31,8 +31,8 @@ describe('panel: what an import tells of a file', () => {
     const { check, done } = await importOf(
       'SKU;Nome;Preço;Custo\nP1;Brinde;0,00;\nP2;Bala;1,00;1,50\nP3;Bolo;2,00;1,50',
     )
-    expect(check).to.include('2 o preço é R$ 0,00').and.to.include('3 o preço está abaixo do custo')
-    expect(check).not.to.include('4 o preço')
+    expect(check).to.include('2 Brinde o preço é R$ 0,00').and.to.include('3 Bala o preço está abaixo do custo')
+    expect(check).not.to.include('4 Bolo o preço')
     expect(done).to.match(/Criados 3/)
   })
 
@@ -51,10 +51,10 @@ describe('panel: what an import tells of a file', () => {
     ].join('\n')
     const { check, done } = await importOf(file)
     expect(check)
-      .to.include('5 Produto da variação: "NADA" não foi encontrado no catálogo nem no arquivo')
-      .and.include('6 Produto da variação: "CAM-M" é uma variação')
-      .and.include('7 Produto da variação: informe tamanho, cor ou ambos')
-      .and.include('8 Tamanho: informe também Produto da variação')
+      .to.include('5 Perdida Produto da variação: "NADA" não foi encontrado no catálogo nem no arquivo')
+      .and.include('6 Neta Produto da variação: "CAM-M" é uma variação')
+      .and.include('7 Sem tamanho Produto da variação: informe tamanho, cor ou ambos')
+      .and.include('8 Sem produto Tamanho: informe também Produto da variação')
     expect(done).to.match(/Criados 3 .*Com erro 4/)
     const of = async (query: string) => (await company.get(`/catalog/items?${query}`)).body.data[0]
     const shirt = await of('external_id=CAM')
@@ -65,7 +65,7 @@ describe('panel: what an import tells of a file', () => {
     const sock = await of('sku=MEIA-P')
     expect(sock).to.deep.include({ parent_id: known.data.id, variant: { size: 'P', color: null }, cost: '2.00' })
     expect((await importOf(file)).done).to.match(/Criados 0 .*Iguais 3/)
-    const chain = await importOf('Código externo;Produto da variação;Tamanho\nCAM;MEIA;P')
+    const chain = await importOf('Código externo;Produto da variação;Tamanho\nCAM;MEIA;G')
     expect(chain.done).to.include('o item tem variações')
   })
 

@@ -18,6 +18,7 @@ const reading: ColumnMapping = { ...items.reading, fields: FIELDS }
 const known = (id: number, keys: Partial<MatchingRecord['keys']>, is_deleted = false): MatchingRecord => ({
   id,
   is_deleted,
+  text: 'Conhecido',
   keys: { external_id: null, barcode: null, sku: null, ...keys } as MatchingRecord['keys'],
 })
 
@@ -30,7 +31,7 @@ function planOf(records: Iterable<MatchingRecord>, values: Readonly<Record<strin
   const names = Object.keys(values)
   const mapping = new Map(names.map((name, column) => [column, name]))
   const plan = createPlanner(reading, holders, 'America/Sao_Paulo')
-  return plan(readLine({ number: 2, cells: Object.values(values) }, columnsOf(mapping), reading))
+  return plan(readLine({ number: 2, cells: Object.values(values) }, columnsOf(mapping), reading), null)
 }
 
 const NEW = { name: 'Café', price: '1.00' }
@@ -68,8 +69,8 @@ describe('panel: import plan', () => {
     })
     const plan = createPlanner(reading, createRecordIndex(keyFields), 'America/Sao_Paulo')
     const columns = columnsOf(new Map([...['sku', 'name', 'price'].entries()]))
-    plan(readLine({ number: 2, cells: ['S', 'Café', '1.00'] }, columns, reading))
-    const repeated = plan(readLine({ number: 3, cells: ['', 'Café', '1.00'] }, columns, reading))
+    plan(readLine({ number: 2, cells: ['S', 'Café', '1.00'] }, columns, reading), null)
+    const repeated = plan(readLine({ number: 3, cells: ['', 'Café', '1.00'] }, columns, reading), null)
     expect(repeated).to.deep.equal({ number: 3, errors: ['name: repete a linha 2, que tem código'] })
   })
 
@@ -89,7 +90,7 @@ describe('panel: import plan', () => {
     expect(holders.of(['sku', 'S'])).to.have.length(3)
     const plan = createPlanner(reading, holders, 'America/Sao_Paulo')
     const mapping = new Map([...['external_id', 'sku', 'name', 'price'].entries()])
-    const found = plan(readLine({ number: 2, cells: ['z', 'S', 'Café', '1.00'] }, columnsOf(mapping), reading))
+    const found = plan(readLine({ number: 2, cells: ['z', 'S', 'Café', '1.00'] }, columnsOf(mapping), reading), null)
     expect(found).to.include({ id: 200_001 })
   })
 

@@ -21,12 +21,12 @@ export async function uploadFile({ api, user }: Uploader, path: string, content:
 }
 
 /** Texts of the page that shows what an import would do, and of the one that shows what it did. */
-export async function importFile(uploader: Uploader, path: string, content: string | Buffer, query = '') {
+export async function importFile(uploader: Uploader, path: string, content: string | Buffer, query = '', ticked = {}) {
   const { status, html } = await uploadFile(uploader, path, content)
   if (status !== 303) throw new Error(`${status}: ${plainText(html)}`)
   const page = `/painel${path}/conferir`
   const check = await uploader.user.get(page + query)
   const isPossible = check.html.includes(`action="${page}" class="form"><input type="hidden" name="_csrf"`)
-  const done = isPossible ? await uploader.user.submit(page + query, {}, page) : check
+  const done = isPossible ? await uploader.user.submit(page + query, ticked, page) : check
   return { check: plainText(check.html), checkHtml: check.html, done: plainText(done.html) }
 }

@@ -1,7 +1,11 @@
-import { NO_GTIN } from '#domain/fiscal-codes.ts'
+import { isPlaceholder, isPlaceholderCode } from '#domain/codes.ts'
 import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
-import { type Pause, UNREADABLE } from '#imports/encoding.ts'
+
+import { withoutInvisible } from '#domain/text.ts'
+import { UNREADABLE } from '#imports/code-pages.ts'
+import type { Pause } from '#imports/encoding.ts'
 import { MAX_CELL_LENGTH, type Sheet } from '#imports/sheet.ts'
+
 import type { Fields } from '../forms/form.ts'
 import { amountInput, type Kind, quantityInput } from '../forms/kinds.ts'
 import type { ImportMapping } from './heads.ts'
@@ -42,12 +46,22 @@ const EXPONENT = /\d[.,]?E\+\d/i
 const DECIMAL_CODE = /^\+?\d+[.,]0+$|^\d{1,3}(?:\.\d{3})+,0+$|^\d{1,3}(?:,\d{3})+\.0+$/
 const GROUPED_BARCODE = /^\d{1,3}(?:([.,])\d{3})(?:\1\d{3}){2,}$/
 
-/** The text of a cell, without the apostrophe that marks digits as a text in a spreadsheet. */
-export const withoutTextMark = (fields: Fields, field: string, cell: string): string =>
-  CODES.has(field) || isNumberField(fields, field) ? cell.replace(/^'(?=[\d(])/, '') : cell
+/** The text of a cell: codes without invisible characters, and without the apostrophe that marks digits as a text. */
+export function plainCell(fields: Fields, field: string, cell: string): string {
+  const isCode = CODES.has(field)
+  if (!isCode && !isNumberField(fields, field)) return cell
+  return (isCode ? withoutInvisible(cell) : cell).replace(/^'(?=[\d(])/, '')
+}
 
-/** Programs write one column for barcodes and GTINs: a product without a GTIN has no barcode there. */
-export const isNoBarcode = (field: string, cell: string): boolean => field === 'barcode' && cell === NO_GTIN
+/** Codes that may be zeros: those of taxes, and house numbers. */
+const WITH_ZEROS: ReadonlySet<string> = new Set([...ITEM_TAX_FIELDS, 'ie_indicator', 'address.number'])
+
+/** Whether a cell stands for no value (IMPORT-824). */
+export const isNothing = (field: string, cell: string): boolean =>
+  CODES.has(field) && !WITH_ZEROS.has(field) ? isPlaceholderCode(cell) : isPlaceholder(cell)
+
+/** Whether a field may have any words. */
+export const isFreeText = (fields: Fields, field: string): boolean => !CODES.has(field) && !isNumberField(fields, field)
 
 /** Why a cell does not have what it had in the program that wrote the file; null if nothing tells against it. */
 export function damageOf(fields: Fields, field: string, text: string): string | null {

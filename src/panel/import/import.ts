@@ -6,15 +6,18 @@ import type { Sheet } from '#imports/sheet.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import type { CommandResult } from '#ledger/write/answer.ts'
 import { runList } from '#ledger/write/run.ts'
-import { categoriesNamed } from '#queries/import-matches.ts'
+import { categoriesNamed, type MatchingRecord } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import type { FormSubmission, PageContext } from '../route.ts'
 import { checkDigitWarnings, type LineWarning, linePriceWarnings, warningsOf } from './alike.ts'
-import { type ChosenMarks, findNumberColumns, type NumberColumn } from './cells.ts'
+import { type ChosenMarks, findNumberColumns, isFreeText, type NumberColumn } from './cells.ts'
+import { createDoubtFinder } from './doubts.ts'
 import type { ImportMapping } from './heads.ts'
+import { candidatesOf, createHeadWords } from './heads.ts'
 import type { ImportableKind } from './kinds.ts'
-import { categoriesOf, createPlanner, isWrong, type PlannedRow, rowMessages } from './plan.ts'
-import { type ReadLine, readLine, widthOf } from './read-line.ts'
+import { type DoubtedLine, restoreZeros, withFixedCodes } from './lost-zeros.ts'
+import { categoriesOf, createPlanner, isWrong, type PlannedRow, rowMessages, type ValidRow, validRows } from './plan.ts'
+import { type LineFields, readLine, type TableColumns, widthOf } from './read-line.ts'
 import { createMatchRequest, createRecordIndex } from './record-index.ts'
 import { type PlannedParent, resolveVariants } from './variants.ts'
 
@@ -26,12 +29,21 @@ export interface Plan {
   readonly categories: ReadonlyMap<string, number>
   /** Items of variants, by the codes in the file. */
   readonly parents: ReadonlyMap<string, PlannedParent>
-  /** Categories that would be created. */
-  readonly newCategories: readonly string[]
   /** Columns with numbers that can be read in two ways, by field. */
   readonly numbers: ReadonlyMap<string, NumberColumn>
-  /** New records that may exist already, and barcodes with a wrong check digit. */
+  /** New records that may exist already, barcodes with a wrong check digit, and what was left out. */
   readonly warnings: readonly LineWarning[]
+  /** Prices and costs of known records that lines change. */
+  readonly prices: readonly PriceChange[]
+}
+
+export interface PriceChange {
+  readonly number: number
+  readonly name: string
+  readonly field: 'price' | 'cost'
+  /** Null: none yet. */
+  readonly before: string | null
+  readonly after: string
 }
 
 interface PlannedImport {
@@ -56,39 +68,80 @@ export async function planImport(
   const { keyFields } = reading
   const numbers = await findNumberColumns(sheet, mapping, fields, marks, pause)
   const columns = { mapping, width: widthOf(sheet.heads), numbers }
-  const read: ReadLine[] = []
+  const read = await doubtedLines(imported, sheet, columns, reading, pause)
+  const doubted = await restoreZeros(pool, companyId, imported.codes, read, fields, keyFields)
   const asked = createMatchRequest(keyFields)
-  for (const line of sheet.lines) {
-    await pause()
-    const readOne = readLine(line, columns, reading)
-    read.push(readOne)
-    asked.add(readOne)
-  }
+  for (const { read } of doubted) asked.add(read)
+  const matches = await imported.matches(pool, companyId, asked.values)
   const holders = createRecordIndex(keyFields)
-  for (const record of await imported.matches(pool, companyId, asked.values)) {
+  for (const record of matches) {
     await pause()
     holders.add(record)
   }
   const plan = createPlanner(reading, holders, timezone)
   const planned: PlannedRow[] = []
-  for (const line of read) {
+  // Lines in doubt come last: what they repeat is imported without them.
+  for (const { read, doubt } of doubted.toSorted((a, b) => Number(a.doubt !== null) - Number(b.doubt !== null))) {
     await pause()
-    planned.push(plan(line))
+    planned.push(plan(read, doubt))
   }
+  planned.sort((a, b) => a.number - b.number)
   const { lines, parents } = await resolveVariants(pool, companyId, planned, fields.parent?.label ?? 'parent')
-  const named = categoriesOf(lines)
+  const named = categoriesOf(validRows(lines))
   const categories = await categoriesNamed(pool, companyId, [...named.keys()])
-  const newCategories = [...named].flatMap(([key, name]) => (categories.has(key) ? [] : [name]))
   const alike = await imported.alike(pool, companyId, lines)
-  const found = [...warningsOf(lines, alike), ...checkDigitWarnings(lines), ...linePriceWarnings(lines)]
+  const remarks = doubted.flatMap(({ read: { number, remarks } }) => remarks.map((text) => ({ number, text })))
+  const found = [...warningsOf(lines, alike), ...checkDigitWarnings(lines), ...linePriceWarnings(lines), ...remarks]
   const warnings = found.sort((a, b) => a.number - b.number)
-  return { fields, lines, parents, categories, newCategories, numbers, warnings }
+  return { fields, lines, parents, categories, numbers, warnings, prices: priceChanges(lines, matches, fields) }
 }
+
+async function doubtedLines(
+  imported: ImportableKind,
+  sheet: Sheet,
+  columns: TableColumns,
+  reading: LineFields,
+  pause: Pause,
+): Promise<DoubtedLine[]> {
+  const { fields, keyFields } = reading
+  const words = createHeadWords(fields, imported.heads)
+  const doubts = createDoubtFinder(
+    sheet,
+    (text) => candidatesOf(words, text).length > 0,
+    (field) => isFreeText(fields, field),
+  )
+  const lines: DoubtedLine[] = []
+  for (const line of sheet.lines) {
+    await pause()
+    const { read, doubt } = withFixedCodes(readLine(line, columns, reading), fields, keyFields)
+    lines.push({ read, doubt: doubts.of(line, read) ?? doubt })
+  }
+  return lines
+}
+
+function priceChanges(lines: readonly PlannedRow[], records: readonly MatchingRecord[], fields: Fields): PriceChange[] {
+  const known = new Map(records.map((record) => [record.id, record]))
+  return validRows(lines).flatMap(({ number, id, input }) => {
+    const record = id === null ? undefined : known.get(id)
+    return (['price', 'cost'] as const).flatMap((field) => {
+      const [before, after] = [record?.[field], input[field]]
+      if (!Object.hasOwn(fields, field) || before === undefined || typeof after !== 'string' || after === before)
+        return []
+      return [{ number, name: record?.text ?? '', field, before, after }]
+    })
+  })
+}
+
+/** Names of the categories that some lines would create. */
+export const newCategoriesOf = ({ categories }: Plan, lines: readonly ValidRow[]): string[] =>
+  [...categoriesOf(lines)].flatMap(([key, name]) => (categories.has(key) ? [] : [name]))
 
 export interface ImportResult {
   readonly created: number
   readonly updated: number
   readonly unchanged: number
+  /** Lines in doubt that were not confirmed. */
+  readonly skipped: readonly number[]
   readonly errors: readonly { readonly number: number; readonly errors: readonly string[] }[]
 }
 
@@ -96,13 +149,14 @@ export interface ImportResult {
 const LINES_PER_REQUEST = 500
 
 /**
- * Imports the valid lines. Resubmitting the form does not repeat a request; after a crash, importing the same file
+ * Imports the valid lines, of those in doubt only the confirmed ones. Resubmitting the form does not repeat a request; after a crash, importing the same file
  * finds the records that exist already (PANEL-182).
  */
 export async function runImport(
   imported: ImportableKind,
   submission: FormSubmission,
   plan: Plan,
+  isConfirmed: (line: ValidRow) => boolean,
 ): Promise<ImportResult | Refusal> {
   const { writer } = submission.context
   const run = async (invocations: readonly Invocation[]): Promise<readonly CommandResult[] | Refusal> => {
@@ -110,15 +164,17 @@ export async function runImport(
     const idempotency = submission.idempotency()
     return invocations.length === 0 ? [] : runList(writer, submission.acting, invocations, { idempotency })
   }
+  const valid = validRows(plan.lines)
+  const right = valid.filter((line) => line.doubt === null || isConfirmed(line))
   const categories = new Map(plan.categories)
-  const made = await run(plan.newCategories.map((name) => invoke(createCategory, { name })))
+  const newCategories = newCategoriesOf(plan, right)
+  const made = await run(newCategories.map((name) => invoke(createCategory, { name })))
   if (isRefusal(made)) return made
   for (const [at, result] of made.entries())
-    if (!isRefusal(result)) categories.set(nameKey(plan.newCategories[at] as string), idOf(result.subject))
+    if (!isRefusal(result)) categories.set(nameKey(newCategories[at] as string), idOf(result.subject))
 
   const counts = { created: 0, updated: 0, unchanged: 0 }
   const errors = plan.lines.filter(isWrong).map(({ number, errors }) => ({ number, errors }))
-  const right = plan.lines.flatMap((line) => (isWrong(line) ? [] : [line]))
   /** Records by line. */
   const ids = new Map<number, number>()
   for (const portion of portionsOf(right)) {
@@ -139,10 +195,10 @@ export async function runImport(
       }
     }
   }
-  return { ...counts, errors: errors.sort((a, b) => a.number - b.number) }
+  const imports = new Set(right)
+  const skipped = valid.filter((line) => !imports.has(line)).map(({ number }) => number)
+  return { ...counts, skipped, errors: errors.sort((a, b) => a.number - b.number) }
 }
-
-type ValidRow = Exclude<PlannedRow, { errors: unknown }>
 
 /** Lines of each request. Items come before variants, which name the records of their items. */
 function portionsOf(lines: readonly ValidRow[]): ValidRow[][] {

@@ -7,7 +7,14 @@ import { bareTaxNumber } from '#domain/tax-number.ts'
 import { nameKey, searchKey, sortKey } from '#domain/text.ts'
 import type { ImportedKind } from '#imports/stored-file.ts'
 import { ownValue } from '#lib/own-value.ts'
-import { matchingItems, matchingPersons } from '#queries/import-matches.ts'
+import {
+  type CodeTable,
+  CUSTOMER_CODES,
+  ITEM_CODES,
+  matchingItems,
+  matchingPersons,
+  SUPPLIER_CODES,
+} from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import { type Kind, lineInput } from '../forms/kinds.ts'
 import { ITEM_TAX_INPUTS } from '../pages/catalog/item-taxes.ts'
@@ -32,6 +39,8 @@ export interface ImportableKind {
   readonly heads: Synonyms
   readonly reading: Omit<ColumnMapping, 'fields'>
   readonly matches: typeof matchingItems
+  /** Codes that spreadsheets may have shortened. */
+  readonly codes: CodeTable
   /** Records that may be those of new lines, in another spelling. */
   readonly alike: FindAlike
   /** Example line for the template file. */
@@ -76,6 +85,10 @@ const ITEM_TYPES: Kind = word(
     'simple, virtual': 'service',
     simp: 'product',
     varia: 'product',
+    grouped: 'product',
+    external: 'product',
+    bundle: 'product',
+    subscription: 'product',
     'com varia': 'product',
     mercadoria: 'product',
   },
@@ -183,6 +196,7 @@ export const IMPORTED: readonly ImportableKind[] = [
       update: { schema: ItemChanges, command: updateItem },
     },
     matches: matchingItems,
+    codes: ITEM_CODES,
     alike: alikeItems,
     example: {
       name: 'Café torrado 500 g',
@@ -215,6 +229,7 @@ export const IMPORTED: readonly ImportableKind[] = [
       update: { schema: CustomerChanges, command: updateCustomer },
     },
     matches: matchingPersons('customers'),
+    codes: CUSTOMER_CODES,
     alike: alikePersons('customers'),
     example: PERSON_EXAMPLE,
   },
@@ -234,6 +249,7 @@ export const IMPORTED: readonly ImportableKind[] = [
       update: { schema: SupplierChanges, command: updateSupplier },
     },
     matches: matchingPersons('suppliers'),
+    codes: SUPPLIER_CODES,
     alike: alikePersons('suppliers'),
     example: { ...PERSON_EXAMPLE, name: 'Torrefação Serra Azul Ltda', document: '12.345.678/0001-95' },
   },

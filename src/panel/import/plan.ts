@@ -7,6 +7,7 @@ import { ownValue } from '#lib/own-value.ts'
 import type { MatchingRecord } from '#queries/import-matches.ts'
 import { checkForm, type Fields } from '../forms/form.ts'
 import { refusalMessage } from '../words/problems.ts'
+import type { Doubt } from './doubts.ts'
 import { type LineFields, type LineKeys, quoted, type ReadLine } from './read-line.ts'
 import { EXTERNAL_ID, joinKey, type RecordIndex } from './record-index.ts'
 
@@ -40,10 +41,18 @@ export type PlannedRow =
       readonly category: string | null
       /** Null if the line is no variant, or says nothing about that. */
       readonly variant: PlannedVariant | null
+      /** Why the line is only imported if the user ticks it; null if nothing speaks against it. */
+      readonly doubt: Doubt | null
     }
   | { readonly number: number; readonly errors: readonly string[] }
 
 export const isWrong = (planned: PlannedRow): planned is Extract<PlannedRow, { errors: unknown }> => 'errors' in planned
+
+export type ValidRow = Exclude<PlannedRow, { errors: unknown }>
+
+/** Lines without errors. */
+export const validRows = (lines: readonly PlannedRow[]): ValidRow[] =>
+  lines.flatMap((line) => (isWrong(line) ? [] : [line]))
 
 /**
  * Plans lines against existing records; the first key with a match finds the record. A line is wrong if its record is
@@ -53,7 +62,7 @@ export function createPlanner(
   reading: ColumnMapping,
   holders: RecordIndex,
   timezone: string,
-): (line: ReadLine) => PlannedRow {
+): (line: ReadLine, doubt: Doubt | null) => PlannedRow {
   const { fields, keyFields } = reading
   const labelOf = (field: string) => fields[field]?.label ?? field
   const unique = new Set(keyFields.filter(({ isUnique }) => isUnique).map(({ name }) => name))
@@ -86,14 +95,17 @@ export function createPlanner(
     const [record] = found
     if (found.length > 1) return 'há mais de um cadastro com este código: altere-os um a um'
     if (record?.is_deleted) return `${labelOf(EXTERNAL_ID)}: é de um cadastro que não está mais ativo`
-    const isTaken = (key: LineKeys[number]) => holders.of(key).some(({ id }) => id !== record?.id)
-    const taken = keys.find((key) => unique.has(key[0]) && isTaken(key))
-    return taken ? `${labelOf(taken[0])}: já é de outro cadastro` : null
+    for (const key of keys) {
+      const holder = unique.has(key[0]) ? holders.of(key).find(({ id }) => id !== record?.id) : undefined
+      if (holder) return `${labelOf(key[0])}: já é do cadastro ${holder.text} (${holder.id})`
+    }
+    return null
   }
 
-  return (line) => {
+  return (line, doubt) => {
     const { number, problem, problems } = line
-    const wrong = (...errors: readonly string[]): PlannedRow => ({ number, errors })
+    const reason = doubt === null ? [] : [doubt.text]
+    const wrong = (...errors: readonly string[]): PlannedRow => ({ number, errors: [...reason, ...errors] })
     const own = line.keys.filter((key) => !isLast(key))
     const keys = own.length > 0 ? own : line.keys
     const wrongKeys = keyFields.flatMap(({ name }) => (problems[name] ? [`${labelOf(name)}: ${problems[name]}`] : []))
@@ -112,12 +124,22 @@ export function createPlanner(
     }
     const ownName = line.keys.find(isLast)?.[1]
     if (ownName !== undefined && own.length > 0 && !codedNames.has(ownName)) codedNames.set(ownName, number)
+    // A record that is found, each unique key and, without any, the first key belong to one line.
     const same = found.length === 1 ? joinKey('id', `${found[0]?.id}`) : joinKey(...first)
-    const before = seen.get(same)
-    if (before !== undefined) return wrong(`${labelOf(first[0])}: repete a linha ${before}`)
-    seen.set(same, number)
+    const taken = [
+      [first[0], same] as const,
+      ...keys.flatMap((key) => (unique.has(key[0]) ? [[key[0], joinKey(...key)] as const] : [])),
+    ]
+    for (const [field, key] of taken) {
+      const before = seen.get(key)
+      if (before !== undefined) return wrong(`${labelOf(field)}: repete a linha ${before}`)
+    }
     const ambiguous = problemOf(keys, found)
-    return ambiguous === null ? planInput(reading, line, found[0]?.id ?? null, timezone) : wrong(ambiguous)
+    if (ambiguous !== null) return wrong(ambiguous)
+    const planned = planInput(reading, line, found[0]?.id ?? null, timezone)
+    if (isWrong(planned)) return wrong(...planned.errors)
+    for (const [, key] of taken) seen.set(key, number)
+    return { ...planned, doubt }
   }
 }
 
@@ -151,7 +173,7 @@ function planInput(reading: ColumnMapping, line: ReadLine, id: number | null, ti
   if (misnamed) return { number, errors: [`${reading.fields[CATEGORY]?.label}: é longa demais`] }
   const variant = variantIn(values, reading.fields)
   if (typeof variant === 'string') return { number, errors: [variant] }
-  return { number, id, input: typed.input, category, variant }
+  return { number, id, input: typed.input, category, variant, doubt: null }
 }
 
 const VariantText = boundedText(30).optional()
@@ -181,18 +203,16 @@ export function rowMessages(refusal: Refusal, fields: Fields, values: ReadLine['
       const said = value === undefined ? '' : `${quoted(value)} `
       return `${ownValue(fields, name)?.label ?? name}: ${said}${messages.join(', ')}`
     })
-  const taken = refusal.details?.field
-  const label = typeof taken === 'string' ? ownValue(fields, taken)?.label : undefined
-  return [label ? `${label}: já é de outro cadastro` : refusalMessage(refusal)]
+  const { field, conflicting_id } = refusal.details ?? {}
+  const label = typeof field === 'string' ? ownValue(fields, field)?.label : undefined
+  return [label ? `${label}: já é do cadastro ${conflicting_id}` : refusalMessage(refusal)]
 }
 
 /** Categories of the lines, by normalized name; spelled as in the first line. */
-export function categoriesOf(plan: readonly PlannedRow[]): ReadonlyMap<string, string> {
+export function categoriesOf(lines: readonly ValidRow[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
-  for (const planned of plan) {
-    if (isWrong(planned) || planned.category === null) continue
-    const key = nameKey(planned.category)
-    if (!names.has(key)) names.set(key, planned.category)
+  for (const { category } of lines) {
+    if (category !== null && !names.has(nameKey(category))) names.set(nameKey(category), category)
   }
   return names
 }

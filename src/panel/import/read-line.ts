@@ -1,8 +1,9 @@
 import { bareTaxNumber } from '#domain/tax-number.ts'
 import { MAX_CELL_LENGTH, type SheetLine } from '#imports/sheet.ts'
 import type { Fields } from '../forms/form.ts'
-import { damageOf, isNoBarcode, isNumberField, type NumberColumn, readNumber, withoutTextMark } from './cells.ts'
+import { damageOf, isNothing, isNumberField, type NumberColumn, plainCell, readNumber } from './cells.ts'
 import type { ImportMapping } from './heads.ts'
+import { firstOfPhones } from './phones.ts'
 
 /** What the lines of a kind of record contain. */
 export interface LineFields {
@@ -43,6 +44,8 @@ export interface ReadLine {
   readonly problem: string | null
   /** Why a cell cannot be read, by field. */
   readonly problems: Readonly<Record<string, string>>
+  /** What was left out of the line; it is imported all the same. */
+  readonly remarks: readonly string[]
 }
 
 /** Columns of a file: the field of each, and how its numbers are written. */
@@ -63,7 +66,7 @@ function surplusOf(cells: readonly string[], { mapping, width }: TableColumns): 
   return `há ${count} células, e só ${width} colunas com título: sobra ${quoted(cell)}. Ponha entre aspas os valores com o separador do arquivo`
 }
 
-const DOCUMENT = 'document'
+const [DOCUMENT, PHONE] = ['document', 'phone']
 
 const MAX_QUOTED = 40
 
@@ -73,16 +76,22 @@ export function readLine(line: SheetLine, columns: TableColumns, { fields, keyFi
   const { number, cells } = line
   const values: Record<string, string> = {}
   const problems: Record<string, string> = {}
+  const remarks: string[] = []
   for (const [column, field] of columns.mapping) {
     const cell = cells[column]
-    if (!cell || isNoBarcode(field, cell)) continue
+    if (!cell || isNothing(field, cell)) continue
     if (cell.length > MAX_CELL_LENGTH) {
       problems[field] ??= `${quoted(cell)} é longo demais`
       continue
     }
-    const text = withoutTextMark(fields, field, cell)
+    const typed = plainCell(fields, field, cell)
+    if (typed === '') continue
+    const phone = field === PHONE ? firstOfPhones(typed) : null
+    const text = phone ?? typed
     const damage = damageOf(fields, field, text)
     const read = isNumberField(fields, field) ? readNumber(fields, field, text, columns.numbers.get(field)) : { text }
+    if (phone !== null && values[field] === undefined)
+      remarks.push(`${fields[field]?.label ?? field}: ${quoted(cell)} tem mais de um número; vale ${phone}`)
     if (damage !== null) problems[field] ??= `${quoted(cell)} ${damage}`
     else if ('problem' in read) problems[field] ??= `${quoted(cell)} ${read.problem}`
     // Two columns with phones: the first that is filled counts. Two documents are two persons.
@@ -99,5 +108,5 @@ export function readLine(line: SheetLine, columns: TableColumns, { fields, keyFi
     const typed = values[name]
     return typed === undefined ? [] : [[name, normalized(typed)] as const]
   })
-  return { number, values, keys, problem: line.problem ?? surplusOf(cells, columns), problems }
+  return { number, values, keys, problem: line.problem ?? surplusOf(cells, columns), problems, remarks }
 }

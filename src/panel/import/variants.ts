@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
-import { type CodedItem, itemsWithCodes } from '#queries/import-matches.ts'
+import { variantKey } from '#projections/catalog.ts'
+import { type CodedItem, itemsWithCodes, variantsOf } from '#queries/import-matches.ts'
 import type { ImportMapping } from './heads.ts'
-import { isWrong, type PlannedRow, VARIANT_FIELDS } from './plan.ts'
+import { isWrong, type PlannedRow, VARIANT_FIELDS, type ValidRow, validRows } from './plan.ts'
 
 /** The item of a variant: a record, or the record that a line of the file makes. */
 export type PlannedParent = { readonly id: number } | { readonly line: number }
@@ -12,8 +13,6 @@ export function withoutStrayVariants(mapping: ImportMapping): ImportMapping {
   const isNamed = [...mapping.values()].some((field) => field === parent)
   return isNamed ? mapping : new Map([...mapping].filter(([, field]) => !others.includes(field)))
 }
-
-type ValidRow = Exclude<PlannedRow, { errors: unknown }>
 
 interface Candidate {
   readonly parent: PlannedParent
@@ -69,7 +68,7 @@ export async function resolveVariants(
   lines: readonly PlannedRow[],
   label: string,
 ): Promise<ResolvedVariants> {
-  const valid = lines.flatMap((line) => (isWrong(line) ? [] : [line]))
+  const valid = validRows(lines)
   const codes = [...new Set(valid.flatMap(({ variant }) => variant?.parent ?? []))]
   if (codes.length === 0) return { lines, parents: new Map() }
   const records = await itemsWithCodes(pool, companyId, codes)
@@ -83,5 +82,56 @@ export async function resolveVariants(
     const parent = code === undefined ? undefined : found.get(code)
     return typeof parent === 'string' ? { number: line.number, errors: [`${label}: "${code}" ${parent}`] } : line
   })
-  return { lines: judged, parents }
+  const unique = withoutRepeated(judged, parents, await knownVariants(pool, companyId, judged, parents), label)
+  return { lines: withParentsDoubts(unique, parents), parents }
+}
+
+type Parents = ResolvedVariants['parents']
+
+const variantOf = (line: PlannedRow): ValidRow['variant'] => (isWrong(line) ? null : line.variant)
+
+/** Ids of variants by item, size and colour. */
+async function knownVariants(
+  pool: Pool,
+  companyId: number,
+  lines: readonly PlannedRow[],
+  parents: Parents,
+): Promise<ReadonlyMap<string, number>> {
+  const variants = lines.flatMap((line) => variantOf(line) ?? [])
+  const ids = [...parents.values()].flatMap((parent) => ('id' in parent ? [parent.id] : []))
+  const known = ids.length === 0 ? [] : await variantsOf(pool, companyId, ids, variants.map(variantKey))
+  return new Map(known.map(({ id, parent_id, variant_key }) => [`${parent_id} ${variant_key}`, id]))
+}
+
+/** A size and colour of an item that another record or an earlier line has is wrong. */
+function withoutRepeated(
+  lines: readonly PlannedRow[],
+  parents: Parents,
+  known: ReadonlyMap<string, number>,
+  label: string,
+): PlannedRow[] {
+  const seen = new Map<string, number>()
+  return lines.map((line) => {
+    const variant = variantOf(line)
+    const parent = variant && parents.get(variant.parent)
+    if (isWrong(line) || !variant || !parent) return line
+    const key = `${'id' in parent ? parent.id : `line ${parent.line}`} ${variantKey(variant)}`
+    const [record, before] = [known.get(key), seen.get(key)]
+    seen.set(key, before ?? line.number)
+    const wrong = (text: string): PlannedRow => ({ number: line.number, errors: [`${label}: ${text}`] })
+    if (record !== undefined && record !== line.id) return wrong(`esta variação já é do cadastro ${record}`)
+    return before === undefined ? line : wrong(`esta variação repete a linha ${before}`)
+  })
+}
+
+/** Variants of an item whose line is in doubt are in doubt too. */
+function withParentsDoubts(lines: readonly PlannedRow[], parents: Parents): PlannedRow[] {
+  const doubts = new Map(validRows(lines).map(({ number, doubt }) => [number, doubt]))
+  return lines.map((line) => {
+    const variant = variantOf(line)
+    const parent = variant && parents.get(variant.parent)
+    const doubt = parent && 'line' in parent ? doubts.get(parent.line) : null
+    if (isWrong(line) || !doubt || line.doubt || !parent || !('line' in parent)) return line
+    return { ...line, doubt: { ...doubt, text: `o produto da linha ${parent.line} está por confirmar: ${doubt.text}` } }
+  })
 }

@@ -1,3 +1,5 @@
+import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
+import type { Encoding } from '#imports/encoding.ts'
 import type { KeptFile } from '#imports/stored-file.ts'
 import type { Fields } from '../forms/form.ts'
 import { bothReadings } from '../import/cells.ts'
@@ -9,8 +11,9 @@ import { FileLink } from '../ui/list.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { Alert, Card } from '../ui/parts.tsx'
 
-/** Displayed errors, and cells of a first line. */
-const [SHOWN_ERRORS, SHOWN_HEADS] = [50, 6]
+/** Displayed lines of each kind, and cells of a first line. */
+export const SHOWN_FINDINGS = 50
+const SHOWN_HEADS = 6
 
 export const wrongLinesPath = ({ path }: ImportableKind): string => `${path}/importar/linhas-com-erro.csv`
 
@@ -19,10 +22,22 @@ export interface CheckedFile {
   readonly file: KeptFile
   readonly mapping: ImportMapping
   readonly fields: Fields
+  /** Encoding that the user has chosen instead of the detected one. */
+  readonly encoding: Encoding | null
   /** What is wrong with the columns; then nothing is planned. */
   readonly problem: string | null
   readonly plan: Plan
 }
+
+/** Names of the records in a file, by line. */
+export function lineNames({ file, mapping }: CheckedFile): (line: number) => string {
+  const column = [...mapping].find(([, field]) => field === 'name')?.[0] ?? -1
+  const names = new Map(file.sheet.lines.map(({ number, cells }) => [number, cells[column] ?? '']))
+  return (line) => names.get(line)?.slice(0, MAX_NAME) ?? ''
+}
+
+/** Displayed of a name in the file. */
+const MAX_NAME = 120
 
 export interface ImportCheck {
   readonly imported: ImportableKind
@@ -38,8 +53,12 @@ export function Doubts({ imported, checked: { file, mapping, fields, plan } }: I
   const shared = imported.reading.shared.filter(
     (field) => field === 'phone' && [...mapping.values()].filter((one) => one === field).length > 1,
   )
+  const { sheet, otherSheets } = file.sheet.origin
   return (
     <>
+      {otherSheets > 0 && (
+        <p class="hint">{`Lida a primeira planilha do arquivo, "${sheet}". As outras (${otherSheets}) não serão importadas.`}</p>
+      )}
       {isHeadless && (
         <Alert>
           {`A primeira linha parece ser um cadastro e não os títulos das colunas: ${file.sheet.heads.filter(Boolean).slice(0, SHOWN_HEADS).join(' · ')}. Ela não será importada: ponha os títulos acima dela e envie o arquivo de novo.`}
@@ -67,44 +86,74 @@ export function Doubts({ imported, checked: { file, mapping, fields, plan } }: I
   )
 }
 
-export const ImportWarnings = ({ warnings }: { readonly warnings: Plan['warnings'] }) =>
+interface WarningsProps {
+  readonly warnings: Plan['warnings']
+  readonly names: (line: number) => string
+}
+
+export const ImportWarnings = ({ warnings, names }: WarningsProps) =>
   warnings.length === 0 ? null : (
     <Card title="Confira antes de importar">
       <p>Estas linhas serão importadas. Confira se não são cadastros que você já tem, nem códigos digitados errado.</p>
       <ListTable
         caption="Confira antes de importar"
-        rows={warnings.slice(0, SHOWN_ERRORS)}
+        rows={warnings.slice(0, SHOWN_FINDINGS)}
         empty=""
         columns={[
           { head: 'Linha', cell: ({ number }) => number },
+          { head: 'Nome', cell: ({ number }) => names(number) },
           { head: 'O que conferir', cell: ({ text }) => text },
         ]}
       />
-      {warnings.length > SHOWN_ERRORS && <p class="hint">{`E mais ${warnings.length - SHOWN_ERRORS}.`}</p>}
+      {warnings.length > SHOWN_FINDINGS && <p class="hint">{`E mais ${warnings.length - SHOWN_FINDINGS}.`}</p>}
+    </Card>
+  )
+
+/** Prices and costs of known records, before and after the import (IMPORT-829). */
+export const PriceChanges = ({ changes, fields }: { readonly changes: Plan['prices']; readonly fields: Fields }) =>
+  changes.length === 0 ? null : (
+    <Card title={`Preços que mudam (${formatCount(changes.length)})`}>
+      <ListTable
+        caption="Preços que mudam"
+        rows={changes.slice(0, SHOWN_FINDINGS)}
+        empty=""
+        columns={[
+          { head: 'Linha', cell: ({ number }) => number },
+          { head: 'Nome', cell: ({ name }) => name },
+          { head: 'Campo', cell: ({ field }) => fields[field]?.label, isExtra: true },
+          { head: 'Antes', cell: ({ before }) => (before === null ? '—' : formatMoney(before)), isNumber: true },
+          { head: 'Depois', cell: ({ after }) => formatMoney(after), isNumber: true },
+        ]}
+      />
+      {changes.length > SHOWN_FINDINGS && (
+        <p class="hint">{`E mais ${formatCount(changes.length - SHOWN_FINDINGS)}.`}</p>
+      )}
     </Card>
   )
 
 interface ErrorsProps {
   readonly imported: ImportableKind
   readonly errors: ImportResult['errors']
+  readonly names: (line: number) => string
   /** How columns and numbers are read, as in the address of the page. */
   readonly reading?: Readonly<Record<string, string>>
 }
 
 /** The first wrong lines, and the file of all of them. */
-export const Errors = ({ imported, errors, reading = {} }: ErrorsProps) =>
+export const Errors = ({ imported, errors, names, reading = {} }: ErrorsProps) =>
   errors.length === 0 ? null : (
     <Card title="Linhas com erro">
       <ListTable
         caption="Linhas com erro"
-        rows={errors.slice(0, SHOWN_ERRORS)}
+        rows={errors.slice(0, SHOWN_FINDINGS)}
         empty=""
         columns={[
           { head: 'Linha', cell: ({ number }) => number },
+          { head: 'Nome', cell: ({ number }) => names(number) },
           { head: 'O que corrigir', cell: ({ errors }) => errors.join('; ') },
         ]}
       />
-      {errors.length > SHOWN_ERRORS && <p class="hint">{`E mais ${errors.length - SHOWN_ERRORS}.`}</p>}
+      {errors.length > SHOWN_FINDINGS && <p class="hint">{`E mais ${errors.length - SHOWN_FINDINGS}.`}</p>}
       <p>
         <FileLink to={wrongLinesPath(imported)} parameters={reading}>
           Baixar só as linhas com erro (CSV)

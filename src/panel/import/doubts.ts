@@ -1,0 +1,124 @@
+import { searchKey } from '#domain/text.ts'
+import { oddWord } from '#imports/letters.ts'
+import type { Sheet, SheetLine } from '#imports/sheet.ts'
+import type { ReadLine } from './read-line.ts'
+
+/** Why a line is probably not meant, by kind. Such a line is imported only if the user ticks it (IMPORT-820). */
+export const DOUBT_KINDS = {
+  summary: 'Totais, rodapés e títulos repetidos',
+  inactive: 'Inativos e rascunhos',
+  zeros: 'Códigos que parecem ter perdido zeros',
+  letters: 'Letras que parecem trocadas',
+} as const
+export type DoubtKind = keyof typeof DOUBT_KINDS
+
+export interface Doubt {
+  readonly kind: DoubtKind
+  readonly text: string
+}
+
+/** Longest cell that is compared with words. */
+const MAX_WORD = 120
+
+const keyOf = (cell: string): string => searchKey(cell.slice(0, MAX_WORD))
+
+/** A column that says whether a record is in use: its values that say no. */
+interface StatusColumn {
+  readonly column: number
+  readonly head: string
+  isInactive(key: string): boolean
+}
+
+const INACTIVE =
+  /^(?:inativ[oa]s?|inactive|exclui?d[oa]s?|deletad[oa]|deleted|desativad[oa]|desabilitad[oa]|disabled|bloquead[oa]|cancelad[oa]|suspens[oa]|pausad[oa]|arquivad[oa]|archived|rascunho|draft|privado|private|pendente|pending|lixeira|trash|oculto|hidden|indisponivel|unavailable|fora de linha|descontinuad[oa]|discontinued|nao publicado|unpublished|encerrad[oa]|baixad[oa])$/
+const NO = /^(?:n|nao|no|false|falso|f|0|-1|i|e)$/
+const YES = /^(?:s|sim|y|yes|true|verdadeiro|v|1|-1|x)$/
+const STATUS =
+  /^(?:situacao|status|estado)(?: (?:do|da|de) (?:cadastro|produto|item|anuncio|cliente|fornecedor|registro|contato|venda))?$/
+const IN_USE =
+  /^(?:(?:produto|item|cadastro|cliente|fornecedor|registro) )?(?:ativ[oa]|active|is active|habilitad[oa]|enabled|publicad[oa]|published|visivel|visible|a venda|disponivel para venda|available for sale|vendavel|exibir na loja|mostrar na loja|no catalogo)\??$/
+const OUT_OF_USE =
+  /^(?:(?:produto|item|cadastro|cliente|fornecedor|registro) )?(?:inativ[oa]|inactive|exclui?d[oa]|deletad[oa]|deleted|is deleted|desativad[oa]|disabled|bloquead[oa]|arquivad[oa]|archived|rascunho|draft|fora de linha|descontinuad[oa]|discontinued)\??$/
+const END_DATE =
+  /^(?:(?:data|dt)(?: d[aeo])?|) ?(?:exclusao|inativacao|desativacao|exclui?do em|inativado em|desativado em|deleted at|baixa)$/
+
+/** `00/00/0000` is no date. */
+const isEmptyDate = (key: string): boolean => /^[0/\-: .]*$/.test(key)
+
+function statusColumns({ heads }: Sheet): StatusColumn[] {
+  return heads.flatMap((head, column): StatusColumn[] => {
+    const key = keyOf(head.replace(/\[[^[\]]{0,60}\]/g, '').replace(/[._*:]/g, ' '))
+      .replace(/\s+/g, ' ')
+      .trim()
+    const one = (isInactive: StatusColumn['isInactive']) => [{ column, head, isInactive }]
+    if (STATUS.test(key)) return one((value) => INACTIVE.test(value) || /^(?:i|e|0|-1)$/.test(value))
+    if (IN_USE.test(key)) return one((value) => NO.test(value) || INACTIVE.test(value))
+    if (OUT_OF_USE.test(key)) return one((value) => YES.test(value) || INACTIVE.test(value))
+    return END_DATE.test(key) ? one((value) => !isEmptyDate(value) && value !== 'null') : []
+  })
+}
+
+const TOTAL =
+  /^(?:(?:sub)?-?\s?tota(?:l|is)(?:\s(?:geral|gerais|parcial|final|de|do|da|dos|das)\b.*)?|soma|media|somatorio)\s?[:.=]?\s*(?:r\$)?[\s\d.,]*$/
+const COUNTED =
+  /^(?:(?:qtde?|quantidade|total|numero|n[o°]?)\.? (?:de|total) )?(?:registros|produtos|itens|clientes|fornecedores|linhas|cadastros)(?: (?:listados|encontrados|impressos|exportados|no total))?\s?[:=]?\s*\d[\d.]*$|^\d[\d.]* (?:registros?|produtos?|itens|clientes?|fornecedores|linhas|cadastros)(?: (?:listad|encontrad|impress|exportad|no total).*)?$/
+const FOOTER =
+  /^(?:(?:emitid|impress|gerad|exportad|extraid|atualizad)[oa]s? (?:em|por|as|no dia|pelo|pela|via)\b|(?:emissao|impressao|data|data da? (?:emissao|impressao|geracao|exportacao)|data e hora|usuario|operador|periodo|filtros?|empresa|sistema)\s?:|relatorio (?:de|do|dos|das|gerado|emitido|geral)\b|listagem (?:de|dos|das)\b|fim d[oa] (?:relatorio|listagem|arquivo)|pag(?:ina)?\.?:? ?\d+(?: ?(?:de|\/) ?\d+)?$|(?:desenvolvido|powered) (?:por|by)\b|(?:https?:\/\/|www\.)\S+$|\*{2,}|-{3,}$|={3,}$|_{3,}$)/
+
+/** Texts with these are names, whatever they begin with. */
+const MAX_FILLED_FOOTER = 3
+
+interface LineView {
+  readonly filled: readonly string[]
+  readonly keys: readonly string[]
+}
+
+/** Whether a line sums up the lines above it, or closes the report. */
+function isSummary({ filled, keys }: LineView): string | null {
+  const total = keys.findIndex((key) => TOTAL.test(key) || COUNTED.test(key))
+  if (total >= 0) return `"${filled[total]?.slice(0, 60)}" parece ser um total`
+  const footer = keys.length > MAX_FILLED_FOOTER ? -1 : keys.findIndex((key) => FOOTER.test(key))
+  return footer < 0 ? null : `"${filled[footer]?.slice(0, 60)}" parece ser do rodapé de um relatório`
+}
+
+/** Finds what speaks against a line as a record. */
+export interface DoubtFinder {
+  of(line: SheetLine, read: ReadLine): Doubt | null
+}
+
+/** `isHead`: whether a text is a known column title. `isFreeText`: whether a field may have any words. */
+export function createDoubtFinder(
+  sheet: Sheet,
+  isHead: (text: string) => boolean,
+  isFreeText: (field: string) => boolean,
+): DoubtFinder {
+  const statuses = statusColumns(sheet)
+  const heads = sheet.heads.map(keyOf)
+
+  function repeatsHeads({ cells }: SheetLine, { filled }: LineView): boolean {
+    const equal = cells.filter(
+      (cell, column) => cell !== '' && (keyOf(cell) === heads[column] || (heads[column] && isHead(cell))),
+    )
+    return equal.length > 0 && equal.length * 2 >= filled.length
+  }
+
+  return {
+    of(line, { values }) {
+      const filled = line.cells.filter((cell) => cell !== '')
+      const view = { filled, keys: filled.map(keyOf) }
+      const summary = isSummary(view)
+      if (summary !== null) return { kind: 'summary', text: summary }
+      if (repeatsHeads(line, view)) return { kind: 'summary', text: 'repete os títulos das colunas' }
+      for (const { column, head, isInactive } of statuses) {
+        const cell = line.cells[column] ?? ''
+        if (cell !== '' && isInactive(keyOf(cell)))
+          return { kind: 'inactive', text: `${head.slice(0, 60)}: ${cell.slice(0, 60)}` }
+      }
+      for (const [field, value] of Object.entries(values)) {
+        const odd = isFreeText(field) ? oddWord(value) : null
+        if (odd !== null) return { kind: 'letters', text: `"${odd}" tem letras que nenhuma palavra do português tem` }
+      }
+      return null
+    },
+  }
+}
