@@ -69,7 +69,9 @@ describe('panel: lines of a file that are to be confirmed', () => {
         expect(check)
           .to.match(/Novos 1 .*A confirmar 1/)
           .and.include(reason)
-        expect(checkHtml).to.include('<input type="checkbox" name="confirmar" value="3"/>')
+        expect(checkHtml).to.include(
+          '<input type="checkbox" name="confirmar" value="3" aria-label="Importar a linha 3"/>',
+        )
         expect(done).to.match(/Criados 1 .*Com erro 0 .*Não confirmados 1/)
         expect(namesOf(await items())).to.deep.equal(['Café'])
       })

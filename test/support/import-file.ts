@@ -26,7 +26,7 @@ export async function importFile(uploader: Uploader, path: string, content: stri
   if (status !== 303) throw new Error(`${status}: ${plainText(html)}`)
   const page = `/painel${path}/conferir`
   const check = await uploader.user.get(page + query)
-  const isPossible = check.html.includes(`action="${page}" class="form"><input type="hidden" name="_csrf"`)
+  const isPossible = check.html.includes(`action="${page}" class="form wide"><input type="hidden" name="_csrf"`)
   const done = isPossible ? await uploader.user.submit(page + query, ticked, page) : check
   return { check: plainText(check.html), checkHtml: check.html, done: plainText(done.html) }
 }

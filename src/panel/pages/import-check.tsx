@@ -82,7 +82,7 @@ const ImportPreview = ({ imported, visit, checked }: ImportPreviewProps) => {
         {categories > 0 && <Stat label="Categorias novas" value={categories} />}
       </Stats>
       {valid.length > 0 && (
-        <form method="post" action={link(checkPathOf(imported))} class="form">
+        <form method="post" action={link(checkPathOf(imported))} class="form wide">
           <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
           <input type="hidden" name="_key" value={visit.context.newId()} />
           <input type="hidden" name={DIGEST} value={file.digest} />
@@ -142,11 +142,11 @@ const DoubtedLines = ({ lines, names }: DoubtedLinesProps) => (
             empty=""
             columns={[
               {
-                head: 'Importar',
+                head: 'Linha',
                 cell: ({ number }) => (
                   <label class="choice">
-                    <input type="checkbox" name={CONFIRMED} value={number} />
-                    {`Linha ${number}`}
+                    <input type="checkbox" name={CONFIRMED} value={number} aria-label={`Importar a linha ${number}`} />
+                    {number}
                   </label>
                 ),
               },

@@ -29,9 +29,9 @@ import {
   checkPathOf,
   DIGEST,
   ENCODING,
+  importPathOf,
   MARKS,
   parentOf,
-  importPathOf,
 } from './import-check.tsx'
 import { type CheckedFile, Errors, lineNames, wrongLinesPath } from './import-findings.tsx'
 
@@ -51,7 +51,7 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
           .join('; ')
           .replace(/^file: /, '')}.`}</Alert>
       )}
-      <form method="post" action={link(importPathOf(imported))} enctype="multipart/form-data" class="form">
+      <form method="post" action={link(importPathOf(imported))} enctype="multipart/form-data" class="form wide">
         <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
         <input type="hidden" name="_key" value={visit.context.newId()} />
         <div class="field w12">
