@@ -47,7 +47,12 @@ const isEmptyDate = (key: string): boolean => /^[0/\-: .]*$/.test(key)
 
 function statusColumns({ heads }: Sheet): StatusColumn[] {
   return heads.flatMap((head, column): StatusColumn[] => {
-    const key = keyOf(head.replace(/\[[^[\]]{0,60}\]/g, '').replace(/[._*:]/g, ' '))
+    const key = keyOf(
+      head
+        .slice(0, MAX_WORD)
+        .replace(/\[[^[\]]{0,60}\]/g, '')
+        .replace(/[._*:]/g, ' '),
+    )
       .replace(/\s+/g, ' ')
       .trim()
     const one = (isInactive: StatusColumn['isInactive']) => [{ column, head, isInactive }]
