@@ -130,7 +130,7 @@ describe('panel: cells of files of other programs', () => {
       const wrong = plainText((await importOf(ITEMS, `Nome;Preço\n"${'x'.repeat(6_000)}";1,00\nMate;2,00`)).check)
       expect(wrong)
         .to.match(/Novos 1 .*Com erro 1/)
-        .and.include('deve ter no máximo 120 caracteres')
+        .and.include('é longo demais')
     })
   })
 })
