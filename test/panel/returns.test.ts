@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { figuresIn } from '../figures/parse.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { type PanelUser, panelUser, textIn } from '../support/panel.ts'
 import { openTill, type TestTill } from '../support/till.ts'
@@ -64,6 +65,25 @@ describe('returns in the panel and at tills', () => {
     expect(forgotten.status).to.equal(409)
     expect(forgotten.body.error.details.needed_by).to.deep.equal([{ kind: 'store_credit', id: customer, until: null }])
     expect((await company.get('/customers/999999/credit')).status).to.equal(404)
+  })
+
+  it('stand in the items, the history and the receipt of their sale [PANEL-880]', async () => {
+    const sale = await sold()
+    const of = `venda/${sale}`
+    const page = async (path = '') => (await user.get(`/painel/vendas/${sale}${path}`)).html
+    for (const path of ['', '/recibo']) expect(textIn(await page(path))).not.to.include('Devolvido')
+    for (const quantity of ['1.5', '0.5']) {
+      const refunds = [{ payment_type_id: cash, amount: quantity === '1.5' ? '15.00' : '5.00' }]
+      const body = { reason: `Voltou ${quantity}`, items: [{ line: 0, quantity }], refunds }
+      await company.post(`/sales/${sale}/returns`, body, { 'Idempotency-Key': `${of}/${quantity}` })
+    }
+    const figures = { [`${of}/0.voltou`]: 2, [`${of}.devolvido`]: 20, [`${of}.liquido`]: 10 }
+    for (const path of ['', '/recibo']) expect(figuresIn(await page(path)), path).to.include(figures)
+    expect(textIn(await page('/recibo'))).to.include('Devolvido: 2')
+    const shown = textIn(await page())
+    expect(shown.slice(shown.indexOf('Histórico')))
+      .to.include('Voltou 1.5')
+      .and.include('Voltou 0.5')
   })
 
   it('come back alone where the debt was deleted, in API and panel alike [RETURN-780]', async () => {

@@ -67,18 +67,27 @@ interface HistoryProps {
   readonly visit: PageContext
   /** As in events: `sale/9`. */
   readonly subject: string
+  /** Records whose events belong to it, as the returns of a sale; of more than `OTHERS` the first ones. */
+  readonly others?: readonly string[]
 }
 
 /** The timeline of the audit has all events. */
 const SHOWN = 50
+const OTHERS = 10
 
 /** Events of a record, from the ledger. Hidden on pages of the past. */
-export async function History({ visit, subject }: HistoryProps) {
+export async function History({ visit, subject, others = [] }: HistoryProps) {
   const { readModel, context, session } = visit
   if (readModel.moment) return null
-  const page = await listHistory(context, readModel.companyId, subject, { limit: SHOWN })
+  const pageOf = (of: string) => listHistory(context, readModel.companyId, of, { limit: SHOWN })
+  const page = await pageOf(subject)
   if (!page || isRefusal(page)) return null
-  const events = recordsOnPage<Envelope>(page).map((event) => shownEvent(event, session))
+  const further = await Promise.all(others.slice(0, OTHERS).map(pageOf))
+  const events = [page, ...further]
+    .flatMap((each) => (each && !isRefusal(each) ? recordsOnPage<Envelope>(each) : []))
+    .toSorted((one, other) => other.revision - one.revision)
+    .slice(0, SHOWN)
+    .map((event) => shownEvent(event, session))
   const changes = changesOfEach(events, readModel.timezone)
   const actors = await namesOfActors(readModel, events)
   return (

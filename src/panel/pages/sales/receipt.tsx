@@ -10,7 +10,7 @@ import { receiptFilePath } from '../../receipt-file.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { Alert, type Fact, Facts } from '../../ui/parts.tsx'
 import { companyOf, logoOriginOf, ShopHead } from '../brand.tsx'
-import { SumLine, saleOf } from './sale.tsx'
+import { CameBack, cameBack, GivenBackLines, lineScope, SumLine, saleOf } from './sale.tsx'
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
   const { context, session, readModel } = visit
@@ -78,6 +78,11 @@ const Lines = ({ sale, units }: LinesProps) => (
                 {`${formatUnits(item.quantity, unitIn(units, item))} × ${formatMoney(item.unit_price)}`}
                 {isPositive(item.discount) && `, desconto de ${formatMoney(item.discount)}`}
               </small>
+              {cameBack(item) && (
+                <small>
+                  Devolvido: <CameBack of={lineScope(sale, item)} item={item} unit={unitIn(units, item)} />
+                </small>
+              )}
             </th>
             <td class="number">{formatMoney(item.total)}</td>
           </tr>
@@ -93,8 +98,8 @@ const Lines = ({ sale, units }: LinesProps) => (
   </>
 )
 
-/** What was paid, without the shop's fees. */
-const Paid = ({ sale: { payments, change, total } }: Pick<LinesProps, 'sale'>) => (
+/** What was paid, without the shop's fees, and what went back. */
+const Paid = ({ sale, sale: { payments, change, total } }: Pick<LinesProps, 'sale'>) => (
   <dl class="sums">
     {isPositive(change) && statedWithoutChange(payments, total) && (
       <SumLine name="Recebido" amount={fromCents(toCents(total) + toCents(change))} />
@@ -103,6 +108,7 @@ const Paid = ({ sale: { payments, change, total } }: Pick<LinesProps, 'sale'>) =
       <SumLine name={name} amount={amount} />
     ))}
     <SumLine name="Troco" amount={change} isOptional />
+    <GivenBackLines sale={sale} />
   </dl>
 )
 

@@ -220,17 +220,24 @@ export const returnListPages: readonly PageRoute[] = [
   { path: '/devolucoes/:id', section: 'sales', access: 'see_all_sales', asOf: true, show },
 ]
 
+/** Returns of a sale, latest first. */
+export async function returnsOf({ readModel }: PageContext, saleId: number): Promise<readonly ReturnObject[]> {
+  const { pool, companyId, timezone } = readModel
+  return recordsOnPage(await listLatestReturns(pool, companyId, { limit: ROWS, timezone, sale_id: saleId }))
+}
+
+interface ReturnsProps {
+  readonly visit: PageContext
+  readonly returns: readonly ReturnObject[]
+}
+
 /** Returns of a sale; empty if it has none. */
-export async function ReturnsOfSale({ visit, saleId }: { readonly visit: PageContext; readonly saleId: number }) {
-  const { pool, companyId, timezone } = visit.readModel
-  const page = await listLatestReturns(pool, companyId, { limit: ROWS, timezone, sale_id: saleId })
-  const rows = recordsOnPage<ReturnObject>(page)
-  return rows.length === 0 ? null : (
+export const ReturnsCard = ({ visit, returns }: ReturnsProps) =>
+  returns.length === 0 ? null : (
     <Card title="Devoluções">
-      <ListTable caption="Devoluções" rows={rows} empty="" columns={columnsOf(timezone, visit)} />
+      <ListTable caption="Devoluções" rows={returns} empty="" columns={columnsOf(visit.readModel.timezone, visit)} />
     </Card>
   )
-}
 
 const MOVEMENTS = { return: 'Devolução', sale: 'Usado em venda', cancel: 'Venda cancelada' } as const
 

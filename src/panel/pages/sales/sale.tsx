@@ -1,11 +1,14 @@
 import * as format from '#domain/brazilian-format.ts'
 import { formatDateTime, formatMoney } from '#domain/brazilian-format.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import { toThousandths } from '#domain/quantity.ts'
 import type { SaleMoneyBack, SaleObject } from '#projections/sales.ts'
 import { findLiveItems } from '#queries/catalog/items.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/catalog/units.ts'
 import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
 import { ButtonLink, Card, type Fact, Facts, PanelBadge, ShortId } from '../../ui/parts.tsx'
@@ -14,7 +17,7 @@ import { CHANNELS } from '../../words/events.ts'
 import { ORDERS_PATH } from '../orders.tsx'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { paymentDetailsText } from './payment-details.ts'
-import { ReturnsOfSale } from './returns.tsx'
+import { ReturnsCard, returnsOf } from './returns.tsx'
 import { SaleUploadCard } from './sale-upload.tsx'
 import { SaleBadge } from './sales.tsx'
 
@@ -29,6 +32,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   if (!sale || !traces) return null
   const items = sale.items.flatMap(({ catalog_item_id }) => catalog_item_id ?? [])
   const liveItems = await findLiveItems(readModel.pool, readModel.companyId, items)
+  const returns = await returnsOf(visit, sale.id)
   const body = (
     <>
       {sale.order_id === null &&
@@ -49,7 +53,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
         units={await findUnits(readModel.pool, readModel.companyId, sale.items)}
       />
       <SalePayments sale={sale} />
-      {await ReturnsOfSale({ visit, saleId: sale.id })}
+      <ReturnsCard visit={visit} returns={returns} />
       <ReceivablesCard receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
       {traces.upload && (
         <SaleUploadCard
@@ -59,7 +63,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           sender={await senderOf(readModel, traces.upload)}
         />
       )}
-      {await History({ visit, subject: `sale/${sale.id}` })}
+      {await History({ visit, subject: `sale/${sale.id}`, others: returns.map(({ id }) => `return/${id}`) })}
       <AsOfForm visit={visit} />
     </>
   )
@@ -110,7 +114,6 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
       </strong>,
     ],
     ['Situação', <SaleBadge key="status" status={sale.status} />],
-    ['Devolvido', sale.returned_total !== '0.00' && formatMoney(sale.returned_total)],
     ['Vendida em', formatDateTime(sale.sold_at, timezone)],
     ['Registrada em', formatDateTime(sale.created_at, timezone)],
     [
@@ -140,10 +143,8 @@ const moneyBackText = (refunds: readonly SaleMoneyBack[]): string =>
     : refunds.map(({ name, amount }) => `${formatMoney(amount)} em ${name}`).join(', ')
 
 /** Facts of the sale of an order. */
-const orderFacts = ({ status, refunded_total, warnings, items }: SaleObject, order_id: number): Fact[] => [
+const orderFacts = ({ warnings, items }: SaleObject, order_id: number): Fact[] => [
   ['Pedido', <a href={link(`${ORDERS_PATH}/${order_id}`)}>{`Pedido ${order_id}`}</a>],
-  // A cancelled sale was given back as a whole.
-  ['Devolvido', status === 'completed' && /[1-9]/.test(refunded_total) ? formatMoney(refunded_total) : null],
   ...warnings.map(({ catalog_item_id, requested = '', available = '' }): Fact => {
     const item = items.find((each) => each.catalog_item_id === catalog_item_id)?.description ?? ''
     const [sold, had] = [format.formatQuantity(requested), format.formatQuantity(available)]
@@ -180,6 +181,12 @@ const Items = ({ sale, liveItems, units }: ItemsProps) => (
       columns={[
         { head: 'Item', cell: (item) => <ItemName item={item} live={liveItems} /> },
         { head: 'Qtd.', cell: (item) => format.formatUnits(item.quantity, unitIn(units, item)), isNumber: true },
+        sale.items.some(cameBack) && {
+          head: 'Devolvido',
+          cell: (item) =>
+            cameBack(item) && <CameBack of={lineScope(sale, item)} item={item} unit={unitIn(units, item)} />,
+          isNumber: true,
+        },
         { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true, isExtra: true },
         sale.items.some(({ discount }) => discount !== '0.00') && {
           head: 'Desconto',
@@ -202,9 +209,54 @@ const Items = ({ sale, liveItems, units }: ItemsProps) => (
       <SumLine name="Desconto" amount={sale.discount} isOptional />
       <SumLine name="Entrega" amount={sale.delivery_fee} isOptional />
       <SumLine name="Total" amount={sale.total} />
+      <GivenBackLines sale={sale} />
     </dl>
   </Card>
 )
+
+type SaleItem = SaleObject['items'][number]
+
+export const cameBack = ({ returned }: SaleItem): boolean => toThousandths(returned) > 0
+
+export const lineScope = ({ id, items }: SaleObject, item: SaleItem): string => `venda/${id}/${items.indexOf(item)}`
+
+interface CameBackProps {
+  readonly of: string
+  readonly item: SaleItem
+  readonly unit: string | null | undefined
+}
+
+/** How much of a line came back. */
+export const CameBack = ({ of, item, unit }: CameBackProps) => (
+  <>
+    <Figure name="voltou" of={of}>
+      {format.formatQuantity(item.returned)}
+    </Figure>
+    {unit && `\u00A0${unit}`}
+  </>
+)
+
+/** Money that went back, and what is left of the sale (PANEL-880). A cancelled sale was given back as a whole. */
+export const GivenBackLines = ({ sale }: { readonly sale: SaleObject }) => {
+  const back = toCents(sale.order_id === null ? sale.returned_total : sale.refunded_total)
+  if (sale.status === 'cancelled' || back <= 0) return null
+  return (
+    <>
+      {[['devolvido', 'Devolvido', back] as const, ['liquido', 'Líquido', toCents(sale.total) - back] as const].map(
+        ([name, label, cents]) => (
+          <div key={name}>
+            <dt>{label}</dt>
+            <dd class="number">
+              <Figure name={name} of={`venda/${sale.id}`}>
+                {formatMoney(fromCents(cents))}
+              </Figure>
+            </dd>
+          </div>
+        ),
+      )}
+    </>
+  )
+}
 
 const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
   <Card title="Pagamentos">
