@@ -2,14 +2,10 @@ import type { Pool } from 'pg'
 import type { Vault } from '#crypto/vault.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { BOLETO, methodOf, ONLINE_METHODS, type OnlineMethod, PIX } from '#domain/online-payment.ts'
-import { problemOfReason } from '#http/problems.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
 import { providerAccountOf } from './pay-order.ts'
-import type { CardOptions, PaymentProvider } from './provider-port.ts'
-
-/** A person connects the store. */
-const NOT_CONNECTED_RETRY_SECONDS = '300'
+import { type CardOptions, type PaymentProvider, StoreNotConnected } from './provider-port.ts'
 
 /** Payment methods of an order, as offered by the store's account at the provider. */
 export interface PaymentOptionsObject {
@@ -30,7 +26,7 @@ interface Asking {
 
 /**
  * Fetches the payment methods of an order; `bin`: first digits of a card. Null if the company has no such order.
- * @throws ProviderUnavailable, ProviderMisconfigured
+ * @throws StoreNotConnected, ProviderUnavailable, ProviderMisconfigured
  */
 export async function paymentOptions(
   { pool, vault, provider }: Asking,
@@ -40,8 +36,7 @@ export async function paymentOptions(
   if (!payable) return null
   const { total, store_alias } = payable.order
   const store = await findStore(pool, vault, store_alias)
-  if (!store?.accessToken)
-    throw problemOfReason('provider_not_connected', { 'Retry-After': NOT_CONNECTED_RETRY_SECONDS })
+  if (!store?.accessToken) throw new StoreNotConnected('store has no access token; connect it')
   const account = providerAccountOf(store)
   const [offered, card] = await Promise.all([
     provider.getPaymentMethods(account),

@@ -159,6 +159,11 @@ export class ProviderUnavailable extends Error {
 /** The key belongs to other content, or is in use: the operation may have happened earlier. */
 export class ProviderConflict extends ProviderUnavailable {}
 
+/** The store has no account at the provider yet: a person connects it. */
+export class StoreNotConnected extends Error {
+  override readonly name = 'StoreNotConnected'
+}
+
 /** The store's credentials are missing or rejected: the operator has to act. */
 export class ProviderMisconfigured extends Error {
   override readonly name = 'ProviderMisconfigured'

@@ -5,7 +5,7 @@ import { LedgerAhead } from '#ledger/ledgers.ts'
 import { KeysMissing } from '#ledger/missing-keys.ts'
 import { CannotOpen } from '#ledger/personal-fields.ts'
 import { TenantLimitExceeded, Unavailable, WrongShardError } from '#lib/errors.ts'
-import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
+import { ProviderMisconfigured, ProviderUnavailable, StoreNotConnected } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from '../answer.ts'
 import { httpStatusOf, Problem, problemOfReason } from '../problems.ts'
@@ -16,6 +16,9 @@ const RETRY_AFTER_SECONDS = '1'
 const SHARE_TAKEN_DELAY_MS = 1_000
 /** Outages of another service last longer than our own. */
 const PROVIDER_RETRY_AFTER_SECONDS = '30'
+
+/** A person must connect the store first. */
+const NOT_CONNECTED_RETRY_SECONDS = '300'
 
 /** An operator must act first. */
 const OPERATOR_RETRY_AFTER_SECONDS = '60'
@@ -84,6 +87,8 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof ProviderUnavailable)
     return problemOfReason('provider_unreachable', { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
+  if (error instanceof StoreNotConnected)
+    return problemOfReason('provider_not_connected', { 'Retry-After': NOT_CONNECTED_RETRY_SECONDS })
   if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
   if (error instanceof TenantLimitExceeded)
     return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })

@@ -1,13 +1,13 @@
-import * as z from 'zod'
+import { limitedText } from '#domain/text.ts'
 import type { Option } from '../../forms/kinds.ts'
 import type { PageContext } from '../../route.ts'
 import { actorOptions, namesOfActors } from '../../ui/history.tsx'
 
 /** A seller as filters name it (`sellerOf`). */
-export const SellerKey = z
-  .string()
-  .max(130)
-  .regex(/^(none|user\/[1-9]\d{0,14}|name\/.+)$/s, 'não é ninguém')
+export const SellerKey = limitedText(130, 'não é ninguém').regex(
+  /^(none|user\/[1-9]\d{0,14}|name\/.+)$/s,
+  'não é ninguém',
+)
 
 const isUser = (key: string): boolean => key.startsWith('user/')
 
