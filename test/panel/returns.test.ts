@@ -18,7 +18,7 @@ describe('returns in the panel and at tills', () => {
     till = await openTill(api.url, company)
     cash = await company.paymentType('cash')
     credit = await company.paymentType('exchange_credit')
-    item = (await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '9' })).body.data.id
+    item = (await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '30' })).body.data.id
     customer = (await company.post('/customers', { name: 'Eva' })).body.data.id
   })
 
@@ -30,29 +30,37 @@ describe('returns in the panel and at tills', () => {
       })
     ).body.data.id
 
-  it('come back in three steps, and give store credit to the customer, who is not forgotten then [PANEL-580] [CREDIT-1] [CREDIT-3]', async () => {
+  it('come back on one page, and give store credit to the customer, who is not forgotten then [PANEL-580] [CREDIT-1] [CREDIT-3]', async () => {
     const sale = await sold()
     const path = `/painel/vendas/${sale}/devolver`
     expect(textIn((await user.get(`/painel/vendas/${sale}`)).html)).to.include('Devolver mercadoria')
-    const what = await user.submit(path, { linhas: '0' })
-    const [step, query] = String(what.to).split('?') as [string, string]
-    expect(new URLSearchParams(query).get('itens')).to.equal('0:3.000:s')
-    expect(textIn((await user.get(String(what.to))).html)).to.include('Até 3.')
-    const much = await user.submit(String(what.to), { q0: '2', e0: 'on' }, step)
-    expect(textIn((await user.get(String(much.to))).html)).to.include('A devolver: R$ 20,00')
-    const chosen = { reason: 'Defeito' }
-    const how = `${path}/forma`
-    const unpaid = await user.submit(String(much.to), chosen, how)
-    expect(textIn(unpaid.html)).to.include('As formas devem somar R$ 20,00')
+    const form = (await user.get(path)).html
+    expect(form).not.to.include(' checked').and.not.to.include('value="3"')
+    expect(textIn(form)).to.include('Vendido a R$ 10,00. Até 3, que valem R$ 30,00.').and.include('A devolver: R$ 0,00')
+    const summed = await user.submit(path, { q0: '1,5', calcular: 's' })
+    expect([summed.status, textIn(summed.html).includes('A devolver: R$ 15,00')]).to.deep.equal([200, true])
+    expect(summed.html).to.include('value="1,5"')
+    const over = await user.submit(path, { q0: '4', calcular: 's' })
+    expect(textIn(over.html)).to.include('A devolver: R$ 0,00').and.include('Confira Camisa: resta devolver 3')
+    const chosen = { q0: '2', n0: 'on', reason: 'Defeito' }
+    const refused = async (fields: object, told: string) => {
+      const answer = await user.submit(path, { ...chosen, ...fields })
+      expect([answer.status, textIn(answer.html).includes(told)], told).to.deep.equal([422, true])
+    }
+    await refused({ q0: '4' }, 'resta devolver 3')
+    await refused({ q0: '' }, 'informe a quantidade de ao menos um item')
+    await refused({}, 'As formas devem somar R$ 20,00')
     const ways = { payment_type_id: String(cash), other_type_id: String(credit), other_amount: '5,00' }
-    expect(textIn((await user.get(`${how}?customer_id=ev`)).html)).to.include('Eva')
-    const unknown = await user.submit(String(much.to), { ...chosen, ...ways, customer_id: 'Bia' }, how)
-    expect(textIn(unknown.html)).to.include('não encontrado')
-    const done = await user.submit(String(much.to), { ...chosen, ...ways, customer_id: 'Eva' }, how)
+    await refused({ ...ways, other_amount: '20,01' }, 'não pode passar de R$ 20,00')
+    expect(textIn((await user.get(`${path}?customer_id=ev`)).html)).to.include('Eva')
+    await refused({ ...ways, customer_id: 'Bia' }, 'não encontrado')
+    expect((await company.get(`/sales/${sale}/returns`)).body.data).to.deep.equal([])
+    const done = await user.submit(path, { ...chosen, ...ways, customer_id: 'Eva' })
     expect(done.status, textIn(done.html)).to.equal(303)
     const [shown] = (await company.get(`/sales/${sale}/returns`)).body.data
     expect(shown).to.deep.include({ total: '20.00', reason: 'Defeito', credit_customer_id: customer })
     expect(shown.refunds.map(({ amount }: Json) => amount)).to.deep.equal(['15.00', '5.00'])
+    expect(shown.items[0]).to.include({ quantity: '2.000', amount: '20.00', restock: false })
     expect((await user.get('/painel/vendas')).html).to.include('href="/painel/devolucoes"')
     expect(textIn((await user.get('/painel/devolucoes')).html)).to.include('Defeito')
     expect(textIn((await user.get(`/painel/devolucoes/${shown.id}`)).html))
@@ -110,10 +118,10 @@ describe('returns in the panel and at tills', () => {
     expect([asked.status, asked.body.error.details?.due], asked.text).to.deep.equal([422, '0.00'])
     const alone = await giveBack([])
     expect([alone.status, alone.body.data.total], alone.text).to.deep.equal([201, '0.00'])
-    const how = `/painel/vendas/${sale_id}/devolver/forma`
-    const form = textIn((await user.get(`${how}?itens=0:1.000:s`)).html)
+    const how = `/painel/vendas/${sale_id}/devolver`
+    const form = textIn((await user.get(how)).html)
     expect(form).to.include('só a mercadoria volta').and.not.include('Outra forma')
-    expect((await user.submit(`${how}?itens=0:1.000:s`, { reason: 'Defeito' }, how)).status).to.equal(303)
+    expect((await user.submit(how, { q0: '1', reason: 'Defeito' })).status).to.equal(303)
     expect((await company.get(`/sales/${sale_id}`)).body.data.items[0].returned).to.equal('2.000')
   })
 
@@ -133,16 +141,16 @@ describe('returns in the panel and at tills', () => {
     ])
     expect((await company.get(`/sales/${sale}`)).body.data.status).to.equal('completed')
     expect((await cancel({ cash_session_id: 'caixa-1' })).status).to.equal(303)
-    const chosen = `/painel/vendas/${other}/devolver/forma?itens=0:1.000:s`
-    const how = { reason: 'Defeito', payment_type_id: String(cash), cash_session_id: 'caixa-1' }
-    const done = await user.submit(chosen, how, chosen.split('?')[0])
+    const chosen = `/painel/vendas/${other}/devolver`
+    const how = { q0: '1', reason: 'Defeito', payment_type_id: String(cash), cash_session_id: 'caixa-1' }
+    const done = await user.submit(chosen, how)
     expect(done.status, textIn(done.html)).to.equal(303)
     const [shown] = (await company.get(`/sales/${other}/returns`)).body.data
     expect(textIn((await user.get(`/painel/devolucoes/${shown.id}`)).html)).not.to.match(/Crédito de troca|Avisos/)
     expect(await drawer()).to.include({ expected: '50.00' })
     expect((await drawer()).cash).to.include({ opening: '90.00', cancelled: '30.00', returned: '10.00' })
     await till.post('/sync/cash', { movements: [{ ...movement, offline_id: 'm2', kind: 'closed', amount: null }] })
-    expect((await user.submit(chosen, how, chosen.split('?')[0])).status).to.equal(422)
+    expect((await user.submit(chosen, how)).status).to.equal(422)
   })
 
   it('of tills are uploaded, also before their sale, and each has a result [UP-100] [UP-101]', async () => {

@@ -85,6 +85,40 @@ for (const mark of document.querySelectorAll('[data-payment]')) {
   tell()
 }
 
+/** Thousandths of a Brazilian quantity as typed; 0 if it is none. @param {string} typed */
+function typedThousandths(typed) {
+  const text = typed.replace(/\s/g, '')
+  const plain =
+    text.includes(',') || /^[1-9]\d{0,2}(\.\d{3})+$/.test(text) ? text.replaceAll('.', '').replace(',', '.') : text
+  return /^\d{1,9}(\.\d{0,3})?$/.test(plain) ? Math.round(Number(plain) * 1000) : 0
+}
+
+// The money of a return follows what is typed, as the service sums it (PANEL-580).
+for (const mark of document.querySelectorAll('[data-return]')) {
+  const form = mark.closest('form')
+  const total = mark.querySelector('[data-return-total]')
+  const button = mark.querySelector('button')
+  if (!(mark instanceof HTMLElement) || !form || !total || !button) continue
+  const { lines, fee, most } = JSON.parse(mark.dataset.return ?? '')
+  /** @param {string} name */
+  const field = (name) => {
+    const found = form.elements.namedItem(name)
+    return found instanceof HTMLInputElement ? found : null
+  }
+  form.addEventListener('input', () => {
+    let cents = field('fee')?.checked ? fee : 0
+    for (const { name, sold, returned } of lines) {
+      const thousandths = typedThousandths(field(name)?.value ?? '')
+      const left = Math.max(sold.cents - returned.cents, 0)
+      const share = Math.round((sold.cents * thousandths) / sold.thousandths)
+      cents += returned.thousandths + thousandths >= sold.thousandths ? left : Math.min(left, share)
+    }
+    const due = Math.min(cents, most) / 100
+    total.textContent = due.toLocaleString('pt-BR', { style: 'currency', currency: 'BRL' })
+  })
+  button.hidden = true
+}
+
 // The margin below the cost follows what is typed (PANEL-532).
 document.addEventListener('input', ({ target }) => {
   if (!(target instanceof Element) || !/^campo-(price|cost)$/.test(target.id)) return

@@ -55,6 +55,8 @@ interface FormPage<S> extends PathSubject<S> {
   before?(subject: S, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Inside the form: explanations and hidden fields. */
   intro?(subject: S, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
+  /** Inside the form, below its fields. */
+  summary?(subject: S, visit: PageContext): ComponentChildren
   readonly label: string | ((subject: S) => string)
   readonly isDangerous?: boolean
   /** Path of the cancel link, below the panel. */
@@ -164,6 +166,7 @@ async function toFormPage<S>(
         problem={problem}
         isDangerous={isDangerous}
         back={page.back(subject)}
+        summary={page.summary?.(subject, visit)}
       >
         {page.isOfChanges && <input type="hidden" name={BEFORE} value={before} />}
         {await page.intro?.(subject, visit)}

@@ -11,6 +11,8 @@ interface FormProps {
   readonly to: string
   readonly label: string
   readonly children?: ComponentChildren
+  /** Below the fields. */
+  readonly summary?: ComponentChildren
   readonly fields?: Fields
   readonly filled?: FilledForm
   /** Message for the whole form; that of `filled` by default. */
@@ -32,6 +34,7 @@ export const Form = (props: FormProps) => {
     to,
     label,
     children,
+    summary,
     fields = {},
     filled = NOTHING,
     problem = filled.problem,
@@ -48,6 +51,7 @@ export const Form = (props: FormProps) => {
       {problem && <Alert>{problem}</Alert>}
       {children}
       <FieldList fields={fields} filled={filled} />
+      {summary}
       <div class="actions">
         <button type="submit" class={isDangerous ? 'danger' : 'main'}>
           {label}

@@ -110,10 +110,6 @@ export const saleSamples: Samples = {
   },
   '/devolucoes/:id': async (panel) => `/devolucoes/${await returnOf(panel)}`,
   '/vendas/:id/devolver': async (panel) => `/vendas/${await saleOf(panel)}/devolver`,
-  '/vendas/:id/devolver/quantidades': async (panel) =>
-    `/vendas/${await saleOf(panel)}/devolver/quantidades?itens=0:1.000:s,1:0.500:n`,
-  '/vendas/:id/devolver/forma': async (panel) =>
-    `/vendas/${await saleOf(panel)}/devolver/forma?itens=0:1.000:s,1:0.500:n&entrega=s`,
   '/vendas/:id/documento-fiscal': async (panel) => `/vendas/${await saleOf(panel)}/documento-fiscal`,
   '/caixas': async (panel) => {
     await refusedSaleOf(panel)

@@ -2,26 +2,27 @@ import * as z from 'zod'
 import { NamedSession } from '#commands/cash/named-session.ts'
 import { dueBack, moneyOf } from '#commands/sales/money-back.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
-import { returnableOf, sumCents, worthOf } from '#commands/sales/returned-goods.ts'
+import {
+  keptWorth,
+  type ReturnableSale,
+  type ReturnLine,
+  returnableOf,
+  sumCents,
+  worthOf,
+} from '#commands/sales/returned-goods.ts'
 import { isMoney } from '#commands/sales/sale-refunds.ts'
 import { formatMoney, formatQuantity } from '#domain/brazilian-format.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { mayUpTo } from '#domain/permissions.ts'
-import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
+import { fromThousandths, StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { invalid } from '#domain/refusal.ts'
 import { boundedText, Id } from '#domain/text.ts'
+import { isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getReturnable } from '#queries/sales/returns.ts'
 import { getUsedOn } from '#queries/users.ts'
-import { type Fields, formText } from '../../forms/form.ts'
-import {
-  amountInput,
-  choicesInput,
-  paragraphInput,
-  quantityInput,
-  recordChoiceInput,
-  yesOrNoInput,
-} from '../../forms/kinds.ts'
+import { type Fields, type FormBody, formText } from '../../forms/form.ts'
+import { amountInput, paragraphInput, quantityInput, recordChoiceInput, yesOrNoInput } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
 import { drawerFields } from '../cash/session-field.ts'
@@ -30,168 +31,141 @@ import { partyField } from '../party-field.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { saleOf } from './sale.tsx'
 
-/** A chosen line: its position, and the quantity (thousandths) and stock in the second step. */
-interface ChosenLine {
+/** A line of which something is left, as its field in the form. */
+interface OfferedLine {
   readonly line: number
-  readonly thousandths: number
-  readonly restock: boolean
+  readonly item: SaleObject['items'][number]
+  readonly left: number
 }
 
-/** A sale with what was chosen in the steps before. */
+/** A sale with what the form says of it, so far. */
 interface Returning {
   readonly sale: SaleObject
-  /** Of the delivery fee, in cents. */
-  readonly returnedFee: number
-  readonly chosen: readonly ChosenLine[]
+  readonly goods: ReturnableSale
+  readonly offered: readonly OfferedLine[]
+  readonly chosen: readonly ReturnLine[]
+  /** Why a quantity cannot be read. */
+  readonly problem: { readonly field: string; readonly message: string } | null
   readonly withFee: boolean
   readonly due: ReturnType<typeof dueBack>
+  /** Most that can be due, in cents: what is owed and what was received. */
+  readonly most: number
   /** What counts towards the user's limit beside it: of the sale, or of the user today, in cents. */
   readonly before: number
 }
 
-const [ITEMS, FEE] = ['itens', 'entrega'] as const
+/** Longest quantity that is read. */
+const MAX_TYPED = 30
 
-/** `0:1.000:s,2:0.500:n`: line, quantity, and whether it goes to stock. */
-const CHOSEN = /^\d{1,3}:\d{1,9}\.\d{3}:[sn](,\d{1,3}:\d{1,9}\.\d{3}:[sn]){0,499}$/
+/** Nothing typed is nothing returned; a text is why it cannot be. */
+function quantityOf(typed: string, left: number): number | string {
+  if (typed === '') return 0
+  if (typed.length > MAX_TYPED) return 'é longo demais'
+  const wrong = quantityInput.problem?.(typed)
+  if (wrong) return wrong
+  const parsed = StockQuantity.safeParse(quantityInput.read(typed, ''))
+  const thousandths = parsed.success ? toThousandths(parsed.data) : -1
+  if (thousandths < 0) return 'é inválida'
+  return thousandths > left ? `resta devolver ${formatQuantity(fromThousandths(left))}` : thousandths
+}
 
-const textOf = (lines: readonly ChosenLine[]): string =>
-  lines
-    .map(({ line, thousandths, restock }) => `${line}:${fromThousandths(thousandths)}:${restock ? 's' : 'n'}`)
-    .join(',')
+const isTicked = (form: FormBody, name: string): boolean => formText(form, name) === 'on'
 
-/** A choice of an earlier step: of a form as a hidden field. */
-const choiceOf = (visit: PageContext | FormSubmission, name: string): string =>
-  'form' in visit ? formText(visit.form, name) : (visit.query[name] ?? '')
+function typedLines(form: FormBody, offered: readonly OfferedLine[]): Pick<Returning, 'chosen' | 'problem'> {
+  const chosen: ReturnLine[] = []
+  let problem: Returning['problem'] = null
+  for (const { line, left } of offered) {
+    const quantity = quantityOf(formText(form, `q${line}`).trim(), left)
+    if (typeof quantity === 'string') problem ??= { field: `q${line}`, message: quantity }
+    else if (quantity > 0) chosen.push({ line, thousandths: quantity, restock: !isTicked(form, `n${line}`) })
+  }
+  return { chosen, problem }
+}
 
-async function returningOf(visit: PageContext): Promise<Returning | null> {
+async function returningOf(visit: PageContext | FormSubmission): Promise<Returning | null> {
   const sale = await saleOf(visit)
   if (!sale) return null
-  const { pool, companyId } = visit.readModel
+  const { pool, companyId, today } = visit.readModel
   const row = await getReturnable(pool, companyId, sale.id)
   if (!row) return null
   const goods = returnableOf(row)
-  const text = choiceOf(visit, ITEMS)
-  const chosen = (CHOSEN.test(text) ? text.split(',') : []).flatMap((part) => {
-    const [line = '', quantity = '', restock] = part.split(':')
-    return sale.items[Number(line)]
-      ? [{ line: Number(line), thousandths: toThousandths(quantity), restock: restock === 's' }]
-      : []
+  const offered = sale.items.flatMap((item, line) => {
+    const left = toThousandths(item.quantity) - toThousandths(item.returned)
+    return left > 0 ? [{ line, item, left }] : []
   })
-  const withFee = choiceOf(visit, FEE) === 's'
-  const fee = withFee ? goods.delivery_fee - goods.returned_fee : 0
-  const due = dueBack(moneyOf(row, row.accounts), sumCents(worthOf(goods, chosen)) + fee)
-  const today = await getUsedOn(
-    pool,
-    { companyId, userId: visit.session.userId },
-    'return_goods',
-    visit.readModel.today,
-  )
-  const before = Math.max(toCents(sale.returned_total), today)
-  return { sale, returnedFee: goods.returned_fee, chosen, withFee, due, before }
+  const form = 'form' in visit ? visit.form : {}
+  const typed = typedLines(form, offered)
+  const withFee = isTicked(form, 'fee')
+  const money = moneyOf(row, row.accounts)
+  const due = dueBack(money, sumCents(worthOf(goods, typed.chosen)) + (withFee ? feeOf(goods) : 0))
+  const used = await getUsedOn(pool, { companyId, userId: visit.session.userId }, 'return_goods', today)
+  return {
+    ...{ sale, goods, offered, ...typed, withFee, due },
+    most: dueBack(money, keptWorth(goods)).total,
+    before: Math.max(toCents(sale.returned_total), used),
+  }
 }
 
-const leftOf = ({ quantity, returned }: SaleObject['items'][number]): number =>
-  toThousandths(quantity) - toThousandths(returned)
+const feeOf = ({ delivery_fee, returned_fee }: ReturnableSale): number => delivery_fee - returned_fee
 
 /** Why goods of a sale cannot come back; null if they can. */
-function obstacle({ sale }: Returning): string | null {
+function obstacle({ sale, offered }: Returning): string | null {
   if (sale.order_id !== null)
     return `Esta venda é do pedido ${sale.order_id} da loja online: estorne o pagamento na página do pedido.`
   if (sale.status === 'cancelled') return 'A venda está cancelada: não há o que devolver.'
-  return sale.items.some((item) => leftOf(item) > 0) ? null : 'Tudo o que foi vendido já voltou.'
+  return offered.length > 0 ? null : 'Tudo o que foi vendido já voltou.'
 }
 
-/** `returnGoods` needs `return_goods`, which another user may lend in the last step (ROLE-120). */
-const common = { section: 'sales', access: 'sell', subject: returningOf, obstacle } as const
-const pathOf = ({ sale }: Returning, step = ''): string => `/vendas/${sale.id}/devolver${step}`
+const pathOf = ({ sale }: Returning): string => `/vendas/${sale.id}/devolver`
 
-const back = ({ sale }: Returning): string => `/vendas/${sale.id}`
-
-const whatPages = formPages({
-  ...common,
-  path: '/vendas/:id/devolver',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: itens`,
-  label: 'Continuar',
-  back,
-  fields: ({ sale }): Fields => ({
-    linhas: {
-      label: 'Itens que voltaram',
-      kind: choicesInput(
-        sale.items.flatMap((item, line) =>
-          leftOf(item) > 0
-            ? [{ value: String(line), label: `${item.description} (${formatQuantity(fromThousandths(leftOf(item)))})` }]
-            : [],
-        ),
-      ),
-      columns: 12,
-    },
-  }),
-  initial: ({ sale }) => ({ linhas: sale.items.flatMap((item, line) => (leftOf(item) > 0 ? [String(line)] : [])) }),
-  schema: z.strictObject({
-    linhas: z.array(z.coerce.number().int().min(0).max(499)).min(1, 'escolha ao menos um item'),
-  }),
-  async act(_submission, returning, { linhas }) {
-    const lines = linhas.flatMap((line) => {
-      const item = returning.sale.items[line]
-      return item && leftOf(item) > 0 ? [{ line, thousandths: leftOf(item), restock: true }] : []
-    })
-    if (lines.length === 0) return invalid('linhas', 'escolha ao menos um item')
-    return { to: pathOf(returning, '/quantidades'), parameters: { [ITEMS]: textOf(lines) } }
-  },
-})
-
-const HowMuch = z.record(z.string(), z.unknown())
-
-const howMuchPages = formPages({
-  ...common,
-  path: '/vendas/:id/devolver/quantidades',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: quantidades`,
-  label: 'Continuar',
-  back: pathOf,
-  intro: (returning) => <input type="hidden" name={ITEMS} value={textOf(returning.chosen)} />,
-  fields: ({ sale, chosen, returnedFee }): Fields => ({
-    ...Object.fromEntries(
-      chosen.flatMap(({ line }) => {
-        const item = sale.items[line]
-        if (!item) return []
-        const left = formatQuantity(fromThousandths(leftOf(item)))
-        return [
-          [
-            `q${line}`,
-            { label: item.description, kind: quantityInput, isRequired: true, columns: 8, hint: `Até ${left}.` },
-          ],
-          [`e${line}`, { label: `Volta ao estoque: ${item.description}`, kind: yesOrNoInput, columns: 4 }],
-        ] as const
-      }),
-    ),
-    ...(toCents(sale.delivery_fee) > returnedFee && {
-      fee: { label: `Devolver a entrega, ${formatMoney(sale.delivery_fee)}`, kind: yesOrNoInput, columns: 12 },
+/** Quantity of each line, empty at first: its price stands below it. */
+const lineFields = ({ goods, offered }: Returning): Fields => ({
+  ...Object.fromEntries(
+    offered.flatMap(({ line, item, left }, place) => {
+      const worth = sumCents(worthOf(goods, [{ line, thousandths: left, restock: true }]))
+      const hint = `Vendido a ${formatMoney(item.unit_price)}. Até ${formatQuantity(fromThousandths(left))}, que valem ${formatMoney(fromCents(worth))}.`
+      const group = place === 0 && { group: 'O que voltou' }
+      const out = { label: `Não volta ao estoque: ${item.description}`, kind: yesOrNoInput, columns: 4 } as const
+      return [
+        [`q${line}`, { label: item.description, kind: quantityInput, columns: 8, hint, ...group }] as const,
+        ...(goods.lines[line]?.moves_stock ? [[`n${line}`, out] as const] : []),
+      ]
     }),
+  ),
+  ...(feeOf(goods) > 0 && {
+    fee: { label: `Devolver a entrega, ${formatMoney(fromCents(feeOf(goods)))}`, kind: yesOrNoInput, columns: 12 },
   }),
-  initial: ({ chosen }) =>
-    Object.fromEntries(
-      chosen.flatMap(({ line, thousandths, restock }) => [
-        [`q${line}`, fromThousandths(thousandths)],
-        [`e${line}`, restock],
-      ]),
-    ),
-  schema: HowMuch,
-  async act(_submission, returning, input) {
-    const lines: ChosenLine[] = []
-    for (const { line } of returning.chosen) {
-      const item = returning.sale.items[line]
-      const parsed = Quantity.safeParse(input[`q${line}`])
-      if (!parsed.success) return invalid(`q${line}`, parsed.error.issues[0]?.message ?? 'é inválida')
-      const thousandths = toThousandths(parsed.data)
-      if (item && thousandths > leftOf(item))
-        return invalid(`q${line}`, `resta devolver ${formatQuantity(fromThousandths(leftOf(item)))}`)
-      lines.push({ line, thousandths, restock: input[`e${line}`] === true })
-    }
-    if (lines.length === 0) return { to: pathOf(returning) }
-    const parameters = { [ITEMS]: textOf(lines), [FEE]: input.fee === true ? 's' : 'n' }
-    return { to: pathOf(returning, '/forma'), parameters }
-  },
 })
+
+/** Pressed to sum what was typed, where no script does. */
+const SUM = 'calcular'
+
+/** What the script sums the same way: cents and thousandths sold, and those that came back before. */
+const summed = ({ goods, offered, most }: Returning): string =>
+  JSON.stringify({
+    lines: offered.map(({ line }) => ({
+      ...{ name: `q${line}`, sold: goods.lines[line]?.sold, returned: goods.lines[line]?.returned },
+    })),
+    fee: feeOf(goods),
+    most,
+  })
+
+/** The running total. */
+const Total = ({ returning, returning: { sale, offered, due, most, problem } }: { readonly returning: Returning }) => (
+  <div class="actions" data-return={summed(returning)}>
+    <p>
+      A devolver: <strong data-return-total>{formatMoney(fromCents(due.total))}</strong>.{' '}
+      {most === 0 && 'Nada foi recebido por estes itens: só a mercadoria volta. '}
+      {due.on_credit > 0 && `${formatMoney(fromCents(due.on_credit))} baixam o que ainda se deve, na forma a prazo. `}
+      {problem &&
+        `Confira ${offered.find(({ line }) => problem.field === `q${line}`)?.item.description}: ${problem.message}. `}
+      {`Esta ação não pode ser desfeita: a venda ${sale.id} fica com a devolução.`}
+    </p>
+    <button type="submit" name={SUM} value="s">
+      Calcular o total
+    </button>
+  </div>
+)
 
 const REFUND_KINDS = ['cash', 'transfer', 'pix', 'exchange_credit'] as const
 
@@ -208,7 +182,7 @@ async function waysOf({ sale }: Returning, visit: PageContext) {
     .map(({ id, name }) => ({ value: String(id), label: name }))
 }
 
-const How = z.strictObject({
+const How = z.object({
   reason: boundedText(500),
   payment_type_id: Id.nullish(),
   other_type_id: Id.nullish(),
@@ -217,64 +191,70 @@ const How = z.strictObject({
   cash_session_id: NamedSession,
 })
 
-const howPages = formPages({
-  ...common,
-  path: '/vendas/:id/devolver/forma',
-  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}: pagamento`,
+/** Ways of giving back what is due; none where nothing can be. */
+async function wayFields(returning: Returning, visit: PageContext): Promise<Fields> {
+  if (returning.most === 0) return {}
+  const ways = await waysOf(returning, visit)
+  return {
+    payment_type_id: {
+      ...{ label: 'Forma', kind: recordChoiceInput(ways, 'Escolha'), columns: 6, group: 'Como o dinheiro volta' },
+    },
+    other_type_id: { label: 'Outra forma', kind: recordChoiceInput(ways, 'Nenhuma'), columns: 3 },
+    other_amount: { label: 'Valor na outra forma', kind: amountInput, columns: 3 },
+    customer_id: {
+      ...(await partyField(visit, SEARCHED_CUSTOMER, { path: pathOf(returning) })),
+      label: 'Cliente do crédito de troca',
+      hint: 'Procure pelo nome, CPF, CNPJ ou telefone. Se vazio, o crédito é do cliente da venda.',
+    },
+    ...(await drawerFields(visit, null)),
+  }
+}
+
+/** The first way gives what the other one does not, so that no more than is due goes back. */
+function refundsOf({ due }: Returning, { payment_type_id, other_type_id, other_amount }: z.infer<typeof How>) {
+  const part = z.safeParse(ReturnBody.shape.refunds, [{ payment_type_id: 1, amount: other_amount ?? '0.01' }])
+  if (!part.success) return invalid('other_amount', part.error.issues[0]?.message ?? 'é inválido')
+  const other = other_type_id && other_amount ? toCents(other_amount) : 0
+  if (other > due.total) return invalid('other_amount', `não pode passar de ${formatMoney(fromCents(due.total))}`)
+  return [
+    ...(payment_type_id && due.total > other ? [{ payment_type_id, amount: fromCents(due.total - other) }] : []),
+    ...(other_type_id && other > 0 ? [{ payment_type_id: other_type_id, amount: fromCents(other) }] : []),
+  ]
+}
+
+const pages = formPages({
+  section: 'sales',
+  /** `returnGoods` needs `return_goods`, which another user may lend here (ROLE-120). */
+  access: 'sell',
+  subject: returningOf,
+  obstacle,
+  path: '/vendas/:id/devolver',
+  title: ({ sale }) => `Devolver mercadoria da venda ${sale.id}`,
   label: 'Registrar a devolução',
-  back: (returning) => pathOf(returning),
+  back: ({ sale }) => `/vendas/${sale.id}`,
   needsApproval: ({ due, before }, { session }) => !mayUpTo(session.permissions, 'return_goods', due.total + before),
-  intro: ({ chosen, withFee, due }) => (
-    <>
-      <input type="hidden" name={ITEMS} value={textOf(chosen)} />
-      <input type="hidden" name={FEE} value={withFee ? 's' : 'n'} />
-      <p>
-        A devolver: <strong>{formatMoney(fromCents(due.total))}</strong>.{' '}
-        {due.total === 0 && 'Nada foi recebido por estes itens: só a mercadoria volta. '}
-        Esta ação não pode ser desfeita.
-      </p>
-    </>
-  ),
   async fields(returning, visit): Promise<Fields> {
-    const ways = await waysOf(returning, visit)
-    const isDue = returning.chosen.length === 0 || returning.due.total > 0
     return {
-      ...(isDue && {
-        payment_type_id: { label: 'Forma', kind: recordChoiceInput(ways, 'Escolha'), columns: 6 },
-        other_type_id: { label: 'Outra forma', kind: recordChoiceInput(ways, 'Nenhuma'), columns: 3 },
-        other_amount: { label: 'Valor na outra forma', kind: amountInput, columns: 3 },
-        customer_id: {
-          ...(await partyField(visit, SEARCHED_CUSTOMER, { path: pathOf(returning, '/forma') })),
-          label: 'Cliente do crédito de troca',
-          hint: 'Procure pelo nome, CPF, CNPJ ou telefone. Se vazio, o crédito é do cliente da venda.',
-        },
-        ...(await drawerFields(visit, null)),
-      }),
+      ...lineFields(returning),
+      ...(await wayFields(returning, visit)),
       reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12 },
     }
   },
+  summary: (returning) => <Total returning={returning} />,
   schema: How,
   async act(submission, returning, input) {
-    const { reason, payment_type_id, other_type_id, other_amount, customer_id, cash_session_id } = input
-    const { sale, chosen, withFee, due } = returning
-    if (chosen.length === 0) return { to: pathOf(returning) }
-    const part = z.safeParse(ReturnBody.shape.refunds, [{ payment_type_id: 1, amount: other_amount ?? '0.01' }])
-    if (!part.success) return invalid('other_amount', part.error.issues[0]?.message ?? 'é inválido')
-    const other = other_type_id && other_amount ? toCents(other_amount) : 0
-    if (other > due.total) return invalid('other_amount', `não pode passar de ${fromCents(due.total)}`)
-    const refunds = [
-      ...(payment_type_id && due.total > other ? [{ payment_type_id, amount: fromCents(due.total - other) }] : []),
-      ...(other_type_id && other > 0 ? [{ payment_type_id: other_type_id, amount: fromCents(other) }] : []),
-    ]
+    const { sale, offered, chosen, problem, withFee } = returning
+    if (problem) return invalid(problem.field, problem.message)
+    if (chosen.length === 0) return invalid(`q${offered[0]?.line ?? 0}`, 'informe a quantidade de ao menos um item')
+    const refunds = refundsOf(returning, input)
+    if (isRefusal(refunds)) return refunds
     const items = chosen.map(({ line, thousandths, restock }) => ({
-      line,
-      restock,
-      quantity: fromThousandths(thousandths),
+      ...{ line, restock, quantity: fromThousandths(thousandths) },
     }))
+    const { reason, cash_session_id, customer_id } = input
     const of = { id: sale.id, reason, cash_session_id, customer_id: customer_id ?? null }
     const answer = await submission.run(returnGoods, { ...of, items, refunds, delivery_fee: withFee })
-    if ('refused' in answer) return answer
-    return { to: `/vendas/${sale.id}`, flash: 'devolvida' as const }
+    return isRefusal(answer) ? answer : { to: `/vendas/${sale.id}`, flash: 'devolvida' as const }
   },
   problem: ({ refused, details }) =>
     refused === 'payment_mismatch'
@@ -282,5 +262,13 @@ const howPages = formPages({
       : undefined,
 })
 
-/** Goods that come back, in three steps: what, how much, and how their price is given back (PANEL-580). */
-export const returnPages: readonly PanelRoute[] = [...whatPages, ...howMuchPages, ...howPages]
+/** Goods that come back, on one page: what, how much, and how their price is given back (PANEL-580). */
+export const returnPages: readonly PanelRoute[] = pages.map((page) =>
+  'submit' in page && page.refill
+    ? {
+        ...page,
+        submit: (sent: FormSubmission) =>
+          formText(sent.form, SUM) !== '' && page.refill ? page.refill(sent) : page.submit(sent),
+      }
+    : page,
+)
