@@ -118,10 +118,10 @@ interface Deletion extends RecordId {
   readonly force?: boolean | undefined
 }
 
-/** Statement that returns what is open of a person ($2), as `balance`; null without any. */
+/** Statement that returns what is open of a person ($2), as `balance`; no row without any. */
 const balanceStatement = ({ accounts }: Pick<PersonCommandKind<PersonFields>, 'accounts'>) => ({
   name: `open_balance_of_${accounts}`,
-  text: `select (sum(open_cents) * 0.01)::text as balance from ${accounts} where company_id = $1 and party_id = $2 and ${IS_OPEN}`,
+  text: `select (sum(open_cents) * 0.01)::text as balance from ${accounts} where company_id = $1 and party_id = $2 and ${IS_OPEN} having count(*) > 0`,
 })
 
 /**
@@ -136,8 +136,8 @@ export function deletePerson<F extends PersonFields>(kind: PersonCommandKind<F>)
     decide(rows, { id, force }, { found }) {
       const known = rows.get(kind.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
-      const [open] = found as [{ readonly balance: string | null }]
-      if (open.balance !== null && !force) return refuse('open_balance', { balance: open.balance })
+      const [open] = found as { readonly balance: string }[]
+      if (open && !force) return refuse('open_balance', { balance: open.balance })
       return accept('deleted', `${kind.name}/${id}`, [kind.deleted(id)])
     },
   })

@@ -69,7 +69,7 @@ async function readEach(
 }
 
 function fault({ log, response }: Uploading, error: unknown): NotRecorded {
-  log('an element of an upload met a fault', error, response.locals.requestId)
+  log('till sync: element of an upload failed', error, response.locals.requestId)
   return { refused: 'internal_error' }
 }
 

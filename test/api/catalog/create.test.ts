@@ -96,11 +96,11 @@ describe('catalog items: POST', () => {
   it('reports every wrong field at once [HTTP-6]', async () => {
     expectInvalid(
       await post({
-        external_id: '',
+        external_id: ' a',
         type: 'x',
         name: '',
         sku: 5,
-        barcode: '',
+        barcode: 'x'.repeat(61),
         category_id: '1',
         unit: 'x'.repeat(11),
         price: 1,

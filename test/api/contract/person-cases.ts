@@ -35,6 +35,10 @@ function forgettingCases(
       }, why),
       retention_required: of(owing, why),
     },
+    [`delete${one}`]: {
+      ...common[`delete${one}`],
+      open_balance: async (world) => ({ params: { id: (await owing(world)).id } }),
+    },
     [`batch${many}`]: {
       ...common[`batch${many}`],
       'item:person_forgotten': async (world) => {

@@ -98,7 +98,7 @@ describe('customers', () => {
     it('reports every wrong field at once [HTTP-6]', async () => {
       expectInvalid(
         await company.post('/customers', {
-          external_id: '',
+          external_id: ' a',
           name: 7,
           person_type: 'XX',
           document: '1',
