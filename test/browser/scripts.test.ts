@@ -16,6 +16,9 @@ const FIRST = `
 <a href="/seguinte" hx-boost="true">Seguinte</a>
 <button hx-get="/parte" hx-target="#parte">Buscar</button>
 <button hx-get="/parte" hx-on:htmx:before-request="document.title = 'mudado'" hx-target="#parte">Avaliar</button>
+<input id="cor" aria-label="Cor" value="#0B5FA5">
+<span data-color="cor" hidden><input type="color" aria-label="Escolher"><svg><rect></rect></svg><button type="button">Amostra</button></span>
+<form data-picture="20000"><input type="file" aria-label="Imagem"><p class="error" hidden></p><button>Enviar</button></form>
 <input aria-label="Errado" aria-invalid="true" value="x">
 <div id="parte"></div>
 <details class="more"><summary>Mais ações</summary><div><a href="/excluir">Excluir</a></div></details>
@@ -49,6 +52,31 @@ function pages() {
 describeInBrowser('panel scripts under the content security policy', () => {
   const { app, streams } = pages()
   const browser = useBrowser(useApp(app))
+
+  it('join the typed colour and the picker, and show a sample of it [PANEL-881]', async () => {
+    const page = await browser.open('/')
+    const [typed, picked] = [page.getByLabel('Cor', { exact: true }), page.getByLabel('Escolher')]
+    expect(await picked.inputValue()).to.equal('#0b5fa5')
+    await picked.fill('#cc3300')
+    expect(await typed.inputValue()).to.equal('#cc3300')
+    expect(await page.locator('rect').getAttribute('fill')).to.equal('#cc3300')
+    await typed.fill('')
+    expect(await page.locator('rect').getAttribute('fill')).to.equal('none')
+  })
+
+  it('convert a picture to WebP before it is sent, or say that they cannot [PANEL-882]', async () => {
+    const page = await browser.open('/')
+    const field = page.getByLabel('Imagem')
+    const chosen = () =>
+      field.evaluate(({ files }: HTMLInputElement) => files?.[0] && `${files[0].name} ${files[0].type}`)
+    const png = await page.screenshot()
+    await field.setInputFiles({ name: 'foto.png', mimeType: 'image/png', buffer: png })
+    await until(async () => (await chosen()) === 'imagem.webp image/webp')
+    expect(await field.evaluate(({ files }: HTMLInputElement) => files?.[0]?.size)).to.be.within(100, 20_000)
+    await field.setInputFiles({ name: 'foto.heic', mimeType: 'image/heic', buffer: Buffer.from('....ftypheic') })
+    await page.getByText('Este navegador não abre esta imagem').waitFor()
+    expect(await chosen()).to.equal(undefined)
+  })
 
   it('close an open menu by Escape, and return the focus to its button [PANEL-505]', async () => {
     const page = await browser.open('/')

@@ -98,6 +98,8 @@ describe('panel: settings', () => {
       expect([refused.status, textIn(await refused.text())].join(' '))
         .to.include('422')
         .and.include('O logotipo deve ser uma imagem WebP.')
+      const photo = await upload(Buffer.from([0xff, 0xd8, 0xff, 0xe0]))
+      expect(textIn(await photo.text())).to.include('o arquivo é JPG, e não foi convertido')
       expect((await upload(WEBP)).status).to.equal(303)
       await owner.submit(`${HOME}/empresa`, { ...fields, brand_color: '#0B5FA5' })
       const { logo_url, brand_color } = (await company.get('/me')).body.data.company

@@ -26,6 +26,8 @@ export interface Kind {
         /** Label of the empty option. */
         readonly none?: string
       }
+    /** A text with a picker beside it, where a script runs. */
+    | { readonly as: 'color' }
     /** A search with found records to choose from; the choice is the second value of the field. */
     | {
         readonly as: 'search'
@@ -153,6 +155,9 @@ export const integerInput: Kind = {
   read: (typed) => (/^\d{1,15}$/.test(typed) ? Number(typed) : typed),
   show: asTyped,
 }
+
+/** A colour such as `#0b5fa5`, typed or picked; empty for none. */
+export const colorInput: Kind = { control: { as: 'color' }, ...plain }
 
 /** A CPF or CNPJ, with or without punctuation. */
 export const taxNumberInput: Kind = { control: { as: 'input', type: 'text' }, read: stripSeparators, show: asTyped }

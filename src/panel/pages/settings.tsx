@@ -4,7 +4,7 @@ import { formatPhone } from '#domain/brazilian-format.ts'
 import type { UserObject } from '#projections/users.ts'
 import { listUsers } from '#queries/users.ts'
 import type { Fields } from '../forms/form.ts'
-import { choiceInput, lineInput, namedOptions } from '../forms/kinds.ts'
+import { choiceInput, colorInput, lineInput, namedOptions } from '../forms/kinds.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsOnPage } from '../ui/list.tsx'
@@ -60,7 +60,7 @@ const fieldsFor = (timezone: string): Fields => ({
   phone: { label: 'Telefone', kind: lineInput, hint: 'Sai no recibo.' },
   brand_color: {
     label: 'Cor da loja',
-    kind: lineInput,
+    kind: colorInput,
     hint: 'Em hexadecimal, como #0B5FA5. Deixe em branco para usar a cor do Tillbook.',
   },
 })

@@ -144,6 +144,81 @@ document.addEventListener('change', ({ target }) => {
   }
 })
 
+// The colour of the shop is picked, and shown on a sample (PANEL-881).
+for (const part of document.querySelectorAll('[data-color]')) {
+  const text = document.getElementById(part.getAttribute('data-color') ?? '')
+  const [picker, sample, button] = ['input', 'rect', 'button'].map((name) => part.querySelector(name))
+  if (!(text instanceof HTMLInputElement) || !(picker instanceof HTMLInputElement)) continue
+  const show = () => {
+    const typed = text.value.trim()
+    const color = /^#[0-9a-f]{6}$/i.test(typed) ? typed.toLowerCase() : null
+    if (color) picker.value = color
+    sample?.setAttribute('fill', color ?? 'none')
+    if (!(button instanceof HTMLElement)) return
+    button.style.background = button.style.borderColor = color ?? ''
+    const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => Number.parseInt(picker.value.slice(at, at + 2), 16))
+    button.style.color = color ? (red * 0.299 + green * 0.587 + blue * 0.114 > 150 ? '#000' : '#fff') : ''
+  }
+  picker.addEventListener('input', () => {
+    text.value = picker.value
+    show()
+  })
+  text.addEventListener('input', show)
+  if (part instanceof HTMLElement) part.hidden = false
+  show()
+}
+
+/** Longest side of a converted picture, in pixels. */
+const PICTURE_SIDE = 1200
+const NOT_DECODED = 'Este navegador não abre esta imagem. Salve como JPG, PNG ou WebP e envie de novo.'
+
+/** A picture as WebP of at most `most` bytes; null if the browser cannot. @param {File} file @param {number} most */
+async function asWebp(file, most) {
+  const picture = await createImageBitmap(file).catch(() => null)
+  if (!picture) return null
+  const canvas = document.createElement('canvas')
+  for (let side = PICTURE_SIDE; side >= 150; side /= 2) {
+    const scale = Math.min(1, side / Math.max(picture.width, picture.height))
+    canvas.width = Math.max(1, Math.round(picture.width * scale))
+    canvas.height = Math.max(1, Math.round(picture.height * scale))
+    canvas.getContext('2d')?.drawImage(picture, 0, 0, canvas.width, canvas.height)
+    for (const quality of [0.85, 0.6]) {
+      /** @type {Blob | null} */
+      const made = await new Promise((done) => canvas.toBlob(done, 'image/webp', quality))
+      // A browser that cannot write WebP answers with PNG.
+      if (made?.type !== 'image/webp') return null
+      if (made.size <= most) return new File([made], 'imagem.webp', { type: made.type })
+    }
+  }
+  return null
+}
+
+// A picture is converted before it is sent; the service checks it as any other (PANEL-882).
+for (const form of document.querySelectorAll('form[data-picture]')) {
+  const [field, told, button] = ['input[type=file]', '.error', 'button'].map((name) => form.querySelector(name))
+  if (!(form instanceof HTMLFormElement) || !(field instanceof HTMLInputElement)) continue
+  if (!(told instanceof HTMLElement) || !(button instanceof HTMLButtonElement)) continue
+  const most = Number(form.dataset.picture)
+  field.addEventListener('change', async () => {
+    const file = field.files?.[0]
+    told.hidden = true
+    if (!file || (file.type === 'image/webp' && file.size <= most)) return
+    button.disabled = true
+    const made = await asWebp(file, most)
+    button.disabled = false
+    if (field.files?.[0] !== file) return
+    if (made) {
+      const files = new DataTransfer()
+      files.items.add(made)
+      field.files = files.files
+      return
+    }
+    field.value = ''
+    told.textContent = NOT_DECODED
+    told.hidden = false
+  })
+}
+
 // A scanner types into the field of codes, one product after the other (PANEL-533).
 document.getElementById('campo-code')?.focus()
 

@@ -231,6 +231,8 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
     }
     case 'search':
       return <SearchControl control={control} attributes={attributes} values={values} legend={legend} />
+    case 'color':
+      return <ColorControl attributes={attributes} value={value} />
     case 'checkbox':
       return <input {...attributes} type="checkbox" checked={value === 'on'} />
     case 'checkboxes':
@@ -274,6 +276,26 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
     }
   }
 }
+
+interface ColorControlProps extends Pick<ControlProps, 'attributes'> {
+  readonly value: string
+}
+
+/** A picker has no empty value, so that the text is what is sent; the script joins the two (PANEL-881). */
+const ColorControl = ({ attributes, value }: ColorControlProps) => (
+  <>
+    <input {...attributes} type="text" maxlength={40} autocomplete="off" value={value} />
+    <span data-color={attributes.id} hidden>
+      <input type="color" aria-label="Escolher a cor" />{' '}
+      <svg class="swatch" viewBox="0 0 1 1" aria-hidden="true">
+        <rect width="1" height="1" fill="none" />
+      </svg>{' '}
+      <button type="button" class="main">
+        Amostra
+      </button>
+    </span>
+  </>
+)
 
 interface SearchControlProps extends Pick<ControlProps, 'attributes' | 'values' | 'legend'> {
   readonly control: Extract<Field['kind']['control'], { as: 'search' }>

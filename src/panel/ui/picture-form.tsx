@@ -17,23 +17,29 @@ interface PictureFormProps {
   readonly hasPicture: boolean
 }
 
-/** Upload form of a picture, with the button that deletes it. */
+/** Upload form of a picture, which a script converts to WebP (PANEL-882), with the button that deletes it. */
 export const PictureForm = ({ visit, to, noun, hint, hasPicture }: PictureFormProps) => (
   <>
-    <form method="post" action={link(to)} enctype="multipart/form-data" class="form">
+    <form method="post" action={link(to)} enctype="multipart/form-data" class="form" data-picture={MAX_PICTURE_BYTES}>
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
       <input type="hidden" name="_key" value={visit.context.newId()} />
       <div class="field w12">
-        <label for="campo-imagem">Arquivo WebP</label>
+        <label for="campo-imagem">Arquivo de imagem</label>
         <input
           id="campo-imagem"
           name="file"
           type="file"
-          accept=".webp,image/webp"
+          accept="image/webp,image/jpeg,image/png,image/heic,image/heif,.webp,.jpg,.jpeg,.png,.heic,.heif"
           required
           aria-describedby="dica-imagem"
         />
-        <p class="hint" id="dica-imagem">{`Até ${MAX_PICTURE_BYTES / 1024} KB. ${hint}`}</p>
+        <p class="hint" id="dica-imagem">
+          {`JPG, PNG, WebP ou HEIC: o navegador converte para WebP de até ${MAX_PICTURE_BYTES / 1024} KB. ${hint}`}
+        </p>
+        <p class="error" role="alert" hidden />
+        <noscript>
+          <p class="hint">Sem scripts, o navegador não converte: envie um arquivo WebP.</p>
+        </noscript>
       </div>
       <div class="actions">
         <button type="submit">{`${hasPicture ? 'Trocar' : 'Enviar'} ${noun}`}</button>
