@@ -36,6 +36,8 @@ export interface CashSessionRow extends ChangedFields {
   session_id: string
   opened_at: string | null
   closed_at: string | null
+  /** User who opened it, or until then who moved it first. */
+  owner: number | null
   /** Of the event that closed it. */
   closed_revision: number | null
   closed_recorded_at: string | null
@@ -58,6 +60,7 @@ const cashSessions = table<CashSessionRow>('cash_sessions', {
     session_id: 'text',
     opened_at: 'timestamptz',
     closed_at: 'timestamptz',
+    owner: 'bigint',
     closed_revision: 'bigint',
     closed_recorded_at: 'timestamptz',
     has_late_movement: 'boolean',
@@ -127,10 +130,14 @@ export const userOf = (actor: string | null): number | null =>
 
 type MovementEvent = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | EventOf<'CashSessionClosed'>
 
-/** The session before the event; a new one if this is its first. */
+/**
+ * The session before the event; a new one if this is its first, or if its drawer has been another user's: what others
+ * reported before it was opened is not of it.
+ */
 function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessionRow> {
   const known = rows.get(cashSessionById(event.data.id))
-  if (known) return known
+  const owner = userOf(event.actor)
+  if (known && (event.type !== 'CashSessionOpened' || known.owner === owner)) return known
   const { id, session_id } = event.data
   const { recorded_at } = event
   return {
@@ -139,6 +146,7 @@ function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessio
     session_id,
     opened_at: null,
     closed_at: null,
+    owner,
     closed_revision: null,
     closed_recorded_at: null,
     has_late_movement: false,

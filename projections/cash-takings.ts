@@ -13,12 +13,10 @@ const GIVEN_BACK = givenBackBy('s', {
   refunds: `(${statedRefunds('s')})`,
 })
 
-/** SQL of the refunds `p` of a session's returns that wait for their sales: their money has left the drawer. */
-const WAITING = `awaited_returns a
-  cross join lateral json_to_recordset(a.returns) r (cash_session_id text, refunds json)
-  cross join lateral json_to_recordset(r.refunds) p (payment_type_id bigint, amount text)
-  where a.company_id = t.company_id and r.cash_session_id = t.session_id
-    and (select c.awaited_returns > 0 from companies c where c.company_id = t.company_id)`
+/** SQL of the refunds `p` of a session's returns that are not recorded: their money has left the drawer. */
+const UNRECORDED = `offline_returns a
+  cross join lateral json_to_recordset(a.sent -> 'refunds') p (payment_type_id bigint, amount text)
+  where a.company_id = t.company_id and a.cash_session_id = t.session_id and a.state <> 'recorded'`
 
 /**
  * SQL of what sales and returns of a session `t` (company_id, session_id) brought, as JSON of `CashTakings`. A sale that
@@ -61,10 +59,10 @@ export const TAKINGS = `json_build_object(
         union all
         select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
         from returns r cross join lateral json_to_recordset(r.doc -> 'refunds') p (payment_type_id bigint, amount text)
-        where r.company_id = t.company_id and r.cash_session_id = t.session_id
+        where r.company_id = t.company_id and r.cash_session_id = t.session_id and not r.is_in_drawer
         union all
         select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
-        from ${WAITING}
+        from ${UNRECORDED}
       ) w
       left join payment_types y on y.company_id = t.company_id and y.id = nullif(w.way, '')::bigint
       where w.way <> ''

@@ -37,11 +37,14 @@ export const usedOn = (rows: Rows, userId: number, permission: LimitedPermission
 interface Act {
   readonly actor: string | null
   readonly recorded_at: string
-  readonly data: { readonly approved_by?: number | undefined }
+  readonly origin: string
+  readonly data: { readonly approved_by?: number | undefined; readonly returned_by?: number | undefined }
 }
 
 /** User who acts on the user's own permissions; null for others. */
-function userOf({ actor, data }: Act): number | null {
+function userOf({ actor, origin, data }: Act): number | null {
+  // A till's return that waited is recorded with the upload of its sale.
+  if (data.returned_by !== undefined && origin === 'pdv') return data.returned_by
   const id = data.approved_by === undefined ? /^user\/(\d{1,15})$/.exec(actor ?? '')?.[1] : undefined
   return id === undefined ? null : Number(id)
 }

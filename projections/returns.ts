@@ -3,8 +3,9 @@ import { toCents } from '#domain/money.ts'
 import { toThousandths } from '#domain/quantity.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/envelope.ts'
-import { byKey, byPk, table } from '#ledger/table.ts'
+import { type AnyRef, byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
+import { userOf } from './cash-sessions.ts'
 import { companies, companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
@@ -24,7 +25,7 @@ export type OfflineReturnWarning = NonNullable<Returned['warnings']>[number]
 /** Return of goods of a sale as the API shows it (RETURN-1). */
 export type ReturnObject = Omit<
   Returned,
-  'fingerprint' | 'credit' | 'offline_id' | 'warnings' | 'test' | 'approved_by' | 'sale_offline_id'
+  'fingerprint' | 'credit' | 'offline_id' | 'warnings' | 'test' | 'approved_by' | 'sale_offline_id' | 'returned_by'
 > & {
   /** Identifier from the till; null if no till uploaded it. */
   offline_id: string | null
@@ -33,6 +34,9 @@ export type ReturnObject = Omit<
   origin: Channel
   warnings: readonly OfflineReturnWarning[]
   fiscal_document: FiscalDocument | null
+  /** Null while it stands. */
+  reversed_at: string | null
+  reversal_reason: string | null
   created_at: string
   updated_at: string
 }
@@ -47,8 +51,12 @@ export interface ReturnRow extends ChangedFields {
   returned_at: string
   total_cents: number
   cash_session_id: string | null
-  /** Actor who recorded it, as `user/3`. */
+  /** Actor who took the goods back, as `user/3`. */
   actor: string | null
+  /** Whether it was reversed, and its drawer has its money again. */
+  is_in_drawer: boolean
+  /** Of the event that recorded it: payments that lower accounts follow it. */
+  recorded_revision: number
   doc: ReturnObject
 }
 
@@ -63,6 +71,8 @@ const returns = table<ReturnRow>('returns', {
     total_cents: 'bigint',
     cash_session_id: 'text',
     actor: 'text',
+    is_in_drawer: 'boolean',
+    recorded_revision: 'bigint',
     ...changedColumns,
     doc: 'json',
   },
@@ -111,8 +121,9 @@ interface SaleReturnRow {
   provider_payment_id: string | null
   /** Of goods that came back; null for a refund of an order. */
   return_id: number | null
-  /** Negative where it takes back an earlier refund, see SaleRefunded. */
+  /** Negative where it takes back an earlier refund, see SaleRefunded, or a return. */
   cents: number
+  is_reversal: boolean
   returned_at: string
   /** Till that gave it back, as `user/3`; null elsewhere. */
   till: string | null
@@ -131,6 +142,7 @@ const saleReturns = table<SaleReturnRow>('sale_returns', {
     provider_payment_id: 'text',
     return_id: 'bigint',
     cents: 'bigint',
+    is_reversal: 'boolean',
     returned_at: 'timestamptz',
     till: 'text',
     ways: 'json',
@@ -141,12 +153,22 @@ const saleReturns = table<SaleReturnRow>('sale_returns', {
   past: { id: 'revision', isFixed: true },
 })
 
-/** Refunds by payment type, in the order of their first mention. */
-function waysOfReturn({ refunds }: Returned): ReturnedWay[] {
+/** Money and goods of a return as `sale_returns` has them; taken back with the sign -1. */
+function partsOf({ refunds, items }: Pick<Returned, 'refunds' | 'items'>, sign: 1 | -1) {
   const ways = new Map<number, number>()
   for (const { payment_type_id, amount } of refunds)
-    ways.set(payment_type_id, (ways.get(payment_type_id) ?? 0) + toCents(amount))
-  return [...ways].map(([payment_type_id, cents]) => ({ payment_type_id, cents }))
+    ways.set(payment_type_id, (ways.get(payment_type_id) ?? 0) + sign * toCents(amount))
+  return {
+    is_reversal: sign < 0,
+    // By payment type, in the order of their first mention.
+    ways: [...ways].map(([payment_type_id, cents]) => ({ payment_type_id, cents })),
+    items: items.map(({ catalog_item_id, quantity, amount, restock }) => ({
+      catalog_item_id,
+      restock,
+      thousandths: sign * toThousandths(quantity),
+      cents: sign * toCents(amount),
+    })),
+  }
 }
 
 function returnObject({ data, origin, recorded_at }: EventOf<'SaleReturned'>, zone: string): ReturnObject {
@@ -168,47 +190,73 @@ function returnObject({ data, origin, recorded_at }: EventOf<'SaleReturned'>, zo
     cash_session_id: data.cash_session_id,
     warnings: data.warnings ?? [],
     fiscal_document: null,
+    reversed_at: null,
+    reversal_reason: null,
     created_at: at,
     updated_at: at,
   }
 }
 
 function addReturn(rows: Changes, event: EventOf<'SaleReturned'>): void {
-  const { data, revision, actor } = event
-  const { id, sale_id, external_id, returned_at, cash_session_id, offline_id = null } = data
+  const { data, revision } = event
+  const { id, sale_id, external_id, returned_at, cash_session_id, offline_id = null, returned_by } = data
   const { company_id } = companyRef(rows)
   const cents = toCents(data.total)
+  const actor = returned_by === undefined ? event.actor : `user/${returned_by}`
   rows.add(returns, {
     ...{ company_id, id, sale_id, external_id, offline_id, returned_at, cash_session_id, actor },
     total_cents: cents,
+    is_in_drawer: false,
+    recorded_revision: revision,
     ...stamp(event),
     doc: returnObject(event, timezoneOf(rows)),
   })
   rows.add(saleReturns, {
-    ...{ company_id, revision, sale_id, cents, returned_at },
-    order_id: null,
-    provider_payment_id: null,
-    return_id: id,
+    ...{ company_id, revision, sale_id, cents, returned_at, ...partsOf(data, 1) },
+    ...{ order_id: null, provider_payment_id: null, return_id: id },
     till: offline_id === null ? null : actor,
-    ways: waysOfReturn(data),
-    items: data.items.map(({ catalog_item_id, quantity, amount, restock }) => ({
-      catalog_item_id,
-      restock,
-      thousandths: toThousandths(quantity),
-      cents: toCents(amount),
-    })),
   })
 }
 
-/** Uploaded return by the till's identifier, for detecting repeated uploads. */
+/** Takes a return back, on the day of the reversal. */
+function reverseReturn(rows: Changes, event: EventOf<'ReturnReversed'>): void {
+  const { data, revision, recorded_at } = event
+  const { id: return_id, sale_id, reason: reversal_reason, is_in_drawer } = data
+  const before = existing(rows, returnById(return_id))
+  const at = inZone(recorded_at, timezoneOf(rows))
+  const doc = { ...before.doc, reversed_at: at, reversal_reason, updated_at: at }
+  if (rows.wants(returnById(return_id))) rows.put(returns, { ...before, is_in_drawer, ...stamp(event), doc })
+  rows.add(saleReturns, {
+    ...{ company_id: before.company_id, revision, sale_id, return_id, ...partsOf(before.doc, -1) },
+    ...{ order_id: null, provider_payment_id: null, returned_at: recorded_at },
+    cents: -before.total_cents,
+    till: before.offline_id === null ? null : before.actor,
+  })
+}
+
+type UploadedReturn = DataOf<'ReturnAwaited'>
+
+/** `waiting`: for its sale; an old one counts as refused. `resolved`: by a person, without recording it. */
+type UploadState = 'recorded' | 'waiting' | 'refused' | 'resolved'
+
+/** Uploaded return by the till's identifier, for detecting repeated uploads, and until a person has decided. */
 export interface OfflineReturnRow {
   company_id: number
   offline_id: string
   return_id: number
   fingerprint: string
-  /** Whether its sale has not come yet. */
-  is_awaited: boolean
+  state: UploadState
+  user_id: number | null
+  uploaded_at: string
+  refusal: DataOf<'ReturnRefused'>['code'] | null
+  /** Its drawer gave the money back, whatever becomes of the return. */
+  cash_session_id: string | null
+  /** As it was uploaded; null if it was recorded at once. */
+  sent: UploadedReturn | null
   warnings: readonly OfflineReturnWarning[]
+  settled_at: string | null
+  settled_by: string | null
+  note: string | null
 }
 
 const offlineReturns = table<OfflineReturnRow>('offline_returns', {
@@ -217,20 +265,37 @@ const offlineReturns = table<OfflineReturnRow>('offline_returns', {
     offline_id: 'text',
     return_id: 'bigint',
     fingerprint: 'text',
-    is_awaited: 'boolean',
+    state: 'text',
+    user_id: 'bigint',
+    uploaded_at: 'timestamptz',
+    refusal: 'text',
+    cash_session_id: 'text',
+    sent: 'json',
     warnings: 'json',
+    settled_at: 'timestamptz',
+    settled_by: 'text',
+    note: 'text',
   },
-  keys: { pk: ['company_id', 'offline_id'] },
+  keys: { pk: ['company_id', 'offline_id'], return: ['company_id', 'return_id'] },
+  indexes: [
+    `(company_id, cash_session_id) where cash_session_id is not null and state <> 'recorded'`,
+    `(company_id, return_id) where state in ('waiting', 'refused')`,
+  ],
 })
 
 export const offlineReturnById = (offlineId: string) => byPk(offlineReturns, offlineId)
+export const offlineReturnByReturn = (id: number) => byKey(offlineReturns, 'return', id)
 
 /** Uploaded returns of a sale that has not come yet, by the sale's identifier. */
 interface AwaitedReturnsRow {
   company_id: number
   sale_offline_id: string
   /** In the order of their uploads; empty once the sale has come. */
-  returns: readonly DataOf<'ReturnAwaited'>[]
+  returns: readonly AwaitedReturn[]
+}
+
+export interface AwaitedReturn extends UploadedReturn {
+  readonly uploaded_at: string
 }
 
 const awaitedReturns = table<AwaitedReturnsRow>('awaited_returns', {
@@ -240,46 +305,140 @@ const awaitedReturns = table<AwaitedReturnsRow>('awaited_returns', {
 
 export const awaitedReturnsOf = (saleOfflineId: string) => byPk(awaitedReturns, saleOfflineId)
 
-function addAwaited(rows: Changes, data: DataOf<'ReturnAwaited'>): void {
-  const company = companyRef(rows)
-  const { company_id } = company
-  const { id: return_id, offline_id, fingerprint, sale_offline_id } = data
-  const before = rows.get(awaitedReturnsOf(sale_offline_id))?.returns ?? []
-  rows.add(offlineReturns, { company_id, offline_id, return_id, fingerprint, is_awaited: true, warnings: [] })
-  rows.put(awaitedReturns, { company_id, sale_offline_id, returns: [...before, data] })
-  rows.put(companies, { ...company, awaited_returns: company.awaited_returns + 1 })
+/** Open uploads of a user of tills, which are bounded. */
+interface UserReturnsRow {
+  company_id: number
+  user_id: number
+  waiting: readonly { readonly id: number; readonly uploaded_at: string }[]
+  /** Number of refused ones that no person has decided about. */
+  refused: number
 }
 
-/** Notes the upload of a return, which may have waited for its sale. */
-function noteUpload(rows: Changes, data: Returned): void {
-  const { id: return_id, offline_id, fingerprint, sale_offline_id, warnings = [] } = data
-  if (offline_id === undefined || fingerprint === undefined) return
+const userReturns = table<UserReturnsRow>('user_returns', {
+  columns: { company_id: 'bigint', user_id: 'bigint', waiting: 'json', refused: 'bigint' },
+  keys: { pk: ['company_id', 'user_id'] },
+})
+
+export const returnsOfUser = (userId: number) => byPk(userReturns, userId)
+
+/** Days after which a return that waits for its sale counts as refused. */
+export const WAITING_DAYS = 7
+
+/** Whether a return has waited for too long, at a time (UTC). */
+export const hasExpired = (uploadedAt: string, now: string): boolean =>
+  Date.parse(now) - Date.parse(uploadedAt) > WAITING_DAYS * 86_400_000
+
+type UploadEvent =
+  | EventOf<'ReturnAwaited'>
+  | EventOf<'ReturnRefused'>
+  | EventOf<'RefusedReturnResolved'>
+  | EventOf<'SaleReturned'>
+
+interface Uploaded {
+  readonly offline_id: string
+  readonly user_id: number | null
+  readonly sale_offline_id: string | null
+}
+
+const uploadRefs = ({ offline_id, user_id, sale_offline_id }: Uploaded): AnyRef[] => [
+  offlineReturnById(offline_id),
+  ...(user_id === null ? [] : [returnsOfUser(user_id)]),
+  ...(sale_offline_id === null ? [] : [awaitedReturnsOf(sale_offline_id)]),
+]
+
+/** Moves an upload from one state to another, in all that counts them. */
+function moveUpload(rows: Changes, { data }: UploadEvent, of: Uploaded, after: OfflineReturnRow): void {
+  const before = rows.get(offlineReturnById(of.offline_id))?.state ?? null
+  rows.put(offlineReturns, after)
   const company = companyRef(rows)
   const { company_id } = company
+  const change = (state: UploadState) => Number(after.state === state) - Number(before === state)
+  const { id } = data
+  if (of.user_id !== null && (change('waiting') !== 0 || change('refused') !== 0)) {
+    const known = rows.get(returnsOfUser(of.user_id)) ?? { waiting: [], refused: 0 }
+    const others = known.waiting.filter((each) => each.id !== id)
+    const waiting = after.state === 'waiting' ? [...others, { id, uploaded_at: after.uploaded_at }] : others
+    rows.put(userReturns, { company_id, user_id: of.user_id, waiting, refused: known.refused + change('refused') })
+  }
+  if (change('waiting') === 0 || of.sale_offline_id === null) return
+  const { sale_offline_id } = of
+  const others = (rows.get(awaitedReturnsOf(sale_offline_id))?.returns ?? []).filter((each) => each.id !== id)
+  const { sent, uploaded_at } = after
+  const returns = after.state === 'waiting' && sent ? [...others, { ...sent, uploaded_at }] : others
+  rows.put(awaitedReturns, { company_id, sale_offline_id, returns })
+  rows.put(companies, { ...company, awaited_returns: company.awaited_returns + change('waiting') })
+}
+
+const OPEN = { warnings: [], settled_at: null, settled_by: null, note: null } as const
+
+/** Keeps an upload that is not recorded yet; one that waited keeps the time at which it came. */
+function keepUpload(
+  rows: Changes,
+  event: EventOf<'ReturnAwaited'> | EventOf<'ReturnRefused'>,
+  refusal: OfflineReturnRow['refusal'],
+): void {
+  const { id: return_id, offline_id, fingerprint, user_id, cash_session_id } = event.data
   const known = rows.get(offlineReturnById(offline_id))
-  rows.put(offlineReturns, { company_id, offline_id, return_id, fingerprint, is_awaited: false, warnings })
-  if (!known?.is_awaited || sale_offline_id === undefined) return
-  const left = existing(rows, awaitedReturnsOf(sale_offline_id)).returns.filter(({ id }) => id !== return_id)
-  rows.put(awaitedReturns, { company_id, sale_offline_id, returns: left })
-  rows.put(companies, { ...company, awaited_returns: company.awaited_returns - 1 })
+  moveUpload(rows, event, event.data, {
+    company_id: companyRef(rows).company_id,
+    ...{ offline_id, return_id, fingerprint, user_id, cash_session_id, refusal },
+    state: refusal === null ? 'waiting' : 'refused',
+    uploaded_at: known?.uploaded_at ?? event.recorded_at,
+    sent: known?.sent ?? event.data,
+    ...OPEN,
+  })
 }
 
-export const offlineReturnsProjection = projection('offline_returns', [offlineReturns, awaitedReturns], {
+export const offlineReturnsProjection = projection('offline_returns', [offlineReturns, awaitedReturns, userReturns], {
   ReturnAwaited: {
-    refs: ({ data }) => [offlineReturnById(data.offline_id), awaitedReturnsOf(data.sale_offline_id)],
-    apply: (rows, { data }) => addAwaited(rows, data),
+    refs: ({ data }) => uploadRefs(data),
+    apply: (rows, event) => keepUpload(rows, event, null),
+  },
+  ReturnRefused: {
+    refs: ({ data }) => uploadRefs(data),
+    apply: (rows, event) => keepUpload(rows, event, event.data.code),
+  },
+  RefusedReturnResolved: {
+    refs: ({ data }) => uploadRefs(data),
+    apply(rows, event) {
+      const { actor: settled_by, recorded_at: settled_at, data } = event
+      const known = existing(rows, offlineReturnById(data.offline_id))
+      moveUpload(rows, event, data, { ...known, state: 'resolved', settled_at, settled_by, note: data.note })
+    },
   },
   SaleReturned: {
-    refs: ({ data: { offline_id, sale_offline_id } }) => [
-      ...(offline_id === undefined ? [] : [offlineReturnById(offline_id)]),
-      ...(sale_offline_id === undefined ? [] : [awaitedReturnsOf(sale_offline_id)]),
-    ],
-    apply: (rows, { data }) => noteUpload(rows, data),
+    refs: ({ data: { offline_id, returned_by = null, sale_offline_id = null } }) =>
+      offline_id === undefined ? [] : uploadRefs({ offline_id, user_id: returned_by, sale_offline_id }),
+    apply(rows, event) {
+      const { id: return_id, offline_id, fingerprint, returned_by, warnings = [], sale_offline_id = null } = event.data
+      if (offline_id === undefined || fingerprint === undefined) return
+      const known = rows.get(offlineReturnById(offline_id))
+      const user_id = returned_by ?? userOf(event.actor)
+      const isSettled = known !== null
+      moveUpload(
+        rows,
+        event,
+        { offline_id, user_id, sale_offline_id },
+        {
+          company_id: companyRef(rows).company_id,
+          ...{ offline_id, return_id, fingerprint, user_id, warnings },
+          state: 'recorded',
+          uploaded_at: known?.uploaded_at ?? event.recorded_at,
+          refusal: known?.refusal ?? null,
+          cash_session_id: event.data.cash_session_id,
+          sent: known?.sent ?? null,
+          settled_at: isSettled ? event.recorded_at : null,
+          settled_by: isSettled ? event.actor : null,
+          note: null,
+        },
+      )
+    },
   },
 })
 
 export const returnsProjection = projection('returns', [returns, saleReturns], {
   SaleReturned: { apply: addReturn },
+  ReturnReversed: { refs: ({ data }) => [returnById(data.id)], apply: reverseReturn },
   ReturnDocumentRecorded: {
     refs: (event) => [returnById(event.data.id)],
     apply(rows, event) {
@@ -298,6 +457,7 @@ export const returnsProjection = projection('returns', [returns, saleReturns], {
         ...{ revision, sale_id, order_id, provider_payment_id, returned_at },
         return_id: null,
         cents: toCents(amount),
+        is_reversal: false,
         till: null,
         ways: null,
         items: null,

@@ -364,6 +364,34 @@ export function fiscalDocumentObject(
   return { ...document, authorized_at, issued_at: inZone(document.authorized_at ?? recorded_at, zone) }
 }
 
+/** Adds what came back of a sale, or takes it back with the sign -1. */
+function changeReturned(
+  rows: Changes,
+  event: EventOf<'SaleReturned'> | EventOf<'ReturnReversed'>,
+  {
+    sale_id: id,
+    items,
+    delivery_fee,
+    total,
+  }: Pick<DataOf<'ReturnReversed'>, 'sale_id' | 'items' | 'delivery_fee' | 'total'>,
+  sign: 1 | -1,
+): void {
+  const { doc, returned } = existing(rows, saleById(id))
+  const cents = doc.items.map((_, line) => returned?.cents[line] ?? 0)
+  const thousandths = doc.items.map((item) => toThousandths(item.returned))
+  for (const { line, quantity, amount } of items) {
+    cents[line] = (cents[line] ?? 0) + sign * toCents(amount)
+    thousandths[line] = (thousandths[line] ?? 0) + sign * toThousandths(quantity)
+  }
+  const fee = (returned?.delivery_fee ?? 0) + sign * toCents(delivery_fee)
+  const isNothing = fee === 0 && [...cents, ...thousandths].every((left) => left === 0)
+  const changes = {
+    items: doc.items.map((item, line) => ({ ...item, returned: fromThousandths(thousandths[line] ?? 0) })),
+    returned_total: fromCents(toCents(doc.returned_total) + sign * toCents(total)),
+  }
+  changeSale(rows, { ...event, data: { id } }, changes, { returned: isNothing ? null : { cents, delivery_fee: fee } })
+}
+
 export const salesProjection = projection('sales', [sales], {
   SaleCompleted: {
     refs: costsOf,
@@ -408,26 +436,11 @@ export const salesProjection = projection('sales', [sales], {
   },
   SaleReturned: {
     refs: (event) => [saleById(event.data.sale_id)],
-    apply(rows, event) {
-      const { sale_id: id, items, delivery_fee, total } = event.data
-      const { doc, returned } = existing(rows, saleById(id))
-      const cents = doc.items.map((_, line) => returned?.cents[line] ?? 0)
-      const thousandths = doc.items.map((item) => toThousandths(item.returned))
-      for (const { line, quantity, amount } of items) {
-        cents[line] = (cents[line] ?? 0) + toCents(amount)
-        thousandths[line] = (thousandths[line] ?? 0) + toThousandths(quantity)
-      }
-      const fee = (returned?.delivery_fee ?? 0) + toCents(delivery_fee)
-      changeSale(
-        rows,
-        { ...event, data: { id } },
-        {
-          items: doc.items.map((item, line) => ({ ...item, returned: fromThousandths(thousandths[line] ?? 0) })),
-          returned_total: fromCents(toCents(doc.returned_total) + toCents(total)),
-        },
-        { returned: { cents, delivery_fee: fee } },
-      )
-    },
+    apply: (rows, event) => changeReturned(rows, event, event.data, 1),
+  },
+  ReturnReversed: {
+    refs: (event) => [saleById(event.data.sale_id)],
+    apply: (rows, event) => changeReturned(rows, event, event.data, -1),
   },
   FiscalDocumentRecorded: {
     refs: (event) => [saleById(event.data.id)],

@@ -230,6 +230,13 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
       addToStock(rows, event, stock, 1, { kind: 'return', record: `return/${id}`, reason, occurred_at })
     },
   },
+  ReturnReversed: {
+    refs: (event) => event.data.stock.map((item) => stockById(item.catalog_item_id)),
+    apply(rows, event) {
+      const { id, stock, reason } = event.data
+      addToStock(rows, event, stock, -1, { kind: 'return', document: `return/${id}`, reason })
+    },
+  },
   SaleCancelled: {
     refs: (event) => event.data.restock.map((item) => stockById(item.catalog_item_id)),
     apply(rows, event) {

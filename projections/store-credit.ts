@@ -60,7 +60,11 @@ const creditMovements = table<CreditMovementRow>('credit_movements', {
   past: { id: 'revision', isFixed: true },
 })
 
-type Moving = EventOf<'SaleReturned'> | EventOf<'OfflineSaleCompleted'> | EventOf<'SaleCancelled'>
+type Moving =
+  | EventOf<'SaleReturned'>
+  | EventOf<'ReturnReversed'>
+  | EventOf<'OfflineSaleCompleted'>
+  | EventOf<'SaleCancelled'>
 
 /** Handler of events that give credit (sign 1) or take it. Few sales have any. */
 const moving = <E extends Moving>(kind: CreditMovementRow['kind'], sign: 1 | -1, timeOf: (event: E) => string) => ({
@@ -84,6 +88,7 @@ const moving = <E extends Moving>(kind: CreditMovementRow['kind'], sign: 1 | -1,
 
 export const storeCreditProjection = projection('store_credit', [customerCredits, creditMovements], {
   SaleReturned: moving('return', 1, ({ data }: EventOf<'SaleReturned'>) => data.returned_at),
+  ReturnReversed: moving('return', -1, ({ recorded_at }: EventOf<'ReturnReversed'>) => recorded_at),
   OfflineSaleCompleted: moving('sale', -1, ({ data }: EventOf<'OfflineSaleCompleted'>) => data.sold_at),
   SaleCancelled: moving('cancel', 1, ({ recorded_at }: EventOf<'SaleCancelled'>) => recorded_at),
 })

@@ -176,6 +176,9 @@ function permitOf(rows: Rows, userId: number, approverId: number | null, now: st
   }
 }
 
+/** What another user than the caller may do; the rows of the user and of `limitUsesOf` are loaded. */
+export const permitOfUser = (rows: Rows, userId: number, now: string): Permit => permitOf(rows, userId, null, now)
+
 export const userByEmail = (email: string) => byKey(users, 'email', email)
 
 /** Login of a person, by e-mail, for all companies of that person; schema `ops`. The password is never in an event. */

@@ -81,11 +81,13 @@ export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
   sales: isOwn,
   returns: isOwnReturn('actor'),
   sale_returns: isOwnReturn('till'),
-  offline_returns: isOfShown(
-    'returns',
-    (places) => `t.actor = ${actorOf(places)} and ${isToday('t.returned_at', places)}`,
-    'shown.id = t.return_id',
-  ),
+  offline_returns: (places) =>
+    `case when t.state = 'recorded' then ${isOfShown(
+      'returns',
+      (each) => `t.actor = ${actorOf(each)} and ${isToday('t.returned_at', each)}`,
+      'shown.id = t.return_id',
+    )(places)} else t.user_id = ${places.user} end`,
+  user_returns: ({ user }) => `t.user_id = ${user}`,
   // They wait for a sale that is not known yet.
   awaited_returns: () => 'false',
   credit_movements: isOwnCredit,

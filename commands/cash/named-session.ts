@@ -11,6 +11,12 @@ type SessionName = string | null | undefined
 
 export const namedSessionRefs = (name: SessionName): AnyRef[] => (name ? [cashSessionByName(name)] : [])
 
+/** Whether another user has opened the session that a till names; an unknown one may be opened later. It is loaded. */
+export function isOfOther(rows: Rows, name: SessionName, userId: number | undefined): boolean {
+  const openedBy = name ? (rows.get(cashSessionByName(name))?.doc.opened_by ?? null) : null
+  return openedBy !== null && userId !== undefined && openedBy !== userId
+}
+
 /** Refusal of a session that is unknown or closed: its drawer has been counted. */
 export function findClosedSession(rows: Rows, name: SessionName): Refusal | null {
   const session = name ? rows.get(cashSessionByName(name)) : null

@@ -2,7 +2,7 @@ import { IMPOSSIBLE_AT_TILL, isImpossibleAtTill } from '#domain/instant.ts'
 import { fromCents, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
-import { accept, command, type Decision, type DecisionContext, isRefusal } from '#ledger/command.ts'
+import { accept, command, type Decision, type DecisionContext, isRefusal, type Permit } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -44,7 +44,7 @@ const typeIdsOf = (counted: CashMovementUpload['counted']): number[] =>
 export const recordCashMovement = command<CashMovementUpload>({
   needs,
   decide: (rows, upload, context) =>
-    decideMovement(rows, upload, context, (known, movement) => move(rows, upload, known, movement)),
+    decideMovement(rows, upload, context, (known, movement) => move(rows, upload, known, movement, context.permit)),
 })
 
 /** Closes a session, and records what its sales had brought by then. */
@@ -92,6 +92,7 @@ function decideMovement(
   const repeated = rows.get(cashMovementById(upload.offline_id))
   if (repeated) return decideRepeated(repeated, content)
   const known = rows.get(cashSessionByName(session_id))
+  if (known && isOfOtherUser(known, upload)) return invalid('session_id', 'é a gaveta de outro usuário')
   const isLate = known?.closed_at !== undefined && known.closed_at !== null && kind !== 'closed'
   const warnings: Warnings = [
     ...(isLate ? (['session_closed'] as const) : []),
@@ -103,6 +104,13 @@ function decideMovement(
   if (isRefusal(recorded)) return recorded
   return accept('created', `cash_session/${id}`, recorded.events, [], { warnings: recorded.warnings })
 }
+
+/**
+ * Whether a movement is of another user's drawer. Before its opening a session is of who moved it first; who opens it has
+ * it from then on.
+ */
+const isOfOtherUser = ({ owner, opened_at }: Readonly<CashSessionRow>, { kind, userId }: CashMovementUpload): boolean =>
+  owner !== null && userId !== undefined && owner !== userId && (kind !== 'opened' || opened_at !== null)
 
 const isOld = (rows: Rows, { at, userId }: CashMovementUpload, now: string): boolean =>
   findOlder(at, now, [userId === undefined ? undefined : rows.get(userById(userId))?.doc.created_at]) !== null
@@ -126,6 +134,7 @@ function move(
   { session_id, offline_id }: CashMovementUpload,
   known: Readonly<CashSessionRow> | null,
   { id, content: { kind, amount, at, reason, receivable_id }, warnings }: NewMovement,
+  permit: Permit,
 ): Recorded | Refusal {
   if (kind === 'closed' || amount === null) throw new Error('cash: closeCashSession records closings')
   const movement = { id, session_id, offline_id, at, reason, warnings, amount }
@@ -135,24 +144,29 @@ function move(
   }
   if (toCents(known?.doc[kind] ?? '0.00') + toCents(amount) > MAX_CENTS)
     return invalid('amount', 'a soma é grande demais')
-  const paid =
-    receivable_id === null
-      ? null
-      : receive(rows, receivable_id, { cents: toCents(amount), at, cash_session_id: session_id })
-  const all = [...warnings, ...(paid?.warnings ?? [])]
-  const moved = event('CashMoved', { ...movement, warnings: all, kind, receivable_id })
-  return { events: [moved, ...(paid?.events ?? [])], warnings: all }
+  const moved = event('CashMoved', { ...movement, kind, receivable_id })
+  if (receivable_id === null) return { events: [moved], warnings }
+  const paid = receive(rows, receivable_id, { cents: toCents(amount), at, cash_session_id: session_id }, permit)
+  return isRefusal(paid) ? paid : { events: [moved, ...paid], warnings }
 }
 
-/** Pays an account with cash that a till received: a fact, also where less was open, or nothing. */
+/**
+ * Pays an account with cash that a till received: by a user who may receive, at most what is open. A settled one is not
+ * shown to users who do not see all sales.
+ */
 function receive(
   rows: Rows,
   receivableId: number,
   received: { readonly cents: number; readonly at: string; readonly cash_session_id: string },
-): Recorded {
+  permit: Permit,
+): readonly NewEvent[] | Refusal {
+  const granted = permit('receive')
+  if (isRefusal(granted)) return granted
   const paid = tillReceiptEvents(receivableSide, rows, receivableId, { ...received, payment_method: 'cash' })
-  if (!paid) return { events: [], warnings: ['receivable_unknown'] }
-  return { events: paid.events, warnings: paid.excess_cents > 0 ? ['receivable_exceeded'] : [] }
+  const open = rows.get(receivableById(receivableId))?.open_cents ?? 0
+  const isSeen = open > 0 || !isRefusal(permit('see_all_sales'))
+  if (!paid || !isSeen) return invalid('receivable_id', 'conta não encontrada')
+  return paid.excess_cents > 0 ? invalid('amount', `é mais que o valor em aberto, ${fromCents(open)}`) : paid.events
 }
 
 /** The drawer first, with all that was counted in cash; then the other payment types by id. */

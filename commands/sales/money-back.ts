@@ -41,14 +41,17 @@ export function saleMoney(rows: Rows, sale: SoldMoney & Pick<SaleRow, 'receivabl
   return moneyOf(sale, accounts)
 }
 
+/** What is due for goods, in cents, and the part of it that lowers what is owed. */
+export interface MoneyDue {
+  readonly total: number
+  readonly on_credit: number
+}
+
 /**
  * What is due for goods that come back, in cents (RETURN-780): first less is owed for the sale, then money goes back, at
  * most what was received. What was neither received nor is owed, is not due.
  */
-export function dueBack(
-  { received, open, given_back }: SaleMoney,
-  goods: number,
-): { readonly total: number; readonly on_credit: number } {
+export function dueBack({ received, open, given_back }: SaleMoney, goods: number): MoneyDue {
   const on_credit = Math.min(open, goods)
   const money = Math.min(goods - on_credit, Math.max(received - given_back, 0))
   return { on_credit, total: on_credit + money }

@@ -24,6 +24,8 @@ export interface OfflineReturn {
   readonly items: readonly { readonly line: number; readonly quantity: string; readonly restock: boolean }[]
   readonly refunds: readonly z.infer<typeof Refund>[]
   readonly cash_session_id: string | null
+  /** User who is logged in at the till; not part of what the till sends. */
+  readonly userId?: number
 }
 
 /** Uploaded return (UP-100). Unknown fields are ignored: tills of many versions upload. */

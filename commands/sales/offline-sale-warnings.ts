@@ -7,6 +7,7 @@ import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
 import { stockOf } from '#projections/stock.ts'
 import { userById } from '#projections/users.ts'
+import { isOfOther } from '../cash/named-session.ts'
 import { findOlder, isFarAhead } from '../till-clock.ts'
 import { quantitiesTaken } from './lines.ts'
 import type { OfflineSale, OfflineSaleUpload } from './offline-sale-input.ts'
@@ -30,6 +31,9 @@ export function findWarnings(rows: Rows, sale: OfflineSaleUpload, parts: Parts, 
       thousandths < 0 ? [warning('negative_stock', { product_id: id, found: fromThousandths(thousandths) })] : [],
     ),
     ...paymentWarnings(rows, sale, parts.change),
+    ...(isOfOther(rows, sale.cash_session_id, sale.sellerId)
+      ? [warning('session_of_other', { found: sale.cash_session_id })]
+      : []),
     ...clockWarnings(rows, sale, now),
   ]
 }

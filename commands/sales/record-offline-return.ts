@@ -1,45 +1,64 @@
+import { IMPOSSIBLE_AT_TILL, isImpossibleAtTill } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { fromThousandths, MAX_THOUSANDTHS, toThousandths } from '#domain/quantity.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/companies.ts'
-import { accept, command, type Decision, type DecisionContext } from '#ledger/command.ts'
+import { accept, command, type Decision, type DecisionContext, isRefusal, type Permit } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { companyRef, ownCompany } from '#projections/companies.ts'
+import { ownCompany } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
 import { offlineSaleById } from '#projections/offline-sales.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
-import { awaitedReturnsOf, type OfflineReturnRow, offlineReturnById, returnById } from '#projections/returns.ts'
+import {
+  awaitedReturnsOf,
+  hasExpired,
+  type OfflineReturnRow,
+  type OfflineReturnWarning,
+  offlineReturnById,
+  returnById,
+  returnsOfUser,
+} from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { stockOf } from '#projections/stock.ts'
+import { userById } from '#projections/users.ts'
+import { namedSessionRefs } from '../cash/named-session.ts'
+import { judgeReturn, mayReturn, type ReturnRefusal } from './judge-return.ts'
+import { saleMoney } from './money-back.ts'
 import { creditedCustomer, returnFact, sumOfParts } from './offline-return-fact.ts'
 import { type OfflineReturn, returnFingerprintOf } from './offline-return-input.ts'
-import { lowerReceivables, openOf, receivableRefs } from './return-receivables.ts'
+import { lowerReceivables, receivableRefs } from './return-receivables.ts'
 import { returnableOf, stockRefs } from './returned-goods.ts'
 
 type Returned = DataOf<'SaleReturned'>
+type Sent = DataOf<'ReturnAwaited'>
 
-/** Returns of a company that may wait for their sales, and of one sale. */
-const MAX_AWAITED = 1_000
-const MAX_AWAITED_OF_SALE = 50
+/** Returns of a user that may wait for their sales, or for a person, and those that may wait for one sale. */
+const MAX_WAITING = 50
+const MAX_REFUSED = 200
+const MAX_AWAITED_OF_SALE = 500
 
 /**
- * Records goods that a till took back offline (UP-100). Uploaded returns are facts: more than was sold, or another amount
- * than is due, only adds warnings. One that comes before its sale is kept, and recorded with the sale (UP-101).
+ * Records goods that a till took back offline: a fact, as far as they were the buyer's (UP-100). One that comes before its
+ * sale is kept, and recorded with the sale (UP-101); one that may not be recorded is kept for a person.
  */
-export const recordOfflineReturn = command<OfflineReturn>({
-  needs: ({ offline_id, sale_offline_id, sale_id, refunds }) => [
+export const recordOfflineReturn = command<OfflineReturn & { readonly userId: number }>({
+  needs: ({ offline_id, sale_offline_id, sale_id, refunds, cash_session_id, userId }) => [
     ownCompany,
+    userById(userId),
+    returnsOfUser(userId),
     offlineReturnById(offline_id),
+    ...namedSessionRefs(cash_session_id),
     ...(sale_id === null ? [] : [saleById(sale_id)]),
     ...(sale_offline_id === null ? [] : [offlineSaleById(sale_offline_id), awaitedReturnsOf(sale_offline_id)]),
     ...refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
   ],
   needsMore(rows, { offline_id, sale_id, sale_offline_id }) {
     const repeated = rows.get(offlineReturnById(offline_id))
-    if (repeated) return [returnById(repeated.return_id)]
+    if (repeated) return repeated.state === 'recorded' ? [returnById(repeated.return_id)] : []
     const known = sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))
     if (known) return [saleById(known.sale_id), ...returnedRefs(known)]
     const sale = sale_id === null ? null : rows.get(saleById(sale_id))
@@ -52,62 +71,127 @@ export const recordOfflineReturn = command<OfflineReturn>({
       ? [customerById(customerId)]
       : []
   },
-  decide(rows, sent, context) {
-    const fingerprint = returnFingerprintOf(sent)
-    const known = rows.get(offlineReturnById(sent.offline_id))
-    if (known?.fingerprint === fingerprint && isOfSale(rows, known, sent))
-      return accept('unchanged', `return/${known.return_id}`, [], [], { warnings: known.warnings })
+  decide(rows, upload, context) {
+    const fingerprint = returnFingerprintOf(upload)
+    const known = rows.get(offlineReturnById(upload.offline_id))
+    if (known?.fingerprint === fingerprint && isOfSale(rows, known, upload)) return repeatedReturn(known, context)
     if (known) return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.return_id })
-    const refunds = namedRefunds(rows, sent)
+    if (isImpossibleAtTill(upload.returned_at, context.now)) return invalid('returned_at', IMPOSSIBLE_AT_TILL)
+    const refunds = namedRefunds(rows, upload)
     if ('refused' in refunds) return refunds
-    const sale = saleOf(rows, sent)
-    if (!sale && sent.sale_offline_id !== null)
-      return awaitSale(rows, { ...sent, sale_offline_id: sent.sale_offline_id, refunds, fingerprint }, context)
-    if (!sale) return wrong('sale_id', 'venda não encontrada')
-    if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
-    const goods = returnableOf(sale)
-    const position = sent.items.findIndex(({ line }) => !goods.lines[line])
-    if (position >= 0) return wrong(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
-    const credits = creditsOf(rows, refunds)
-    const returned = returnFact(rows, {
-      sent: { ...sent, sale_offline_id: null, items: [...sent.items], refunds, ...credits },
-      creditedTo: creditedCustomer(rows, sent.customer_id ?? sale.customer_id, credits.store_credit),
-      ...{ fingerprint, goods },
-      ...{ id: context.nextId('return'), now: context.now },
-      sale: { id: sale.id, customer_id: sale.customer_id, isCancelled: sale.status === 'cancelled' },
-      owed: openOf(rows, sale),
-    })
-    const overfilled = returned.stock.find((move) => isOverfilled(rows, move))
-    if (overfilled) return wrong('items', `o estoque resultante do item ${overfilled.catalog_item_id} é grande demais`)
-    const lowered = lowerReceivables(rows, sale, toCents(credits.on_credit), sent.returned_at)
-    const { warnings = [] } = returned
-    const recorded = event('SaleReturned', returned)
-    return accept('created', recorded.subject, [recorded, ...lowered], [], { warnings })
+    const { userId: user_id, items, ...given } = upload
+    const id = context.nextId('return')
+    const sent = {
+      ...{ ...given, id, fingerprint, user_id, refunds, ...creditsOf(rows, refunds) },
+      items: items.map(({ line, quantity, restock }) => {
+        return { line, restock, quantity: fromThousandths(toThousandths(quantity)) }
+      }),
+    }
+    const sale = saleOf(rows, upload)
+    if (!sale && upload.sale_offline_id !== null) return awaitSale(rows, sent, upload.sale_offline_id, context.now)
+    if (!sale || !mayReturn({ sellerId: sale.seller_id }, user_id, context.permit))
+      return keepRefused(rows, sent, 'sale_unknown')
+    return recordOrKeep(rows, sent, sale, context)
   },
 })
 
-/** Whether a repeated upload is of the sale of the recorded return, or of the one that the return waits for. */
-function isOfSale(rows: Rows, { return_id, is_awaited }: Readonly<OfflineReturnRow>, sent: OfflineReturn): boolean {
-  const { sale_id, sale_offline_id } = sent
-  if (!is_awaited) {
-    const named = sale_id ?? (sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))?.sale_id)
-    return named === existing(rows, returnById(return_id)).sale_id
+/** The answer to an upload that is known: what became of it. */
+function repeatedReturn(known: Readonly<OfflineReturnRow>, { now, permit }: DecisionContext): Decision {
+  const { return_id, warnings, state, note } = known
+  const isExpired = state === 'waiting' && hasExpired(known.uploaded_at, now)
+  const remarks = {
+    warnings: shownTo(permit, warnings),
+    ...(state === 'waiting' && !isExpired && { isAwaited: true }),
+    ...(state === 'refused' && { refusal: known.refusal }),
+    ...(isExpired && { refusal: 'expired' }),
+    ...(state === 'resolved' && { resolution: { note } }),
   }
-  const awaited = sale_offline_id === null ? null : rows.get(awaitedReturnsOf(sale_offline_id))
-  return awaited?.returns.some(({ id }) => id === return_id) ?? false
+  return accept('unchanged', `return/${return_id}`, [], [], remarks)
+}
+
+/** Warnings without what was due for a sale that the user may not see any more. */
+const shownTo = (permit: Permit, warnings: readonly OfflineReturnWarning[]): readonly OfflineReturnWarning[] =>
+  isRefusal(permit('see_all_sales')) ? warnings.map((each) => ({ ...each, expected: null })) : warnings
+
+function recordOrKeep(rows: Rows, sent: Sent, sale: Readonly<SaleRow>, { now, permit }: DecisionContext): Decision {
+  if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
+  const goods = returnableOf(sale)
+  const position = sent.items.findIndex(({ line }) => !goods.lines[line])
+  if (position >= 0) return invalid(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
+  const recorded = recordedReturn(rows, sent, sale, { now, permit, isSettled: false })
+  if (typeof recorded === 'string') return keepRefused(rows, sent, recorded)
+  if (isRefusal(recorded)) return recorded
+  const [returned] = recorded
+  const { warnings = [] } = returned.data as Returned
+  return accept('created', returned.subject, recorded, [], { warnings: shownTo(permit, warnings) })
+}
+
+/** How a return is recorded. */
+interface Recording extends Pick<DecisionContext, 'now' | 'permit'> {
+  /** Whether it waited for its sale, or was refused before. */
+  readonly isSettled: boolean
+}
+
+/** Events that record a return of a sale, whose rows are loaded, or why it may not be recorded. */
+export function recordedReturn(
+  rows: Rows,
+  sent: Sent,
+  sale: Readonly<SaleRow>,
+  { now, permit, isSettled }: Recording,
+): [NewEvent, ...NewEvent[]] | ReturnRefusal | Refusal {
+  const goods = returnableOf(sale)
+  const of = {
+    ...{ goods, sellerId: sale.seller_id, isCancelled: sale.status === 'cancelled', money: saleMoney(rows, sale) },
+    ...{ before: toCents(sale.doc.returned_total), together: 0 },
+  }
+  const judged = judgeReturn(sent, of, permit)
+  if (typeof judged === 'string') return judged
+  const creditedTo = creditedCustomer(rows, sent.customer_id ?? sale.customer_id, sent.store_credit)
+  const { due, granted } = judged
+  const returned = returnFact(rows, { id: sent.id, now, sent, goods, sale, creditedTo, due, isSettled })
+  const overfilled = returned.stock.find((move) => isOverfilled(rows, move))
+  if (overfilled) return invalid('items', `o estoque resultante do item ${overfilled.catalog_item_id} é grande demais`)
+  const lowered = lowerReceivables(rows, sale, toCents(sent.on_credit), sent.returned_at)
+  return [event('SaleReturned', { ...returned, ...granted }), ...lowered]
+}
+
+/** Keeps a return that may not be recorded for a person. */
+function keepRefused(rows: Rows, sent: Sent, code: ReturnRefusal): Decision {
+  if ((rows.get(returnsOfUser(sent.user_id))?.refused ?? 0) >= MAX_REFUSED)
+    return invalid('offline_id', 'há devoluções recusadas demais deste usuário: resolva-as no painel')
+  const refused = event('ReturnRefused', { ...sent, code })
+  return accept('created', refused.subject, [refused], [], { warnings: [], refusal: code })
+}
+
+function awaitSale(rows: Rows, sent: Sent, saleOfflineId: string, now: string): Decision {
+  const waiting = rows.get(returnsOfUser(sent.user_id))?.waiting.filter((each) => !hasExpired(each.uploaded_at, now))
+  const ofSale = rows.get(awaitedReturnsOf(saleOfflineId))?.returns.length ?? 0
+  if ((waiting?.length ?? 0) >= MAX_WAITING || ofSale >= MAX_AWAITED_OF_SALE)
+    return keepRefused(rows, sent, 'too_many_waiting')
+  const awaited = event('ReturnAwaited', sent)
+  return accept('created', awaited.subject, [awaited], [], { warnings: [], isAwaited: true })
+}
+
+/** Whether a repeated upload is of the sale of the recorded return, or of the one that it named. */
+function isOfSale(
+  rows: Rows,
+  { return_id, state, sent: kept }: Readonly<OfflineReturnRow>,
+  sent: OfflineReturn,
+): boolean {
+  const { sale_id, sale_offline_id } = sent
+  if (state !== 'recorded') return kept?.sale_id === sale_id && kept.sale_offline_id === sale_offline_id
+  const named = sale_id ?? (sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))?.sale_id)
+  return named === existing(rows, returnById(return_id)).sale_id
 }
 
 /** Whether an item's stock would be too large with goods that come back. */
 const isOverfilled = (rows: Rows, { catalog_item_id, quantity }: Returned['stock'][number]): boolean =>
   toThousandths(stockOf(rows, catalog_item_id) ?? '0.000') + toThousandths(quantity) > MAX_THOUSANDTHS
 
-const returnedRefs = (sale: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>): AnyRef[] => [
+export const returnedRefs = (sale: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>): AnyRef[] => [
   ...stockRefs(sale.stock_moves),
   ...receivableRefs(sale),
 ]
-
-const wrong = (field: string, message: string): Refusal =>
-  refuse('validation_failed', { fields: { [field]: [message] }, unknown_fields: [] })
 
 function saleOf(rows: Rows, { sale_id, sale_offline_id }: OfflineReturn): Readonly<SaleRow> | null {
   const id = sale_id ?? (sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))?.sale_id)
@@ -119,7 +203,7 @@ function namedRefunds(rows: Rows, { refunds }: OfflineReturn): Returned['refunds
   const named: Returned['refunds'] = []
   for (const [position, { payment_type_id, amount }] of refunds.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
-    if (!type) return wrong(`refunds[${position}].payment_type_id`, 'forma de pagamento não encontrada')
+    if (!type) return invalid(`refunds[${position}].payment_type_id`, 'forma de pagamento não encontrada')
     if (toCents(amount) > 0) named.push({ payment_type_id, name: type.name, amount })
   }
   return named
@@ -134,25 +218,4 @@ function creditsOf(rows: Rows, refunds: OfflineReturn['refunds']) {
       ),
     )
   return { on_credit: of('credit_account'), store_credit: of('exchange_credit') }
-}
-
-type AwaitedReturn = Omit<DataOf<'ReturnAwaited'>, 'id'>
-
-function awaitSale(
-  rows: Rows,
-  sent: Omit<OfflineReturn, 'sale_offline_id' | 'refunds'> &
-    Pick<AwaitedReturn, 'sale_offline_id' | 'refunds' | 'fingerprint'>,
-  { nextId }: DecisionContext,
-): Decision {
-  const { sale_id: _, items, ...kept } = sent
-  const ofSale = rows.get(awaitedReturnsOf(sent.sale_offline_id))?.returns.length ?? 0
-  if (ofSale >= MAX_AWAITED_OF_SALE || companyRef(rows).awaited_returns >= MAX_AWAITED)
-    return wrong('sale_offline_id', 'já há devoluções demais sem venda: envie antes as vendas')
-  const lines = items.map(({ line, quantity, restock }) => ({
-    ...{ line, restock },
-    quantity: fromThousandths(toThousandths(quantity)),
-  }))
-  const credits = creditsOf(rows, sent.refunds)
-  const awaited = event('ReturnAwaited', { id: nextId('return'), ...kept, ...credits, items: lines })
-  return accept('created', awaited.subject, [awaited], [], { warnings: [], isAwaited: true })
 }

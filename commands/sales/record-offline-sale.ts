@@ -19,7 +19,8 @@ import { customerById } from '#projections/people.ts'
 import { type SaleObject, saleById } from '#projections/sales.ts'
 import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
 import { limitOfUser, mayGive, userById } from '#projections/users.ts'
-import { awaitedCustomerRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
+import { namedSessionRefs } from '../cash/named-session.ts'
+import { awaitedDetailRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, sessionRefs, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
@@ -45,7 +46,7 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
     return [saleById(known.sale_id), ...touchedBy(known), ...sessionRefs(known)]
   },
   needsLast: (rows, { offline_id }) =>
-    rows.get(offlineSaleById(offline_id)) ? [] : awaitedCustomerRefs(rows, offline_id),
+    rows.get(offlineSaleById(offline_id)) ? [] : awaitedDetailRefs(rows, offline_id),
   decide(rows, sale, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     return known
@@ -66,6 +67,7 @@ export function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
     ownCompany,
     ...(sellerId === undefined ? [] : [userById(sellerId), limitUsesOf(sellerId)]),
     ...(canceller === null ? [] : [cashDrawerOf(canceller)]),
+    ...namedSessionRefs(sale.cash_session_id),
     offlineSaleById(offline_id),
     ...(customer?.id ? [customerById(customer.id)] : []),
     ...items.map((item) => itemById(item.product_id)),
@@ -208,8 +210,9 @@ export function recordSale(
     warnings,
     ...testMarkOf(rows),
   }
+  const by = { sellerId: sale.sellerId ?? null }
   if (sale.status === 'cancelled') {
-    const returned = awaitedEvents(rows, { ...data, isCancelled: true, receivables: [] }, now)
+    const returned = awaitedEvents(rows, { ...data, ...by, isCancelled: true, received: 0, receivables: [] }, now)
     const { cancelled_at } = sale
     const cancelled = event('OfflineSaleCancelled', { ...data, ...(cancelled_at !== null && { cancelled_at }) })
     return accept('created', cancelled.subject, [cancelled, ...returned], [], { warnings })
@@ -217,9 +220,10 @@ export function recordSale(
   const receivables = receivablesOf(rows, data, () => nextId('receivable'))
   const accounts = receivables.map(({ data }) => data as { id: number; amount: string })
   const receivable_ids = accounts.map(({ id }) => id)
-  const received = fromCents(receivedBy(rows, data.payments, customer))
-  const completed = event('OfflineSaleCompleted', { ...data, received, receivable_ids, ...(credit && { credit }) })
-  const returned = awaitedEvents(rows, { ...data, isCancelled: false, receivables: accounts }, now)
+  const received = receivedBy(rows, data.payments, customer)
+  const taken = { received: fromCents(received), receivable_ids, ...(credit && { credit }) }
+  const completed = event('OfflineSaleCompleted', { ...data, ...taken })
+  const returned = awaitedEvents(rows, { ...data, ...by, isCancelled: false, received, receivables: accounts }, now)
   return accept('created', completed.subject, [completed, ...receivables, ...returned], [], { warnings })
 }
 

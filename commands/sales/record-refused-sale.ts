@@ -1,7 +1,7 @@
 import { refuse } from '#domain/refusal.ts'
 import { accept, command } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/offline-sales.ts'
-import { awaitedCustomerRefs } from './awaited-returns.ts'
+import { awaitedDetailRefs } from './awaited-returns.ts'
 import type { OfflineSaleUpload } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
 import { newSaleRefs, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
@@ -24,7 +24,7 @@ export const recordRefusedSale = command<RefusedSaleRecording>({
   permission: 'sell',
   needs: ({ sale }) => offlineSaleNeeds(sale),
   needsMore: (rows, { sale }) => newSaleRefs(rows, sale),
-  needsLast: (rows, { sale }) => awaitedCustomerRefs(rows, sale.offline_id),
+  needsLast: (rows, { sale }) => awaitedDetailRefs(rows, sale.offline_id),
   decide(rows, { sale, fingerprint, how, reason }, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (known?.fingerprint === fingerprint) return accept('unchanged', `sale/${known.sale_id}`)

@@ -64,7 +64,7 @@ export async function fillMonth(core: Core, companyId: number, { demo, store, no
     )
     await record(core, companyId, clerk, [
       sales.filter(isNewSale).map((sale) => invoke(recordOfflineSale, { ...sale, sellerId: clerk })),
-      fresh.filter((each) => isNew(each.returned_at, each)).map((each) => invoke(recordOfflineReturn, each)),
+      fresh.filter((each) => isNew(each.returned_at, each)).map((each) => invoke(recordOfflineReturn, { ...each, userId: clerk })),
       ...requestsOf(movements.filter((each) => isNew(each.at, each))),
     ])
   }

@@ -67,7 +67,8 @@ const DETAILS = `
     (select coalesce(json_agg(m order by m.at, m.revision), '[]') from (
       select m.at, m.revision, m.actor, m.warnings, m.doc ->> 'kind' as kind, m.doc ->> 'amount' as amount,
         m.doc ->> 'reason' as reason, m.doc -> 'receivable_id' as receivable_id
-      from cash_movements m where m.company_id = $1 and m.session_id = $2
+      from cash_movements m join cash_sessions t on t.company_id = m.company_id and t.id = m.cash_session_id
+      where m.company_id = $1 and m.session_id = $2 and (t.owner is null or m.actor = 'user/' || t.owner)
       union all
       ${REVERSED}
       order by at, revision limit ${MAX_SHOWN_OF_SESSION}) m) as movements,
@@ -79,7 +80,7 @@ const DETAILS = `
       order by s.at desc, s.id desc limit ${MAX_SHOWN_OF_SESSION}) s) as sales,
     (select coalesce(json_agg(r order by r.at, r.id), '[]') from (
       select r.id, r.sale_id, r.returned_at as at, ${moneySum('r.total_cents')} as total
-      from returns r where r.company_id = $1 and r.cash_session_id = $2
+      from returns r where r.company_id = $1 and r.cash_session_id = $2 and not r.is_in_drawer
       order by r.returned_at, r.id limit ${MAX_SHOWN_OF_SESSION}) r) as returns`
 
 export async function getCashSessionDetails(

@@ -94,9 +94,9 @@ export const WAY_NAMES = `(select coalesce(json_agg(json_build_object(
  * way in which it was given back. A refund of an order is in the way of the sale's largest payment.
  */
 const WAYS_OF_RETURN = `(
-  select null::text as way, r.cents, case when r.order_id is null then 1 else sign(r.cents)::integer end as count
+  select null::text as way, r.cents, case when r.is_reversal then -1 when r.order_id is null then 1 else sign(r.cents)::integer end as count
   union all
-  select w.payment_type_id::text, w.cents, 1 from json_to_recordset(r.ways) w (payment_type_id bigint, cents bigint)
+  select w.payment_type_id::text, w.cents, case when r.is_reversal then -1 else 1 end from json_to_recordset(r.ways) w (payment_type_id bigint, cents bigint)
   union all
   (select w.way, r.cents, sign(r.cents)::integer from ${waysOf('t')} w where r.order_id is not null
    order by w.cents desc, w.way limit 1))`

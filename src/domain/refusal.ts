@@ -39,6 +39,8 @@ export type RefusalCode =
   | 'permission_required'
   | 'test_data_erased'
   | 'already_returned'
+  | 'credit_spent'
+  | 'return_refused'
   | 'sale_cancelled'
   | 'sale_returned'
 

@@ -5,13 +5,7 @@ import { eventType, id, instant, money, signedMoney, text } from './define.ts'
 export const CASH_MOVEMENT_KINDS = ['opened', 'in', 'out', 'received', 'closed'] as const
 
 /** Problems of a recorded movement. */
-export const CASH_WARNINGS = [
-  'session_closed',
-  'at_in_future',
-  'at_old',
-  'receivable_unknown',
-  'receivable_exceeded',
-] as const
+export const CASH_WARNINGS = ['session_closed', 'at_in_future', 'at_old'] as const
 
 const movement = {
   /** Identifier of the session, given by the till; unique in the company. */

@@ -97,6 +97,7 @@ export const OFFLINE_SALE_WARNINGS = [
   'product_deactivated',
   'payment_pending',
   'change_without_cash',
+  'session_of_other',
   'created_at_in_future',
   'created_at_old',
   'cancelled_at_before_sale',
@@ -174,12 +175,27 @@ const received = money
 
 /** Problems of an uploaded return, which is recorded nevertheless because it happened. */
 export const OFFLINE_RETURN_WARNINGS = [
-  'returned_more',
   'refund_differs',
-  'sale_cancelled',
   'receivable_open',
   'credit_without_customer',
+  'session_of_other',
   'returned_at_in_future',
+  'at_old',
+] as const
+
+/** Why an uploaded return is not recorded until a person has decided. */
+export const RETURN_REFUSALS = [
+  /** There is no such sale, or the user may not see it. */
+  'sale_unknown',
+  'too_many_waiting',
+  'expired',
+  'sale_cancelled',
+  /** More goods than are left of the sale. */
+  'already_returned',
+  /** More money than is due. */
+  'payment_mismatch',
+  /** Above the limit of the user's role. */
+  'permission_required',
 ] as const
 
 const returnWarning = z.strictObject({
@@ -226,12 +242,36 @@ const saleReturn = {
   /** Of uploads of tills: the till's identifier, and the SHA-256 (hex) of the upload; absent otherwise. */
   offline_id: text.optional(),
   fingerprint: text.optional(),
-  /** Of an upload that came before its sale: the till's identifier of the sale; absent otherwise. */
+  /** Of an upload that waited for its sale, or was refused before: who uploaded it; absent otherwise. */
+  returned_by: id.optional(),
+  /** Of an upload that named its sale by its till's identifier, and waited or was refused; absent otherwise. */
   sale_offline_id: text.optional(),
   warnings: z.array(returnWarning).optional(),
   /** User who approved it on the spot, above the limit of the role; absent if none was needed. */
   approved_by: id.optional(),
   test,
+}
+
+/** Return as a till uploaded it, which is not recorded yet. */
+const uploadedReturn = {
+  /** Identifier of the sale, given by its till, or by the service. */
+  sale_offline_id: text.nullable(),
+  sale_id: id.nullable(),
+  offline_id: text,
+  fingerprint: text,
+  /** Who was logged in at the till. */
+  user_id: id,
+  reason: text,
+  returned_at: instant,
+  items: z.array(z.strictObject({ line: z.int().min(0), quantity, restock: z.boolean() })),
+  refunds: z.array(z.strictObject({ payment_type_id: id, name: text, amount: money })),
+  /** Parts of the refunds that lower what is owed for the sale, and that are store credit. */
+  on_credit: money,
+  store_credit: money,
+  /** Who gets store credit, if not the sale's customer. */
+  customer_id: id.nullable(),
+  /** Its drawer gave the money back, whatever becomes of the return. */
+  cash_session_id: text.nullable(),
 }
 
 /** All known fields of a document from now on. */
@@ -295,22 +335,31 @@ export const saleEvents = {
     cancelled_at: instant.optional(),
   }),
   SaleReturned: eventType('return', saleReturn),
-  /** A till uploaded a return before its sale: `SaleReturned` follows with the sale. */
-  ReturnAwaited: eventType('return', {
-    /** Identifier of the sale, given by its till. */
-    sale_offline_id: text,
+  /** A till uploaded a return before its sale: `SaleReturned` or `ReturnRefused` follows with the sale. */
+  ReturnAwaited: eventType('return', uploadedReturn),
+  /** A person records it, by `SaleReturned`, or resolves it otherwise. */
+  ReturnRefused: eventType('return', { ...uploadedReturn, code: z.enum(RETURN_REFUSALS) }),
+  RefusedReturnResolved: eventType('return', {
     offline_id: text,
-    fingerprint: text,
+    user_id: id,
+    sale_offline_id: text.nullable(),
+    note: text.nullable(),
+  }),
+  /** A return that was recorded by mistake: goods, money, accounts and credit are as if it had not been. */
+  ReturnReversed: eventType('return', {
+    sale_id: id,
     reason: text,
-    returned_at: instant,
-    items: z.array(z.strictObject({ line: z.int().min(0), quantity, restock: z.boolean() })),
-    refunds: z.array(z.strictObject({ payment_type_id: id, name: text, amount: money })),
-    /** Parts of the refunds that lower what is owed for the sale, and that are store credit. */
-    on_credit: money,
-    store_credit: money,
-    /** Who gets store credit, if not the sale's customer. */
-    customer_id: id.nullable(),
-    cash_session_id: text.nullable(),
+    /** Of the return: what the sale has sold again. */
+    items: z.array(z.strictObject({ line: z.int().min(0), quantity, amount: money })),
+    delivery_fee: money,
+    total: money,
+    /** Stock that the goods leave again. */
+    stock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
+    /** Store credit that is taken back; absent if there was none. */
+    credit,
+    /** Whether the drawer that gave the money back is still open, and has it. */
+    is_in_drawer: z.boolean(),
+    approved_by: id.optional(),
   }),
   SaleCancelled: eventType('sale', {
     reason: text.nullable(),

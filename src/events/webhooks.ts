@@ -37,6 +37,7 @@ export const WEBHOOK_EVENTS = [
   'payable.updated',
   'payable.deleted',
   'sale.returned',
+  'sale.return_reversed',
   'payable.payment_received',
   'payable.payment_reversed',
   'order.created',

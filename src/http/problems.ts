@@ -31,6 +31,8 @@ const PROBLEMS = {
   already_settled: [409, 'A conta já está quitada.'],
   session_open: [409, 'Esta sessão de caixa já foi aberta.'],
   session_closed: [409, 'Esta sessão de caixa já foi fechada.'],
+  return_refused: [409, 'Esta devolução não pode ser registrada como o caixa a fez.'],
+  credit_spent: [409, 'O crédito de troca desta devolução já foi usado.'],
   already_reversed: [409, 'Este pagamento já foi estornado.'],
   has_payments: [409, 'A conta já tem pagamentos: estorne-os antes.'],
   goods_returned: [

@@ -28,6 +28,7 @@ import { requestPages } from './pages/requests.tsx'
 import { rolePages } from './pages/roles.tsx'
 import { saleReceiptPage } from './pages/sales/receipt.tsx'
 import { recordRefusedPages } from './pages/sales/record-refused.tsx'
+import { refusedReturnPages } from './pages/sales/refused-returns.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
 import { returnPages } from './pages/sales/return-pages.tsx'
 import { returnListPages } from './pages/sales/returns.tsx'
@@ -73,6 +74,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...tillsPages,
   tillsClosingPage,
   ...cashSessionPages,
+  ...refusedReturnPages,
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,

@@ -111,7 +111,7 @@ export const OfflineSaleResult = z
 export const OfflineReturnResult = z
   .object({
     offline_id: z.string().nullable(),
-    status: z.enum(['created', 'duplicate', 'error']),
+    status: z.enum(['created', 'duplicate', 'refused', 'resolved', 'error']),
     return_id: PositiveId.nullable(),
     /** The sale has not come yet: the return is recorded with it. */
     awaits_sale: z.literal(true).optional(),

@@ -69,8 +69,6 @@ function resultOf(movement: unknown, result: ElementResult): MovementResult {
 
 const WARNINGS: Readonly<Record<CashMovementRow['warnings'][number], string>> = {
   session_closed: 'A sessão já estava fechada: o movimento foi registrado e muda o valor esperado.',
-  receivable_unknown: 'A conta a receber não existe: o dinheiro foi registrado sem ela.',
-  receivable_exceeded: 'Foi recebido mais do que a conta tinha em aberto.',
   at_in_future: 'A data do movimento está no futuro: confira o relógio do caixa.',
   at_old: 'A data do movimento é antiga: confira o relógio do caixa.',
 }
@@ -85,6 +83,8 @@ function refusalText(refusal: NotRecorded): Pick<MovementResult, 'message' | 'er
     return { message: 'Esta sessão de caixa já foi aberta.', errors: { session_id: ['já foi aberta'] } }
   if (refused === 'session_closed')
     return { message: 'Esta sessão de caixa já foi fechada.', errors: { session_id: ['já foi fechada'] } }
+  if (refused === 'permission_required')
+    return { message: 'Seu perfil não recebe contas.', errors: { receivable_id: ['seu perfil não recebe contas'] } }
   if (refused === 'duplicate_resource') {
     const errors = { offline_id: ['já usado por um movimento diferente'] }
     return { message: 'Outro movimento já foi enviado com este offline_id.', errors }

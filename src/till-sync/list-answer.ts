@@ -27,7 +27,7 @@ export async function composeListAnswer(
   let error_count = 0
   for (const [position, result] of results.entries()) {
     await slices()
-    if (result.status === 'error') error_count += 1
+    if (result.status === 'error' || result.status === 'refused') error_count += 1
     pieces.push(toByteRange(`${position > 0 ? ',' : ''}${JSON.stringify(result)}`))
   }
   const total_processed = results.length

@@ -1,3 +1,5 @@
+import type { SyncSession } from '#access/sync-access.ts'
+import type { ReturnRefusal } from '#commands/sales/judge-return.ts'
 import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
 import type { Refusal } from '#domain/refusal.ts'
@@ -28,7 +30,7 @@ import { offlineIdOf } from './upload.ts'
 interface ReturnResult {
   /** As sent, a number as its text; null if it was neither. */
   readonly offline_id: string | null
-  readonly status: 'created' | 'duplicate' | 'error'
+  readonly status: 'created' | 'duplicate' | 'refused' | 'resolved' | 'error'
   readonly return_id: number | null
   readonly [field: string]: unknown
 }
@@ -39,7 +41,7 @@ export const returnsRoute = ({ writer, log }: Pick<Services, 'writer' | 'log'>):
   async handle(request, response) {
     const session = tillSessionOf(response)
     const { returns } = parseInput(UploadedReturns, request.body)
-    const done = await runUpload({ writer, log, session, response }, returns, readReturn)
+    const done = await runUpload({ writer, log, session, response }, returns, readReturn(session))
     const results = done.map((result, position) => resultOf(returns[position], result))
     const slices = createTimeSlicer(session.companyId)
     sendBytes(response, 200, await composeListAnswer(results, messageOf(results), slices))
@@ -47,18 +49,36 @@ export const returnsRoute = ({ writer, log }: Pick<Services, 'writer' | 'log'>):
 })
 
 /** The command of a return, or the refusal of an invalid one. */
-function readReturn(sent: unknown): Invocation | Refusal {
-  const { data, error } = OfflineReturnInput.safeParse(sent)
-  return error ? refuseInvalid(error) : invoke(recordOfflineReturn, data)
+const readReturn =
+  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  (sent: unknown): Invocation | Refusal => {
+    const { data, error } = OfflineReturnInput.safeParse(sent)
+    return error ? refuseInvalid(error) : invoke(recordOfflineReturn, { ...data, userId })
+  }
+
+interface Remarks {
+  readonly warnings: readonly OfflineReturnWarning[]
+  readonly isAwaited?: true
+  readonly refusal?: ReturnRefusal
+  /** By a person, without recording it. */
+  readonly resolution?: { readonly note: string | null }
 }
 
 function resultOf(sent: unknown, result: ElementResult): ReturnResult {
   const offline_id = offlineIdOf(sent)
   if (isNotRecorded(result))
     return { offline_id, status: 'error', return_id: null, code: result.refused, ...textOf(result) }
-  const { warnings, isAwaited } = result.remarks as {
-    warnings: readonly OfflineReturnWarning[]
-    isAwaited?: boolean
+  const { warnings, isAwaited, refusal, resolution } = result.remarks as Remarks
+  if (refusal !== undefined)
+    return { offline_id, status: 'refused', return_id: null, code: refusal, message: REFUSALS[refusal] }
+  if (resolution) {
+    const message = 'Uma pessoa resolveu esta devolução sem registrá-la.'
+    return {
+      offline_id,
+      status: 'resolved',
+      return_id: null,
+      message: [message, resolution.note ?? ''].join(' ').trim(),
+    }
   }
   return {
     offline_id,
@@ -67,6 +87,17 @@ function resultOf(sent: unknown, result: ElementResult): ReturnResult {
     ...(isAwaited && { awaits_sale: true }),
     ...(warnings.length > 0 && { warnings: warnings.map(shownWarning) }),
   }
+}
+
+/** Messages of returns that a person decides about. They give no amounts of sales. */
+const REFUSALS: Readonly<Record<ReturnRefusal, string>> = {
+  sale_unknown: 'A venda não existe ou não é deste usuário: uma pessoa resolve a devolução no painel.',
+  too_many_waiting: 'Há devoluções demais à espera das suas vendas: uma pessoa resolve esta no painel.',
+  expired: 'A venda não chegou a tempo: uma pessoa resolve a devolução no painel.',
+  sale_cancelled: 'A venda está cancelada: uma pessoa resolve a devolução no painel.',
+  already_returned: 'Voltou mais do que restava da venda: uma pessoa resolve a devolução no painel.',
+  payment_mismatch: 'Foi devolvido mais dinheiro do que é devido: uma pessoa resolve a devolução no painel.',
+  permission_required: 'A devolução passa do limite do seu perfil: uma pessoa a resolve no painel.',
 }
 
 /** Message of a refused return, and its invalid fields. */
@@ -85,10 +116,11 @@ function textOf(refusal: NotRecorded): { message: string; errors: Record<string,
 }
 
 const MESSAGES: Readonly<Record<OfflineReturnWarning['code'], (found: string, expected: string) => string>> = {
-  returned_more: (found, expected) => `Voltou mais do que restava do item: ${found} de ${expected}.`,
-  refund_differs: (found, expected) => `O valor devolvido, ${found}, difere do devido, ${expected}.`,
-  sale_cancelled: () => 'A venda está cancelada.',
-  receivable_open: (found, expected) => `Da venda a prazo baixaram ${found}, e deveriam baixar ${expected}.`,
+  refund_differs: (found, expected) => `Foi devolvido ${found}, menos que o devido${expected && `, ${expected}`}.`,
+  receivable_open: (found, expected) =>
+    `Da venda a prazo baixaram ${found}${expected ? `, e deveriam baixar ${expected}` : ': menos que o devido'}.`,
+  session_of_other: (found) => `A sessão ${found} é a gaveta de outro usuário.`,
+  at_old: (found) => `A data da devolução, ${found}, é antiga: confira o relógio do caixa.`,
   credit_without_customer: (found) =>
     found === ''
       ? 'Há crédito de troca sem cliente: o crédito não foi registrado.'
@@ -111,9 +143,13 @@ const countOf = (results: readonly ReturnResult[], status: ReturnResult['status'
 
 function messageOf(results: readonly ReturnResult[]): string {
   const [created, duplicate, error] = (['created', 'duplicate', 'error'] as const).map((of) => countOf(results, of))
+  const refused = countOf(results, 'refused')
+  const resolved = countOf(results, 'resolved')
   const one = results.length === 1
   const parts = [`${created} registrada${created === 1 ? '' : 's'}`]
   if (duplicate) parts.push(`${duplicate} já enviada${duplicate === 1 ? '' : 's'} antes`)
+  if (refused) parts.push(`${refused} recusada${refused === 1 ? '' : 's'}`)
+  if (resolved) parts.push(`${resolved} resolvida${resolved === 1 ? '' : 's'} no painel`)
   parts.push(`${error} com erro`)
   return `${results.length} ${one ? 'devolução processada' : 'devoluções processadas'}: ${parts.join(', ')}.`
 }

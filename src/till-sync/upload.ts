@@ -149,6 +149,8 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
       return { code, message: `Há troco de ${found} sem pagamento em dinheiro.` }
     case 'created_at_in_future':
       return { code, message: `A data da venda, ${found}, está no futuro: confira o relógio do caixa.` }
+    case 'session_of_other':
+      return { code, message: `A sessão ${found} é a gaveta de outro usuário.` }
     case 'created_at_old':
       return { code, message: `A data da venda, ${found}, é antiga demais: confira o relógio do caixa.` }
     case 'cancelled_at_in_future':

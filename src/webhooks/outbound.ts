@@ -51,6 +51,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   OfflineSaleCancelled: ['sale.cancelled'],
   SaleCancelled: ['sale.cancelled'],
   SaleReturned: ['sale.returned'],
+  ReturnReversed: ['sale.return_reversed'],
   OrderPlaced: ['order.created'],
   OrderPaid: ['order.paid'],
   OrderDelivered: ['order.delivered'],

@@ -64,6 +64,7 @@ function movedItems({ type, data }: Envelope): readonly number[] {
     case 'OfflineSaleCompleted':
       return distinct(stockMoves((data as DataOf<'SaleCompleted'>).items))
     case 'SaleReturned':
+    case 'ReturnReversed':
       return distinct((data as DataOf<'SaleReturned'>).stock)
     case 'SaleCancelled':
       return distinct((data as DataOf<'SaleCancelled'>).restock)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { figuresIn } from '../figures/parse.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { type PanelUser, panelUser, textIn } from '../support/panel.ts'
-import { openTill, type TestTill } from '../support/till.ts'
+import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import { useApi } from '../support/use-api.ts'
 
 describe('returns in the panel and at tills', () => {
@@ -18,7 +18,7 @@ describe('returns in the panel and at tills', () => {
     till = await openTill(api.url, company)
     cash = await company.paymentType('cash')
     credit = await company.paymentType('exchange_credit')
-    item = (await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '30' })).body.data.id
+    item = (await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '99' })).body.data.id
     customer = (await company.post('/customers', { name: 'Eva' })).body.data.id
   })
 
@@ -29,6 +29,19 @@ describe('returns in the panel and at tills', () => {
         payments: [{ payment_type_id: cash, amount: '30.00' }],
       })
     ).body.data.id
+
+  const sellAndReturn = async (): Promise<Json> => {
+    const body = {
+      reason: 'x',
+      items: [{ line: 0, quantity: '1' }],
+      refunds: [{ payment_type_id: cash, amount: '10.00' }],
+    }
+    const reply = await company.post(`/sales/${await sold()}/returns`, body, {
+      'idempotency-key': String(Math.random()),
+    })
+    expect(reply.status, reply.text).to.equal(201)
+    return reply.body.data
+  }
 
   it('come back on one page, and give store credit to the customer, who is not forgotten then [PANEL-580] [CREDIT-1] [CREDIT-3]', async () => {
     const sale = await sold()
@@ -61,6 +74,16 @@ describe('returns in the panel and at tills', () => {
     expect(shown).to.deep.include({ total: '20.00', reason: 'Defeito', credit_customer_id: customer })
     expect(shown.refunds.map(({ amount }: Json) => amount)).to.deep.equal(['15.00', '5.00'])
     expect(shown.items[0]).to.include({ quantity: '2.000', amount: '20.00', restock: false })
+    const undo = `/painel/devolucoes/${(await sellAndReturn()).id}/desfazer`
+    expect((await user.get(undo.replace('/desfazer', ''))).html).to.include('Desfazer devolução')
+    expect((await user.submit(undo, { reason: 'Engano' })).status).to.equal(303)
+    const undone = (await company.get(undo.replace('/painel/devolucoes', '/returns').replace('/desfazer', ''))).body
+      .data
+    expect(undone).to.include({ reversal_reason: 'Engano' })
+    const other = (await sellAndReturn()).id
+    const reversed = await company.post(`/returns/${other}/reverse`, { reason: 'Engano' })
+    expect(reversed.status, reversed.text).to.equal(200)
+    expect(reversed.body.data).to.include({ id: other, reversal_reason: 'Engano' })
     expect((await user.get('/painel/vendas')).html).to.include('href="/painel/devolucoes"')
     expect(textIn((await user.get('/painel/devolucoes')).html)).to.include('Defeito')
     expect(textIn((await user.get(`/painel/devolucoes/${shown.id}`)).html))
@@ -179,9 +202,18 @@ describe('returns in the panel and at tills', () => {
     const [{ sale_id }] = (await till.post('/sync/sales', { sales: [sale] })).body.results
     const shown = (await company.get(`/returns/${early.results[0].return_id}`)).body.data
     expect(shown).to.include({ sale_id, offline_id: 'd1', total: '10.00' })
-    const late = await upload(first, back('d3'))
-    expect(late.results.map(({ status }: Json) => status)).to.deep.equal(['duplicate', 'created'])
-    expect(late.results[1].warnings.map(({ code }: Json) => code)).to.deep.equal(['returned_more', 'refund_differs'])
+    const third = back('d3')
+    const late = await upload(first, third)
+    expect(late.results.map(({ status }: Json) => status)).to.deep.equal(['duplicate', 'refused'])
+    expect(late.summary).to.deep.equal({ total_processed: 2, success_count: 1, error_count: 1 })
+    expect(late.results[1]).to.deep.include({ offline_id: 'd3', return_id: null, code: 'already_returned' })
+    const tills = (await user.get('/painel/caixas')).html
+    expect(tills).to.include('Devoluções recusadas').and.to.include('Mais do que restava da venda')
+    const [, refused = ''] = /href="(\/painel\/caixas\/devolucoes-recusadas\/\d+)"/.exec(tills) ?? []
+    expect((await user.get(refused)).html).to.include('Registrar devolução')
+    expect((await user.submit(`${refused}/registrar`, {})).html).to.include('Não pode ser registrada')
+    await user.submit(`${refused}/resolver`, { note: 'Conferida com o caixa' })
+    expect((await upload(third)).results[0]).to.include({ status: 'resolved' })
     const cancelled = (await till.post('/sync/sales', { sales: [{ ...sale, status: 'cancelled' }] })).body.results[0]
     expect(cancelled).to.include({ status: 'error', code: 'sale_returned' })
   })
@@ -191,12 +223,13 @@ describe('returns in the panel and at tills', () => {
       (await company.post('/webhooks', { url: 'https://erp.example/gancho', events })).body.data.id
     const named = await listen(['sale.returned'])
     await listen(['basic'])
+    const manager = await openTill(api.url, company, await createTestUser(company, 'owner'))
     const returned = {
       ...{ offline_id: 'd9', sale_id: await sold(), reason: 'Troca', returned_at: new Date().toISOString() },
       items: [{ line: 0, quantity: 1 }],
       refunds: [{ payment_type_id: cash, amount: 10 }],
     }
-    const [{ return_id }] = (await till.post('/sync/returns', { returns: [returned] })).body.results
+    const [{ return_id }] = (await manager.post('/sync/returns', { returns: [returned] })).body.results
     const { rows } = await api.core.pool.query<{ body: string; webhook_id: number }>(
       `select m.body, d.webhook_id from ops.webhook_messages m
        join ops.webhook_deliveries d on d.company_id = m.company_id and d.message_id = m.id

@@ -147,6 +147,24 @@ export const saleReturned = (fields: Partial<DataOf<'SaleReturned'>> = {}) =>
     ...fields,
   })
 
+/** A return of one unit that a till uploaded, and that is not recorded. */
+export const uploadedReturn = {
+  id: 2,
+  sale_offline_id: 'pdv-9',
+  sale_id: null,
+  offline_id: 'dev-1',
+  fingerprint: 'e'.repeat(64),
+  user_id: 1,
+  reason: 'Defeito',
+  returned_at: '2026-03-10T14:30:00.000Z',
+  items: [{ line: 0, quantity: '1.000', restock: true }],
+  refunds: [{ payment_type_id: 1, name: 'Dinheiro', amount: '10.00' }],
+  on_credit: '0.00',
+  store_credit: '0.00',
+  customer_id: null,
+  cash_session_id: 's1',
+}
+
 /** A recorded fiscal document with all optional fields. */
 export const fiscalDocument = {
   model: '65',

@@ -40,6 +40,7 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
   'sale.completed': ['Venda concluída, por qualquer canal', 'Sale'],
   'sale.cancelled': ['Venda cancelada', 'Sale'],
   'sale.returned': ['Mercadoria de uma venda devolvida, inteira ou em parte', 'Return'],
+  'sale.return_reversed': ['Devolução registrada por engano desfeita', 'Return'],
   'order.created': ['Pedido registrado', 'Order'],
   'order.paid': ['Pedido pago, também de novo depois de uma contestação ganha', 'Order'],
   'order.delivered': ['Mercadoria do pedido entregue', 'Order'],

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { recordReturnDocument } from '#commands/sales/record-return-document.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
+import { ReverseReturnBody, reverseReturn } from '#commands/sales/reverse-return.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { ExternalId } from '#domain/text.ts'
 import { OFFLINE_RETURN_WARNINGS } from '#events/sales.ts'
@@ -102,6 +103,8 @@ const Return = z
     cash_session_id: NullableText,
     warnings: z.array(ReturnWarning),
     fiscal_document: RecordedDocument.nullable(),
+    reversed_at: Timestamp.nullable(),
+    reversal_reason: NullableText,
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -241,6 +244,23 @@ export const returnRoutes: readonly Route[] = [
     target: { kind: 'return' },
     input: (params, { protocol = null, authorized_at = null, xml_sha256 = null, xml_url = null, ...document }) =>
       withId(params, { ...document, protocol, authorized_at, xml_sha256, xml_url }),
+  }),
+  commandRoute({
+    method: 'post',
+    path: '/returns/:id/reverse',
+    scope: 'sales:write',
+    operation: 'reverseReturn',
+    summary: 'Desfaz uma devolução registrada por engano',
+    description:
+      'A venda volta a ter o que foi devolvido, o estoque sai de novo, as contas que a devolução baixou voltam a ficar em aberto e o crédito de troca é retirado. O dinheiro volta à gaveta que o devolveu, se ela não foi fechada. Conta no dia em que é desfeita. Repetível. Com documento fiscal em vigor, ou com o crédito já usado, responde 409.',
+    body: ReverseReturnBody.meta({ id: 'ReturnReversalInput' }),
+    example: { reason: 'Registrada na venda errada' },
+    status: 200,
+    reply: singleOf(Return),
+    refusals: ['fiscal_document_issued', 'credit_spent'],
+    command: reverseReturn,
+    target: { kind: 'return' },
+    input: (params, body) => withId(params, body),
   }),
   getRoute({
     path: '/returns/:id',

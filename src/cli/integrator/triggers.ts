@@ -167,6 +167,9 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'sale.completed': sell,
   'sale.cancelled': withFollowUp(sell, 'POST', (id) => `/sales/${id}/cancel`, {}),
   'sale.returned': takeBack,
+  'sale.return_reversed': withFollowUp(takeBack, 'POST', (id) => `/returns/${id}/reverse`, {
+    reason: 'tillbook trigger',
+  }),
   'order.created': order,
   'order.cancelled': withFollowUp(order, 'POST', ofOrder('cancel'), {}),
   'order.paid': pay,
@@ -177,7 +180,7 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
 
 /** Kind of the record that a message of an event shows. */
 const recordKindOf = (event: WebhookEvent): string =>
-  event === 'sale.returned' ? 'return' : event.slice(0, event.indexOf('.'))
+  event.startsWith('sale.return') ? 'return' : event.slice(0, event.indexOf('.'))
 
 /** Events that a request can trigger; orders expire only by the clock. */
 export const TRIGGERED_EVENTS = WEBHOOK_EVENTS.filter((name) => TRIGGERS[name])

@@ -107,6 +107,12 @@ const SENTENCES: Sentences = {
       `Devolução de ${formatMoney(total)} da venda ${sale_id}${approved(approved_by)}${goods(stock, ['voltou', 'voltaram'])}`,
       reason,
     ),
+  ReturnReversed: ({ sale_id, total, stock, reason, approved_by }) =>
+    because(
+      `Devolução de ${formatMoney(total)} da venda ${sale_id} desfeita${approved(approved_by)}${goods(stock, ['saiu de novo', 'saíram de novo'])}`,
+      reason,
+    ),
+  RefusedReturnResolved: ({ note }) => because('Devolução recusada resolvida sem registro', note),
   FiscalDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
   ReturnDocumentRecorded: ({ number, status }, text) =>

@@ -154,7 +154,8 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   'ReturnResult.errors': 'Mensagens por campo da devolução recusada.',
   'ReturnResult.code': 'Por que a devolução foi recusada: é por ele que um programa decide.',
   'ReturnWarning.code': 'Tipo do aviso.',
-  'ReturnResult.status': '`created`, `duplicate` ou `error`.',
+  'ReturnResult.status':
+    '`created`: registrada; `duplicate`: registrada antes; `refused`: guardada para uma pessoa decidir; `resolved`: resolvida por uma pessoa sem registro; `error`: inválida.',
   return_id: 'A devolução registrada.',
   awaits_sale: 'Se a devolução espera pela sua venda, que ainda não chegou.',
   'ReturnWarning.line': 'Posição do item na venda, a partir de 0; `null` se o aviso é da devolução inteira.',

@@ -1,8 +1,10 @@
+import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
+import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import { accessKeyOf } from '../../support/access-key.ts'
 import { fiscalDocument } from '../../support/facts.ts'
-import { openCounter } from '../../support/offline-sales.ts'
+import { offlineSaleOf, openCounter } from '../../support/offline-sales.ts'
 import type { Case, Cases } from './case.ts'
 import { paidOrder } from './order-cases.ts'
 import type { World } from './world.ts'
@@ -194,6 +196,29 @@ export const saleCases: Cases = {
   listReturnsOfSale: { 200: async (world) => ({ params: { id: (await returned(world)).sale } }) },
   listReturns: { 200: async (world) => ({ query: { sale_id: String((await returned(world)).sale) } }) },
   getReturn: { 200: async (world) => ({ params: { id: (await returned(world)).id } }) },
+  reverseReturn: {
+    200: async (world) => ({ params: { id: (await returned(world)).id }, body: { reason: 'Engano' } }),
+    fiscal_document_issued: async (world) => {
+      const { id } = await returned(world)
+      await world.company.call('PUT', `/returns/${id}/fiscal-document`, newDocument())
+      return { params: { id }, body: { reason: 'Engano' } }
+    },
+    credit_spent: async (world) => {
+      const { id, body } = await soldShirts(world)
+      const { id: customer_id } = await world.create('/customers', { name: world.unique('Eva') })
+      const payment_type_id = await world.company.paymentType('exchange_credit')
+      const credit = { ...body, customer_id, refunds: [{ payment_type_id, amount: '10.00' }] }
+      const reply = await world.company.post(`/sales/${id}/returns`, credit, newKey(world))
+      const { id: product_id } = await world.create('/catalog/items', { name: world.unique('Bolo'), price: '10.00' })
+      const sale = offlineSaleOf({
+        ...{ offline_id: world.unique('v'), customer_id },
+        items: [{ product_id, quantity: 1, price: 10, total: 10 }],
+        payments: [{ payment_type_id, amount: 10, status: 'completed' }],
+      })
+      await world.company.run(recordOfflineSale, OfflineSaleInput.parse(sale), 'pdv')
+      return { params: { id: reply.body.data.id }, body: { reason: 'Engano' } }
+    },
+  },
   putReturnFiscalDocument: {
     200: async (world) => ({ params: { id: (await returned(world)).id }, body: newDocument() }),
     fiscal_document_issued: async (world) => {

@@ -40,7 +40,7 @@ async function expectTold(told: AsyncGenerator<StreamedEvent>, event: string, re
     const { messages } = (await told.next()).value as StreamedEvent
     const message = messages.find((one) => one.event === event)
     if (!message) continue
-    const kind = event === 'sale.returned' ? 'return' : event.split('.')[0]
+    const kind = event.startsWith('sale.return') ? 'return' : event.split('.')[0]
     expect(`${kind}/${JSON.parse(message.body).data.id}`).to.equal(record)
     return
   }

@@ -3,8 +3,11 @@ import { CashMovementInput, type CashMovementUpload } from '#commands/cash/movem
 import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import type { Permission } from '#domain/permissions.ts'
+import { refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import type { DataOf } from '#events/catalogue.ts'
+import { grantAll, type Permit } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { CashTakings } from '#projections/cash-takings.ts'
 import {
@@ -190,13 +193,58 @@ describe('cash that a till received for an account', () => {
     expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.include({ expected: '40.00' })
   })
 
-  it('beyond what is open is recorded with a warning, and so is an unknown account [CASH-8]', async () => {
+  it('is refused beyond what is open, for an unknown account, and without the right [CASH-8]', async () => {
     const scenario = await at(receivableCreated({ id: 5, amount: '30.00' }))
-    const more = await record(scenario, received)
-    expect(more.decision).to.have.deep.property('remarks', { warnings: ['receivable_exceeded'] })
-    const unknown = await record(scenario, { ...received, offline_id: 'm2', receivable_id: 6 })
-    expect(unknown.decision).to.have.deep.property('remarks', { warnings: ['receivable_unknown'] })
-    expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.include({ expected: '80.00' })
+    const refusedIn = async (fields: object, permit: Permit = grantAll) => {
+      const input = CashMovementInput.parse(movement({ ...received, ...fields }))
+      const { decision } = await scenario.when(recordCashMovement, input, 'pdv', 'user/1', null, [], permit)
+      if (!('refused' in decision)) throw new Error('it is recorded')
+      return decision.details?.fields ?? decision.refused
+    }
+    expect(await refusedIn({})).to.deep.equal({ amount: ['é mais que o valor em aberto, 30.00'] })
+    const unknown = { receivable_id: ['conta não encontrada'] }
+    expect(await refusedIn({ receivable_id: 6 })).to.deep.equal(unknown)
+    const lacks =
+      (...lacking: string[]) =>
+      (permission: Permission) =>
+        lacking.includes(permission) ? refuse('permission_required') : {}
+    expect(await refusedIn({ amount: 30 }, lacks('receive'))).to.equal('permission_required')
+    await record(scenario, { ...received, offline_id: 'm3', amount: 30 })
+    expect(await refusedIn({}, lacks('see_all_sales'))).to.deep.equal(unknown)
+    expect(await scenario.show('receivable/5')).to.include({ open_amount: '0.00', paid_amount: '30.00' })
+  })
+})
+
+describe('the drawer of a user', () => {
+  const send = (scenario: Scenario, userId: number, fields: object) => {
+    const input = { ...CashMovementInput.parse(movement(fields)), userId }
+    const found = [{ takings: { drawer: null, sales: 0, ways: [] } }]
+    const run = input.kind === 'closed' ? closeCashSession : recordCashMovement
+    return scenario.when(run, input, 'pdv', `user/${userId}`, null, found)
+  }
+  const refusal = { fields: { session_id: ['é a gaveta de outro usuário'] }, unknown_fields: [] }
+
+  it('is moved and closed by nobody else [CASH-761]', async () => {
+    const scenario = await at()
+    await send(scenario, 1, { offline_id: 'o', kind: 'opened' })
+    for (const kind of ['in', 'out', 'opened', 'closed']) {
+      const amount = kind === 'closed' ? null : 5
+      ;(await send(scenario, 2, { offline_id: `x-${kind}`, kind, amount })).refuses('validation_failed', refusal)
+    }
+    expect((await send(scenario, 1, { offline_id: 'c', kind: 'closed', amount: null })).decision).to.include({
+      outcome: 'created',
+    })
+  })
+
+  it('loses what others reported before it was opened [CASH-761]', async () => {
+    const scenario = await at()
+    await send(scenario, 2, { offline_id: 'a', kind: 'out', amount: 90 })
+    await send(scenario, 2, { offline_id: 'b', kind: 'closed', amount: null })
+    ;(await send(scenario, 1, { offline_id: 'c', kind: 'in', amount: 5 })).refuses('validation_failed', refusal)
+    await send(scenario, 1, { offline_id: 'o', kind: 'opened', amount: 10 })
+    const shown = { expected: '10.00', status: 'open', opened_by_user_id: 1, changed_after_close: false }
+    expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.include(shown)
+    ;(await send(scenario, 2, { offline_id: 'd', kind: 'in', amount: 5 })).refuses('validation_failed', refusal)
   })
 })
 

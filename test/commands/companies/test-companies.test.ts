@@ -76,6 +76,7 @@ describe('returns of an erased test company', () => {
   it('no longer wait for their sales [KIT-36]', async () => {
     const awaited = event('ReturnAwaited', {
       ...{ id: 1, sale_offline_id: 'v1', offline_id: 'd1', fingerprint: 'f', reason: 'Defeito' },
+      ...{ sale_id: null, user_id: 1 },
       returned_at: minute(1),
       items: [{ line: 0, quantity: '1.000', restock: true }],
       refunds: [],

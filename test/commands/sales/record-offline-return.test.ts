@@ -4,9 +4,18 @@ import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { recordRefusedReturn, resolveRefusedReturn } from '#commands/sales/refused-returns.ts'
+import type { Permission } from '#domain/permissions.ts'
+import { refuse } from '#domain/refusal.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
-import { isRefusal } from '#ledger/command.ts'
-import { companyRegistered, customerCreated, itemCreated, paymentTypeCreated } from '../../support/facts.ts'
+import { isRefusal, type Permit } from '#ledger/command.ts'
+import {
+  companyRegistered,
+  customerCreated,
+  itemCreated,
+  paymentTypeCreated,
+  userCreated,
+} from '../../support/facts.ts'
 import { type Decided, FIRST_NEW_ID, given, type Scenario } from '../../support/given.ts'
 
 const [CASH, ACCOUNT, STORE_CREDIT] = [1, 3, 4] as const
@@ -17,6 +26,8 @@ const shop = [
   paymentTypeCreated({ id: STORE_CREDIT, name: 'Troca', kind: 'exchange_credit' }),
   customerCreated({ id: 9, name: 'Eva' }),
   itemCreated({ id: 10, stock: '5.000' }),
+  userCreated({ id: 3, role: 'owner' }),
+  userCreated({ id: 4, email: 'rui@loja.example', role: 'clerk' }),
 ]
 
 /** Two units for 9.99 together. */
@@ -43,14 +54,29 @@ const back = (fields: object = {}) =>
   })
 
 const upload = (scenario: Scenario, fields: object = {}) =>
-  scenario.when(recordOfflineReturn, back(fields), 'pdv', 'user/3')
-const sell = (scenario: Scenario, fields: object = {}) =>
-  scenario.when(recordOfflineSale, sale(fields), 'pdv', 'user/3')
+  scenario.when(recordOfflineReturn, { ...back(fields), userId: 3 }, 'pdv', 'user/3')
+const sell = (scenario: Scenario, fields: object = {}, sellerId = 3) =>
+  scenario.when(recordOfflineSale, { ...sale(fields), sellerId }, 'pdv', `user/${sellerId}`)
+
+/** Why a return is kept for a person. */
+function refusalIn({ decision }: Decided): unknown {
+  if (isRefusal(decision)) return decision
+  const refused = decision.events.find(({ type }) => type === 'ReturnRefused')
+  return (refused?.data as DataOf<'ReturnRefused'> | undefined)?.code
+}
 
 function returnIn({ decision }: Decided): DataOf<'SaleReturned'> {
   if (isRefusal(decision)) throw new Error(`${decision.refused} ${JSON.stringify(decision.details)}`)
   return decision.events.find(({ type }) => type === 'SaleReturned')?.data as DataOf<'SaleReturned'>
 }
+
+/** Grants what is true, or up to so many cents. */
+const permitOf =
+  (granted: Partial<Record<Permission, boolean | number>>): Permit =>
+  (permission, { cents, before } = { cents: 0, before: 0 }) => {
+    const grant = granted[permission] ?? true
+    return grant === true || (typeof grant === 'number' && cents + before <= grant) ? {} : refuse('permission_required')
+  }
 
 const codesIn = (decided: Decided): unknown => returnIn(decided).warnings?.map(({ code }) => code) ?? []
 
@@ -75,47 +101,119 @@ describe('record offline return', () => {
     other.refuses('duplicate_resource', { field: 'offline_id', conflicting_id: FIRST_NEW_ID })
   })
 
-  it('records more than was sold and other amounts than are due with warnings; the items sum to what was given back [UP-100]', async () => {
+  it('keeps more goods than are left, and more money than is due, whole for a person [UP-100]', async () => {
     const scenario = await given(...shop)
     await sell(scenario)
     expect(codesIn(await upload(scenario))).to.deep.equal([])
-    const more = await upload(scenario, {
-      offline_id: 'd2',
-      items: [{ line: 0, quantity: 3 }],
-      refunds: [{ payment_type_id: CASH, amount: 20 }],
-    })
-    expect(returnIn(more).warnings).to.deep.equal([
-      { code: 'returned_more', line: 0, found: '3.000', expected: '1.000' },
-      { code: 'refund_differs', line: null, found: '20.00', expected: '4.99' },
+    for (const [n, fields, code] of [
+      [1, { items: [{ line: 0, quantity: 1.001 }], refunds: [] }, 'already_returned'],
+      [2, { refunds: [{ payment_type_id: CASH, amount: 5 }] }, 'payment_mismatch'],
+      [3, { refunds: [{ payment_type_id: ACCOUNT, amount: 1 }] }, 'payment_mismatch'],
+      [4, { refunds: [{ payment_type_id: STORE_CREDIT, amount: 5000 }] }, 'payment_mismatch'],
+    ] as const) {
+      const refused = await upload(scenario, { offline_id: `more${n}`, ...fields })
+      expect(refusalIn(refused), code).to.equal(code)
+      expect(refused.decision).to.deep.include({ remarks: { warnings: [], refusal: code } })
+      const again = await upload(scenario, { offline_id: `more${n}`, ...fields })
+      expect(again.decision).to.deep.include({ outcome: 'unchanged', remarks: { warnings: [], refusal: code } })
+    }
+    expect(await scenario.show('catalog_item/10')).to.include({ stock: '4.000' })
+    expect(await scenario.show(`sale/${FIRST_NEW_ID}`)).to.include({ returned_total: '5.00' })
+    const rest = await upload(scenario, { offline_id: 'd3', refunds: [{ payment_type_id: CASH, amount: 4 }] })
+    expect(returnIn(rest).warnings).to.deep.equal([
+      { code: 'refund_differs', line: null, found: '4.00', expected: '4.99' },
     ])
-    expect(returnIn(more).items[0]).to.include({ amount: '20.00', quantity: '3.000' })
-    expect(await scenario.show('catalog_item/10')).to.include({ stock: '7.000' })
   })
 
-  it('records a return of a cancelled sale with a warning, and restocks nothing again [UP-100]', async () => {
+  it('keeps a return of a cancelled sale for a person, and restocks nothing again [UP-100]', async () => {
     const scenario = await given(...shop)
     await sell(scenario)
     await scenario.when(cancelSale, { id: FIRST_NEW_ID }, 'panel')
-    const decided = await upload(scenario)
-    expect(codesIn(decided)).to.deep.equal(['sale_cancelled'])
-    expect(returnIn(decided).stock).to.deep.equal([])
+    expect(refusalIn(await upload(scenario))).to.equal('sale_cancelled')
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
-  it('refuses unknown sales, lines and payment types [UP-100]', async () => {
+  it('is of own sales only without the right to see all, and within the limit of the role [UP-764]', async () => {
+    const clerk = permitOf({ see_all_sales: false, return_goods: 4_00 })
+    const bySale = { sale_offline_id: undefined, sale_id: FIRST_NEW_ID }
+    const scenario = await given(...shop)
+    await sell(scenario)
+    await sell(scenario, { offline_id: 'v2' }, 4)
+    const send = (fields: object) =>
+      scenario.when(recordOfflineReturn, { ...back(fields), userId: 4 }, 'pdv', 'user/4', null, [], clerk)
+    const unknown = { sale_offline_id: undefined, sale_id: 77 }
+    const answers = [await send({ offline_id: 'a', ...bySale }), await send({ offline_id: 'b', ...unknown })]
+    expect(answers.map(refusalIn)).to.deep.equal(['sale_unknown', 'sale_unknown'])
+    const own = { sale_offline_id: 'v2' }
+    expect(refusalIn(await send({ offline_id: 'c', ...own }))).to.equal('permission_required')
+    const small = await send({ offline_id: 'd', ...own, refunds: [{ payment_type_id: CASH, amount: 4 }] })
+    expect(small.decision).to.have.deep.nested.property('remarks.warnings', [
+      { code: 'refund_differs', line: null, found: '4.00', expected: null },
+    ])
+    expect(returnIn(small).warnings).to.deep.equal([
+      { code: 'refund_differs', line: null, found: '4.00', expected: '5.00' },
+    ])
+  })
+
+  it('judges whose sale it is when a waiting return’s sale arrives [UP-101]', async () => {
+    const scenario = await given(...shop)
+    const send = (fields: object) => scenario.when(recordOfflineReturn, { ...back(fields), userId: 4 }, 'pdv', 'user/4')
+    await send({ offline_id: 'a' })
+    await send({ offline_id: 'b', sale_offline_id: 'v2' })
+    expect(refusalIn(await sell(scenario))).to.equal('sale_unknown')
+    expect(returnIn(await sell(scenario, { offline_id: 'v2' }, 4))).to.include({ returned_by: 4 })
+  })
+
+  it('waits 50 times a user, and not for more than seven days; a person records what is left over [UP-101] [UP-763]', async () => {
+    const scenario = await given(...shop)
+    const nth = (n: number) => ({ offline_id: `w${n}`, sale_offline_id: `v${n}` })
+    for (let n = 1; n <= 50; n++)
+      expect((await upload(scenario, nth(n))).decision).to.have.nested.property('events[0].type', 'ReturnAwaited')
+    expect(refusalIn(await upload(scenario, nth(51)))).to.equal('too_many_waiting')
+    const other = { ...back({ offline_id: 'x' }), userId: 4 }
+    const waits = await scenario.when(recordOfflineReturn, other, 'pdv', 'user/4')
+    expect(waits.decision).to.have.nested.property('events[0].type', 'ReturnAwaited')
+    await sell(scenario, { offline_id: 'v51' })
+    const ofLast = { id: FIRST_NEW_ID + 50 }
+    const recorded = await scenario.when(recordRefusedReturn, ofLast, 'panel', 'user/3')
+    expect(returnIn(recorded)).to.include({ offline_id: 'w51', returned_by: 3, total: '5.00' })
+    ;(await scenario.when(recordRefusedReturn, ofLast, 'panel')).accepts('unchanged')
+    ;(await scenario.when(recordRefusedReturn, { id: FIRST_NEW_ID }, 'panel')).refuses('not_found')
+    expect((await upload(scenario, nth(51))).decision).to.deep.include({ outcome: 'unchanged' })
+  })
+
+  it('is resolved by a person, whose words the till gets [UP-763]', async () => {
+    const scenario = await given(...shop)
+    await sell(scenario)
+    const more = { items: [{ line: 0, quantity: 3 }] }
+    await upload(scenario, more)
+    const input = { id: FIRST_NEW_ID, note: 'Conferido' }
+    ;(await scenario.when(recordRefusedReturn, input, 'panel')).refuses('return_refused', {
+      reason: 'already_returned',
+    })
+    const resolved = await scenario.when(resolveRefusedReturn, input, 'panel')
+    expect(resolved.decision).to.include({ outcome: 'updated' })
+    ;(await scenario.when(resolveRefusedReturn, input, 'panel')).accepts('unchanged')
+    ;(await scenario.when(recordRefusedReturn, input, 'panel')).refuses('not_found')
+    expect((await upload(scenario, more)).decision).to.deep.include({
+      remarks: { warnings: [], resolution: { note: 'Conferido' } },
+    })
+  })
+
+  it('refuses unknown lines and payment types, and impossible times [UP-100] [UP-761]', async () => {
     const scenario = await given(...shop)
     await sell(scenario)
     for (const fields of [
-      { sale_offline_id: undefined, sale_id: 77 },
       { items: [{ line: 1, quantity: 1 }] },
       { refunds: [{ payment_type_id: 99, amount: 5 }] },
+      { returned_at: '9999-12-31T23:00:00.000Z' },
     ])
       expect((await upload(scenario, fields)).decision).to.include({ refused: 'validation_failed' })
     for (const fields of [{ sale_id: 1 }, { sale_offline_id: undefined }])
       expect(() => back(fields)).to.throw('informe exatamente um')
   })
 
-  it('refuses totals and stock that are too large [UP-100]', async () => {
+  it('refuses totals that are too large [UP-100]', async () => {
     for (const fields of [
       {
         items: [
@@ -131,13 +229,6 @@ describe('record offline return', () => {
       },
     ])
       expect(() => back(fields)).to.throw('grande demais')
-    const scenario = await given(...shop)
-    await sell(scenario)
-    const full = await upload(scenario, { items: [{ line: 0, quantity: 999_999_999 }] })
-    full.refuses('validation_failed', {
-      fields: { items: ['o estoque resultante do item 10 é grande demais'] },
-      unknown_fields: [],
-    })
   })
 
   it('knows a return again by either name of its sale, and with a session that is a number [UP-100]', async () => {
@@ -158,22 +249,15 @@ describe('record offline return', () => {
     expect(ofOther.decision).to.include({ refused: 'duplicate_resource' })
   })
 
-  it('joins lines that the sale of a waiting return lacks to its last line, and warns [UP-101]', async () => {
+  it('refuses lines that the sale of a waiting return lacks [UP-101]', async () => {
     const scenario = await given(...shop)
     await upload(scenario, {
       items: [
-        { line: 0, quantity: 2 },
-        { line: 1, quantity: 1, restock: false },
+        { line: 0, quantity: 1 },
+        { line: 1, quantity: 1 },
       ],
-      refunds: [{ payment_type_id: CASH, amount: 15 }],
     })
-    const returned = returnIn(await sell(scenario))
-    expect(returned.items).to.have.length(1)
-    expect(returned.items[0]).to.include({ line: 0, quantity: '3.000', amount: '15.00', restock: false })
-    expect(returned.warnings).to.deep.equal([
-      { code: 'returned_more', line: 0, found: '3.000', expected: '2.000' },
-      { code: 'refund_differs', line: null, found: '15.00', expected: '9.99' },
-    ])
+    expect(refusalIn(await sell(scenario))).to.equal('already_returned')
   })
 
   it('keeps a return that comes before its sale, and records it with the sale [UP-101]', async () => {
@@ -188,18 +272,12 @@ describe('record offline return', () => {
     ;(await upload(scenario)).accepts('unchanged')
     const sold = await sell(scenario)
     if (isRefusal(sold.decision)) throw new Error(sold.decision.refused)
-    const returned = sold.decision.events
-      .filter(({ type }) => type === 'SaleReturned')
-      .map(({ data }) => data as DataOf<'SaleReturned'>)
-    expect(returned.map(({ id, total }) => [id, total])).to.deep.equal([
-      [FIRST_NEW_ID, '5.00'],
-      [FIRST_NEW_ID + 1, '5.00'],
-    ])
-    expect(returned[1]?.warnings?.map(({ code }) => code)).to.deep.equal(['returned_more', 'refund_differs'])
+    expect(returnIn(sold)).to.include({ id: FIRST_NEW_ID, total: '5.00', returned_by: 3 })
+    expect(refusalIn(sold)).to.equal('already_returned')
     expect(await scenario.show(`return/${FIRST_NEW_ID}`)).to.include({ sale_id: FIRST_NEW_ID })
-    expect(await scenario.show(`sale/${FIRST_NEW_ID}`)).to.include({ returned_total: '10.00' })
+    expect(await scenario.show(`sale/${FIRST_NEW_ID}`)).to.include({ returned_total: '5.00' })
     ;(await upload(scenario)).accepts('unchanged')
-    expect(await scenario.show('catalog_item/10')).to.include({ stock: '6.000' })
+    expect(await scenario.show('catalog_item/10')).to.include({ stock: '4.000' })
   })
 
   it('lowers what is owed for the sale as far as the till says, also of a return that waited [UP-100] [UP-101] [RETURN-5]', async () => {
@@ -212,7 +290,9 @@ describe('record offline return', () => {
       if (!isBefore) expect(codesIn(await upload(scenario, { refunds }))).to.deep.equal([])
       expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.include({ open_amount: '4.99', status: 'pending' })
       const cash = await upload(scenario, { offline_id: 'd2', refunds: [{ payment_type_id: CASH, amount: 4.99 }] })
-      expect(codesIn(cash)).to.deep.equal(['receivable_open'])
+      expect(refusalIn(cash)).to.equal('payment_mismatch')
+      const less = await upload(scenario, { offline_id: 'd3', refunds: [{ payment_type_id: ACCOUNT, amount: 4 }] })
+      expect(codesIn(less)).to.deep.equal(['refund_differs', 'receivable_open'])
     }
   })
 
@@ -221,8 +301,9 @@ describe('record offline return', () => {
     await sell(scenario)
     await sell(scenario, { offline_id: 'v2', customer_id: 9 })
     const refunds = [{ payment_type_id: STORE_CREDIT, amount: 5 }]
+    const rest = [{ payment_type_id: STORE_CREDIT, amount: 4.99 }]
     expect(codesIn(await upload(scenario, { refunds }))).to.deep.equal(['credit_without_customer'])
-    const unknown = await upload(scenario, { offline_id: 'd3', refunds, customer_id: 987_654 })
+    const unknown = await upload(scenario, { offline_id: 'd3', refunds: rest, customer_id: 987_654 })
     expect(returnIn(unknown)).not.to.have.property('credit')
     expect(returnIn(unknown).warnings).to.deep.include({
       ...{ code: 'credit_without_customer', line: null, found: '987654', expected: null },
@@ -233,6 +314,7 @@ describe('record offline return', () => {
 
   it('gives no store credit to customers that are deleted or erased, at once or with the sale [CREDIT-1] [UP-101]', async () => {
     const refunds = [{ payment_type_id: STORE_CREDIT, amount: 5 }]
+    const rest = [{ payment_type_id: STORE_CREDIT, amount: 4.99 }]
     for (const gone of [
       event('CustomerDeleted', { id: 9 }),
       event('PersonForgotten', {
@@ -250,8 +332,8 @@ describe('record offline return', () => {
       await scenario.happens(gone)
       const waiting = [await sell(scenario), await sell(scenario, { offline_id: 'v2', customer_id: 9 })]
       const late = [
-        await upload(scenario, { offline_id: 'd3', refunds, customer_id: 9 }),
-        await upload(scenario, { offline_id: 'd4', sale_offline_id: 'v2', refunds }),
+        await upload(scenario, { offline_id: 'd3', refunds: rest, customer_id: 9 }),
+        await upload(scenario, { offline_id: 'd4', sale_offline_id: 'v2', refunds: rest }),
       ]
       for (const decided of [...waiting, ...late]) {
         expect(returnIn(decided)).not.to.have.property('credit')

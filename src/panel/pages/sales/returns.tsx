@@ -19,7 +19,7 @@ import { Figure } from '../../ui/figure.tsx'
 import { AsOfForm, History } from '../../ui/history.tsx'
 import { List, type ListRequest, listFiltered, readListPage, recordsOnPage } from '../../ui/list.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
-import { Card, Facts, PanelBadge, Stat, Stats } from '../../ui/parts.tsx'
+import { ButtonLink, Card, Facts, PanelBadge, Stat, Stats } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { subjectName, subjectPath } from '../../words/events.ts'
 import { ORDERS_PATH } from '../orders.tsx'
@@ -27,12 +27,12 @@ import { ORDERS_PATH } from '../orders.tsx'
 const ROWS = 50
 
 const RETURN_WARNINGS: Readonly<Record<OfflineReturnWarning['code'], string>> = {
-  returned_more: 'Foi devolvido mais do que foi vendido',
-  refund_differs: 'O valor devolvido não é o que a venda pagou por isto',
-  sale_cancelled: 'A venda já estava cancelada',
+  refund_differs: 'Foi devolvido menos do que é devido',
   receivable_open: 'Ainda há conta a receber desta venda em aberto',
   credit_without_customer: 'Crédito de troca sem cliente: ninguém recebeu o saldo',
+  session_of_other: 'O dinheiro saiu da gaveta de outro usuário',
   returned_at_in_future: 'O relógio do caixa estava adiantado',
+  at_old: 'O relógio do caixa estava atrasado',
 }
 
 const waysText = ({ refunds }: ReturnObject): string =>
@@ -56,7 +56,8 @@ const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObj
   },
   {
     head: 'Avisos',
-    cell: ({ warnings }: ReturnObject) => warnings.length > 0 && <ReturnMark />,
+    cell: ({ warnings, reversed_at }: ReturnObject) =>
+      reversed_at === null ? warnings.length > 0 && <ReturnMark /> : <PanelBadge tone="plain">Desfeita</PanelBadge>,
   },
   { head: 'Valor', cell: ({ total }: ReturnObject) => formatMoney(total), isNumber: true },
 ]
@@ -158,6 +159,8 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
             ['Devolvida em', formatDateTime(found.returned_at, timezone)],
             ['Registrada em', formatDateTime(found.created_at, timezone)],
             ['Motivo', found.reason],
+            ['Desfeita em', found.reversed_at && formatDateTime(found.reversed_at, timezone)],
+            ['Por que foi desfeita', found.reversal_reason],
             ['Entrega', found.delivery_fee === '0.00' ? null : formatMoney(found.delivery_fee)],
             ['Código externo', found.external_id],
             ['Identificação no caixa', found.offline_id],
@@ -208,6 +211,11 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           ]}
         />
       </Card>
+      {found.reversed_at === null && visit.reaches('POST', `/devolucoes/${found.id}/desfazer`) && (
+        <div class="actions">
+          <ButtonLink to={`/devolucoes/${found.id}/desfazer`}>Desfazer devolução</ButtonLink>
+        </div>
+      )}
       {await History({ visit, subject: `return/${found.id}` })}
       <AsOfForm visit={visit} />
     </>

@@ -56,6 +56,8 @@ function warningText(
       const [sold, came] = [formatDateTime(seen, timezone), formatDateTime(known, timezone)]
       return `A venda tem data de ${sold}, mas chegou em ${came}: confira o relógio do caixa.`
     }
+    case 'session_of_other':
+      return `A sessão de caixa ${seen} foi aberta por outro usuário.`
     case 'created_at_old':
       return `A venda tem data de ${formatDateTime(seen, timezone)}, antiga demais: confira o relógio do caixa.`
     case 'cancelled_at_in_future':

@@ -10,6 +10,7 @@ import { List, type ListRequest, readListPage } from '../../ui/list.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Card, ShortId } from '../../ui/parts.tsx'
 import { OpenCashSessions } from '../cash/sessions.tsx'
+import { RefusedReturns } from './refused-returns.tsx'
 import { refusedColumns } from './refused-sales.tsx'
 import { Warnings } from './sale-upload.tsx'
 import { SALE_STATES, SaleBadge } from './sales.tsx'
@@ -34,6 +35,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       {await OpenCashSessions({ visit })}
       {await TillsToday({ visit })}
       <OpenRefusedSales total={refused.total} sales={refused.sales} timezone={timezone} />
+      {visit.reaches('GET', '/caixas/devolucoes-recusadas/1') && (await RefusedReturns({ visit }))}
       <h2>Vendas enviadas pelos caixas</h2>
       <List
         visit={visit}

@@ -1,0 +1,105 @@
+import * as z from 'zod'
+import { fromCents, toBigCents, toCents } from '#domain/money.ts'
+import { refuse } from '#domain/refusal.ts'
+import { boundedText } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import type { PaymentKind } from '#events/companies.ts'
+import { accept, command, isRefusal } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { cashSessionByName } from '#projections/cash-sessions.ts'
+import { receivableById, standingPayments } from '#projections/finance.ts'
+import { paymentTypeById } from '#projections/payment-types.ts'
+import { type ReturnRow, returnById } from '#projections/returns.ts'
+import { type SaleRow, saleById } from '#projections/sales.ts'
+import { stockById, stockOf } from '#projections/stock.ts'
+import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
+import { namedSessionRefs } from '../cash/named-session.ts'
+import { receivableSide } from '../finance/receivables.ts'
+import { sumOfParts } from './offline-return-fact.ts'
+import { receivableRefs } from './return-receivables.ts'
+
+/** Body of POST /returns/{id}/reverse. */
+export const ReverseReturnBody = z.strictObject({ reason: boundedText(500) })
+type ReverseReturnInput = z.infer<typeof ReverseReturnBody> & { readonly id: number }
+
+/** Undoes a return that was recorded by mistake: the goods are sold again, and nothing was given back (RETURN-760). */
+export const reverseReturn = command<ReverseReturnInput>({
+  needs: ({ id }) => [returnById(id)],
+  needsMore(rows, { id }) {
+    const known = rows.get(returnById(id))
+    if (!known) return []
+    const { credit_customer_id: customerId, stock, refunds } = known.doc
+    return [
+      saleById(known.sale_id),
+      ...(customerId === null ? [] : [creditOf(customerId)]),
+      ...stock.map(({ catalog_item_id }) => stockById(catalog_item_id)),
+      ...refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
+      ...namedSessionRefs(known.cash_session_id),
+    ]
+  },
+  needsLast(rows, { id }) {
+    const known = rows.get(returnById(id))
+    const sale = known && rows.get(saleById(known.sale_id))
+    return sale ? receivableRefs(sale) : []
+  },
+  decide(rows, { id, reason }, { permit }) {
+    const known = rows.get(returnById(id))
+    const sale = known && rows.get(saleById(known.sale_id))
+    if (!known || !sale) return refuse('not_found')
+    const granted = permit('cancel_all')
+    if (isRefusal(granted)) return granted
+    const { doc } = known
+    if (doc.reversed_at !== null) return accept('unchanged', `return/${id}`)
+    if (doc.fiscal_document && doc.fiscal_document.status !== 'cancelled') return refuse('fiscal_document_issued')
+    const credit = creditGiven(rows, known)
+    if (credit && toBigCents(creditBalanceOf(rows, credit.customer_id)) < toBigCents(credit.amount))
+      return refuse('credit_spent', { customer_id: credit.customer_id })
+    const reversed = event('ReturnReversed', {
+      ...{ id, sale_id: sale.id, reason },
+      items: doc.items.map(({ line, quantity, amount }) => ({ line, quantity, amount })),
+      delivery_fee: doc.delivery_fee,
+      total: doc.total,
+      stock: doc.stock.filter(({ catalog_item_id }) => stockOf(rows, catalog_item_id) !== null),
+      ...(credit && { credit }),
+      is_in_drawer: isInDrawer(rows, known),
+      ...granted,
+    })
+    return accept('updated', reversed.subject, [reversed, ...raised(rows, known, sale, reason)])
+  },
+})
+
+const ofKind = (rows: Rows, { doc }: Readonly<ReturnRow>, kind: PaymentKind): number =>
+  sumOfParts(doc.refunds.filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind))
+
+/** Store credit that the return gave to a customer. */
+function creditGiven(rows: Rows, known: Readonly<ReturnRow>): { customer_id: number; amount: string } | null {
+  const customer_id = known.doc.credit_customer_id
+  return customer_id === null ? null : { customer_id, amount: fromCents(ofKind(rows, known, 'exchange_credit')) }
+}
+
+/** A closed drawer was counted without the money: who has it brings it in by a movement. */
+function isInDrawer(rows: Rows, { cash_session_id: name }: Readonly<ReturnRow>): boolean {
+  if (name === null) return false
+  return (rows.get(cashSessionByName(name))?.closed_at ?? null) === null
+}
+
+/** Events that reverse the payments by which the return lowered accounts: those right after it, up to their sum. */
+function raised(rows: Rows, known: Readonly<ReturnRow>, sale: Readonly<SaleRow>, reason: string): NewEvent[] {
+  let left = ofKind(rows, known, 'credit_account')
+  const payments = sale.receivable_ids.flatMap((id) => {
+    const account = rows.get(receivableById(id))
+    return account && account.deleted_at === null
+      ? standingPayments(account.doc).map((payment) => ({ account: id, payment }))
+      : []
+  })
+  return payments
+    .filter(({ payment }) => payment.kind === 'return' && payment.id > known.recorded_revision)
+    .sort((a, b) => a.payment.id - b.payment.id)
+    .flatMap(({ account, payment }) => {
+      const cents = toCents(payment.amount)
+      if (cents > left) return []
+      left -= cents
+      return [receivableSide.paymentReversed(account, { payment_id: payment.id, reason })]
+    })
+}
