@@ -39,6 +39,8 @@ export interface CashMovementUpload {
   readonly counted: Readonly<Record<string, string>> | null
   /** User who is logged in at the till; not part of what the till sends. */
   readonly userId?: number
+  /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
+  readonly isHistory?: true
 }
 
 export const CashMovementInput: z.ZodType<CashMovementUpload> = shape

@@ -112,7 +112,8 @@ function decideMovement(
 const isOfOtherUser = ({ owner, opened_at }: Readonly<CashSessionRow>, { kind, userId }: CashMovementUpload): boolean =>
   owner !== null && userId !== undefined && owner !== userId && (kind !== 'opened' || opened_at !== null)
 
-const isOld = (rows: Rows, { at, userId }: CashMovementUpload, now: string): boolean =>
+const isOld = (rows: Rows, { at, userId, isHistory }: CashMovementUpload, now: string): boolean =>
+  !isHistory &&
   findOlder(at, now, [userId === undefined ? undefined : rows.get(userById(userId))?.doc.created_at]) !== null
 
 function decideRepeated(

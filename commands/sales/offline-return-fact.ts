@@ -25,6 +25,7 @@ interface ReturnFacts {
   readonly due: MoneyDue
   /** Whether it waited for its sale, or was refused before. */
   readonly isSettled: boolean
+  readonly isHistory?: true | undefined
 }
 
 export const sumOfParts = (amounts: readonly { readonly amount: string }[]): number =>
@@ -79,14 +80,15 @@ const warning = (
 
 function warningsOf(
   rows: Rows,
-  { sent, sale, due, now, creditedTo }: ReturnFacts,
+  { sent, sale, due, now, creditedTo, isHistory }: ReturnFacts,
   total: number,
 ): OfflineReturnWarning[] {
   const lacksCustomer = toCents(sent.store_credit) > 0 && creditedTo === null
   const named = sent.customer_id ?? sale.customer_id
   const [lowered, owed] = [sent.on_credit, fromCents(due.on_credit)]
   const { returned_at } = sent
-  const older = findOlder(returned_at, now, [rows.get(userById(sent.user_id))?.doc.created_at])
+  const created = rows.get(userById(sent.user_id))?.doc.created_at
+  const older = isHistory ? null : findOlder(returned_at, now, [created])
   return [
     ...(total === due.total
       ? []

@@ -26,6 +26,8 @@ export interface OfflineReturn {
   readonly cash_session_id: string | null
   /** User who is logged in at the till; not part of what the till sends. */
   readonly userId?: number
+  /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
+  readonly isHistory?: true
 }
 
 /** Uploaded return (UP-100). Unknown fields are ignored: tills of many versions upload. */

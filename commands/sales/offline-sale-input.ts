@@ -81,6 +81,8 @@ export interface OfflineSale {
 /** Sale of a till, with the user who is logged in there; not part of what the till sends. */
 export interface OfflineSaleUpload extends OfflineSale {
   readonly sellerId?: number
+  /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
+  readonly isHistory?: true
 }
 
 /**

@@ -93,7 +93,7 @@ function clockWarnings(rows: Rows, sale: OfflineSaleUpload, now: string): Offlin
   const { created_at, cancelled_at, items, sellerId } = sale
   const user = sellerId === undefined ? null : rows.get(userById(sellerId))
   const products = items.map(({ product_id }) => rows.get(itemById(product_id))?.doc.created_at)
-  const older = findOlder(created_at, now, [user?.doc.created_at, ...products])
+  const older = sale.isHistory ? null : findOlder(created_at, now, [user?.doc.created_at, ...products])
   return [
     ...(isFarAhead(created_at, now) ? [warning('created_at_in_future', { found: created_at, expected: now })] : []),
     ...(older === null ? [] : [warning('created_at_old', { found: created_at, expected: older })]),

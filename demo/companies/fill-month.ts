@@ -63,8 +63,12 @@ export async function fillMonth(core: Core, companyId: number, { demo, store, no
       now,
     )
     await record(core, companyId, clerk, [
-      sales.filter(isNewSale).map((sale) => invoke(recordOfflineSale, { ...sale, sellerId: clerk })),
-      fresh.filter((each) => isNew(each.returned_at, each)).map((each) => invoke(recordOfflineReturn, { ...each, userId: clerk })),
+      sales
+        .filter(isNewSale)
+        .map((sale) => invoke(recordOfflineSale, { ...sale, sellerId: clerk, isHistory: true as const })),
+      fresh
+        .filter((each) => isNew(each.returned_at, each))
+        .map((each) => invoke(recordOfflineReturn, { ...each, userId: clerk, isHistory: true as const })),
       ...requestsOf(movements.filter((each) => isNew(each.at, each))),
     ])
   }
@@ -233,8 +237,8 @@ function requestsOf(movements: readonly CashMovementUpload[]): Invocation[][] {
     movements.filter(({ kind }) => (kind === 'closed') === isClosing),
   ) as [CashMovementUpload[], CashMovementUpload[]]
   return [
-    others.map((movement) => invoke(recordCashMovement, movement)),
-    ...closings.map((closing) => [invoke(closeCashSession, closing)]),
+    others.map((movement) => invoke(recordCashMovement, { ...movement, isHistory: true as const })),
+    ...closings.map((closing) => [invoke(closeCashSession, { ...closing, isHistory: true as const })]),
   ]
 }
 

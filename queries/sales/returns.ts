@@ -88,7 +88,7 @@ export interface GivenBack {
   readonly return: ReturnObject | null
   readonly order_id: number | null
   readonly sale_id: number
-  /** Negative where it takes back an earlier refund. */
+  /** Negative where it takes back an earlier refund, or a return. */
   readonly amount: string
   /** As Postgres prints it. */
   readonly returned_at: string
@@ -133,16 +133,16 @@ export const listGivenBack = (
 /** Bound of returns in a sum, latest first; a count of one more means that there are more. */
 export const MAX_SUMMED_RETURNS = 10_000
 
-/** Their sum as sales are reconciled: a refund that was taken back counts as none. */
+/** Their sum as sales are reconciled: a refund or return that was taken back counts as none. */
 export async function sumGivenBack(
   pool: Pool,
   companyId: number,
   { timezone, ...days }: GivenBackDays,
 ): Promise<Sum & { readonly listed: number }> {
   const { condition, values } = matchingRecords(givenBackListing, periodOf(days, timezone), 3)
-  const text = `select coalesce(sum(case when order_id is null then 1 else sign(cents) end), 0)::integer as count,
+  const text = `select coalesce(sum(case when is_reversal then -1 when order_id is null then 1 else sign(cents) end), 0)::integer as count,
       ${moneySum('sum(cents)')} as amount, count(*) as listed
-    from (select t.order_id, t.cents from ${givenBackListing.from} where ${condition}
+    from (select t.order_id, t.cents, t.is_reversal from ${givenBackListing.from} where ${condition}
       order by t.returned_at desc limit $2::bigint + 1) found`
   const statement = sumStatement('sum_given_back', text, values.length)
   const { rows } = await pool.query<Sum & { readonly listed: number }>({
