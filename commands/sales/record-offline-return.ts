@@ -79,7 +79,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (isImpossibleAtTill(upload.returned_at, context.now)) return invalid('returned_at', IMPOSSIBLE_AT_TILL)
     const refunds = namedRefunds(rows, upload)
     if ('refused' in refunds) return refunds
-    const { userId: user_id, items, ...given } = upload
+    const { userId: user_id, items, isHistory, ...given } = upload
     const id = context.nextId('return')
     const sent = {
       ...{ ...given, id, fingerprint, user_id, refunds, ...creditsOf(rows, refunds) },
@@ -91,7 +91,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (!sale && upload.sale_offline_id !== null) return awaitSale(rows, sent, upload.sale_offline_id, context.now)
     if (!sale || !mayReturn({ sellerId: sale.seller_id }, user_id, context.permit))
       return keepRefused(rows, sent, 'sale_unknown')
-    return recordOrKeep(rows, sent, sale, context)
+    return recordOrKeep(rows, sent, sale, { ...context, isHistory })
   },
 })
 
@@ -113,12 +113,17 @@ function repeatedReturn(known: Readonly<OfflineReturnRow>, { now, permit }: Deci
 const shownTo = (permit: Permit, warnings: readonly OfflineReturnWarning[]): readonly OfflineReturnWarning[] =>
   isRefusal(permit('see_all_sales')) ? warnings.map((each) => ({ ...each, expected: null })) : warnings
 
-function recordOrKeep(rows: Rows, sent: Sent, sale: Readonly<SaleRow>, { now, permit }: DecisionContext): Decision {
+function recordOrKeep(
+  rows: Rows,
+  sent: Sent,
+  sale: Readonly<SaleRow>,
+  { now, permit, isHistory }: Omit<Recording, 'isSettled'>,
+): Decision {
   if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
   const goods = returnableOf(sale)
   const position = sent.items.findIndex(({ line }) => !goods.lines[line])
   if (position >= 0) return invalid(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
-  const recorded = recordedReturn(rows, sent, sale, { now, permit, isSettled: false })
+  const recorded = recordedReturn(rows, sent, sale, { now, permit, isHistory, isSettled: false })
   if (typeof recorded === 'string') return keepRefused(rows, sent, recorded)
   if (isRefusal(recorded)) return recorded
   const [returned] = recorded
@@ -130,6 +135,7 @@ function recordOrKeep(rows: Rows, sent: Sent, sale: Readonly<SaleRow>, { now, pe
 interface Recording extends Pick<DecisionContext, 'now' | 'permit'> {
   /** Whether it waited for its sale, or was refused before. */
   readonly isSettled: boolean
+  readonly isHistory?: true | undefined
 }
 
 /** Events that record a return of a sale, whose rows are loaded, or why it may not be recorded. */
@@ -137,7 +143,7 @@ export function recordedReturn(
   rows: Rows,
   sent: Sent,
   sale: Readonly<SaleRow>,
-  { now, permit, isSettled }: Recording,
+  { now, permit, isSettled, isHistory }: Recording,
 ): [NewEvent, ...NewEvent[]] | ReturnRefusal | Refusal {
   const goods = returnableOf(sale)
   const of = {
@@ -148,7 +154,7 @@ export function recordedReturn(
   if (typeof judged === 'string') return judged
   const creditedTo = creditedCustomer(rows, sent.customer_id ?? sale.customer_id, sent.store_credit)
   const { due, granted } = judged
-  const returned = returnFact(rows, { id: sent.id, now, sent, goods, sale, creditedTo, due, isSettled })
+  const returned = returnFact(rows, { id: sent.id, now, sent, goods, sale, creditedTo, due, isSettled, isHistory })
   const overfilled = returned.stock.find((move) => isOverfilled(rows, move))
   if (overfilled) return invalid('items', `o estoque resultante do item ${overfilled.catalog_item_id} é grande demais`)
   const lowered = lowerReceivables(rows, sale, toCents(sent.on_credit), sent.returned_at)

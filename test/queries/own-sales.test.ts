@@ -4,7 +4,7 @@ import { limitToOwnSales } from '#queries/masking.ts'
 import { OWN_ROLLUPS, OWN_ROWS } from '#queries/own-sales.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
-import { openTill, type TestTill } from '../support/till.ts'
+import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import { useCompany } from '../support/use-api.ts'
 
 /** Columns of rows that are of a sale, of takings or of accounts received. */
@@ -53,8 +53,9 @@ describe('rows of own sales', () => {
     counter = await openCounter(company)
     credit = await company.paymentType('exchange_credit')
     customer = (await company.post('/customers', { name: 'Eva' })).body.data.id
-    own = await openTill(api.url, company)
-    other = await openTill(api.url, company)
+    // Owners give back what others sold.
+    own = await openTill(api.url, company, await createTestUser(company, 'owner'))
+    other = await openTill(api.url, company, await createTestUser(company, 'owner'))
     await work(own, 'own', today)
     await work(own, 'own of yesterday', yesterday)
     await work(other, 'other', today)

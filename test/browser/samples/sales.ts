@@ -57,6 +57,23 @@ async function refusedSaleOf(panel: TestPanel): Promise<number> {
   return rows[0]?.id ?? 0
 }
 
+/** Uploaded return that was refused: of another's sale. */
+async function refusedReturnOf(panel: TestPanel): Promise<string> {
+  const till = await openTill(panel.api.url, panel.company, panel.clerk)
+  const returned = {
+    ...{ offline_id: `caixa-2-dev-${++made}`, sale_id: await saleOf(panel), reason: 'Veio com defeito de fábrica' },
+    returned_at: new Date().toISOString(),
+    items: [{ line: 0, quantity: 1 }],
+    refunds: [{ payment_type_id: (await counterOf(panel)).cash, amount: 10 }],
+  }
+  await till.post('/sync/returns', { returns: [returned] })
+  const { rows } = await panel.api.core.pool.query<{ id: number }>(
+    "select max(return_id) as id from offline_returns where company_id = $1 and state = 'refused'",
+    [panel.company.id],
+  )
+  return `/caixas/devolucoes-recusadas/${rows[0]?.id}`
+}
+
 /** Return of a part of a sale to a customer. */
 async function returnOf(panel: TestPanel): Promise<number> {
   const cash = await panel.company.paymentType('cash')
@@ -132,6 +149,7 @@ export const saleSamples: Samples = {
     await resolveRefusedSale(api.core.pool, company.id, await refusedSaleOf(panel), { userId: owner.id, note })
     return '/caixas/recusadas/resolvidas'
   },
+  '/caixas/devolucoes-recusadas/:id': refusedReturnOf,
   '/caixas/recusadas/:id': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}`,
   '/caixas/recusadas/:id/registrar': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}/registrar`,
   '/caixas/recusadas/:id/corrigir': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}/corrigir`,
