@@ -54,7 +54,7 @@ export const reverseReturn = command<ReverseReturnInput>({
     if (doc.fiscal_document && doc.fiscal_document.status !== 'cancelled') return refuse('fiscal_document_issued')
     const credit = creditGiven(rows, known)
     if (credit && toBigCents(creditBalanceOf(rows, credit.customer_id)) < toBigCents(credit.amount))
-      return refuse('credit_spent', { customer_id: credit.customer_id })
+      return refuse('credit_spent')
     const reversed = event('ReturnReversed', {
       ...{ id, sale_id: sale.id, reason },
       items: doc.items.map(({ line, quantity, amount }) => ({ line, quantity, amount })),

@@ -46,7 +46,7 @@ const FORMS_OF_AUDITORS = [
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar)$/
+  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'

@@ -87,6 +87,7 @@ describe('rows of own sales', () => {
       join returns r on r.company_id = s.company_id and r.id = s.return_id`
     expect(await shown(ofSales)).to.deep.equal(BACK)
     expect(await shown('select offline_id, company_id from offline_returns')).to.deep.equal([
+      'awaited',
       'given back by own',
       'own back',
     ])
