@@ -92,7 +92,7 @@ function resultOf(sent: unknown, result: ElementResult): ReturnResult {
 /** Messages of returns that a person decides about. They give no amounts of sales. */
 const REFUSALS: Readonly<Record<ReturnRefusal, string>> = {
   sale_unknown: 'A venda não existe ou não é deste usuário: uma pessoa resolve a devolução no painel.',
-  too_many_waiting: 'Há devoluções demais à espera das suas vendas: uma pessoa resolve esta no painel.',
+  too_many_waiting: 'Há devoluções demais sem as suas vendas: uma pessoa resolve esta no painel.',
   expired: 'A venda não chegou a tempo: uma pessoa resolve a devolução no painel.',
   sale_cancelled: 'A venda está cancelada: uma pessoa resolve a devolução no painel.',
   already_returned: 'Voltou mais do que restava da venda: uma pessoa resolve a devolução no painel.',

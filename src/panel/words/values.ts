@@ -111,7 +111,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   code: {
     refund_differs: 'Valor menor que o devido',
     sale_unknown: 'Venda desconhecida ou de outro usuário',
-    too_many_waiting: 'Devoluções demais à espera',
+    too_many_waiting: 'Devoluções demais sem venda',
     expired: 'A venda não chegou',
     sale_cancelled: 'Venda cancelada',
     already_returned: 'Mais do que restava da venda',
