@@ -108,18 +108,18 @@ interface ReturnedItem {
 }
 
 /**
- * Money of a sale that went back to its buyer. A refund of an order is void once its sale is cancelled, because then all
- * of it went back.
+ * Money of a sale that went back to its buyer, and goods that came back. Rows of an order are void once its sale is
+ * cancelled, because then all of it went back.
  */
 interface SaleReturnRow {
   company_id: number
   /** The event that recorded it. */
   revision: number
   sale_id: number
-  /** Of a refund of an order; null for goods that came back. */
+  /** Of an order: its refunds and its goods have rows of their own, without goods and without money; null for a return. */
   order_id: number | null
   provider_payment_id: string | null
-  /** Of goods that came back; null for a refund of an order. */
+  /** Null for an order. */
   return_id: number | null
   /** Negative where it takes back an earlier refund, see SaleRefunded, or a return. */
   cents: number
@@ -127,7 +127,7 @@ interface SaleReturnRow {
   returned_at: string
   /** Till that gave it back, as `user/3`; null elsewhere. */
   till: string | null
-  /** How it was given back; null for a refund of an order: the largest payment of the sale. */
+  /** How it was given back; null for an order: the largest payment of the sale. */
   ways: readonly ReturnedWay[] | null
   /** Null for a refund of an order, which is of the whole sale. */
   items: readonly ReturnedItem[] | null
@@ -447,6 +447,22 @@ export const returnsProjection = projection('returns', [returns, saleReturns], {
       const fiscal_document = fiscalDocumentObject(event, zone)
       const doc = { ...before.doc, fiscal_document, updated_at: inZone(event.recorded_at, zone) }
       rows.put(returns, { ...before, ...stamp(event), doc })
+    },
+  },
+  SaleRestocked: {
+    apply(rows, { data, revision, recorded_at: returned_at }) {
+      const { id: sale_id, order_id } = data
+      rows.add(saleReturns, {
+        company_id: companyRef(rows).company_id,
+        ...{ revision, sale_id, order_id, returned_at },
+        provider_payment_id: null,
+        return_id: null,
+        // The refund counts the money.
+        cents: 0,
+        till: null,
+        ...partsOf({ refunds: [], items: data.items }, 1),
+        ways: null,
+      })
     },
   },
   SaleRefunded: {

@@ -367,7 +367,7 @@ export function fiscalDocumentObject(
 /** Adds what came back of a sale, or takes it back with the sign -1. */
 function changeReturned(
   rows: Changes,
-  event: EventOf<'SaleReturned'> | EventOf<'ReturnReversed'>,
+  event: Pick<EventOf<'SaleReturned'>, 'revision' | 'recorded_at'>,
   {
     sale_id: id,
     items,
@@ -389,7 +389,10 @@ function changeReturned(
     items: doc.items.map((item, line) => ({ ...item, returned: fromThousandths(thousandths[line] ?? 0) })),
     returned_total: fromCents(toCents(doc.returned_total) + sign * toCents(total)),
   }
-  changeSale(rows, { ...event, data: { id } }, changes, { returned: isNothing ? null : { cents, delivery_fee: fee } })
+  const { revision, recorded_at } = event
+  changeSale(rows, { revision, recorded_at, data: { id } }, changes, {
+    returned: isNothing ? null : { cents, delivery_fee: fee },
+  })
 }
 
 export const salesProjection = projection('sales', [sales], {
@@ -433,6 +436,11 @@ export const salesProjection = projection('sales', [sales], {
     apply(rows, event) {
       changeSale(rows, event, { refunded_total: event.data.refunded })
     },
+  },
+  SaleRestocked: {
+    refs: (event) => [saleById(event.data.id)],
+    apply: (rows, event) =>
+      changeReturned(rows, event, { ...event.data, sale_id: event.data.id, delivery_fee: NOTHING, total: NOTHING }, 1),
   },
   SaleReturned: {
     refs: (event) => [saleById(event.data.sale_id)],

@@ -18,6 +18,7 @@ import { stockById, stockOf } from '#projections/stock.ts'
 import { storeById } from '#projections/stores.ts'
 import { quantitiesTaken } from '../sales/lines.ts'
 import { takenPayments } from '../sales/payments.ts'
+import { type ReturnableSale, returnableUpload, shareMoneyBack, sumCents, worthOf } from '../sales/returned-goods.ts'
 
 type SaleItems = DataOf<'SaleCompleted'>['items']
 type Warnings = NonNullable<DataOf<'SaleCompleted'>['warnings']>
@@ -109,7 +110,7 @@ function registered(rows: Rows, order: Readonly<OrderRow>, id: number, state: Pa
   const { subtotal, delivery_fee, total } = doc
   const customer = customer_id === null ? null : rows.get(customerById(customer_id))
   const isKnown = customer && !customer.deleted_at && customer.doc.forgotten_at === null
-  const { items, takenAgain } = goodsOf(rows, order, state)
+  const { items, takenAgain, keptBack } = goodsOf(rows, order, state)
   const warnings = shortages(rows, items)
   const completed = event('SaleCompleted', {
     id,
@@ -124,7 +125,7 @@ function registered(rows: Rows, order: Readonly<OrderRow>, id: number, state: Pa
     ...testMarkOf(rows),
   })
   const isShort = warnings.length > 0 ? [alarm(doc.id, state.provider_payment_id, 'stock_short')] : []
-  return [completed, ...takenAgain, ...isShort]
+  return [completed, ...takenAgain, ...isShort, ...saleRestocked(id, doc.id, returnableUpload({ items }), keptBack)]
 }
 
 function onlineTypeOf(rows: Rows) {
@@ -135,33 +136,66 @@ function onlineTypeOf(rows: Rows) {
 }
 
 /**
- * Lines of the sale, and stock of goods that leave once more. The first sale takes all tracked items. A later one, after
- * a refund or a dispute, takes only what came back with refunds of other payments: the rest never returned.
+ * Lines of the sale, stock of goods that leave once more, and goods that came back. The first sale takes all tracked
+ * items. A later one, after a refund or a dispute, takes only what came back with refunds of other payments: what came
+ * back with its own payment stays back, the rest never returned.
  */
 function goodsOf(
   rows: Rows,
   { doc, carried_by }: Readonly<OrderRow>,
   { after, earlier }: PaidState,
-): { items: SaleItems; takenAgain: NewEvent[] } {
+): { items: SaleItems; takenAgain: NewEvent[]; keptBack: GoodsBack[] } {
   const isFirst = doc.goods_out === null
   const items = doc.items.map((line) => ({
     ...line,
     moves_stock: isFirst && line.catalog_item_id !== null && stockOf(rows, line.catalog_item_id) !== null,
   }))
-  if (isFirst) return { items, takenAgain: [] }
+  if (isFirst) return { items, takenAgain: [], keptBack: [] }
   const carrier = carrierOf(after, carried_by)?.provider_payment_id
   const back = doc.refunds.filter(({ status }) => status === 'completed')
   const ofCarrier = back.filter(({ provider_payment_id }) => provider_payment_id === carrier)
   const ofOthers = back.filter((refund) => !ofCarrier.includes(refund))
+  const missingOf = (id: number) => quantityOf(doc.items, id) - quantityOf(doc.goods_out ?? [], id)
   const takenAgain = itemsOf(doc.items).flatMap((id) => {
-    const missing = quantityOf(doc.items, id) - quantityOf(doc.goods_out ?? [], id) - restockedBy(ofCarrier, id)
-    const quantity = Math.min(missing, restockedBy(ofOthers, id))
+    const quantity = Math.min(missingOf(id) - restockedBy(ofCarrier, id), restockedBy(ofOthers, id))
     const before = stockAfter(earlier, id) ?? stockOf(rows, id)
     if (quantity <= 0 || before === null) return []
     const left = fromThousandths(toThousandths(before) - quantity)
     return [event('StockAdjusted', { id, reason: 'adjustment', before, after: left, order_id: doc.id })]
   })
-  return { items, takenAgain }
+  const keptBack = itemsOf(doc.items).map((id) => ({
+    id,
+    quantity: Math.min(missingOf(id), restockedBy(ofCarrier, id)),
+  }))
+  return { items, takenAgain, keptBack }
+}
+
+/** Quantity of an item that came back, in thousandths. */
+interface GoodsBack {
+  readonly id: number
+  readonly quantity: number
+}
+
+/** Goods that came back with refunds of the sale's order, on its lines in their order (RETURN-785). */
+export function saleRestocked(
+  id: number,
+  order_id: number,
+  sale: ReturnableSale,
+  back: readonly GoodsBack[],
+): NewEvent[] {
+  const lines = back.flatMap((each) => {
+    let left = each.quantity
+    return sale.lines.flatMap(({ catalog_item_id, sold, returned: before }, line) => {
+      if (catalog_item_id !== each.id) return []
+      const thousandths = Math.min(left, sold.thousandths - before.thousandths)
+      left -= thousandths
+      return thousandths > 0 ? [{ line, thousandths, restock: true }] : []
+    })
+  })
+  if (lines.length === 0) return []
+  const worth = worthOf(sale, lines)
+  const { items } = shareMoneyBack(sale, lines, worth, sumCents(worth))
+  return [event('SaleRestocked', { id, order_id, items })]
 }
 
 /** Stock of an item after the events, if one of them changed it. */

@@ -22,7 +22,8 @@ import { type PaymentObject, paymentRecorded } from '#projections/order-payments
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 import { orderSaleRefs, saleFollows } from './order-sale.ts'
-import { ListedRefunds, restockedItems, settledRefunds } from './settle-refunds.ts'
+import { restockRefs } from './refunds.ts'
+import { ListedRefunds, settledRefunds } from './settle-refunds.ts'
 
 /** Payment as reported by the provider. The caller has checked its order and amount. */
 export const RecordPaymentInput = z.strictObject({
@@ -58,7 +59,7 @@ export const recordPayment = command<RecordPaymentInput>({
   needsMore: (rows, { id }) => {
     const order = rows.get(orderById(id))
     if (!order) return []
-    return [storeById(order.store_id), ...restockedItems(order.doc.refunds), ...orderSaleRefs(rows, order)]
+    return [storeById(order.store_id), ...restockRefs(order), ...orderSaleRefs(rows, order)]
   },
   decide(rows, input, context) {
     const { now, recordedAt } = context

@@ -7,13 +7,16 @@ import { boundedText, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
+import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import { type OrderObject, type OrderRow, orderById } from '#projections/orders.ts'
 import { paymentByKey } from '#projections/payment-keys.ts'
+import { saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
-import { quantityOf } from './order-sale.ts'
+import { returnableOf } from '../sales/returned-goods.ts'
+import { quantityOf, saleRestocked } from './order-sale.ts'
 import { isKeyTaken, KeyCaller, keyHolderRefs } from './payment-attempts.ts'
 
 /** Limit of refunds per order: bounds the size of its record. */
@@ -166,8 +169,7 @@ export type CompleteRefundInput = z.infer<typeof CompleteRefundInput>
  */
 export const completeRefund = command<CompleteRefundInput>({
   needs: ({ id }) => [orderById(id)],
-  needsMore: (rows, { id, refund_id }) =>
-    (refundOf(rows, id, refund_id)?.restock ?? []).map(({ catalog_item_id }) => stockById(catalog_item_id)),
+  needsMore: (rows, { id }) => restockRefs(rows.get(orderById(id))),
   decide(rows, { id, refund_id, provider_refund_id }) {
     const refund = refundOf(rows, id, refund_id)
     if (!refund) return refuse('not_found')
@@ -182,19 +184,30 @@ export const completeRefund = command<CompleteRefundInput>({
 export const refundOf = (rows: Rows, orderId: number, refundId: string): RefundObject | undefined =>
   rows.get(orderById(orderId))?.doc.refunds.find(({ refund_id }) => refund_id === refundId)
 
+/** Rows of goods that may return with refunds of an order: of its sale, and of their stock. */
+export const restockRefs = (order: Readonly<OrderRow> | null): AnyRef[] =>
+  (order?.doc.refunds ?? [])
+    .filter(({ status, restock }) => status !== 'completed' && restock.length > 0)
+    .flatMap(({ restock }) => restock.map(({ catalog_item_id }) => stockById(catalog_item_id) as AnyRef))
+    .concat(order?.doc.sale_id == null ? [] : [saleById(order.doc.sale_id)])
+
 /**
- * Stock after refunds that complete. Items without tracked stock are skipped. No more returns than went out, also if
- * goods of a refund returned with another one, because this one was refused at first.
+ * Stock and sale after refunds that complete. Items without tracked stock are skipped. No more returns than went out,
+ * also if goods of a refund returned with another one, because this one was refused at first.
  */
 export function stockReturned(rows: Rows, doc: OrderObject, completed: readonly RefundObject[]): NewEvent[] {
   const lines = completed.flatMap(({ restock }) => restock)
   const others = { ...doc, refunds: doc.refunds.filter((refund) => !completed.includes(refund)) }
-  return [...new Set(lines.map(({ catalog_item_id }) => catalog_item_id))].flatMap((id) => {
-    const quantity = Math.min(quantityOf(lines, id), leftToRestock(others, id))
-    if (quantity === 0) return []
-    const before = stockOf(rows, id)
-    if (before === null) return []
-    const after = fromThousandths(Math.min(toThousandths(before) + quantity, MAX_THOUSANDTHS))
-    return [event('StockAdjusted', { id, reason: 'return', before, after, order_id: doc.id })]
+  const moves = [...new Set(lines.map(({ catalog_item_id }) => catalog_item_id))].flatMap((id) => {
+    const [quantity, before] = [Math.min(quantityOf(lines, id), leftToRestock(others, id)), stockOf(rows, id)]
+    return quantity === 0 || before === null ? [] : [{ id, quantity, before }]
   })
+  const sale = doc.sale_id === null ? null : rows.get(saleById(doc.sale_id))
+  return [
+    ...moves.map(({ id, quantity, before }) => {
+      const after = fromThousandths(Math.min(toThousandths(before) + quantity, MAX_THOUSANDTHS))
+      return event('StockAdjusted', { id, reason: 'return', before, after, order_id: doc.id })
+    }),
+    ...(sale ? saleRestocked(sale.id, doc.id, returnableOf(sale), moves) : []),
+  ]
 }

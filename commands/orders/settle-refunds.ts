@@ -5,12 +5,10 @@ import { boundedText, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
-import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
 import { type OrderRow, orderById } from '#projections/orders.ts'
-import { stockById } from '#projections/stock.ts'
-import { isPaid, leftOf, refundOf, stockReturned } from './refunds.ts'
+import { isPaid, leftOf, refundOf, restockRefs, stockReturned } from './refunds.ts'
 
 /** Limit of refunds that a payment may list at the provider. */
 const MAX_LISTED_REFUNDS = 500
@@ -27,12 +25,6 @@ const UNDER_WAY_MS = 60_000
 /** An accepted refund that the provider rejected later (PAY-27). */
 const REJECTED = 'recusado pelo provedor depois de aceito'
 const FOUND_BEFORE = 'um estorno pedido antes, e recusado, foi feito pelo provedor: confira antes de pedir de novo'
-
-/** Items of refunds whose goods may return to stock. */
-export const restockedItems = (refunds: readonly RefundObject[]): AnyRef[] =>
-  refunds
-    .filter(({ status }) => status !== 'completed')
-    .flatMap(({ restock }) => restock.map(({ catalog_item_id }) => stockById(catalog_item_id)))
 
 /** Whether a refund was requested from the provider, which named none for it yet. */
 const isUnanswered = (order: Readonly<OrderRow>, { refund_id, status, provider_refund_id }: RefundObject): boolean =>
@@ -144,7 +136,7 @@ export type SettleRefundInput = z.infer<typeof SettleRefundInput>
  */
 export const settleRefund = command<SettleRefundInput>({
   needs: ({ id }) => [orderById(id)],
-  needsMore: (rows, { id }) => restockedItems(rows.get(orderById(id))?.doc.refunds ?? []),
+  needsMore: (rows, { id }) => restockRefs(rows.get(orderById(id))),
   decide(rows, { id, refund_id, listed, refusal }, { recordedAt }) {
     const order = rows.get(orderById(id))
     const refund = order && refundOf(rows, id, refund_id)

@@ -61,8 +61,8 @@ export function returnableOf({
   }
 }
 
-/** A till's sale that is being recorded. */
-export function returnableUpload(sale: Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'discount'>): ReturnableSale {
+/** A sale that is being recorded. */
+export function returnableUpload(sale: Pick<DataOf<'SaleCompleted'>, 'items' | 'discount'>): ReturnableSale {
   const shares = lineDiscountsOf(sale)
   return {
     lines: sale.items.map((item, line) => ({

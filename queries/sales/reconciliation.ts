@@ -104,23 +104,24 @@ const WAYS_OF_RETURN = `(
 /**
  * SQL of the returns in a period: goods that came back, and refunds of orders, each as a whole and by way. `t` is the
  * sale, for further columns and conditions. A cancelled sale of an order has none: its cancellation is of the whole.
- * $1: company.
+ * Goods of an order count no money: its refunds do. $1: company.
  */
 export const returnsIn = (from: string, to: string, columns = '', conditions = ''): string => `
   select w.way, w.cents, w.count${columns}
   from sale_returns r
-  join sales t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
+  join sales t on t.company_id = r.company_id and t.id = r.sale_id
+    and (r.order_id is null or (t.status = 'completed' and r.cents <> 0))
   cross join lateral ${WAYS_OF_RETURN} w
   where r.company_id = $1 and r.returned_at >= ${from} and r.returned_at < ${to}${conditions}`
 
 /**
  * SQL of what came back by item in a period: `(key, cents, thousandths, sale)`; the key is empty for goods outside the
- * catalog. Refunds of orders have no items.
+ * catalog. Goods of an order have the part of what was paid for them, whatever was refunded.
  */
 export const returnedItemsIn = (from: string, to: string, conditions = ''): string => `
   select coalesce(i.catalog_item_id::text, '') as key, i.cents, i.thousandths
   from sale_returns r
-  join sales t on t.company_id = r.company_id and t.id = r.sale_id
+  join sales t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
   cross join lateral json_to_recordset(r.items) i (catalog_item_id bigint, thousandths bigint, cents bigint)
   where r.company_id = $1 and r.returned_at >= ${from} and r.returned_at < ${to}${conditions}`
 
@@ -128,8 +129,8 @@ const DELIVERY_FEE = centsOf("t.doc ->> 'delivery_fee'")
 
 /**
  * SQL of what the returns of a period take from units and margin, as one row `(units, cents, known_cents, cost_cents)`. The cost of a
- * sale is known as a whole: goods that went back to stock take the part of it that they have of the goods' price; others,
- * and refunds of orders, take none, because their cost is lost. $1: company.
+ * sale is known as a whole: goods that went back to stock take the part of it that they have of the goods' price, those of
+ * orders too; others take none, because their cost is lost. $1: company.
  */
 export const returnedCostsIn = (from: string, to: string): string => `
   select coalesce(sum(g.units), 0)::text as units, coalesce(sum(r.cents), 0)::text as cents,

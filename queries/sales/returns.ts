@@ -94,11 +94,12 @@ export interface GivenBack {
   readonly returned_at: string
 }
 
-/** Joins the sale: a cancelled sale of an order has no refunds (`returnsIn`). */
+/** Joins the sale: a cancelled sale of an order has no refunds, and goods of an order are no money (`returnsIn`). */
 const givenBackListing: Listing<Period> = {
   resource: 'given_back',
   from: `sale_returns t
-    join sales s on s.company_id = t.company_id and s.id = t.sale_id and (t.order_id is null or s.status = 'completed')
+    join sales s on s.company_id = t.company_id and s.id = t.sale_id
+      and (t.order_id is null or (s.status = 'completed' and t.cents <> 0))
     left join returns r on r.company_id = t.company_id and r.id = t.return_id`,
   record: `json_build_object('return', r.doc, 'order_id', t.order_id, 'sale_id', t.sale_id,
     'amount', ${moneySum('t.cents')}, 'returned_at', t.returned_at)`,

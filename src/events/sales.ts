@@ -210,24 +210,24 @@ const returnWarning = z.strictObject({
 const credit = z.strictObject({ customer_id: id, amount: money }).optional()
 
 /** Goods of a sale that came back, or a part of them, and how their price was given back. */
+const returnedLine = z.strictObject({
+  /** Position in the sale's items, from 0. */
+  line: z.int().min(0),
+  catalog_item_id: id.nullable(),
+  description: text,
+  quantity,
+  /** Its share of what was paid for the line. */
+  amount: money,
+  /** False if the goods do not go back to stock. */
+  restock: z.boolean(),
+})
+
 const saleReturn = {
   sale_id: id,
   external_id: text.nullable(),
   reason: text,
   returned_at: instant,
-  items: z.array(
-    z.strictObject({
-      /** Position in the sale's items, from 0. */
-      line: z.int().min(0),
-      catalog_item_id: id.nullable(),
-      description: text,
-      quantity,
-      /** Its share of what was paid for the line. */
-      amount: money,
-      /** False if the goods do not go back to stock. */
-      restock: z.boolean(),
-    }),
-  ),
+  items: z.array(returnedLine),
   /** Part of the delivery fee given back. */
   delivery_fee: money,
   /** Amounts of the items + delivery fee = sum of the refunds. */
@@ -319,6 +319,11 @@ export const saleEvents = {
     provider_payment_id: text,
     amount: signedMoney,
     refunded: money,
+  }),
+  /** Goods of the sale came back with a refund of its order; `amount`: their part of what was paid for the line. */
+  SaleRestocked: eventType('sale', {
+    order_id: id,
+    items: z.array(returnedLine),
   }),
   /** `receivable_ids`: receivables of its credit payments, created by the events that follow. */
   OfflineSaleCompleted: eventType('sale', {

@@ -1,5 +1,7 @@
 import { dateInZone } from '#domain/instant.ts'
-import { shareDiscount } from '#domain/sale-discount.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { amountOfPart, type LinePart, shareDiscount } from '#domain/sale-discount.ts'
 import type { Json } from '../support/api.ts'
 import { textIn } from '../support/panel.ts'
 import { figuresIn, fileRows, numberOf } from './parse.ts'
@@ -192,14 +194,34 @@ interface ShopRecords {
   readonly tills: ReadonlyMap<number, string>
 }
 
-/** What was given back of orders, in the form of returns without goods; a cancelled sale has none. */
+/** Takes goods of an order from the lines of its sale, in their order, at their part of the price. */
+function takenBack(lines: { id: number; sold: LinePart; back: LinePart }[], restock: readonly Json[]): Json[] {
+  return restock.flatMap(({ catalog_item_id, quantity }) => {
+    let left = toThousandths(quantity)
+    return lines.flatMap((line) => {
+      const thousandths =
+        line.id === catalog_item_id ? Math.min(left, line.sold.thousandths - line.back.thousandths) : 0
+      if (thousandths === 0) return []
+      const cents = amountOfPart(line.sold, line.back, thousandths)
+      left -= thousandths
+      line.back = { thousandths: line.back.thousandths + thousandths, cents: line.back.cents + cents }
+      return [{ catalog_item_id, quantity: fromThousandths(thousandths), amount: fromCents(cents) }]
+    })
+  })
+}
+
+/** What was given back of orders, in the form of returns; a cancelled sale has none. */
 function refundsOfOrders(orders: readonly Json[], sales: readonly Json[]): Json[] {
   return orders.flatMap(({ sale_id, refunds }) => {
     const sale = sales.find(({ id }) => id === sale_id)
     if (sale?.status !== 'completed') return []
     const done = refunds.filter(({ status }: Json) => status === 'completed')
-    return done.map(({ amount, completed_at }: Json) => ({
-      ...{ sale_id, total: amount, returned_at: completed_at, items: [] },
+    const lines = sale.items.map(({ catalog_item_id: id, quantity, total }: Json) => ({
+      ...{ id, sold: { thousandths: toThousandths(quantity), cents: toCents(total) } },
+      back: { thousandths: 0, cents: 0 },
+    }))
+    return done.map(({ amount, completed_at, restock }: Json) => ({
+      ...{ sale_id, total: amount, returned_at: completed_at, items: takenBack(lines, restock) },
       refunds: [{ payment_type_id: sale.payments[0].payment_type_id, amount }],
     }))
   })

@@ -282,6 +282,7 @@ export const EVERY_EVENT = ledgerOf(
     event('SaleRefunded', { id: 13, ...OF_ORDER, amount: '1.00', refunded: '1.00' }),
     event('OrderRefundCompleted', { id: 1, refund_id: attemptId(2), provider_refund_id: 'r2' }),
     event('StockAdjusted', { id: 3, reason: 'return', before: '7.000', after: '8.000', order_id: 1 }),
+    event('SaleRestocked', { id: 13, order_id: 1, items: [{ ...returnedLine, catalog_item_id: 3 }] }),
     event('OrderPartiallyRefunded', { id: 1, provider_payment_id: 'p2', refunded: '1.00' }),
     event('OrderRefunded', { id: 1, provider_payment_id: 'p2' }),
     event('CommissionReversed', { id: 1, provider_payment_id: 'p2' }),

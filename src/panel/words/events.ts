@@ -61,6 +61,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   CategoryRevived: 'Categoria restaurada',
   SaleCompleted: 'Venda concluída',
   SaleRefunded: 'Estorno parcial da venda',
+  SaleRestocked: 'Mercadoria do pedido devolvida',
   OfflineSaleCompleted: 'Venda do caixa recebida',
   OfflineSaleCancelled: 'Venda cancelada no caixa recebida',
   SaleCancelled: 'Venda cancelada',

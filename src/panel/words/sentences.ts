@@ -94,6 +94,8 @@ const SENTENCES: Sentences = {
     amount.startsWith('-')
       ? `Estorno de ${formatMoney(amount.slice(1))} desfeito; estornado até agora: ${formatMoney(refunded)}`
       : `Estorno de ${formatMoney(amount)}; estornado até agora: ${formatMoney(refunded)}`,
+  SaleRestocked: ({ order_id, items }) =>
+    `Voltou do pedido ${order_id}: ${items.map(({ quantity, description }) => `${formatQuantity(quantity)} ${description}`).join(', ')}`,
   OfflineSaleCompleted: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa`,
   OfflineSaleCancelled: ({ total }) => `Venda de ${formatMoney(total)} recebida do caixa, já cancelada lá`,
   SaleCancelled: ({ reason, restock, approved_by, refunds = [] }) =>

@@ -1,9 +1,16 @@
 import { expect } from 'chai'
 import { createItem } from '#commands/catalog/items.ts'
+import { placeOrder } from '#commands/orders/place-order.ts'
+import { recordPayment } from '#commands/orders/record-payment.ts'
+import { completeRefund, requestRefund } from '#commands/orders/refunds.ts'
+import { createStore } from '#commands/stores.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import { sweepOnce } from '#payments/sweep.ts'
+import { fileRows } from '../../figures/parse.ts'
 import type { Json } from '../../support/api.ts'
 import { vault } from '../../support/master-key.ts'
+import { paymentTold } from '../../support/orders.ts'
+import { panelUser, textIn } from '../../support/panel.ts'
 import { useCashier } from './cashier.ts'
 
 describe('sale of a paid order', () => {
@@ -43,7 +50,7 @@ describe('sale of a paid order', () => {
   const returns = async (): Promise<Json[]> =>
     (
       await api.core.pool.query(
-        'select sale_id, order_id, provider_payment_id, cents from sale_returns where company_id = $1 order by revision',
+        'select sale_id, order_id, provider_payment_id, cents from sale_returns where company_id = $1 and items is null order by revision',
         [company.id],
       )
     ).rows
@@ -117,5 +124,38 @@ describe('sale of a paid order', () => {
     ])
     const list = (await company.get('/sales?updated_since=2000-01-01T00:00:00Z')).body.data
     expect(list.find(({ id: each }: Json) => each === sale.id)).to.deep.equal(sale)
+  })
+
+  it('shows goods that came back in every figure: sale, file, start page, sums of the item [RETURN-785]', async () => {
+    const own = await api.company()
+    const { id: item } = await own.run(createItem, {
+      ...{ type: 'product', name: 'Cesta', price: '50.00', cost: '20.00', stock: '5' },
+    })
+    const store_alias = `volta-${own.id}`
+    await own.run(createStore, { alias: store_alias, commission_percentage: '5', sandbox: true })
+    const { id } = await own.run(placeOrder, {
+      ...{ store_alias, customer: { name: 'Ana' }, items: [{ catalog_item_id: item, quantity: '2' }] },
+    })
+    const payment = await paymentTold(own, id, 'approved')
+    const refund = { id, refund_id: '00000000-0000-4000-8000-000000000001' }
+    const restock = [{ catalog_item_id: item, quantity: '1' }]
+    const key = { idempotency_key: 'k', caller: null }
+    await own.run(requestRefund, { ...refund, ...key, amount: '50.00', restock })
+    await own.run(completeRefund, { ...refund, provider_refund_id: 'd1' })
+    const told = { provider_payment_id: payment, provider_status: 'approved', status_detail: null, live_mode: false }
+    await own.run(recordPayment, { id, ...told, attempt_id: null, refunded: '50.00' })
+    const { sale_id } = (await own.get(`/orders/${id}`)).body.data
+    const sale = (await own.get(`/sales/${sale_id}`)).body.data
+    expect(sale).to.include({ status: 'completed', refunded_total: '50.00', returned_total: '0.00' })
+    expect(sale.items[0]).to.include({ quantity: '2.000', returned: '1.000' })
+    const user = await panelUser(api, own)
+    const text = async (path: string) => textIn((await user.get(path)).html)
+    expect(await text('/painel'))
+      .to.match(/Cesta 1 (UN )?R\$ 50,00/)
+      .and.include('R$ 30,00')
+    expect(await text(`/painel/vendas?item=${item}`)).to.match(/Deste item: 1( UN)?, R\$ 50,00/)
+    const [row] = fileRows((await user.get('/painel/vendas-itens.csv')).html)
+    expect(row).to.include({ 'Quantidade devolvida': '1,000' })
+    expect(await text('/painel/devolucoes')).not.to.include('R$ 0,00')
   })
 })

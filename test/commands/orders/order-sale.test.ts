@@ -332,21 +332,48 @@ describe('sale of an order', () => {
 
 describe('goods of an order that is a sale', () => {
   const tooMuch = { fields: { 'restock[0].quantity': ['deve somar no máximo 0.000'] }, unknown_fields: [] }
+  const back = (place: number, quantity: string, amount: string) => ({
+    ...{ line: place, catalog_item_id: 1, description: 'Item 1', quantity, amount, restock: true },
+  })
   const paid = async (stock?: string) => {
     const scenario = await given(...shop(stock), placed())
     await report(scenario, 1, 'approved')
     return scenario
   }
 
-  it('come back as the refund says, and the movement names the order [ORDER-46]', async () => {
+  it('come back as the refund says, with the sale’s lines, and the movement names the order [ORDER-46] [RETURN-785]', async () => {
     const scenario = await paid()
     const decided = await giveBack(scenario, 1, '30.00', '1.000')
     decided.accepts(
       'updated',
       event('OrderRefundCompleted', { id: 1, refund_id: attemptId(1), provider_refund_id: 'd1' }),
       event('StockAdjusted', { id: 1, reason: 'return', before: '3.000', after: '4.000', order_id: 1 }),
+      event('SaleRestocked', { id: SALE, order_id: 1, items: [back(0, '1.000', '30.00')] }),
     )
     expect((await orderIn(scenario)).goods_out).to.deep.equal([{ catalog_item_id: 1, quantity: '1.000' }])
+  })
+
+  it('fill the lines of the sale in their order, and no line beyond its price [RETURN-785]', async () => {
+    const twice = [line(1, '1.000', '30.00', '30.00'), line(1, '3.000', '3.33', '10.00')]
+    const scenario = await given(...shop(), placed({ items: twice, subtotal: '40.00', delivery_fee: '60.00' }))
+    await report(scenario, 1, 'approved')
+    const some = await giveBack(scenario, 1, '5.00', '1.500')
+    expect(dataIn(some, 'SaleRestocked')).to.deep.include({
+      items: [back(0, '1.000', '30.00'), back(1, '0.500', '1.67')],
+    })
+    const rest = await giveBack(scenario, 2, '5.00', '2.500')
+    expect(dataIn(rest, 'SaleRestocked')).to.deep.include({ items: [back(1, '2.500', '8.33')] })
+    const { items, returned_total } = await saleIn(scenario)
+    expect([items.map(({ returned }) => returned), returned_total]).to.deep.equal([['1.000', '3.000'], '0.00'])
+  })
+
+  it('come back to no sale where the store registers none [RETURN-785]', async () => {
+    const scenario = await given(...shop('5.000', false), placed())
+    await report(scenario, 1, 'approved')
+    expect(typesOf(await giveBack(scenario, 1, '30.00', '1.000'))).to.deep.equal([
+      'OrderRefundCompleted',
+      'StockAdjusted',
+    ])
   })
 
   it('come back once, and never more than went out [ORDER-46]', async () => {
@@ -396,13 +423,15 @@ describe('goods of an order that is a sale', () => {
     expect(await stockIn(scenario)).to.equal('5.000')
   })
 
-  it('stay where they are if a dispute is won after a part of them came back [ORDER-46]', async () => {
+  it('stay where they are, and back in the new sale, if a dispute is won after a part came back [ORDER-46] [RETURN-785]', async () => {
     const scenario = await paid()
     await giveBack(scenario, 1, '30.00', '1.000')
     await report(scenario, 1, 'approved', { refunded: '30.00' })
     await report(scenario, 1, 'charged_back', { refunded: '30.00' })
     await report(scenario, 1, 'charged_back', { status_detail: 'reimbursed', refunded: '30.00' })
-    expect(await saleIn(scenario, SALE + 1)).to.include({ status: 'completed', refunded_total: '30.00' })
+    const sale = await saleIn(scenario, SALE + 1)
+    expect(sale).to.include({ status: 'completed', refunded_total: '30.00' })
+    expect(sale.items.map(({ returned }) => returned)).to.deep.equal(['1.000', '0.000', '0.000'])
     expect(await stockIn(scenario)).to.equal('4.000')
   })
 })

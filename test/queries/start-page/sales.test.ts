@@ -175,6 +175,27 @@ describe('sums of sales on the start page', () => {
     for (const figures of [origins, sellers, items]) expect(figures.map(({ cents }) => cents)).to.deep.equal([-1000n])
   })
 
+  it('take goods of an order back from item and margin, and its money once; nothing if it is cancelled [RETURN-785]', async () => {
+    const sale = await sell('2026-03-10T14:10:00.000Z', '20.00', { order_id: 1, items: [line(10, '2.000', '20.00')] })
+    const refunded = event('SaleRefunded', {
+      ...{ id: sale, order_id: 1, provider_payment_id: 'p1', amount: '8.00', refunded: '8.00' },
+    })
+    const goods = { ...returnedLine, catalog_item_id: 10, amount: '10.00' }
+    await shop.record([refunded, event('SaleRestocked', { id: sale, order_id: 1, items: [goods] })])
+    await grow()
+    const figures = await byDay(dateInZone(new Date().toISOString(), SAO_PAULO), 2)
+    expect(figures.returned_costs).to.deep.equal({ units: 1n, cents: 800n, known_cents: 800n, cost_cents: 333n })
+    expect(figures.returned).to.deep.equal({ count: 1, amount: '8.00' })
+    expect(figures.items).to.have.length(1)
+    expect(figures.items[0]).to.include({ key: '10', cents: -1000n, quantity: -1000n })
+    for (const named of [figures.origins, figures.sellers])
+      expect(named.map(({ cents }) => cents)).to.deep.equal([-800n])
+    await cancel(sale)
+    await grow()
+    const { items, returned, returned_costs } = await byDay(dateInZone(new Date().toISOString(), SAO_PAULO), 2)
+    expect([items, returned.count, returned_costs.units]).to.deep.equal([[], 0, 0n])
+  })
+
   for (const [what, lines, discount, cents] of [
     ['three equal lines', [[10, '30.00']], '3.00', { '10': 2700 }],
     [
