@@ -154,7 +154,7 @@ describe('sale of a paid order', () => {
       .to.match(/Cesta 1 (UN )?R\$ 50,00/)
       .and.include('R$ 30,00')
     expect(await text(`/painel/vendas?item=${item}`)).to.match(/Deste item: 1( UN)?, R\$ 50,00/)
-    const [row] = fileRows((await user.get('/painel/vendas-itens.csv')).html)
+    const [row] = fileRows((await user.get('/painel/vendas/itens.csv')).html)
     expect(row).to.include({ 'Quantidade devolvida': '1,000' })
     expect(await text('/painel/devolucoes')).not.to.include('R$ 0,00')
   })
