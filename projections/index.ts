@@ -24,6 +24,7 @@ import { READ_MODEL_NUMBER } from './number.ts'
 import { offlineSalesProjection } from './offline-sales.ts'
 import { orderById, orders, ordersProjection } from './orders.ts'
 import { paymentKeysProjection } from './payment-keys.ts'
+import { paymentProofsProjection } from './payment-proofs.ts'
 import { paymentTypeById, paymentTypesProjection } from './payment-types.ts'
 import { customerById, customers, customersProjection, supplierById, suppliers, suppliersProjection } from './people.ts'
 import { offlineReturnsProjection, returnById, returnsProjection } from './returns.ts'
@@ -57,6 +58,7 @@ const projections = [
   storeCreditProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
+  paymentProofsProjection,
   cashSessionsProjection,
   cashDrawersProjection,
   receivablesProjection,

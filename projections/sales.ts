@@ -61,7 +61,7 @@ export type SaleObject = Omit<
   refunded_total: string
   /** Given back for goods that came back; the sale stays completed. */
   returned_total: string
-  /** Of sales of orders; the panel shows those of uploaded sales. */
+  /** Of uploaded sales only those about other sales; the panel shows all. */
   warnings: NonNullable<Completed['warnings']>
   metadata: Metadata | null
   fiscal_document: FiscalDocument | null
@@ -274,7 +274,9 @@ const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): OriginFields => ({
   offline_id: data.offline_id,
   cash_session_id: data.cash_session_id ?? null,
   order_id: null,
-  warnings: [],
+  warnings: data.warnings.flatMap(({ code, sale_id }) =>
+    code === 'payment_already_used' && sale_id !== undefined ? [{ code, sale_id }] : [],
+  ),
   customer: data.customer,
   payments: data.payments.map(({ status: _, ...payment }) => payment),
   subtotal: fromCents(data.items.reduce((sum, { total }) => sum + toCents(total), 0)),

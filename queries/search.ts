@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { sameBarcodes } from '#domain/barcode.ts'
 import { phoneKey } from '#domain/phone-key.ts'
 import { searchKey } from '#domain/text.ts'
+import { nsuKey, pixKey } from '#projections/payment-proofs.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { type BalanceSide, listDeletedDebtors } from './finance/open-balances.ts'
 import { withReadSet } from './read-set.ts'
@@ -97,7 +98,7 @@ const personsOf = (table: string): string =>
 
 /**
  * $1 company, $2 bound per kind, $3 text, $4 number, $5 cents, $6 code, $7 word patterns, $8 spellings of a barcode, $9
- * pattern of a phone.
+ * pattern of a phone, $10 sales of a Pix or an NSU.
  */
 const IDS = {
   name: 'panel_search',
@@ -105,6 +106,7 @@ const IDS = {
     'select id, 0 as place, 0::bigint as at from sales where company_id = $1 and id = $4::bigint',
     'select id, 1, 0 from sales where company_id = $1 and external_id = $3::text',
     'select id, 0, 0 from sales where company_id = $1 and access_key = $6::text',
+    'select s.id, 0, -s.id from sales s where s.company_id = $1 and s.id = any($10::bigint[])',
     `select id, 2, at from (
        select id, total_cents, row_number() over (order by sold_at desc, id desc) as at from (
          select id, total_cents, sold_at from sales where company_id = $1 and $5::bigint is not null
@@ -136,16 +138,17 @@ const RECORDS = {
 }
 
 /**
- * Searches sales by number, external id, amount and key of the fiscal document, items and persons by name and code, persons by document and phone;
- * a few results of each kind (PANEL-147).
+ * Searches sales by number, external id, amount key of the fiscal document, Pix and NSU, items and persons by name and code, persons by document and phone;
+ * a few results of each kind (PANEL-147). `present` is the read model of now: of payment proofs there is no past.
  */
-export async function searchAll(pool: Pool, companyId: number, typed: string): Promise<SearchResults> {
+export async function searchAll(pool: Pool, companyId: number, typed: string, present = pool): Promise<SearchResults> {
   const { text, id, cents, code, phone } = parseSearchText(typed)
+  const proved = await findProved(present, companyId, text)
   const words = text.length < 2 ? [] : wordsOf(text)
   const found = await pool.query<Record<keyof SearchResults, number[]>>(
     withReadSet({
       ...IDS,
-      values: [companyId, MAX_SEARCH_RESULTS, text, id, cents, code, words, sameBarcodes(text), phone],
+      values: [companyId, MAX_SEARCH_RESULTS, text, id, cents, code, words, sameBarcodes(text), phone, proved],
       readSet: Object.fromEntries(Object.values(TABLES).map((table) => [table, 'columns'] as const)),
     }),
   )
@@ -166,6 +169,17 @@ export async function searchAll(pool: Pool, companyId: number, typed: string): P
     customers: [...results.customers, ...(debtors ?? [])].slice(0, MAX_SEARCH_RESULTS),
     suppliers: [...results.suppliers, ...(creditors ?? [])].slice(0, MAX_SEARCH_RESULTS),
   }
+}
+
+/** Sales with a Pix or an NSU, also those that are later than the moment of the search. */
+async function findProved(pool: Pool, companyId: number, text: string): Promise<number[]> {
+  if (text === '') return []
+  const { rows } = await pool.query<{ sale_ids: number[] }>({
+    name: 'panel_search_proofs',
+    text: 'select sale_ids from payment_proofs where company_id = $1 and key = any($2::text[])',
+    values: [companyId, [pixKey(text), nsuKey(text)]],
+  })
+  return rows.flatMap(({ sale_ids }) => sale_ids)
 }
 
 /** Deleted persons with open accounts whose name has all words of the text (PERSON-10). */

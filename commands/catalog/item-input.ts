@@ -102,6 +102,7 @@ export const WARNING_CODES = [
   'price_zero',
   'price_below_cost',
   'quantity_not_whole',
+  'payment_already_used',
 ] as const
 
 /** Problem to review, in a request that is carried out. */
@@ -112,6 +113,7 @@ export interface Warning {
   readonly message: string
   /** The other record, of a warning about one. */
   readonly conflicting_id?: number
+  readonly sale_id?: number
 }
 
 /** Remarks of a command with warnings that depend on other records. */

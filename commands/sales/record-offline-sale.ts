@@ -29,6 +29,7 @@ import { cancellationWarnings, findWarnings, stockAfter, warning } from './offli
 import { sumOf, takenPayments } from './payments.ts'
 import { isMoney } from './sale-refunds.ts'
 import { userSeller } from './seller.ts'
+import { findUsed, proofRefs, provedSaleRefs } from './used-payments.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>
 
@@ -72,12 +73,14 @@ export function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
     ...(customer?.id ? [customerById(customer.id)] : []),
     ...items.map((item) => itemById(item.product_id)),
     ...payments.map((payment) => paymentTypeById(payment.payment_type_id)),
+    ...proofRefs(payments.map(paymentDetailsOf)),
   ]
 }
 
-/** Rows of a new sale that few sales need: returns that waited for it, and its customer's store credit. */
+/** Rows of a new sale that few sales need: returns that waited for it, other sales with its payments, and store credit. */
 export const newSaleRefs = (rows: Rows, sale: OfflineSaleUpload): AnyRef[] => [
   ...awaitedRefs(rows, sale.offline_id),
+  ...provedSaleRefs(rows, sale.payments.map(paymentDetailsOf)),
   ...(sale.customer?.id && creditIn(rows, sale) > 0 ? [creditOf(sale.customer.id)] : []),
 ]
 
@@ -116,6 +119,12 @@ function discountWarnings(
   const limit = limitOfUser(rows, sellerId, 'give_discount')
   return [warning('discount_limit_exceeded', { found: fromCents(cents), expected: fromCents(limit) })]
 }
+
+/** A cancelled sale keeps no money. */
+const usedWarnings = (rows: Rows, { status }: OfflineSale, { payments }: Pick<Completed, 'payments'>) =>
+  status === 'cancelled'
+    ? []
+    : findUsed(rows, payments).map(({ found, sale_id }) => ({ ...warning('payment_already_used', { found }), sale_id }))
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
 function decideRepeated(rows: Rows, sale: OfflineSaleUpload, known: Readonly<OfflineSaleRow>, now: string): Decision {
@@ -188,6 +197,7 @@ export function recordSale(
     ...(remark ? [remark] : []),
     ...sums.warnings,
     ...findWarnings(rows, sale, parts, now),
+    ...usedWarnings(rows, sale, parts),
     ...ofCredit,
     ...ofDiscount,
   ]

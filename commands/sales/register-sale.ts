@@ -17,12 +17,13 @@ import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { stockOf } from '#projections/stock.ts'
 import { userById } from '#projections/users.ts'
-import { brokenPieceWarnings, type CommandWarnings } from '../catalog/item-input.ts'
+import { brokenPieceWarnings, type Warning } from '../catalog/item-input.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
 import { findOlder } from '../till-clock.ts'
 import { lineRefs, priceLines, quantitiesTaken, SaleLinesInput } from './lines.ts'
 import { sumOf, type TenderedPayment, takenPayments } from './payments.ts'
 import { findSeller, SellerInput, sellerRefs } from './seller.ts'
+import { findUsed, proofRefs, provedSaleRefs, type UsedPayment } from './used-payments.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -50,7 +51,10 @@ export const SaleInput = z
     path: ['payments'],
     error: REQUIRED_FIELD,
   })
-export type SaleInput = z.infer<typeof SaleInput>
+export interface SaleInput extends z.infer<typeof SaleInput> {
+  /** Refuses a payment that another sale has. */
+  readonly strict?: true | undefined
+}
 
 /** Registers a completed sale: priced, fully paid, stock debited (SALE-1). */
 export const registerSale = command<SaleInput>({
@@ -61,7 +65,9 @@ export const registerSale = command<SaleInput>({
     ...sellerRefs(input.seller),
     ...lineRefs(input.items),
     ...(input.payments ?? []).map((payment) => paymentTypeById(payment.payment_type_id)),
+    ...proofRefs(detailsOf(input)),
   ],
+  needsMore: (rows, input) => provedSaleRefs(rows, detailsOf(input)),
   decide(rows, input, { now, nextId }) {
     const same = input.external_id ? rows.get(saleByExternalId(input.external_id)) : null
     if (same) return refuse('duplicate_resource', { field: 'external_id', conflicting_id: same.id })
@@ -78,6 +84,13 @@ export const registerSale = command<SaleInput>({
     if (isRefusal(paid)) return paid
     const short = findShortage(rows, priced.items)
     if (short) return short
+    const used = findUsed(rows, detailsOf(input))
+    if (input.strict && used[0])
+      return refuse('payment_already_used', { field: fieldOf(used[0], input), sale_id: used[0].sale_id })
+    const warnings = [
+      ...ageWarnings(rows, priced.items, { sold_at, seller: seller?.user_id ?? null }, now),
+      ...used.map(({ sale_id }) => ({ code: 'payment_already_used', sale_id }) as const),
+    ]
     const id = nextId('sale')
     const completed = event('SaleCompleted', {
       id,
@@ -88,12 +101,27 @@ export const registerSale = command<SaleInput>({
       ...priced,
       payments: paid.payments,
       change: fromCents(paid.change),
-      ...ageWarnings(rows, priced.items, { sold_at, seller: seller?.user_id ?? null }, now),
+      ...(warnings.length > 0 && { warnings }),
       ...metadataOf(input),
       ...testMarkOf(rows),
     })
-    return accept('created', completed.subject, [completed], [], brokenPieceRemarks(rows, priced.items))
+    const remarks = [...brokenPieces(rows, priced.items), ...used.map((each) => usedWarning(each, input))]
+    return accept('created', completed.subject, [completed], [], remarks.length > 0 ? { warnings: remarks } : undefined)
   },
+})
+
+/** Details of each payment, also of one that is refused. */
+const detailsOf = ({ payments }: SaleInput) => (payments ?? []).map(paymentDetailsOf)
+
+/** The field that names the transaction. */
+const fieldOf = ({ position }: UsedPayment, { payments }: SaleInput): string =>
+  `payments[${position}].${payments?.[position]?.end_to_end_id ? 'end_to_end_id' : 'card.nsu'}`
+
+const usedWarning = (used: UsedPayment, input: SaleInput): Warning => ({
+  code: 'payment_already_used',
+  field: fieldOf(used, input),
+  message: `já está na venda ${used.sale_id}`,
+  sale_id: used.sale_id,
 })
 
 /** Payments must reach the total. The excess is change, taken from the cash payments (SALE-6, SALE-7). */
@@ -136,20 +164,19 @@ function ageWarnings(
   items: Completed['items'],
   { sold_at, seller }: { readonly sold_at: string; readonly seller: number | null },
   now: string,
-): Pick<Completed, 'warnings'> {
+): NonNullable<Completed['warnings']> {
   const created = items.map(({ catalog_item_id: id }) =>
     id === null ? undefined : rows.get(itemById(id))?.doc.created_at,
   )
   const user = seller === null ? undefined : rows.get(userById(seller))?.doc.created_at
-  return findOlder(sold_at, now, [user, ...created]) === null ? {} : { warnings: [{ code: 'sold_at_old' }] }
+  return findOlder(sold_at, now, [user, ...created]) === null ? [] : [{ code: 'sold_at_old' }]
 }
 
 /** Warnings of lines with a fraction of a piece; their items are loaded. Almost no sale has a line with a fraction. */
-function brokenPieceRemarks(rows: Rows, items: Completed['items']): CommandWarnings | undefined {
-  const warnings = items.flatMap(({ catalog_item_id, quantity }, position) => {
+function brokenPieces(rows: Rows, items: Completed['items']): Warning[] {
+  return items.flatMap(({ catalog_item_id, quantity }, position) => {
     if (catalog_item_id === null || quantity.endsWith('.000')) return []
     const unit = rows.get(itemById(catalog_item_id))?.doc.unit
     return brokenPieceWarnings(unit, { [`items[${position}].quantity`]: quantity })
   })
-  return warnings.length > 0 ? { warnings } : undefined
 }

@@ -20,6 +20,7 @@ export type RefusalCode =
   | 'insufficient_stock'
   | 'inventory_closed'
   | 'payment_mismatch'
+  | 'payment_already_used'
   | 'key_limit_reached'
   | 'last_owner'
   | 'order_already_paid'

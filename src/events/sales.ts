@@ -109,6 +109,7 @@ export const OFFLINE_SALE_WARNINGS = [
   'amount_received_differs',
   'credit_exceeded',
   'discount_limit_exceeded',
+  'payment_already_used',
   'customer_unknown',
   'customer_deleted',
   'customer_forgotten',
@@ -128,10 +129,15 @@ const warning = z.strictObject({
    */
   found: text.nullable(),
   expected: text.nullable(),
+  /** Of `payment_already_used`: the sale that the Pix or card in `found` paid before. */
+  sale_id: id.optional(),
 })
 
-/** Problems of a sale that is no upload: of a paid order, that stock was short; of one from before, that it is old. */
-export const SALE_WARNINGS = ['stock_short', 'sold_at_old'] as const
+/**
+ * Problems of a sale that is no upload: of a paid order, that stock was short; of one from before, that it is old; of
+ * one whose Pix or card transaction another sale has, that the money came once.
+ */
+export const SALE_WARNINGS = ['stock_short', 'sold_at_old', 'payment_already_used'] as const
 
 const saleWarnings = z.array(
   z.strictObject({
@@ -140,6 +146,8 @@ const saleWarnings = z.array(
     catalog_item_id: id.optional(),
     requested: quantity.optional(),
     available: quantity.optional(),
+    /** Of `payment_already_used`: the other sale. */
+    sale_id: id.optional(),
   }),
 )
 

@@ -75,6 +75,7 @@ const PROBLEMS = {
   validation_failed: [422, 'Há campos inválidos ou desconhecidos na requisição.'],
   insufficient_stock: [422, 'Estoque insuficiente: nada foi registrado.'],
   payment_mismatch: [422, 'Os pagamentos não somam o total da venda.'],
+  payment_already_used: [422, 'Um pagamento já está em outra venda: nada foi registrado.'],
   payment_refused: [422, 'O provedor de pagamento recusou os dados do pagamento: nada foi cobrado.'],
   refund_refused: [422, 'O provedor de pagamento recusou o estorno: nada foi estornado.'],
   invitation_limit_reached: [429, 'A empresa já enviou convites demais nesta hora. Aguarde e tente de novo.'],

@@ -77,6 +77,7 @@ const warningShape = {
   code: z.enum(OFFLINE_SALE_WARNINGS),
   message: z.string(),
   product_id: PositiveId.optional(),
+  sale_id: PositiveId.optional(),
   ...Object.fromEntries(
     [
       'stock',

@@ -131,7 +131,7 @@ function refusalText(refusal: NotRecorded): { message: string; errors: Record<st
 const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`
 
 /** A warning as shown in a result: numbers are JSON numbers. */
-function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning): object {
+function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSaleWarning): object {
   switch (code) {
     case 'negative_stock':
       return { code, message: `O estoque ficou negativo: ${found}.`, product_id, stock: Number(found) }
@@ -175,6 +175,8 @@ function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning)
     }
     case 'discount_limit_exceeded':
       return { code, message: `O desconto, ${found}, passa do limite do usuário, ${expected} por venda e por dia.` }
+    case 'payment_already_used':
+      return { code, message: `O pagamento ${found} já está na venda ${sale_id}.`, sale_id }
     case 'credit_exceeded':
       return { code, message: `O crédito de troca usado, ${found}, passa do saldo do cliente, ${expected}.` }
     case 'customer_unknown':

@@ -44,6 +44,25 @@ describe('panel: a sale', () => {
       expect(await page(`?item=${cheese}`)).to.include('1 venda, R$ 149,24 Deste item: 0,924 KG, R$ 9,24')
     })
 
+    it('links the other sale with the same payment, of the API and of a till [SALE-787]', async () => {
+      const pix = await company.paymentType('pix')
+      const paidBy = (amount: unknown) => ({
+        payments: [{ payment_type_id: pix, amount, status: 'completed', end_to_end_id: 'E1' }],
+      })
+      const payments = [{ payment_type_id: pix, amount: '20.00', end_to_end_id: 'E1' }]
+      const { id: first } = await counter.sell({ payments })
+      const { id: second } = await counter.sell({ payments })
+      const { id: third } = await counter.record(counter.sale('a', paidBy(10)))
+      const link = `<a href="/painel/vendas/${first}">Venda ${first}</a>`
+      for (const id of [second, third]) {
+        const { html } = await user.get(`/painel/vendas/${id}`)
+        expect(html.split(link), String(id)).to.have.length(2)
+      }
+      expect(await page(`/${second}`)).to.include(`Pagamento já usado Venda ${first}`)
+      expect(await page(`/${third}`)).to.include(`O pagamento E1 já está em outra venda: Venda ${first}`)
+      expect((await user.get(`/painel/vendas/${first}`)).html).not.to.include('já usado')
+    })
+
     it('shows items, payments, totals, customer, fiscal document and history', async () => {
       const customer = (await company.post('/customers', { name: 'Maria', external_id: 'm' })).body.data
       const card = await company.paymentType('card', '2.50')

@@ -56,4 +56,18 @@ describe('panel: search', () => {
     expect(parseSearchText('R$ 1.234,50')).to.deep.include({ id: null, cents: 123450 })
     expect(parseSearchText('12,5')).to.deep.include({ id: null, cents: null })
   })
+
+  it('finds the sales of a Pix, and of an NSU with or without zeros, the last first [PANEL-147, SALE-785]', async () => {
+    const other = await openCounter(company)
+    const type = await company.paymentType('card')
+    const paidBy = (details: object) => ({ payments: [{ payment_type_id: type, amount: '20.00', ...details }] })
+    const first = await other.sell(paidBy({ card: { nsu: '000991177' } }))
+    const second = await other.sell(paidBy({ card: { nsu: '991177' }, end_to_end_id: 'E9Abc' }))
+    const [one, two] = [`vendas/${first.id}`, `vendas/${second.id}`]
+    expect(await found('991177')).to.deep.equal([two, one])
+    expect(await found(' 0991177 ')).to.deep.equal([two, one])
+    expect(await found('e9aBC')).to.deep.equal([two])
+    expect(await found('e9aBC', user, '&em=0')).to.deep.equal([])
+    expect(await found('E9Abc', await panelUser(api, await api.company()))).to.deep.equal([])
+  })
 })

@@ -177,4 +177,25 @@ describe('uploaded sales', () => {
     expect([told[0].data, told[2].data]).to.deep.equal([await shown(0), await shown(1)])
     expect([told[1].data]).to.deep.equal((await company.get('/finance/receivables')).body.data)
   })
+
+  it('warn of a Pix that another sale has, also of the same upload and of one made through the API [SALE-785]', async () => {
+    const pix = await company.paymentType('pix')
+    const paidBy = (end_to_end_id: string) => ({
+      payments: [{ payment_type_id: pix, amount: 10, status: 'completed', end_to_end_id }],
+    })
+    const payments = [{ payment_type_id: pix, amount: '20.00', end_to_end_id: 'E1' }]
+    const sold = await counter.sell({ payments })
+    const uploads = [counter.sale('a', paidBy('E1')), counter.sale('b', paidBy('E2')), counter.sale('c', paidBy('E2'))]
+    const { results } = await upload(till, uploads)
+    const of = (found: string, sale_id: number) => [
+      { code: 'payment_already_used', message: `O pagamento ${found} já está na venda ${sale_id}.`, sale_id },
+    ]
+    const usedIn = ({ warnings = [] }: Json) => warnings.filter(({ code }: Json) => code === 'payment_already_used')
+    const shown = results.map(usedIn)
+    expect(shown).to.deep.equal([of('E1', sold.id), [], of('E2', results[1].sale_id)])
+    const { warnings } = (await company.get(`/sales/${results[2].sale_id}`)).body.data
+    expect(warnings).to.deep.equal([{ code: 'payment_already_used', sale_id: results[1].sale_id }])
+    const again = (await upload(till, uploads)).results.map(usedIn)
+    expect(again).to.deep.equal(shown)
+  })
 })

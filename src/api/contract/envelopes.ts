@@ -12,6 +12,8 @@ const warningShape = {
   message: z.string(),
   /** Only present if the warning is about another record. */
   conflicting_id: ContractRecordId.optional(),
+  /** Only present in `payment_already_used`: the other sale. */
+  sale_id: ContractRecordId.optional(),
 }
 const ShownWarning = z.strictObject(warningShape).meta({ id: 'Warning' })
 const BatchWarning = z.strictObject({ index: z.int().min(0).max(499), ...warningShape }).meta({ id: 'BatchWarning' })

@@ -57,6 +57,7 @@ export const DETAILS = {
     /** Of a return; `on_credit`: the part that lowers what is owed for the sale. */
     z.strictObject({ due: Amount, refunded: Amount, on_credit: Amount.optional() }),
   ]),
+  payment_already_used: z.strictObject({ field: z.string(), sale_id: ContractRecordId }),
   /** `line` is null for the delivery fee. */
   already_returned: z.strictObject({ line: z.int().min(0).nullable(), requested: z.string(), available: z.string() }),
   unavailable: z

@@ -46,7 +46,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Last-Event-ID': 'A revisão do último evento recebido: o fluxo continua depois dela.',
   'If-Match': 'A `ETag` da última leitura do registro: se ele mudou, a resposta é 412 `precondition_failed`.',
   Location: 'Endereço do registro criado.',
-  strict: 'Com `true`, um GTIN de outro item é recusado (409 `duplicate_resource`) em vez de só avisado.',
+  strict:
+    'Com `true`, é recusado em vez de só avisado: o GTIN de outro item (409 `duplicate_resource`), o pagamento de outra venda (422 `payment_already_used`).',
   traceparent: 'O contexto de rastreamento (W3C) que veio na chamada; nulo se não veio.',
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
@@ -339,9 +340,11 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'CreditMovement.balance': 'O saldo depois do movimento.',
   'SellerSales.returned': 'O que se devolveu no período de vendas dele, de qualquer dia.',
   'SellerSales.net': 'Bruto menos devolvido; pode ser negativo.',
-  'Sale.warnings': 'O que a venda tem de incomum; vazio nas vendas de caixas, cujos avisos estão no painel.',
+  'Sale.warnings':
+    'O que a venda tem de incomum; de vendas de caixas só `payment_already_used`: o painel mostra os outros.',
   'SaleWarning.code':
-    '`stock_short`: na venda de um pedido, o estoque não bastava e ficou negativo; `sold_at_old`: a hora da venda é anterior ao cadastro de um item ou do vendedor, ou tem mais de 60 dias.',
+    '`stock_short`: na venda de um pedido, o estoque não bastava e ficou negativo; `sold_at_old`: a hora da venda é anterior ao cadastro de um item ou do vendedor, ou tem mais de 60 dias; `payment_already_used`: o Pix, ou a transação do cartão, já está na venda `sale_id`, que não foi cancelada.',
+  'SaleWarning.sale_id': 'De `payment_already_used`: a outra venda.',
   'SaleWarning.requested': 'Quantidade vendida.',
   'SaleWarning.available': 'Quantidade que havia antes da venda.',
   'query.offline_id': 'Só a venda que um caixa enviou com este identificador.',

@@ -10,7 +10,7 @@ import { CARD_BRANDS } from '#domain/sale-payment.ts'
 import { ExternalId, optionalText } from '#domain/text.ts'
 import { FISCAL_DOCUMENT_STATUSES, SALE_WARNINGS } from '#events/sales.ts'
 import { withId } from '#http/paths.ts'
-import { QueryId } from '#http/query-values.ts'
+import { QueryFlag, QueryId } from '#http/query-values.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
 import { singleOf, warnedOf } from '../contract/envelopes.ts'
@@ -197,6 +197,7 @@ const SaleWarning = z
     catalog_item_id: ContractRecordId.optional(),
     requested: ThreeDecimals.optional(),
     available: ThreeDecimals.optional(),
+    sale_id: ContractRecordId.optional(),
   })
   .meta({ id: 'SaleWarning' })
 
@@ -235,6 +236,9 @@ const Sale = z
     updated_at: Timestamp,
   })
   .meta({ id: 'Sale', examples: [shownSaleExample] }) satisfies z.ZodType<SaleObject>
+
+/** `strict=true` refuses what is warned of without. */
+const STRICT = z.strictObject({ strict: QueryFlag })
 
 /** Sales are registered complete and never edited, so there is no PATCH (SALE-15). */
 export const saleRoutes: readonly Route[] = [
@@ -286,13 +290,20 @@ export const saleRoutes: readonly Route[] = [
     operation: 'createSale',
     summary: 'Registra uma venda paga',
     description:
-      'Os pagamentos somam o total; o que passa dele é troco e exige dinheiro. Uma venda de 0.00 não precisa deles. Falta de estoque recusa a venda inteira.',
+      'Os pagamentos somam o total; o que passa dele é troco e exige dinheiro. Uma venda de 0.00 não precisa deles. Falta de estoque recusa a venda inteira. Um Pix ou uma transação de cartão que já está em outra venda não cancelada é um aviso, `payment_already_used`; com `strict=true`, é 422.',
     body: SaleInput.meta({ id: 'SaleInput' }),
     example: saleExample,
     reply: warnedOf(Sale),
-    refusals: ['duplicate_resource', 'person_forgotten', 'insufficient_stock', 'payment_mismatch'],
+    refusals: [
+      'duplicate_resource',
+      'person_forgotten',
+      'insufficient_stock',
+      'payment_mismatch',
+      'payment_already_used',
+    ],
+    query: STRICT,
     command: registerSale,
-    input: (_params, body) => body,
+    input: (_params, body, _dependencies, query) => ({ ...body, strict: (query as z.infer<typeof STRICT>).strict }),
   }),
   commandRoute({
     method: 'post',

@@ -47,7 +47,7 @@ const KINDS: readonly Kind[] = [
 async function show(visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, moment } = visit.readModel
   const q = (visit.query.q ?? '').trim().slice(0, 120)
-  const found = q === '' ? null : await searchAll(pool, companyId, q)
+  const found = q === '' ? null : await searchAll(pool, companyId, q, visit.context.poolOf(companyId))
   const shown = KINDS.filter(({ of }) => found && found[of].length > 0)
   const body = (
     <>

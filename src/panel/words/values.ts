@@ -142,6 +142,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     customer_deleted: 'Cliente excluído',
     customer_forgotten: 'Cliente anonimizado',
     discount_limit_exceeded: 'Desconto acima do limite do usuário',
+    payment_already_used: 'Pagamento já usado em outra venda',
     credit_exceeded: 'Crédito de troca acima do saldo',
     product_unknown: 'Produto não encontrado',
     payment_type_unknown: 'Forma de pagamento não encontrada',

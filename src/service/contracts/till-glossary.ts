@@ -83,6 +83,7 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   'SaleResult.sale_id': 'Id da venda registrada; `null` se não foi registrada.',
   'SaleResult.warnings': 'O que a venda registrada tem de incomum; ausente se nada.',
   'SaleWarning.code': 'Tipo do aviso.',
+  'SaleWarning.sale_id': 'De `payment_already_used`: a outra venda.',
   catalog_price: 'Preço do cadastro.',
   discount: 'Desconto dado.',
   expected_total: 'Total esperado.',

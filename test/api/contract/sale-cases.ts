@@ -128,6 +128,12 @@ export const saleCases: Cases = {
     person_forgotten: async (world) => ({
       body: { ...adHoc(world), customer_id: (await world.forgotten('/customers')).id },
     }),
+    payment_already_used: async (world) => {
+      const payments = [{ payment_type_id: world.card, amount: '10.00', end_to_end_id: 'E1' }]
+      const body = { items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }], payments }
+      await world.create('/sales', body)
+      return { query: { strict: 'true' }, body }
+    },
     insufficient_stock: async (world) => {
       const { id } = await world.create('/catalog/items', { name: 'Chá', price: '10.00', stock: '1' })
       return { body: { ...adHoc(world, '20.00'), items: [{ catalog_item_id: id, quantity: '2' }] } }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { expectInvalid } from '../../support/answers.ts'
+import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { openedEvents } from '../../support/opened.ts'
 import { useSeller } from './seller.ts'
 
@@ -51,5 +51,28 @@ describe('sales: card and Pix data', () => {
     await sold({ items: [adHoc('10.00')], payments: [pay('10.00', types.card)] })
     const event = (await openedEvents(api.core, company.id)).find(({ type }) => type === 'SaleCompleted')
     expect(JSON.stringify(event?.data)).not.to.match(/"(card|end_to_end_id|discount|seller|cfop)":/)
+  })
+
+  it('of another sale are a warning in answer and sale, and 422 with ?strict=true [SALE-785, SALE-786]', async () => {
+    const body = {
+      items: [adHoc('10.00')],
+      payments: [{ ...pay('10.00', types.card), end_to_end_id: END_TO_END }],
+    }
+    const first = await sell(body)
+    expect([first.body.data.warnings, first.body.meta]).to.deep.equal([[], undefined])
+    const sale_id = first.body.data.id
+    const field = 'payments[0].end_to_end_id'
+    const used = { code: 'payment_already_used', sale_id }
+    const second = await sell(body)
+    expect(second.body.data.warnings).to.deep.equal([used])
+    expect(second.body.meta.warnings).to.deep.equal([{ ...used, field, message: `já está na venda ${sale_id}` }])
+    expect((await company.get(`/sales/${second.body.data.id}`)).body.data.warnings).to.deep.equal([used])
+    const strict = await company.post('/sales?strict=true', body)
+    expectProblem(strict, 422, 'payment_already_used')
+    expect(strict.body.error.details).to.deep.equal({ field, sale_id })
+    expect((await company.get('/sales')).body.data).to.have.length(2)
+    expect((await company.post('/sales?strict=maybe', body)).status).to.equal(422)
+    const other = await company.post('/sales?strict=true', { ...body, payments: [pay('10.00')] })
+    expect(other.status).to.equal(201)
   })
 })

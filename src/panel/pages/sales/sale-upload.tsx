@@ -2,6 +2,7 @@ import { formatDateTime, formatMoney, formatQuantity } from '#domain/brazilian-f
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import type { SaleUpload } from '#queries/sales/sales.ts'
+import { link } from '../../link.ts'
 import { Card, Facts } from '../../ui/parts.tsx'
 
 interface UploadProps {
@@ -31,6 +32,8 @@ export const SaleUploadCard = ({ sale, upload, timezone, sender }: UploadProps) 
     )}
   </Card>
 )
+
+export const SaleLink = ({ id }: { readonly id: number }) => <a href={link(`/vendas/${id}`)}>{`Venda ${id}`}</a>
 
 /** Warnings of an uploaded sale. `product` is the item's name. */
 function warningText(
@@ -76,6 +79,8 @@ function warningText(
       return `Valor recebido de ${formatMoney(seen)}, mas com o total e o troco seria de ${formatMoney(known)}.`
     case 'discount_limit_exceeded':
       return `Desconto de ${formatMoney(seen)}, acima do limite do usuário, ${formatMoney(known)} por venda e por dia.`
+    case 'payment_already_used':
+      return `O pagamento ${seen} já está em outra venda: `
     case 'credit_exceeded':
       return `Crédito de troca de ${formatMoney(seen)}, mas o saldo do cliente era ${formatMoney(known)}.`
     case 'customer_unknown':
@@ -109,7 +114,13 @@ export const Warnings = ({ sale, upload, timezone }: WarningsProps) =>
         const { product_id } = warning
         const item = sale.items.find(({ catalog_item_id }) => catalog_item_id === product_id)
         const text = warningText(warning, item?.description ?? `produto ${product_id}`, timezone)
-        return <li key={text}>{text}</li>
+        const { sale_id } = warning
+        return (
+          <li key={`${text}${sale_id}`}>
+            {text}
+            {sale_id !== undefined && <SaleLink id={sale_id} />}
+          </li>
+        )
       })}
     </ul>
   )

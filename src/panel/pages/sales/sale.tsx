@@ -18,7 +18,7 @@ import { ORDERS_PATH } from '../orders.tsx'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { paymentDetailsText } from './payment-details.ts'
 import { ReturnsCard, returnsOf } from './returns.tsx'
-import { SaleUploadCard } from './sale-upload.tsx'
+import { SaleLink, SaleUploadCard } from './sale-upload.tsx'
 import { SaleBadge } from './sales.tsx'
 
 /** The sale of a path; null if it does not exist. */
@@ -127,7 +127,8 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
     ],
     ['Vendedor', sale.seller && format.formatPersonName(sale.seller.name)],
     ['Origem', CHANNELS[sale.origin]],
-    ...(sale.order_id === null ? [] : orderFacts(sale, sale.order_id)),
+    ...(sale.order_id === null ? [] : orderFacts(sale.order_id)),
+    ...(sale.offline_id === null ? warningFacts(sale) : []),
     ['Código externo', sale.external_id],
     ['Identificação no caixa', sale.offline_id && <ShortId id={sale.offline_id} />],
     ['Cancelada em', sale.cancelled_at && formatDateTime(sale.cancelled_at, timezone)],
@@ -143,14 +144,19 @@ const moneyBackText = (refunds: readonly SaleMoneyBack[]): string =>
     : refunds.map(({ name, amount }) => `${formatMoney(amount)} em ${name}`).join(', ')
 
 /** Facts of the sale of an order. */
-const orderFacts = ({ warnings, items }: SaleObject, order_id: number): Fact[] => [
+const orderFacts = (order_id: number): Fact[] => [
   ['Pedido', <a href={link(`${ORDERS_PATH}/${order_id}`)}>{`Pedido ${order_id}`}</a>],
-  ...warnings.map(({ catalog_item_id, requested = '', available = '' }): Fact => {
+]
+
+/** Of a sale that no till uploaded: its warnings stand with its upload. */
+const warningFacts = ({ warnings, items }: SaleObject): Fact[] =>
+  warnings.map(({ code, catalog_item_id, requested = '', available = '', sale_id }): Fact => {
+    if (sale_id !== undefined) return ['Pagamento já usado', <SaleLink key={sale_id} id={sale_id} />]
+    if (code === 'sold_at_old') return ['Data antiga', 'Confira a data da venda']
     const item = items.find((each) => each.catalog_item_id === catalog_item_id)?.description ?? ''
     const [sold, had] = [format.formatQuantity(requested), format.formatQuantity(available)]
     return ['Estoque insuficiente', `${item}: vendidos ${sold}, havia ${had}`]
-  }),
-]
+  })
 
 interface ItemsProps {
   readonly sale: SaleObject
