@@ -32,7 +32,7 @@ const uploaded = (details: object, fields: object = {}) =>
 /** Warnings in the event, and beside the record in the answer. */
 function warned({ decision }: Decided) {
   if (isRefusal(decision)) throw new Error(`refused: ${JSON.stringify(decision)}`)
-  const { warnings = [] } = decision.events[0]?.data as { warnings?: object[] }
+  const { warnings = [] } = (decision.events[0]?.data ?? {}) as { warnings?: object[] }
   const { warnings: remarks = [] } = (decision.remarks ?? {}) as { warnings?: object[] }
   return { own: warnings, remarks }
 }
