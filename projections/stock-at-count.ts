@@ -9,7 +9,7 @@ const MOVED_SINCE_COUNT = `
            coalesce(bool_or(m.kind = 'count' and m.at > t.counted_at), false) as is_recounted
     from (
       select quantity, kind, coalesce(occurred_at, changed_at) as at,
-        kind = 'count' and occurred_at is not null and document = 'inventory/' || t.inventory_id as is_own
+        kind = 'count' and occurred_at is not null and record = 'inventory/' || t.inventory_id as is_own
       from stock_movements
       where company_id = t.company_id and catalog_item_id = t.id and id >= (
         select f.id from stock_movements f where f.company_id = t.company_id and f.changed_at > t.counted_at

@@ -169,6 +169,7 @@ export function saleObject(
     refunded_total: '0.00',
     returned_total: '0.00',
     warnings: [],
+    metadata: null,
     fiscal_document: null,
     cancelled_at: null,
     cancel_reason: null,

@@ -35,6 +35,7 @@ for (const side of SIDES) {
       const { id, created_at, updated_at, ...rest } = reply.body.data
       expect(rest).to.deep.equal({
         ...body,
+        metadata: null,
         external_id: 'a',
         origin: 'api',
         [byId]: ana.id,

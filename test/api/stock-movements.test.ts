@@ -40,6 +40,7 @@ describe('stock movements', () => {
       'unit_cost',
       'reason',
       'document',
+      'record',
       'occurred_at',
     ])
     expect((await movements(id)).at(-1)).to.deep.equal(data)

@@ -42,7 +42,13 @@ describe('suppliers', () => {
     const created = await company.post('/suppliers', everything)
     expect(created.status).to.equal(201)
     const { id, created_at, updated_at, ...sent } = created.body.data
-    expect(sent).to.deep.equal({ ...everything, forgotten_at: null, forgetting_due_on: null, deleted_at: null })
+    expect(sent).to.deep.equal({
+      ...everything,
+      metadata: null,
+      forgotten_at: null,
+      forgetting_due_on: null,
+      deleted_at: null,
+    })
     expect(created_at).to.match(LOCAL_TIME).and.to.equal(updated_at)
     expect((await company.get(`/suppliers/${id}`)).text).to.equal(created.text)
     expect((await company.get('/suppliers')).text).to.include(`{"data":[${recordText(created)}],`)

@@ -216,8 +216,8 @@ describe('instants after a change of the time zone', () => {
     }
     visit(contract)
     expect(instants).to.include('stock_updated_at')
-    // Computed on request: server time, attempts of a delivery, time of a test company, end of a rotation in an error.
+    // Computed on request: server time, attempts of a delivery, time of a test company.
     const others = [...instants].filter((name) => !/_at$|(^|_)since$/.test(name))
-    expect(others).to.have.members(['server_time', 'at', 'now', 'until'])
+    expect(others).to.have.members(['server_time', 'at', 'now'])
   })
 })

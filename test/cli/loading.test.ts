@@ -57,7 +57,13 @@ describe('modules loaded by the command line', () => {
 
   for (const words of [['--help'], ['ledger', '--help'], ['company', 'destroy'], ['key', 'revoke']])
     it(`for "${words.join(' ')}" are those of its usage only`, async () => {
-      expect(await loadedBy({}, ...words)).to.deep.equal(['cli/arguments', 'cli/commands', 'cli/main'])
+      expect(await loadedBy({}, ...words)).to.deep.equal([
+        'cli/arguments',
+        'cli/commands',
+        'cli/main',
+        'lib/own-program',
+        'lib/project-root',
+      ])
     })
 
   it('for a verb without a server include neither Postgres nor an interface of the service', async () => {

@@ -114,7 +114,7 @@ describe('panel: event changes in words', () => {
     expect(changesOfEach(events, ZONE)).to.deep.equal([[], []])
     expect(events.map((each) => sentenceOf(each, ZONE))).to.deep.equal([
       'Pagamento de R$\u00A046,30 iniciado',
-      'Comissão de 5,00%: R$\u00A02,32; a loja fica com R$\u00A043,98',
+      'Comissão de 5,00%: R$\u00A02,32',
     ])
   })
 

@@ -107,6 +107,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   acquirer_rate: 'Taxa da operadora (%)',
   acquirer_rate_2_6: 'Taxa de 2 a 6 parcelas (%)',
   acquirer_rate_7_12: 'Taxa de 7 parcelas em diante (%)',
+  acquired: 'Pela operadora',
   acquirer_fee_refunded: 'Devolve a taxa',
   settles_in_days: 'A operadora paga em (dias)',
   due_days: 'Dias até vencer',

@@ -4,6 +4,7 @@ import { expectInvalid, expectProblem, LOCAL_TIME, recordText } from '../../supp
 import { coffee, useCatalog } from './catalog.ts'
 
 const FIELDS = [
+  'metadata',
   'id',
   'external_id',
   'type',

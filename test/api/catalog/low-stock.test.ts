@@ -24,7 +24,7 @@ describe('low stock', () => {
       out.id,
     ])
     expect([above, some, untracked]).to.have.length(3)
-    expectInvalid(await company.get('/catalog/items?low_stock=false'), ['low_stock'])
+    expectInvalid(await company.get('/catalog/items?low_stock=no'), ['low_stock'])
   })
 
   it('tells how many days the stock lasts at the sales of the last 30 days [STOCK-102]', async () => {

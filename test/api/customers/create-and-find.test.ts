@@ -4,6 +4,7 @@ import type { Json } from '../../support/api.ts'
 import { CPF, everything, useCustomers } from './customers.ts'
 
 const FIELDS = [
+  'metadata',
   'id',
   'external_id',
   'name',
@@ -33,6 +34,7 @@ describe('customers', () => {
       expect(Object.keys(created.body.data)).to.have.members(FIELDS)
       expect(sent).to.deep.equal({
         ...everything,
+        metadata: null,
         forgotten_at: null,
         forgetting_due_on: null,
         deleted_at: null,
@@ -52,6 +54,7 @@ describe('customers', () => {
         external_id: null,
         name: 'Ana',
         person_type: 'PF',
+        metadata: null,
         document: null,
         phone: null,
         email: null,

@@ -3,6 +3,7 @@ import { expectInvalid, LOCAL_TIME, recordText } from '../../support/answers.ts'
 import { useSeller } from './seller.ts'
 
 const FIELDS = [
+  'metadata',
   'id',
   'external_id',
   'offline_id',

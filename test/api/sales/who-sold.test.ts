@@ -40,10 +40,10 @@ describe('sales: seller', () => {
   it('is 422 with both, with none, and of another company [SALE-25]', async () => {
     const { id } = await createTestUser(company)
     const body = { items: [adHoc('1.00')], payments: [pay('1.00')] }
-    for (const seller of [{}, { user_id: id, name: 'Ana' }, { user_id: null, name: null }])
+    for (const seller of [{}, { user_id: id, name: 'Ana' }, { user_id: null, name: null }, { name: '' }])
       expectInvalid(await sell({ ...body, seller }), ['seller'])
     expectInvalid(await sell({ ...body, seller: { user_id: id + 1 } }), ['seller.user_id'])
-    expectInvalid(await sell({ ...body, seller: { name: '' } }), ['seller.name'])
+    expectInvalid(await sell({ ...body, seller: { name: ' ' } }), ['seller.name'])
     expectInvalid(await sell({ ...body, seller: { name: 'Ana', email: 'a@loja.example' } }), [], ['seller.email'])
     const stranger = await createTestUser(await api.company())
     if (stranger.id !== id) expectInvalid(await sell({ ...body, seller: { user_id: stranger.id } }), ['seller.user_id'])
