@@ -31,8 +31,8 @@ const IMPERSONAL = [
   ...ITEM_TAX_FIELDS,
   ...['gtin', 'ncm', 'cest', ...ITEM_TAX_FIELDS].map((field) => `items[].${field}`),
   'payments[].card.nsu payments[].card.authorization payments[].card.acquirer_cnpj payments[].end_to_end_id',
-  // Reasons of actions, refusals and manual recordings.
-  'reason warnings[].found warnings[].expected listed[]',
+  // Reasons of actions, refusals and manual recordings, and notes about them.
+  'reason note warnings[].found warnings[].expected listed[]',
 ].flatMap((line) => line.split(' '))
 
 /** A shop's own, which it shows to everyone. */

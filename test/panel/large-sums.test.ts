@@ -44,6 +44,11 @@ describe('sums beyond 2^53 cents', () => {
          from read.offline_sales s cross join generate_series(1, $2::int) n where company_id = $1`,
       [company.id, COPIES],
     )
+    await pool.query(
+      `insert into read.acquirer_payments select (json_populate_record(a, json_build_object('revision', a.revision + 1000000 + n * 10))).*
+         from read.acquirer_payments a cross join generate_series(1, $2::int) n where company_id = $1`,
+      [company.id, COPIES],
+    )
     await pool.query('delete from read.summed_sales where company_id = $1', [company.id])
     const balance = '99999999999999999.99'
     await pool.query(

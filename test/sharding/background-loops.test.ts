@@ -39,6 +39,7 @@ const BY_THEMSELVES: Readonly<
   'ledger/replicas/replica-monitor.ts': 'is of no company',
   'notifications/email-notifications.ts': 'asks',
   'panel/live.ts': 'ends by itself',
+  'panel/rights-under-way.ts': 'ends by itself',
   'payments/renew-connections.ts': 'asks',
   'payments/sweep.ts': 'its parts ask',
   'postgres/embedded.ts': 'is of no company',
@@ -49,6 +50,7 @@ const BY_THEMSELVES: Readonly<
   'integrity/attestors/attestation-requests.ts': 'is of no company',
   'integrity/proofs/checkpoint-schedule.ts': 'asks',
   'service/additional-shard.ts': 'is of no company',
+  'service/attestors.ts': 'is of no company',
   'service/installation.ts': 'is of no company',
   'service/projector.ts': 'its parts ask',
   'service/retention.ts': 'its parts ask',
@@ -259,8 +261,8 @@ const OLD: readonly (readonly [table: string, columns: string, values: string])[
   ['idempotent_answers', 'key, request_hash, outcome, body, created_at', `'k', '', 'updated', '', ${LONG_AGO}`],
   [
     'sync_tokens',
-    'hash, user_id, generation, person_generation, created_at, last_used_at, revoked_at',
-    `sha256(id::text::bytea), 1, 0, 0, ${LONG_AGO}, ${LONG_AGO}, ${LONG_AGO}`,
+    'hash, user_id, role, generation, person_generation, created_at, last_used_at, revoked_at',
+    `sha256(id::text::bytea), 1, 'clerk', 0, 0, ${LONG_AGO}, ${LONG_AGO}, ${LONG_AGO}`,
   ],
   [
     'sessions',

@@ -57,6 +57,7 @@ describe('tables of a company under migration', () => {
       'ops.ledgers',
       'ops.moves',
       'ops.panel_calls',
+      'ops.password_links',
     ])
   })
 })

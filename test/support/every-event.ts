@@ -41,6 +41,15 @@ import {
 } from './facts.ts'
 import { by, COMPANY_ID, from, ledgerOf } from './given.ts'
 
+/** At the till, with the transaction that proves it. */
+const paidByPix = {
+  payment_type_id: 1,
+  name: 'Pix',
+  ...{ amount: '10.00', surcharge: '0.00', net: '10.00' },
+  status: 'completed' as const,
+  end_to_end_id: 'E00000000202603101200000000000001',
+}
+
 const line = {
   catalog_item_id: 3,
   external_id: null,
@@ -219,7 +228,7 @@ export const EVERY_EVENT = ledgerOf(
       credit: { customer_id: 2, amount: '5.00' },
     }),
     event('ReturnAwaited', uploadedReturn),
-    from('pdv', offlineSaleCompleted({ id: 14, offline_id: 'pdv-9' })),
+    from('pdv', offlineSaleCompleted({ id: 14, offline_id: 'pdv-9', payments: [paidByPix] })),
     from(
       'pdv',
       saleReturned({

@@ -55,6 +55,8 @@ const shownReturnExample = {
   cash_session_id: null,
   warnings: [],
   fiscal_document: null,
+  reversed_at: null,
+  reversal_reason: null,
   created_at: '2026-11-22T09:30:00.123-03:00',
   updated_at: '2026-11-22T09:30:00.123-03:00',
 }

@@ -82,7 +82,7 @@ const FORM = new RegExp(`^(${CHECKOUT}/[^/?]+/[^/?]+)/pix$`)
 /** A problem as a page: with the shop's name once the order was found, and without any detail of the order. */
 export function answerCheckoutFailure(response: Response, problem: Problem): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
-  const [title, text] = WORDS[problem.reason ?? problem.code] ?? OTHERS
+  const [title, text] = (problem.reason && WORDS[problem.reason]) ?? WORDS[problem.code] ?? OTHERS
   const page = FORM.exec(response.req.originalUrl)?.[1]
   const shop = (response.locals.shop as Shop | undefined) ?? null
   const body = (

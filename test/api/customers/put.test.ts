@@ -19,6 +19,7 @@ describe('customers: PUT by-external', () => {
       external_id,
       name: 'Maria Souza',
       person_type: 'PF',
+      metadata: null,
       document: null,
       phone: null,
       email: null,

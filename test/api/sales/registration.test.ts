@@ -57,6 +57,7 @@ describe('sales: registration', () => {
     expect(created_at).to.match(LOCAL_TIME)
     expect(updated_at).to.equal(created_at)
     expect(rest).to.deep.equal({
+      metadata: null,
       external_id: 'pedido/1 ç',
       offline_id: null,
       cash_session_id: null,
