@@ -85,7 +85,7 @@ export async function History({ visit, subject, others = [] }: HistoryProps) {
   const further = await Promise.all(others.slice(0, OTHERS).map(pageOf))
   const events = [page, ...further]
     .flatMap((each) => (each && !isRefusal(each) ? recordsOnPage<Envelope>(each) : []))
-    .toSorted((one, other) => other.revision - one.revision)
+    .toSorted((one, other) => one.revision - other.revision)
     .slice(0, SHOWN)
     .map((event) => shownEvent(event, session))
   const changes = changesOfEach(events, readModel.timezone)
