@@ -57,8 +57,9 @@ export function createReturnDesk({ session, queue, drawer, world, say }: Options
         const returns = queue.first(PORTION)
         const answer = await session.call({ method: 'POST', path: '/sync/returns', body: { returns } })
         for (const { offline_id, status, message } of answer.results) {
-          counts[status === 'error' ? 'returns_refused' : 'returned'] += 1
-          if (status === 'error') say(`${offline_id} was refused: ${message}`)
+          const isRefused = status === 'error' || status === 'refused'
+          counts[isRefused ? 'returns_refused' : 'returned'] += 1
+          if (isRefused) say(`${offline_id} was refused: ${message}`)
         }
         await queue.remove(new Set(returns.map((each) => each.offline_id)))
         say(answer.message)

@@ -44,7 +44,8 @@ describe('a day at the reference till', () => {
   }
 
   async function open(sold: OfflineSale[] = [], returned: OfflineReturn[] = []) {
-    const user = await createTestUser(company)
+    // Without a limit for what is given back in a day.
+    const user = await createTestUser(company, 'owner')
     const line = createLine(api.url)
     const say = () => {}
     const session = createSession({ line, credentials: user, say, random: Math.random, firstWait_ms: 5 })
