@@ -5,7 +5,7 @@ import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { Json, TestApi, TestCompany } from '../support/api.ts'
 import type { DatabaseClock } from '../support/database-clock.ts'
 import { type PanelUser, panelUser } from '../support/panel.ts'
-import { openTill, type TestTill } from '../support/till.ts'
+import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import type { Act, ActLine, ActWay } from './acts.ts'
 
 export const ZONE = 'America/Sao_Paulo'
@@ -81,7 +81,9 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
     account: await company.paymentType('credit_account'),
   }
   const user = await panelUser(api, company)
-  const tills = [await openTill(api.url, company), await openTill(api.url, company)]
+  // Their users see all sales: a return of another's is no return, but a refused one.
+  const openAny = async () => openTill(api.url, company, await createTestUser(company, 'owner'))
+  const tills = [await openAny(), await openAny()]
   const alias = `figuras-${++stores}`
   await company.run(createStore, { alias, commission_percentage: '5', sandbox: true, access_token: 'TEST-token' })
   const sales: Sold[] = []

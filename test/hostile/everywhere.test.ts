@@ -426,7 +426,8 @@ describe(`third attack: all interfaces at once (${TITLE})`, function () {
       ROUNDS,
     )
     expect(counted.accepted, 'accepted').to.be.above(counted.requests / 20)
-    const returns = 'select count(*)::int as count from read.returns where company_id = $1'
+    // A few hundred requests reach no sale that may come back: then uploads were judged at least.
+    const returns = `select count(*)::int as count from read.${DEPTH > 1 ? 'returns' : 'offline_returns'} where company_id = $1`
     expect((await company.core.pool.query(returns, [company.id])).rows[0].count, 'returns').to.be.above(0)
     expect((await company.get('/events/verify')).body.data.valid).to.equal(true)
   })
