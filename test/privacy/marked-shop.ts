@@ -56,8 +56,10 @@ const person = ({ word, cpf, phone, email }: Markers) => ({
     state: 'SP',
   },
   notes: word('notas'),
-  metadata: { nota: word('meta') },
 })
+
+/** As programs send it. */
+const sentPerson = (markers: Markers) => ({ ...person(markers), metadata: { nota: markers.word('meta') } })
 
 export interface MarkedShop {
   readonly company: TestCompany
@@ -102,15 +104,15 @@ export async function openMarkedShop({
   const counter = await openCounter(company)
 
   // API: a POST with a key, a changed, a deleted and a batch record.
-  const body = person(markers)
+  const body = sentPerson(markers)
   const key = { 'Idempotency-Key': 'um-cliente' }
   const customer = created(await company.post('/customers', body, key))
-  created(await company.call('PATCH', `/customers/${customer.id}`, { ...person(markers), person_type: 'PF' }))
-  const deleted = created(await company.post('/customers', person(markers)))
+  created(await company.call('PATCH', `/customers/${customer.id}`, { ...sentPerson(markers), person_type: 'PF' }))
+  const deleted = created(await company.post('/customers', sentPerson(markers)))
   expect((await company.call('DELETE', `/customers/${deleted.id}`)).status).to.equal(204)
   const batch = await company.post(
     '/customers/batch',
-    { items: [{ external_id: 'lote', ...person(markers) }] },
+    { items: [{ external_id: 'lote', ...sentPerson(markers) }] },
     {
       'Idempotency-Key': 'um-lote',
     },
@@ -120,7 +122,7 @@ export async function openMarkedShop({
   const supplier = created(
     await company.post(
       '/suppliers',
-      { ...person(markers), trade_name: word('fantasia') },
+      { ...sentPerson(markers), trade_name: word('fantasia') },
       { 'Idempotency-Key': 'um-fornecedor' },
     ),
   )
@@ -199,7 +201,7 @@ export async function openMarkedShop({
 
   // Panel: a customer, an invitation. Command line: a user, who logs in and requests a new password.
   const owner = await panelUser(api, company)
-  const { address, person_type, metadata: _, ...fields } = person(markers)
+  const { address, person_type, ...fields } = person(markers)
   const flat = Object.fromEntries(Object.entries(address).map(([name, value]) => [`address.${name}`, value]))
   const typed = { ...fields, person_type, ...flat }
   const panel = await owner.submit('/painel/clientes/novo', typed, '/painel/clientes')
