@@ -50,6 +50,7 @@ exports.FOLDERS = [
   ['src/panel', 'the panel of subscribers, in Portuguese'],
   ['src/payment-notifications', 'the receiver of the payment provider’s notifications'],
   ['src/till-sync', 'the sync interface of tills'],
+  ['src/cells', 'moves a company between installations: what travels with it'],
   ['src/sharding', 'several shards: placement and directory of companies, persons over all shards, migration'],
   ['src/service', 'what a process is made of: core, roles, app, shard router, metrics'],
   [

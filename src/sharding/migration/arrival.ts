@@ -1,5 +1,5 @@
+import { COUNTED_TABLES } from '#cells/carried-tables.ts'
 import { streamOf } from '#ledger/envelope.ts'
-import { COUNTED_TABLES } from './carried-tables.ts'
 import { copyCheckpoints } from './files.ts'
 import type { Migration } from './migrating-shard.ts'
 import { MigrationRefused } from './migration-refused.ts'

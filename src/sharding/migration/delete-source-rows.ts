@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import { type CarriedTable, carriedTables } from '#cells/carried-tables.ts'
 import { LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/lock-retry.ts'
 import { inTransactionOn } from '#postgres/transaction.ts'
-import { type CarriedTable, carriedTables } from './carried-tables.ts'
 import type { MigratingShard } from './migrating-shard.ts'
 
 /** Rows per statement: each takes a few hundredths of a second. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { carriedTables } from './carried-tables.ts'
+import { carriedTables } from '#cells/carried-tables.ts'
 import type { MigratingShard, Migration } from './migrating-shard.ts'
 import { type MigrationObstacle, MigrationRefused } from './migration-refused.ts'
 import { replicationName, SLOT_NAME_SQL } from './replication.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { carriedTables } from './carried-tables.ts'
+import { carriedTables } from '#cells/carried-tables.ts'
 import type { MigratingShard, Migration } from './migrating-shard.ts'
 import { MigrationRefused } from './migration-refused.ts'
 

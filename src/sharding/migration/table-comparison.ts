@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type CarriedTable, carriedTables } from './carried-tables.ts'
+import { type CarriedTable, carriedTables } from '#cells/carried-tables.ts'
 import type { Migration } from './migrating-shard.ts'
 import { MigrationRefused } from './migration-refused.ts'
 

@@ -1,4 +1,4 @@
-/** A table whose rows of a company are carried (SHARD-51). */
+/** A table whose rows of a company are carried (CELL-1). */
 export interface CarriedTable {
   readonly name: string
   /** Condition on a company's rows, given SQL of its id. */
