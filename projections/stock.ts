@@ -234,7 +234,7 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
     refs: (event) => event.data.stock.map((item) => stockById(item.catalog_item_id)),
     apply(rows, event) {
       const { id, stock, reason } = event.data
-      addToStock(rows, event, stock, -1, { kind: 'return', document: `return/${id}`, reason })
+      addToStock(rows, event, stock, -1, { kind: 'return', record: `return/${id}`, reason })
     },
   },
   SaleCancelled: {

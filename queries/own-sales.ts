@@ -72,6 +72,20 @@ const isOwnCredit = (places: Places): string => {
   return `case when t.document like 'sale/%' then ${isOfOwn(id)(places)} else ${isOfOwn(returned)(places)} end`
 }
 
+/** SQL condition on the order `t`. */
+const isShownOrder = ({ from }: Places): string =>
+  `(t.changed_at >= ${from} or t.has_open_alarm or (t.status in ('pending', 'paid') and t.doc ->> 'delivered_at' is null))`
+
+/** SQL condition on a stock movement: of a sale, return or order that is shown, or of none. */
+const isOwnMovement = (places: Places): string => {
+  const id = idOf('t.record')
+  return `case split_part(t.record, '/', 1)
+    when 'sale' then ${isOfOwn(id)(places)}
+    when 'return' then ${isOfShown('returns', isOwnReturn('actor'), `shown.id = ${id}`)(places)}
+    when 'order' then ${isOfShown('orders', isShownOrder, `shown.id = ${id}`)(places)}
+    else true end`
+}
+
 /**
  * SQL conditions on the rows `t` of each table that shows sales or takings. Orders are handed over by all users, so
  * those that wait are shown too; accounts are received by all users, so the pending ones are; store credit is taken by
@@ -97,11 +111,8 @@ export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
   offline_sales: isOfOwn('t.sale_id'),
   fiscal_documents: isOfOwn('t.sale_id'),
   refused_sales: ({ user, from }) => `t.user_id = ${user} and (t.settled_at is null or t.settled_at >= ${from})`,
-  stock_movements: (places) =>
-    `case t.kind when 'return' then ${isOfShown('returns', isOwnReturn('actor'), `shown.id = ${idOf('t.record')}`)(places)}
-      else t.record is null or t.record !~ '^sale/' or ${isOfOwn(idOf('t.record'))(places)} end`,
-  orders: ({ from }) =>
-    `(t.changed_at >= ${from} or t.has_open_alarm or (t.status in ('pending', 'paid') and t.doc ->> 'delivered_at' is null))`,
+  stock_movements: isOwnMovement,
+  orders: isShownOrder,
   receivables: isShownReceivable,
   receivable_payments: isOfShown('receivables', isShownReceivable, 'shown.id = t.account_id'),
 }

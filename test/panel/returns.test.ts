@@ -80,6 +80,8 @@ describe('returns in the panel and at tills', () => {
     const undone = (await company.get(undo.replace('/painel/devolucoes', '/returns').replace('/desfazer', ''))).body
       .data
     expect(undone).to.include({ reversal_reason: 'Engano' })
+    const moves = (await company.get('/stock/movements?kind=return&limit=200')).body.data
+    expect(moves.at(-1)).to.include({ quantity: '-1.000', record: `return/${undone.id}` })
     const other = (await sellAndReturn()).id
     const reversed = await company.post(`/returns/${other}/reverse`, { reason: 'Engano' })
     expect(reversed.status, reversed.text).to.equal(200)

@@ -1,9 +1,11 @@
 import { expect } from 'chai'
+import { createStore } from '#commands/stores.ts'
 import { readModel } from '#projections/index.ts'
 import { limitToOwnSales } from '#queries/masking.ts'
 import { OWN_ROLLUPS, OWN_ROWS } from '#queries/own-sales.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
+import { placedOrder } from '../support/orders.ts'
 import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import { useCompany } from '../support/use-api.ts'
 
@@ -97,6 +99,29 @@ describe('rows of own sales', () => {
   it('are the stock movements of own sales and returns; those of others are hidden [ROLE-105]', async () => {
     const moved = `select kind || quantity, company_id from stock_movements where kind in ('sale', 'return')`
     expect(await shown(moved)).to.deep.equal([...Array(3).fill('return1.000'), 'sale-2.000'])
+    expect(await shown(moved, { daysLater: 2 })).to.deep.equal([])
+  })
+
+  it('are the movements of orders that are shown, which are no returns with the same number [ROLE-105]', async () => {
+    const { pool } = api.core
+    const returned = await pool.query('select id, offline_id from read.returns where company_id = $1', [company.id])
+    const numberOf = (name: string) => Number(returned.rows.find(({ offline_id }) => offline_id === name).id)
+    const other = numberOf('other back')
+    const moved = `select record, company_id from stock_movements where record like 'order/%'`
+    const alias = `loja-${company.id}`
+    await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
+    let placed = 0
+    while (placed < other) placed = await placedOrder(company, alias)
+    await pool.query(
+      `insert into read.stock_movements select (m).* from (
+         select json_populate_record(m, json_build_object('id', -o.id, 'record', 'order/' || o.id)) as m
+         from read.stock_movements m join read.orders o on o.company_id = m.company_id
+         where m.company_id = $1 and m.record = 'return/' || $2) made`,
+      [company.id, other],
+    )
+    const all = Array.from({ length: placed }, (_, n) => `order/${n + 1}`)
+    expect(await shown(moved)).to.deep.equal(all.sort())
+    await pool.query(`update read.orders set status = 'cancelled' where company_id = $1`, [company.id])
     expect(await shown(moved, { daysLater: 2 })).to.deep.equal([])
   })
 
