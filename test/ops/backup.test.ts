@@ -1,17 +1,21 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { findEmbedded, stopLeftOver } from '../support/find-embedded.ts'
 import { openWorkplace, type Workplace } from '../support/guide.ts'
 import { type Service, startService } from '../support/process.ts'
-import { onDatabase } from '../support/server.ts'
+import { administer, onDatabase } from '../support/server.ts'
 import { snippetsOf } from '../support/snippets.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
-import { expectAtShard, gather, printed, sell } from './belongings.ts'
+import { type Belongings, expectAtShard, gather, printed, sell } from './belongings.ts'
 import { contentsOf } from './contents.ts'
-import { type SystemPostgres, startSystemPostgres } from './system-postgres.ts'
+import { accountForPostgres, type SystemPostgres, startSystemPostgres } from './system-postgres.ts'
+
+const run = promisify(execFile)
 
 const snippets = snippetsOf('docs/operations/backup-and-restore.md').concat(snippetsOf('docs/operations/install.md'))
 const STARTING = { timeout_ms: 120_000 }
@@ -54,6 +58,7 @@ describe('backup and restore as documented in docs/operations', function () {
     await service?.stop()
     service = undefined
     await workplace?.close()
+    workplace = undefined
     await receiver.close()
     await rm(base, { recursive: true })
   })
@@ -96,6 +101,45 @@ describe('backup and restore as documented in docs/operations', function () {
     }
   })
 
+  /** The two addresses of a database as installed with two roles. */
+  function addressesAt(server: SystemPostgres, database: string) {
+    const of = (role: string) => onDatabase(server.url.replace('//tillbook@', `//${role}@`), database)
+    return { DATABASE_URL: of('tillbook_service'), DATABASE_OWNER_URL: of('tillbook_owner') }
+  }
+
+  /** Creates both roles and the database, and starts a service that does not know the owner's role. */
+  async function startInstallation(server: SystemPostgres, addresses: ReturnType<typeof addressesAt>) {
+    workplace = await openWorkplace({
+      PATH: `${server.programs}:${process.env.PATH}`,
+      SERVER_URL: server.url,
+      ...addresses,
+      RESTORED_OWNER_URL: addressesAt(server, 'tillbook_restored').DATABASE_OWNER_URL,
+    })
+    await writeFile(join(workplace.directory, 'roles.sql'), script('two-roles'))
+    await workplace.bash('psql --quiet --set=ON_ERROR_STOP=1 --file=roles.sql "$SERVER_URL"')
+    await mkdir(dataDir)
+    const env = { DATABASE_URL: addresses.DATABASE_URL, DATA_DIR: dataDir }
+    const prepared = JSON.parse(await printed({ ...env, ...addresses }, 'database', 'prepare', '--json'))
+    expect(prepared).to.deep.equal({ role: 'tillbook_service', excess: '' })
+    service = await startService({ ...CALM, ...env }, STARTING)
+    return env
+  }
+
+  /** Asserts that a service refuses writes until the restore is recorded, and then works as before. */
+  async function expectRestored(env: Record<string, string> & { DATA_DIR: string }, lostAfter: string, made: Made) {
+    service = await startService({ ...CALM, ...env }, STARTING)
+    const { url } = service
+    const health = `${url}/health/ready`
+    expect(await (await fetch(health)).json()).to.include({ status: 'ready', installation: 'behind' })
+    const { belongings, seals, publicKey } = made
+    const refused = await sell(url, belongings.company, belongings.sale.body, 'antes da hora').catch(String)
+    expect(JSON.stringify(refused)).to.include('restore_unconfirmed')
+    await printed(env, ...RESTORED, '--lost-after', lostAfter)
+    await until(async () => (await (await fetch(health)).json()).installation === undefined, { timeout_ms: 30_000 })
+    await expectAtShard(url, belongings, receiver)
+    await expectWhole(env, seals, publicKey)
+  }
+
   describe('of an external Postgres', () => {
     let server: SystemPostgres | string
 
@@ -110,48 +154,97 @@ describe('backup and restore as documented in docs/operations', function () {
     })
 
     it('by a dump taken while the service sells, by an owner role that the service does not know [OPS-13] [OPS-103]', async () => {
-      const { url: SERVER_URL, programs } = server as SystemPostgres
-      const addresses = (database: string) => {
-        const of = (role: string) => onDatabase(SERVER_URL.replace('//tillbook@', `//${role}@`), database)
-        return { DATABASE_URL: of('tillbook_service'), DATABASE_OWNER_URL: of('tillbook_owner') }
-      }
-      const [original, copy] = [addresses('tillbook'), addresses('tillbook_restored')]
-      workplace = await openWorkplace({
-        PATH: `${programs}:${process.env.PATH}`,
-        SERVER_URL,
-        ...original,
-        RESTORED_OWNER_URL: copy.DATABASE_OWNER_URL,
-      })
-      await writeFile(join(workplace.directory, 'roles.sql'), script('two-roles'))
-      await workplace.bash('psql --quiet --set=ON_ERROR_STOP=1 --file=roles.sql "$SERVER_URL"')
-      await mkdir(dataDir)
-      // The service does not know the owner role.
-      const env = { DATABASE_URL: original.DATABASE_URL, DATA_DIR: dataDir }
-      const prepared = JSON.parse(await printed({ ...env, ...original }, 'database', 'prepare', '--json'))
-      expect(prepared).to.deep.equal({ role: 'tillbook_service', excess: '' })
-      service = await startService({ ...CALM, ...env }, STARTING)
-      const { url } = service
+      const [original, copy] = ['tillbook', 'tillbook_restored'].map((name) =>
+        addressesAt(server as SystemPostgres, name),
+      ) as [ReturnType<typeof addressesAt>, ReturnType<typeof addressesAt>]
+      const env = await startInstallation(server as SystemPostgres, original)
+      const { url } = service as Service
       const belongings = await gather(url, env, receiver)
-      const { seals, publicKey } = await seal(env)
+      const made = { belongings, ...(await seal(env)) }
       const before = await contentsOf(original.DATABASE_OWNER_URL)
-      await workplace.bash(script('back-up-database'))
+      await workplace?.bash(script('back-up-database'))
       await sell(url, belongings.company, belongings.sale.body, 'depois da copia')
-      expect(await service.stop()).to.equal(0)
+      expect(await service?.stop()).to.equal(0)
 
-      await workplace.bash(script('restore-database'))
+      await workplace?.bash(script('restore-database'))
       expect(await contentsOf(copy.DATABASE_OWNER_URL)).to.deep.equal(before)
       const restored = { DATABASE_URL: copy.DATABASE_URL, DATA_DIR: dataDir }
       await printed({ ...restored, ...copy }, 'database', 'prepare')
-      service = await startService({ ...CALM, ...restored }, STARTING)
-      // It detects the missing data, and refuses writes until the restore is recorded.
-      const health = `${service.url}/health/ready`
-      expect(await (await fetch(health)).json()).to.include({ status: 'ready', installation: 'behind' })
-      const refused = await sell(service.url, belongings.company, belongings.sale.body, 'antes da hora').catch(String)
-      expect(JSON.stringify(refused)).to.include('restore_unconfirmed')
-      await printed(restored, ...RESTORED, '--lost-after', new Date().toISOString())
-      await until(async () => (await (await fetch(health)).json()).installation === undefined, { timeout_ms: 30_000 })
-      await expectAtShard(service.url, belongings, receiver)
-      await expectWhole(restored, seals, publicKey)
+      await expectRestored(restored, new Date().toISOString(), made)
+    })
+  })
+
+  describe('to a point in time', () => {
+    let server: SystemPostgres | string
+    let archive: string
+
+    before(async function () {
+      const version = await run('pgbackrest', ['version']).catch(() => null)
+      archive = await mkdtemp(join(tmpdir(), 'tillbook-archive-'))
+      const config = join(archive, 'pgbackrest.conf')
+      const settings = script('archive').match(/archive_\w+ = .+/g) ?? []
+      const flags = settings.map((each) => `-c "${each.replace(';', '').replace(' = ', '=').replaceAll("'", '')}"`)
+      server = version
+        ? await startSystemPostgres({ PGBACKREST_CONFIG: config }, ['-c fsync=off', ...flags].join(' '))
+        : 'pgBackRest is not installed'
+      if (typeof server === 'string') {
+        console.log(`      skipped: ${server}`)
+        return this.skip()
+      }
+      // The paths of the page are Debian's.
+      const configured = script('pgbackrest.conf')
+        .replace('/var/lib/pgbackrest', join(archive, 'repo'))
+        .replace('/var/lib/postgresql/18/main', server.data)
+        .replace('5432', String(server.port))
+      const local = `log-path=${archive}\nlock-path=${archive}\nspool-path=${archive}\npg1-user=tillbook\npg1-socket-path=${dirname(server.data)}\n`
+      await writeFile(config, configured + local)
+      const owner = await accountForPostgres()
+      if (owner) await chown(archive, owner.uid, owner.gid)
+    })
+    after(async () => {
+      if (typeof server !== 'string') await server?.stop()
+      await rm(archive, { recursive: true, force: true })
+    })
+
+    it('by pgBackRest: everything before the moment is there, and nothing after it [OPS-980]', async () => {
+      const postgres = server as SystemPostgres
+      const addresses = addressesAt(postgres, 'tillbook')
+      await postgres.bash(script('begin-archive'))
+      const env = await startInstallation(postgres, addresses)
+      const { url } = service as Service
+      const belongings = await gather(url, env, receiver)
+      const made = { belongings, ...(await seal(env)) }
+      await postgres.bash(script('back-up-daily'))
+      await sell(url, belongings.company, belongings.sale.body, 'depois da copia')
+      const before = await contentsOf(addresses.DATABASE_OWNER_URL)
+      const RESTORE_TO = new Date().toISOString()
+      await sell(url, belongings.company, belongings.sale.body, 'depois do momento')
+      expect(await service?.stop()).to.equal(0)
+
+      await postgres.shutDown()
+      await postgres.bash(`RESTORE_TO=${RESTORE_TO}\n${script('restore-to-a-moment')}`)
+      await postgres.startAgain()
+      await untilWritable(addresses.DATABASE_OWNER_URL)
+      expect(await contentsOf(addresses.DATABASE_OWNER_URL)).to.deep.equal(before)
+      await expectRestored(env, RESTORE_TO, made)
     })
   })
 })
+
+/** Belongings of a service and the seals of its ledgers. */
+interface Made {
+  readonly belongings: Belongings
+  readonly seals: string
+  readonly publicKey: string
+}
+
+/** A restored server answers reads while it still recovers. */
+const untilWritable = (url: string) =>
+  until(
+    () =>
+      administer(url, async (client) => {
+        const { rows } = await client.query<{ recovers: boolean }>('select pg_is_in_recovery() as recovers')
+        return rows[0]?.recovers === false
+      }),
+    { timeout_ms: 60_000, what: 'the end of the recovery' },
+  )

@@ -13,6 +13,13 @@ export interface SystemPostgres {
   readonly url: string
   /** Folder of pg_dump, pg_restore and createdb. */
   readonly programs: string
+  /** Its folder, for backups of files. */
+  readonly data: string
+  readonly port: number
+  /** Runs a script as the server's user. */
+  bash(script: string): Promise<string>
+  startAgain(): Promise<void>
+  shutDown(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -26,24 +33,41 @@ export const NOT_INSTALLED = `no PostgreSQL ${OLDEST} or newer with server and c
 /**
  * Starts an empty server, or returns the reason if none is installed. Dumps need programs of the server's version,
  * which npm's Postgres lacks.
+ *
+ * @param env - of the server and its scripts
  */
-export async function startSystemPostgres(): Promise<SystemPostgres | string> {
+export async function startSystemPostgres(
+  env: Readonly<Record<string, string>> = {},
+  settings = '-c fsync=off',
+): Promise<SystemPostgres | string> {
   const programs = await findPrograms()
   if (!programs) return NOT_INSTALLED
   const owner = await accountForPostgres()
   const root = await mkdtemp(join(tmpdir(), 'tillbook-system-postgres-'))
   if (owner) await chown(root, owner.uid, owner.gid)
   const data = join(root, 'data')
-  const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
+  const asOwner = { cwd: '/', env: { ...process.env, ...env }, ...owner }
+  const program = (name: string, ...args: string[]) => run(join(programs, name), args, asOwner)
   const port = await freePort(null)
   await program('initdb', '-D', data, '-U', 'tillbook', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync')
-  const settings = `-p ${port} -k ${root} -c listen_addresses=127.0.0.1 -c fsync=off`
-  await program('pg_ctl', '-D', data, '-l', join(root, 'log'), '-o', settings, '-w', 'start')
+  const options = `-p ${port} -k ${root} -c listen_addresses=127.0.0.1 ${settings}`
+  const startAgain = async () => {
+    await program('pg_ctl', '-D', data, '-l', join(root, 'log'), '-o', options, '-t', '120', '-w', 'start')
+  }
+  const shutDown = async () => {
+    await program('pg_ctl', '-D', data, '-m', 'fast', '-w', 'stop')
+  }
+  await startAgain()
   return {
     url: `postgres://tillbook@127.0.0.1:${port}/postgres`,
     programs,
+    data,
+    port,
+    bash: async (script) => (await run('bash', ['--norc', '-euo', 'pipefail', '-c', script], asOwner)).stdout,
+    startAgain,
+    shutDown,
     async stop() {
-      await program('pg_ctl', '-D', data, '-m', 'fast', '-w', 'stop')
+      await shutDown()
       await rm(root, { recursive: true })
     },
   }
