@@ -1,6 +1,7 @@
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import { offsetMinutes } from '#domain/time-zone.ts'
+import type { Database } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import {
   COARSE_ROLLUPS,
@@ -26,7 +27,7 @@ type RollupPosition = Omit<SalesRollup, 'company_id'>
  * counted twice, whatever its changes and its time (PANEL-121).
  */
 export async function refreshSalesRollups(
-  pool: Pool,
+  pool: Database,
   companyId: number,
   isEnough: () => boolean = () => false,
 ): Promise<boolean> {
@@ -37,7 +38,7 @@ export async function refreshSalesRollups(
 }
 
 /** One transaction, repeated if another process wrote the same rows. */
-async function refreshPortion(pool: Pool, companyId: number): Promise<'more' | 'done'> {
+async function refreshPortion(pool: Database, companyId: number): Promise<'more' | 'done'> {
   for (let failures = 0; ; ) {
     try {
       return await inTransaction(pool, (_, client) => refreshInTransaction(client, companyId), BEGIN)
@@ -51,7 +52,7 @@ async function refreshPortion(pool: Pool, companyId: number): Promise<'more' | '
  * Refreshes the rollups of all companies, one portion per company in turn, so that a large company does not delay the
  * others.
  */
-export async function refreshAllSalesRollups(pool: Pool, options: InTurnOptions): Promise<void> {
+export async function refreshAllSalesRollups(pool: Database, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<{ company_id: number }>({
     name: 'companies_to_sum',
     text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id

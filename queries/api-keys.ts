@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { isOnThisShard } from '#background/migration-condition.ts'
 import { inZone } from '#domain/instant.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 
@@ -30,7 +30,7 @@ const GET_ME = {
 
 /** The authenticated company and key: scopes, plan and quotas (KEY-2). */
 export async function getMe(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   keyId: number,
 ): Promise<{ me: object; revision: number } | null> {
@@ -75,7 +75,11 @@ interface ListedKeyRow {
 const listedKey = ({ doc, last_used_at }: ListedKeyRow): ListedApiKey => ({ ...doc, last_used_at })
 
 /** Keys of a company, oldest first, revoked and expired ones included: all, or `limit` of them, those in use before the newest others. */
-export async function listApiKeys(pool: Pool, companyId: number, limit: number | null = null): Promise<ListedApiKey[]> {
+export async function listApiKeys(
+  pool: Queryable,
+  companyId: number,
+  limit: number | null = null,
+): Promise<ListedApiKey[]> {
   const { rows } = await pool.query<ListedKeyRow>({
     name: 'list_api_keys',
     text: `select doc, last_used_at from (
@@ -89,7 +93,7 @@ export async function listApiKeys(pool: Pool, companyId: number, limit: number |
 }
 
 /** One of them. */
-export async function getApiKey(pool: Pool, companyId: number, id: number): Promise<ListedApiKey | null> {
+export async function getApiKey(pool: Queryable, companyId: number, id: number): Promise<ListedApiKey | null> {
   const { rows } = await pool.query<ListedKeyRow>({
     name: 'get_api_key',
     text: `select ${LISTED_KEY} and k.id = $2`,
@@ -106,7 +110,7 @@ interface CountedCalls {
 }
 
 /** Usage of the company's quota in the current minute and day. */
-export async function getCalls(pool: Pool, companyId: number): Promise<CountedCalls> {
+export async function getCalls(pool: Queryable, companyId: number): Promise<CountedCalls> {
   const { rows } = await pool.query<CountedCalls>({
     name: 'get_calls',
     text: `select case when minute_ends_at > now() then minute_count else 0 end as minute,
@@ -127,7 +131,7 @@ const IS_LIVE_KEY = {
 }
 
 /** Whether an authenticated key is still valid on this shard. */
-export async function isLiveKey(pool: Pool, companyId: number, keyId: number): Promise<boolean> {
+export async function isLiveKey(pool: Queryable, companyId: number, keyId: number): Promise<boolean> {
   const { rowCount } = await pool.query({ ...IS_LIVE_KEY, values: [companyId, keyId] })
   return rowCount === 1
 }

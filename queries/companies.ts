@@ -1,10 +1,15 @@
-import type { Pool } from 'pg'
 import type { AdjustedRoles } from '#domain/permissions.ts'
+import type { Queryable } from '#postgres/database.ts'
 
 /**
  * JSON text of a till's configuration (SYNC-9): company, payment types, user. An uploaded logo gets its whole URL.
  */
-export async function getConfig(pool: Pool, companyId: number, userId: number, publicUrl: string): Promise<string> {
+export async function getConfig(
+  pool: Queryable,
+  companyId: number,
+  userId: number,
+  publicUrl: string,
+): Promise<string> {
   const { rows } = await pool.query<{ config: string }>({ ...TILL_CONFIG, values: [companyId, userId, publicUrl] })
   const [found] = rows
   if (!found) throw new Error(`user ${userId} of company ${companyId} does not exist`)
@@ -35,7 +40,7 @@ const TILL_CONFIG = {
 const ADJUSTED_ROLES = { name: 'adjusted_roles', text: 'select roles from companies where company_id = $1' }
 
 /** Roles with other permissions than their presets. */
-export async function adjustedRolesOf(pool: Pool, companyId: number): Promise<AdjustedRoles> {
+export async function adjustedRolesOf(pool: Queryable, companyId: number): Promise<AdjustedRoles> {
   const { rows } = await pool.query<{ roles: AdjustedRoles }>({ ...ADJUSTED_ROLES, values: [companyId] })
   return rows[0]?.roles ?? {}
 }
@@ -50,7 +55,7 @@ export interface FirstSteps {
   readonly has_sale: boolean
 }
 
-export async function firstSteps(pool: Pool, companyId: number): Promise<FirstSteps> {
+export async function firstSteps(pool: Queryable, companyId: number): Promise<FirstSteps> {
   const { rows } = await pool.query<FirstSteps>({ ...FIRST_STEPS, values: [companyId] })
   if (!rows[0]) throw new Error(`company ${companyId} is not registered`)
   return rows[0]

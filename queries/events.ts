@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import * as z from 'zod'
 import { inZone } from '#domain/instant.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
@@ -9,6 +8,7 @@ import { parseSubject } from '#ledger/projection.ts'
 import { type EventReader, search, searchNewest, searchOpened } from '#ledger/reading.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import { ownValue } from '#lib/own-value.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { RECORD_ROWS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { withReadSet } from './read-set.ts'
@@ -29,7 +29,7 @@ const Key = z.tuple([z.int().nonnegative()])
  * there are more: the scan is bounded.
  */
 export function listEvents(
-  { pool, store }: { readonly pool: Pool; readonly store: EventStore },
+  { pool, store }: { readonly pool: Queryable; readonly store: EventStore },
   companyId: number,
   filters: Paging & EventFilters,
 ): Promise<Page | Refusal> {
@@ -37,7 +37,7 @@ export function listEvents(
 }
 
 /** Ledgers with the read models derived from them. */
-type Ledgers = Omit<EventReader, 'model'> & { readonly pool: Pool }
+type Ledgers = Omit<EventReader, 'model'> & { readonly pool: Queryable }
 
 /** The same with opened personal fields, of the kinds of persons that `mayRead` allows (LEDGER-43). */
 export function listOpenedEvents(
@@ -51,7 +51,7 @@ export function listOpenedEvents(
 }
 
 async function findEvents(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { limit, cursor, after, types, subject }: Paging & EventFilters,
   find: (wanted: Search) => Promise<SearchPage>,
@@ -100,7 +100,7 @@ export async function listHistory(
   )
 }
 
-async function hasEver(pool: Pool, companyId: number, subject: string): Promise<boolean> {
+async function hasEver(pool: Queryable, companyId: number, subject: string): Promise<boolean> {
   const { type, id } = parseSubject(subject)
   if (type === 'company') return id === companyId
   const refs = ownValue(readModel.views, type)?.refs(id) ?? []
@@ -110,7 +110,7 @@ async function hasEver(pool: Pool, companyId: number, subject: string): Promise<
   return false
 }
 
-async function isThere(pool: Pool, companyId: number, { table, by, values }: AnyRef): Promise<boolean> {
+async function isThere(pool: Queryable, companyId: number, { table, by, values }: AnyRef): Promise<boolean> {
   const key = table.global ? [...values] : [companyId, ...values]
   const id = values.at(-1)
   const columns = table.keys[by] as readonly string[]
@@ -127,7 +127,7 @@ async function isThere(pool: Pool, companyId: number, { table, by, values }: Any
 
 /** The read-model row of a record, deleted or not; null if the company never had it. */
 export async function getRow(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   kind: RecordKind,
   id: number,
@@ -148,7 +148,7 @@ export async function getRow(
 
 /** Names by actor: `user/3`, `api_key/7`. */
 export async function listActors(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   actors: readonly string[],
 ): Promise<Map<string, string>> {
@@ -172,7 +172,7 @@ const NAMED_KINDS = ['customer', 'supplier', 'catalog_item', 'category', 'paymen
 
 /** Names of records by subject, for kinds that have a name: `customer/8` is Maria. */
 export async function listSubjectNames(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   subjects: readonly string[],
 ): Promise<Map<string, string>> {
@@ -202,7 +202,7 @@ export async function listSubjectNames(
 }
 
 /** Users and keys of a company as actors, newest keys first, up to `limit` of each. */
-export async function listKnownActors(pool: Pool, companyId: number, limit: number): Promise<string[]> {
+export async function listKnownActors(pool: Queryable, companyId: number, limit: number): Promise<string[]> {
   const { rows } = await pool.query<{ actor: string }>({
     name: 'list_known_actors',
     text: `(select 'user/' || u.id as actor from users u where u.company_id = $1 order by u.id limit $2)
@@ -223,7 +223,7 @@ export interface ReadModelHead {
   readonly timezone: string
 }
 
-export async function readModelHead(pool: Pool, companyId: number): Promise<ReadModelHead> {
+export async function readModelHead(pool: Queryable, companyId: number): Promise<ReadModelHead> {
   const { rows } = await pool.query<ReadModelHead>({
     name: 'ledger_head',
     text: `select l.revision, l.last_recorded_at, c.timezone

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 
 /** A record that has one of the requested keys. */
 export interface MatchingRecord {
@@ -55,7 +55,11 @@ const ITEMS = `
     where place <= ${RECORDS_PER_KEY})
   order by id`
 
-export async function matchingItems(pool: Pool, companyId: number, asked: MatchRequest): Promise<MatchingRecord[]> {
+export async function matchingItems(
+  pool: Queryable,
+  companyId: number,
+  asked: MatchRequest,
+): Promise<MatchingRecord[]> {
   const { external_id = [], barcode = [], sku = [], sku_name = [], name = [] } = asked
   const { rows } = await pool.query<MatchingRecord>(ITEMS, [companyId, external_id, barcode, sku, sku_name, name])
   return rows
@@ -72,7 +76,11 @@ export interface CodedItem {
 const CODED = 'select id, external_id, sku, parent_id is not null as is_variant'
 
 /** Items in use with one of the codes as external id or SKU; two at most for each SKU. */
-export async function itemsWithCodes(pool: Pool, companyId: number, codes: readonly string[]): Promise<CodedItem[]> {
+export async function itemsWithCodes(
+  pool: Queryable,
+  companyId: number,
+  codes: readonly string[],
+): Promise<CodedItem[]> {
   const { rows } = await pool.query<CodedItem>(
     `${CODED} from catalog_items where company_id = $1 and deleted_at is null and external_id = any($2::text[])
      union
@@ -94,7 +102,7 @@ interface KnownVariant {
 
 /** Variants in use of some items, with one of the keys. */
 export async function variantsOf(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   parents: readonly number[],
   keys: readonly string[],
@@ -126,7 +134,7 @@ const persons = (table: 'customers' | 'suppliers'): string => `
 
 export const matchingPersons =
   (table: 'customers' | 'suppliers') =>
-  async (pool: Pool, companyId: number, request: MatchRequest): Promise<MatchingRecord[]> => {
+  async (pool: Queryable, companyId: number, request: MatchRequest): Promise<MatchingRecord[]> => {
     const { external_id = [], document = [], name = [] } = request
     const { rows } = await pool.query<MatchingRecord>(persons(table), [companyId, external_id, document, name])
     return rows
@@ -134,7 +142,7 @@ export const matchingPersons =
 
 /** Ids of the categories that have some names, by these, as the read model compares them. */
 export async function categoriesNamed(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
@@ -155,7 +163,7 @@ export interface AlikeRecord {
 
 /** Items in use with one of the barcodes, which are unique. */
 export async function itemsWithBarcodes(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   barcodes: readonly string[],
 ): Promise<AlikeRecord[]> {
@@ -169,7 +177,7 @@ export async function itemsWithBarcodes(
 
 /** Persons in lists with names of these search keys: two at most for each. */
 export async function personsNamedLike(
-  pool: Pool,
+  pool: Queryable,
   table: 'customers' | 'suppliers',
   companyId: number,
   searchKeys: readonly string[],
@@ -197,7 +205,7 @@ export interface SimilarCode {
 export interface CodeTable {
   readonly fields: readonly string[]
   /** `codes` have no zeros before them; each is looked up in the lengths that codes have, two records for each. */
-  find(pool: Pool, companyId: number, field: string, codes: readonly string[]): Promise<SimilarCode[]>
+  find(pool: Queryable, companyId: number, field: string, codes: readonly string[]): Promise<SimilarCode[]>
 }
 
 /** Longest code that is looked up with zeros before it. */

@@ -1,8 +1,9 @@
-import type { Pool, QueryConfig } from 'pg'
+import type { QueryConfig } from 'pg'
 import { MASKED } from '#domain/personal-data.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import { type AnyTable, isRowHistory } from '#ledger/table.ts'
 import { groupBy } from '#lib/group-by.ts'
+import type { Database, Queryable } from '#postgres/database.ts'
 import { payablePayments, payables, receivables } from '#projections/finance.ts'
 import { orders } from '#projections/orders.ts'
 import { customers, suppliers } from '#projections/people.ts'
@@ -163,7 +164,7 @@ export function maskCosts<T>(value: T): T {
  * A pool whose statements see masked data: persons, payables and sales whatever they select, filter or sort by, costs in their
  * answers. Everything the panel shows of the read model goes through statements. It has `query` only.
  */
-export function maskReads(pool: Pool, withheld: ReadMask): Pool {
+export function maskReads(pool: Queryable, withheld: ReadMask): Queryable {
   const { persons, costs, payables, sales: own } = withheld
   if (!persons && !costs && !payables && !own) return pool
   const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${own ? '_s' : ''}`
@@ -183,14 +184,14 @@ export function maskReads(pool: Pool, withheld: ReadMask): Pool {
     )
     return costs ? { ...result, rows: result.rows.map(maskCosts) } : result
   }
-  return { query } as unknown as Pool
+  return { query } as unknown as Queryable
 }
 
 /**
  * A pool whose statements see own sales only; its transactions, which write, see all. For what pages read beside the
  * read model of their session, such as rows of `ops`.
  */
-export function limitToOwnSales(pool: Pool, own: OwnSales): Pool {
+export function limitToOwnSales(pool: Database, own: OwnSales): Database {
   const { query } = maskReads(pool, { persons: false, costs: false, payables: false, sales: own })
   return new Proxy(pool, {
     get(target, name) {

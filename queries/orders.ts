@@ -1,8 +1,8 @@
-import type { Pool } from 'pg'
 import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import { type PaymentLinks, withPaymentUrl } from '#domain/payment-link.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type CompanyObject, companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
@@ -49,7 +49,7 @@ export const orderListing: Listing<OrderFilters> = {
 export const MAX_SUMMED_ORDERS = 10_000
 
 /** Counts and sums the filtered orders. */
-export async function sumOrders(pool: Pool, companyId: number, filters: OrderFilters): Promise<Sum> {
+export async function sumOrders(pool: Queryable, companyId: number, filters: OrderFilters): Promise<Sum> {
   const matching = matchingRecords(orderListing, filters, 3)
   const text = `select ${sumColumn('total_cents', 'true')} as found
     from (select t.total_cents from orders t where ${matching.condition}
@@ -81,12 +81,15 @@ const COMMISSION = {
 }
 
 export async function sumCommission(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<CommissionSums> {
-  const { rows } = await pool.query({ ...COMMISSION, values: [companyId, from, to] })
-  const { cents, known_cents } = rows[0]
+  const { rows } = await pool.query<{ cents: string; known_cents: string }>({
+    ...COMMISSION,
+    values: [companyId, from, to],
+  })
+  const { cents = '0', known_cents = '0' } = rows[0] ?? {}
   return { cents: BigInt(cents), known_cents: BigInt(known_cents) }
 }
 
@@ -103,17 +106,17 @@ const shownListing = ({ paymentLinks }: LinkOptions): Listing<OrderFilters> => (
 })
 
 export const listOrders = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: ListPaging & OrderFilters,
   linking: LinkOptions,
 ): Promise<Page | Refusal> => list(pool, shownListing(linking), companyId, query)
 
-export const getOrder = (pool: Pool, companyId: number, id: number, linking: LinkOptions): Promise<FoundRecords> =>
+export const getOrder = (pool: Queryable, companyId: number, id: number, linking: LinkOptions): Promise<FoundRecords> =>
   getBy(pool, shownListing(linking), companyId, 'id', id)
 
 export const getOrderByExternalId = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   externalId: string,
   linking: LinkOptions,
@@ -126,7 +129,11 @@ interface PayableOrder {
 }
 
 /** An order with its buyer's address; null if the company has no such order. */
-export async function findPayableOrder(pool: Pool, companyId: number, orderId: number): Promise<PayableOrder | null> {
+export async function findPayableOrder(
+  pool: Queryable,
+  companyId: number,
+  orderId: number,
+): Promise<PayableOrder | null> {
   const { rows } = await pool.query<PayableOrder>({
     name: 'find_payable_order',
     text: `select o.doc as order, c.doc -> 'address' as address
@@ -157,7 +164,7 @@ export interface BuyersOrder {
 }
 
 /** The order of a store by alias; null if the store has no such order. @throws WrongShardError */
-export async function findBuyersOrder(pool: Pool, alias: string, orderId: number): Promise<BuyersOrder | null> {
+export async function findBuyersOrder(pool: Queryable, alias: string, orderId: number): Promise<BuyersOrder | null> {
   const { rows } = await pool.query<BuyersOrder & { readonly move: MigrationState | null }>({
     name: 'find_buyers_order',
     text: `select o.company_id as "companyId", o.doc as order, o.revision, json_build_object(
@@ -179,7 +186,7 @@ export async function findBuyersOrder(pool: Pool, alias: string, orderId: number
 
 /** Revisions of the last changes of some orders. */
 export async function revisionsOfOrders(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   ids: readonly number[],
 ): Promise<{ id: number; revision: number }[]> {
@@ -201,7 +208,7 @@ export interface NotifiedOrder {
 
 /** The order in a notification's URL; null if it is not the store's. */
 export async function findNotifiedOrder(
-  pool: Pool,
+  pool: Queryable,
   store: StoreAccess,
   orderId: number,
 ): Promise<NotifiedOrder | null> {
@@ -254,7 +261,7 @@ const notificationListing: Listing<{ order: number }> = {
 
 /** The notifications of an order, in order of arrival. */
 export const listNotifications = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   order: number,
   query: Paging,
@@ -263,7 +270,7 @@ export const listNotifications = (
 const COUNTED = 100
 
 /** Orders with an unacknowledged alarm, at most 100. */
-export async function countAlarms(pool: Pool, companyId: number): Promise<number> {
+export async function countAlarms(pool: Queryable, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ count: number }>({
     name: 'count_order_alarms',
     text: `select count(*) as count from (

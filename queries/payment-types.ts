@@ -1,11 +1,11 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { type FoundRecords, getBy } from './records.ts'
 
 /**
  * Payment types of a company by id, also those that the API refuses (TYPE-1): the first `limit`, or all of them. There are few: no pages.
  */
 export async function listPaymentTypes(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   limit: number | null = null,
 ): Promise<{ data: string; revision: number }> {
@@ -24,5 +24,5 @@ export async function listPaymentTypes(
 }
 
 /** One of them. */
-export const getPaymentType = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getPaymentType = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, { resource: 'payment_types', from: 'payment_types t', record: 't.doc' }, companyId, 'id', id)

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 
 /** Pending work of a company by the panel section that handles it. */
 export interface PendingCounts {
@@ -35,7 +35,7 @@ const WAITING = {
 }
 
 /** Counts pending work in one statement. `pool` is the primary's: tills and webhooks are not part of the ledger. */
-export async function countPending(pool: Pool, companyId: number, today: string): Promise<PendingCounts> {
+export async function countPending(pool: Queryable, companyId: number, today: string): Promise<PendingCounts> {
   const { rows } = await pool.query<PendingCounts>({ ...WAITING, values: [companyId, today] })
   return rows[0] as PendingCounts
 }

@@ -1,8 +1,8 @@
-import type { Pool } from 'pg'
 import { phoneKey } from '#domain/phone-key.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj } from '#domain/tax-number.ts'
 import { nameKey } from '#domain/text.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type BalanceSide, findDeletedParty } from './finance/open-balances.ts'
 import { type ListOrder, sumStatement } from './list-statement.ts'
 import { withReadSet } from './read-set.ts'
@@ -83,7 +83,7 @@ const personListing = (table: 'customers' | 'suppliers'): Listing<PersonConditio
 })
 
 function listPersons(
-  pool: Pool,
+  pool: Queryable,
   listing: Listing<PersonConditions>,
   companyId: number,
   query: PersonQuery,
@@ -93,7 +93,7 @@ function listPersons(
 
 /** Ordered by name, for people, or by another order that has an index. */
 export function listPersonsByName(
-  pool: Pool,
+  pool: Queryable,
   listing: Listing<PersonConditions>,
   companyId: number,
   { order = ORDER_BY_NAME, ...query }: Paging & PersonFilters & { readonly order?: ListOrder | undefined },
@@ -119,7 +119,7 @@ export function matchingPersonsStatement(
 
 /** Number of persons that match a search. */
 export async function countPersons(
-  pool: Pool,
+  pool: Queryable,
   listing: Listing<PersonConditions>,
   companyId: number,
   search: PersonFilters,
@@ -139,35 +139,41 @@ export async function countPersons(
 export const customerListing = personListing('customers')
 export const supplierListing = personListing('suppliers')
 
-export const listCustomers = (pool: Pool, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
+export const listCustomers = (pool: Queryable, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
   listPersons(pool, customerListing, companyId, query)
 
-export const listSuppliers = (pool: Pool, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
+export const listSuppliers = (pool: Queryable, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
   listPersons(pool, supplierListing, companyId, query)
 
-export const listDeletedCustomers = (pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> =>
-  listDeleted(pool, 'customers', companyId, query)
+export const listDeletedCustomers = (
+  pool: Queryable,
+  companyId: number,
+  query: DeletedPaging,
+): Promise<Page | Refusal> => listDeleted(pool, 'customers', companyId, query)
 
-export const listDeletedSuppliers = (pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> =>
-  listDeleted(pool, 'suppliers', companyId, query)
+export const listDeletedSuppliers = (
+  pool: Queryable,
+  companyId: number,
+  query: DeletedPaging,
+): Promise<Page | Refusal> => listDeleted(pool, 'suppliers', companyId, query)
 
-export const getCustomer = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getCustomer = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, customerListing, companyId, 'id', id)
 
-export const getSupplier = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getSupplier = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, supplierListing, companyId, 'id', id)
 
 /** A customer, deleted ones included, without personal data (PERSON-10). */
-export const getAnyCustomer = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getAnyCustomer = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getAnyPerson(pool, customerListing, 'receivables', companyId, id)
 
 /** A supplier, as for customers. */
-export const getAnySupplier = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getAnySupplier = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getAnyPerson(pool, supplierListing, 'payables', companyId, id)
 
 /** A deleted person with open accounts keeps the name on them. */
 async function getAnyPerson(
-  pool: Pool,
+  pool: Queryable,
   listing: Listing<PersonConditions>,
   side: BalanceSide,
   companyId: number,
@@ -181,17 +187,17 @@ async function getAnyPerson(
 }
 
 /** A customer for people: a live one, or a deleted one with accounts. */
-export const getCustomerOrDebtor = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getCustomerOrDebtor = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   orDebtor(pool, getCustomer, getAnyCustomer, 'receivables', companyId, id)
 
 /** A supplier, likewise. */
-export const getSupplierOrCreditor = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getSupplierOrCreditor = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   orDebtor(pool, getSupplier, getAnySupplier, 'payables', companyId, id)
 
-type GetPerson = (pool: Pool, companyId: number, id: number) => Promise<FoundRecords>
+type GetPerson = (pool: Queryable, companyId: number, id: number) => Promise<FoundRecords>
 
 async function orDebtor(
-  pool: Pool,
+  pool: Queryable,
   get: GetPerson,
   getDeleted: GetPerson,
   side: BalanceSide,
@@ -203,15 +209,21 @@ async function orDebtor(
   return getDeleted(pool, companyId, id)
 }
 
-export const getCustomerByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
-  getBy(pool, customerListing, companyId, 'external_id', externalId)
+export const getCustomerByExternalId = (
+  pool: Queryable,
+  companyId: number,
+  externalId: string,
+): Promise<FoundRecords> => getBy(pool, customerListing, companyId, 'external_id', externalId)
 
-export const getSupplierByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
-  getBy(pool, supplierListing, companyId, 'external_id', externalId)
+export const getSupplierByExternalId = (
+  pool: Queryable,
+  companyId: number,
+  externalId: string,
+): Promise<FoundRecords> => getBy(pool, supplierListing, companyId, 'external_id', externalId)
 
 /** Id of the customer or supplier with a name; names are unique, regardless of case and spacing. */
 export async function findPersonByName(
-  pool: Pool,
+  pool: Queryable,
   table: 'customers' | 'suppliers',
   companyId: number,
   name: string,
@@ -236,7 +248,7 @@ const MAX_SHARING = 5
 
 /** Persons of a table, other than `id`, with the same document or phone. */
 export async function personsSharing(
-  pool: Pool,
+  pool: Queryable,
   table: 'customers' | 'suppliers',
   companyId: number,
   { id, document, phone }: { readonly id: number; readonly document: string | null; readonly phone: string | null },

@@ -1,8 +1,8 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 
 /** Bytes of a picture; null if the item has none with this digest (SHA-256 in hex). */
 export async function findPicture(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   itemId: number,
   digest: string,
@@ -17,7 +17,7 @@ export async function findPicture(
 }
 
 /** Bytes of a company's logo; null if it has none with this digest (SHA-256 in hex). */
-export async function findLogo(pool: Pool, companyId: number, digest: string): Promise<Buffer | null> {
+export async function findLogo(pool: Queryable, companyId: number, digest: string): Promise<Buffer | null> {
   const { rows } = await pool.query<{ content: Buffer }>({
     name: 'find_company_logo',
     text: `select content from company_logos

@@ -1,10 +1,10 @@
-import type { Pool } from 'pg'
 import * as z from 'zod'
 import { gtinKey } from '#domain/barcode.ts'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { limitedText, searchKey } from '#domain/text.ts'
 import type { EncodedText } from '#lib/bytes.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { asRowBytes, columnOf, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
@@ -68,7 +68,7 @@ export interface Listing<F> extends Source {
  * object, with instants on the company's clock.
  */
 export async function getPresented(
-  pool: Pool,
+  pool: Queryable,
   { name, record, values }: { readonly name: string; readonly record: string; readonly values: readonly unknown[] },
   present: (record: object, timezone: string) => object | null,
 ): Promise<FoundRecords> {
@@ -127,7 +127,7 @@ const BY_DELETION = orderBy('deletion', 'deleted_at', 'timestamptz')
  * company's day, for daily listings; cursors do not depend on it.
  */
 export async function list<F extends object>(
-  pool: Pool,
+  pool: Queryable,
   listing: Listing<F>,
   companyId: number,
   query: ListPaging & F,
@@ -141,7 +141,7 @@ export async function list<F extends object>(
 
 /** Lists deleted records as {id, external_id, deleted_at}, in order of deletion. */
 export async function listDeleted(
-  pool: Pool,
+  pool: Queryable,
   table: string,
   companyId: number,
   { limit, cursor, since }: DeletedPaging,
@@ -161,7 +161,7 @@ export async function listDeleted(
 
 /** Lists a resource without `updated_since` in a given order. `today` as for `list`. */
 export function listInOrder<F extends object>(
-  pool: Pool,
+  pool: Queryable,
   listing: Listing<F>,
   order: ListOrder,
   companyId: number,
@@ -186,7 +186,7 @@ interface PageQuery {
 }
 
 async function fetchPage(
-  pool: Pool,
+  pool: Queryable,
   source: Source,
   companyId: number,
   { order, conditions, filters, limit, cursor, since, today }: PageQuery,
@@ -291,7 +291,7 @@ const COLUMNS = { id: 'bigint', external_id: 'text' } as const
 
 /** The record with a value in a unique column. `today` is the company's day, for daily sources. */
 export async function getBy(
-  pool: Pool,
+  pool: Queryable,
   source: Source,
   companyId: number,
   column: keyof typeof COLUMNS,
@@ -322,7 +322,7 @@ export async function getBy(
 }
 
 /** The record with an id, deleted ones included: old sales refer to it. */
-export const getAny = (pool: Pool, source: Source, companyId: number, id: number): Promise<FoundRecords> =>
+export const getAny = (pool: Queryable, source: Source, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, { ...source, resource: `any_${source.resource}`, where: 'true' }, companyId, 'id', id)
 
 const patternOf = (key: string): string => `%${key.replace(/[\\%_]/g, '\\$&')}%`

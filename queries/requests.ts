@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { limitedText } from '#domain/text.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { ListOrder } from './list-statement.ts'
 import {
   type FoundRecords,
@@ -90,11 +90,14 @@ const callListing: Listing<RequestFilters> = {
 const NEWEST_FIRST: ListOrder = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
 /** The company's requests of the last 7 days, newest first. */
-export const listRequests = (pool: Pool, companyId: number, query: Paging & RequestFilters): Promise<Page | Refusal> =>
-  listInOrder(pool, callListing, NEWEST_FIRST, companyId, query)
+export const listRequests = (
+  pool: Queryable,
+  companyId: number,
+  query: Paging & RequestFilters,
+): Promise<Page | Refusal> => listInOrder(pool, callListing, NEWEST_FIRST, companyId, query)
 
 /** A request of the company with its stored details. */
-export function getRequest(pool: Pool, companyId: number, id: string): Promise<FoundRecords> {
+export function getRequest(pool: Queryable, companyId: number, id: string): Promise<FoundRecords> {
   const record = `select json_build_object('call', ${CALL_JSON}, 'body', t.body::json, 'details', t.details::json)
     from calls t where t.company_id = $1 and t.id = $2`
   return getPresented(pool, { name: 'get_call', record, values: [companyId, id] }, (found, timezone) => {

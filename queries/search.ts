@@ -1,7 +1,7 @@
-import type { Pool } from 'pg'
 import { sameBarcodes } from '#domain/barcode.ts'
 import { phoneKey } from '#domain/phone-key.ts'
 import { searchKey } from '#domain/text.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { nsuKey, pixKey } from '#projections/payment-proofs.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { type BalanceSide, listDeletedDebtors } from './finance/open-balances.ts'
@@ -141,7 +141,12 @@ const RECORDS = {
  * Searches sales by number, external id, amount key of the fiscal document, Pix and NSU, items and persons by name and code, persons by document and phone;
  * a few results of each kind (PANEL-147). `present` is the read model of now: of payment proofs there is no past.
  */
-export async function searchAll(pool: Pool, companyId: number, typed: string, present = pool): Promise<SearchResults> {
+export async function searchAll(
+  pool: Queryable,
+  companyId: number,
+  typed: string,
+  present = pool,
+): Promise<SearchResults> {
   const { text, id, cents, code, phone } = parseSearchText(typed)
   const proved = await findProved(present, companyId, text)
   const words = text.length < 2 ? [] : wordsOf(text)
@@ -172,7 +177,7 @@ export async function searchAll(pool: Pool, companyId: number, typed: string, pr
 }
 
 /** Sales with a Pix or an NSU, also those that are later than the moment of the search. */
-async function findProved(pool: Pool, companyId: number, text: string): Promise<number[]> {
+async function findProved(pool: Queryable, companyId: number, text: string): Promise<number[]> {
   if (text === '') return []
   const { rows } = await pool.query<{ sale_ids: number[] }>({
     name: 'panel_search_proofs',
@@ -183,7 +188,12 @@ async function findProved(pool: Pool, companyId: number, text: string): Promise<
 }
 
 /** Deleted persons with open accounts whose name has all words of the text (PERSON-10). */
-async function findDebtors(pool: Pool, side: BalanceSide, companyId: number, text: string): Promise<FoundRecord[]> {
+async function findDebtors(
+  pool: Queryable,
+  side: BalanceSide,
+  companyId: number,
+  text: string,
+): Promise<FoundRecord[]> {
   const words = text.length < 2 ? [] : searchKey(text).split(' ')
   if (words.length === 0) return []
   const debtors = await listDeletedDebtors(pool, side, companyId)

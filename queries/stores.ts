@@ -1,12 +1,16 @@
-import type { Pool } from 'pg'
 import { contextOf, openJson } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import { getBy, type FoundRecords as RecordFound } from './records.ts'
 
 /** The online stores of a company, oldest first: the first `limit`, or all of them. There are few: no pages. */
-export async function listStores(pool: Pool, companyId: number, limit: number | null = null): Promise<StoreObject[]> {
+export async function listStores(
+  pool: Queryable,
+  companyId: number,
+  limit: number | null = null,
+): Promise<StoreObject[]> {
   const { rows } = await pool.query<{ doc: StoreObject }>({
     name: 'list_stores',
     text: 'select doc from stores where company_id = $1 order by id limit $2',
@@ -16,7 +20,7 @@ export async function listStores(pool: Pool, companyId: number, limit: number | 
 }
 
 /** One of them. */
-export const getStore = (pool: Pool, companyId: number, id: number): Promise<RecordFound> =>
+export const getStore = (pool: Queryable, companyId: number, id: number): Promise<RecordFound> =>
   getBy(pool, { resource: 'stores', from: 'stores t', record: 't.doc' }, companyId, 'id', id)
 
 /** Newest orders that are looked at for refusals. */
@@ -33,7 +37,7 @@ export interface UnpayableStore {
  * Enabled stores of a company that cannot be paid: without an access token, with a connection that the provider refused
  * to renew, or with latest attempts that it refused with `refusal`.
  */
-export async function unpayableStores(pool: Pool, companyId: number, refusal: string): Promise<UnpayableStore[]> {
+export async function unpayableStores(pool: Queryable, companyId: number, refusal: string): Promise<UnpayableStore[]> {
   const { rows } = await pool.query<UnpayableStore>({
     name: 'unpayable_stores',
     text: `with recent as (select store_id, doc from orders where company_id = $1 order by id desc limit $3),
@@ -55,7 +59,7 @@ export async function unpayableStores(pool: Pool, companyId: number, refusal: st
 }
 
 /** Connected stores of all companies of which the provider refused to renew the access token. */
-export async function countRefusedConnections(pool: Pool): Promise<number> {
+export async function countRefusedConnections(pool: Queryable): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
     `select count(*)::int as count from stores where doc#>>'{connection,refusal}' is not null`,
   )
@@ -83,7 +87,7 @@ export interface StoreAccess {
  * The store with an alias, of any company; null if there is none. Secrets are null if they were never set, or if a
  * process died between an append to an external event store and the commit that stores them. @throws WrongShardError
  */
-export async function findStore(pool: Pool, vault: Vault, alias: string): Promise<StoreAccess | null> {
+export async function findStore(pool: Queryable, vault: Vault, alias: string): Promise<StoreAccess | null> {
   const { rows } = await pool.query<StoreAccessRow>({
     name: 'find_store',
     text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox, c.is_test as "isTest",

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { type CompanyObject, companysTimeSql, testCompany } from '#projections/companies.ts'
 
 interface TestCompanyRow {
@@ -19,7 +19,7 @@ const GET_TEST_COMPANY = {
 
 /** JSON text of a test company with its clock; null for a real company. */
 export async function getTestCompany(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
 ): Promise<{ readonly record: string | null; readonly revision: number }> {
   const { rows } = await pool.query<TestCompanyRow>({ ...GET_TEST_COMPANY, values: [companyId] })
@@ -39,7 +39,7 @@ export interface TestCompanyState {
   readonly erased_at: string | null
 }
 
-export async function getTestCompanyState(pool: Pool, companyId: number): Promise<TestCompanyState | null> {
+export async function getTestCompanyState(pool: Queryable, companyId: number): Promise<TestCompanyState | null> {
   const { rows } = await pool.query<TestCompanyState>({
     name: 'get_test_standing',
     text: `select c.is_test, c.twin_id, ${companysTimeSql('clock_timestamp()')} as now, c.clock_ahead_ms, c.erased_at

@@ -1,7 +1,7 @@
-import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import type { LimitedPermission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { UserObject } from '#projections/users.ts'
 import { type FoundRecords, getBy, type Listing, listInOrder, ORDER_BY_ID, type Page, type Paging } from './records.ts'
 
@@ -17,17 +17,17 @@ const userListing: Listing<object> = {
   },
 }
 
-export function listUsers(pool: Pool, companyId: number, query: Paging): Promise<Page | Refusal> {
+export function listUsers(pool: Queryable, companyId: number, query: Paging): Promise<Page | Refusal> {
   return listInOrder(pool, userListing, ORDER_BY_ID, companyId, query)
 }
 
-export function getUser(pool: Pool, companyId: number, id: number): Promise<FoundRecords> {
+export function getUser(pool: Queryable, companyId: number, id: number): Promise<FoundRecords> {
   return getBy(pool, userListing, companyId, 'id', id)
 }
 
 /** Cents that a user gave under a limited permission on a day. */
 export async function getUsedOn(
-  pool: Pool,
+  pool: Queryable,
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   permission: LimitedPermission,
   day: string,

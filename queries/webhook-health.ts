@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import { groupBy } from '#lib/group-by.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type FoundRecords, localTime } from './records.ts'
 
 /** A failed attempt. */
@@ -111,7 +111,11 @@ const READ_HEALTH = {
 }
 
 /** Health of a company's endpoints by id, or of one if `webhookId` is given. */
-async function readHealth(pool: Pool, companyId: number, webhookId: number | null): Promise<Map<number, HealthRow[]>> {
+async function readHealth(
+  pool: Queryable,
+  companyId: number,
+  webhookId: number | null,
+): Promise<Map<number, HealthRow[]>> {
   const { rows } = await pool.query<HealthRow>({ ...READ_HEALTH, values: [companyId, webhookId] })
   return groupBy(rows, ({ webhook_id }) => webhook_id)
 }
@@ -132,14 +136,14 @@ function healthOf(webhook_id: number, rows: readonly HealthRow[]): HealthObject 
 }
 
 /** Health of an endpoint; no record if it does not exist or is another company's. */
-export async function getHealth(pool: Pool, companyId: number, webhookId: number): Promise<FoundRecords> {
+export async function getHealth(pool: Queryable, companyId: number, webhookId: number): Promise<FoundRecords> {
   const rows = (await readHealth(pool, companyId, webhookId)).get(webhookId)
   if (!rows) return { record: null, revision: 0 }
   return { record: JSON.stringify(healthOf(webhookId, rows)), revision: rows[0]?.revision ?? 0 }
 }
 
 /** Health of all endpoints of a company, by id. */
-export async function listHealth(pool: Pool, companyId: number): Promise<ReadonlyMap<number, HealthObject>> {
+export async function listHealth(pool: Queryable, companyId: number): Promise<ReadonlyMap<number, HealthObject>> {
   const found = await readHealth(pool, companyId, null)
   return new Map([...found].map(([id, rows]) => [id, healthOf(id, rows)]))
 }
@@ -153,7 +157,7 @@ export interface FailingEndpoint {
 }
 
 /** Enabled endpoints that have failed for some minutes, longest first (HOOK-74). */
-export async function failingEndpoints(pool: Pool, companyId: number): Promise<FailingEndpoint[]> {
+export async function failingEndpoints(pool: Queryable, companyId: number): Promise<FailingEndpoint[]> {
   const { rows } = await pool.query<FailingEndpoint>({
     name: 'failing_endpoints',
     text: `select w.id as webhook_id, w.url, h.outage_since

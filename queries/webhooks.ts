@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type WebhookHealth, type WebhookObject, type WebhookRow, webhookState } from '#projections/webhooks.ts'
 import type { ListOrder } from './list-statement.ts'
 import {
@@ -56,10 +56,10 @@ const webhookListing: Listing<object> = {
   },
 }
 
-export const listWebhooks = (pool: Pool, companyId: number, query: ListPaging): Promise<Page | Refusal> =>
+export const listWebhooks = (pool: Queryable, companyId: number, query: ListPaging): Promise<Page | Refusal> =>
   list(pool, webhookListing, companyId, query)
 
-export const getWebhook = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getWebhook = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, webhookListing, companyId, 'id', id)
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
@@ -131,7 +131,7 @@ const NEWEST_FIRST: ListOrder = { name: 'newest', columns: [{ name: 'id', type: 
 
 /** Deliveries of an endpoint in the last 30 days, newest first. */
 export function listDeliveries(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   webhook: number,
   query: Paging & DeliveryFilters,
@@ -139,7 +139,7 @@ export function listDeliveries(
   return listInOrder(pool, deliveryListing, NEWEST_FIRST, companyId, { ...query, webhook })
 }
 
-export function getDelivery(pool: Pool, companyId: number, webhookId: number, id: string): Promise<FoundRecords> {
+export function getDelivery(pool: Queryable, companyId: number, webhookId: number, id: string): Promise<FoundRecords> {
   const record = `select ${DELIVERY_JSON} from webhook_deliveries t
     join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
     where t.company_id = $1 and t.webhook_id = $2 and t.id = $3`
@@ -149,7 +149,7 @@ export function getDelivery(pool: Pool, companyId: number, webhookId: number, id
 
 /** The signed body of a delivery; null once it was purged. */
 export async function getMessage(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   webhookId: number,
   deliveryId: string,
@@ -193,7 +193,7 @@ export function presentReplay(record: unknown, timezone: string): ReplayObject {
 }
 
 /** The last replay of an endpoint; no record if there was none. */
-export function getReplay(pool: Pool, companyId: number, webhookId: number): Promise<FoundRecords> {
+export function getReplay(pool: Queryable, companyId: number, webhookId: number): Promise<FoundRecords> {
   const record = `select ${REPLAY_JSON} from webhook_replays t
     join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
     where t.company_id = $1 and t.webhook_id = $2`
@@ -211,7 +211,7 @@ const SHOWN_DAYS = 30
 const SHOWN = 20
 
 /** Notifications of the last 30 days, newest first. */
-export async function listWebhookNotifications(pool: Pool, companyId: number): Promise<ListedNotification[]> {
+export async function listWebhookNotifications(pool: Queryable, companyId: number): Promise<ListedNotification[]> {
   const { rows } = await pool.query<ListedNotification>({
     name: 'list_notices',
     text: `select kind, data, created_at from notices

@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import { toBigCents } from '#domain/money.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { CashSessionState } from '#projections/cash-sessions.ts'
 import { type CashTakings, TAKINGS } from '#projections/cash-takings.ts'
 import { cashByWay } from '#projections/expected-cash.ts'
@@ -40,7 +40,11 @@ const size = (amount: string): bigint => {
 }
 
 /** Sessions closed since an instant (UTC) with a difference beyond the tolerance, as of now. */
-export async function findCashDifferences(pool: Pool, companyId: number, since: string): Promise<CashDifference[]> {
+export async function findCashDifferences(
+  pool: Queryable,
+  companyId: number,
+  since: string,
+): Promise<CashDifference[]> {
   const { rows } = await pool.query<{ readonly state: CashSessionState; readonly takings: CashTakings }>({
     name: 'cash_differences',
     text: CANDIDATES,

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import type { CashMovement, CashMovementRow } from '#projections/cash-sessions.ts'
 import { moneySum } from '../sums.ts'
 
@@ -84,7 +84,7 @@ const DETAILS = `
       order by r.returned_at, r.id limit ${MAX_SHOWN_OF_SESSION}) r) as returns`
 
 export async function getCashSessionDetails(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   sessionId: string,
 ): Promise<CashSessionDetails> {

@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { toText } from '#lib/bytes.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type CashSessionObject, type CashSessionState, cashSessionObject } from '#projections/cash-sessions.ts'
 import { type CashTakings, TAKINGS } from '#projections/cash-takings.ts'
 import type { ListOrder } from '../list-statement.ts'
@@ -90,19 +90,19 @@ const listing: Listing<CashSessionFilters> = {
 
 /** Sessions; with `updated_since` those with a changed sale too. */
 export const listCashSessions = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: ListPaging & CashSessionFilters,
 ): Promise<Page | Refusal> => list(pool, listing, companyId, query)
 
-export const getCashSession = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getCashSession = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, listing, companyId, 'id', id)
 
 /** Open sessions that a form offers; shops have fewer. */
 const MAX_OFFERED = 50
 
 /** Names of the open sessions, the latest first. */
-export async function listOpenSessionNames(pool: Pool, companyId: number): Promise<string[]> {
+export async function listOpenSessionNames(pool: Queryable, companyId: number): Promise<string[]> {
   const { rows } = await pool.query<{ session_id: string }>({
     name: 'open_session_names',
     text: `select session_id from cash_sessions where company_id = $1 and closed_at is null order by id desc limit ${MAX_OFFERED}`,
@@ -113,7 +113,7 @@ export async function listOpenSessionNames(pool: Pool, companyId: number): Promi
 
 /** Sessions for people, newest first. */
 export const listLatestCashSessions = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: Paging & CashSessionFilters,
 ): Promise<Page | Refusal> => listInOrder(pool, listing, NEWEST_FIRST, companyId, query)
@@ -123,7 +123,7 @@ const MAX_OF_DAY = 100
 
 /** Sessions that were open in a day, which its start and end (UTC) bound, the first opened first. */
 export async function cashSessionsOfDay(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   from: string,
   to: string,

@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import {
   containing,
   type DeletedPaging,
@@ -34,32 +34,39 @@ const categoryListing: Listing<CategoryFilters> = {
 }
 
 export function listCategories(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: ListPaging & CategoryFilters,
 ): Promise<Page | Refusal> {
   return list(pool, categoryListing, companyId, { ...query, name: containing(query.name) })
 }
 
-export function listDeletedCategories(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
+export function listDeletedCategories(
+  pool: Queryable,
+  companyId: number,
+  query: DeletedPaging,
+): Promise<Page | Refusal> {
   return listDeleted(pool, 'categories', companyId, query)
 }
 
 /** Ordered by name, for people. */
 export function listCategoriesByName(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: Paging & CategoryFilters,
 ): Promise<Page | Refusal> {
   return listInOrder(pool, categoryListing, ORDER_BY_NAME, companyId, { ...query, name: containing(query.name) })
 }
 
-export const getCategory = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getCategory = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, categoryListing, companyId, 'id', id)
 
 /** A category, deleted ones included. */
-export const getAnyCategory = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getAnyCategory = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getAny(pool, categoryListing, companyId, id)
 
-export const getCategoryByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
-  getBy(pool, categoryListing, companyId, 'external_id', externalId)
+export const getCategoryByExternalId = (
+  pool: Queryable,
+  companyId: number,
+  externalId: string,
+): Promise<FoundRecords> => getBy(pool, categoryListing, companyId, 'external_id', externalId)

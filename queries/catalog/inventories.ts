@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { InventoryStatus } from '#projections/inventories.ts'
 import { COUNTED } from '#projections/stock-at-count.ts'
 import type { ListOrder } from '../list-statement.ts'
@@ -30,19 +30,19 @@ const inventoryListing: Listing<InventoryFilters> = {
 }
 
 export const listInventories = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: ListPaging & InventoryFilters,
 ): Promise<Page | Refusal> => list(pool, inventoryListing, companyId, query)
 
 /** Newest first, for people. */
 export const searchInventories = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: Paging & InventoryFilters,
 ): Promise<Page | Refusal> => listInOrder(pool, inventoryListing, NEWEST_FIRST, companyId, query)
 
-export const getInventory = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getInventory = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, inventoryListing, companyId, 'id', id)
 
 /** A count of an inventory as the API returns it. */
@@ -77,7 +77,7 @@ const countListing: Listing<{ readonly inventory_id: number }> = {
 }
 
 export const listInventoryCounts = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: Paging & { readonly inventory_id: number },
 ): Promise<Page | Refusal> => listInOrder(pool, countListing, ORDER_BY_ID, companyId, query)
@@ -93,7 +93,7 @@ const LAST_COUNTED_FIRST: ListOrder = {
 }
 
 /** The count that was recorded last; a page of one. */
-export const findLastCount = (pool: Pool, companyId: number, inventory_id: number): Promise<Page | Refusal> =>
+export const findLastCount = (pool: Queryable, companyId: number, inventory_id: number): Promise<Page | Refusal> =>
   listInOrder(pool, countListing, LAST_COUNTED_FIRST, companyId, { inventory_id, limit: 1 })
 
 /** What an inventory changes of an item's stock, at its cost, or at its price where the cost is unknown or hidden. */
@@ -129,7 +129,11 @@ const DIFFERENCES = {
        from (select * from differing order by abs(cents) desc, id limit ${MAX_DIFFERENCES}) largest) as shown`,
 }
 
-export async function stockDifferences(pool: Pool, companyId: number, inventoryId: number): Promise<StockDifferences> {
+export async function stockDifferences(
+  pool: Queryable,
+  companyId: number,
+  inventoryId: number,
+): Promise<StockDifferences> {
   const { rows } = await pool.query<StockDifferences>({ ...DIFFERENCES, values: [companyId, inventoryId] })
   return rows[0] as StockDifferences
 }

@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { sameBarcodes } from '#domain/barcode.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type ListOrder, reversed, sumStatement } from '../list-statement.ts'
 import { withReadSet } from '../read-set.ts'
 import {
@@ -101,20 +101,24 @@ const itemListing: Listing<ItemConditions> = {
  * With `stock_updated_since` in order of change, like `updated_since`, so that a poller that continues from `synced_at`
  * misses no movement: a movement is a change, so the list begins there.
  */
-export function listItems(pool: Pool, companyId: number, query: ListPaging & ItemFilters): Promise<Page | Refusal> {
+export function listItems(
+  pool: Queryable,
+  companyId: number,
+  query: ListPaging & ItemFilters,
+): Promise<Page | Refusal> {
   const { stock_updated_since: moved, updated_since: changed } = query
   const since = moved !== undefined && (changed === undefined || changed < moved) ? moved : changed
   return list(pool, itemListing, companyId, { ...conditionsOf(query), ...(since && { updated_since: since }) })
 }
 
-export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
+export function listDeletedItems(pool: Queryable, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
   return listDeleted(pool, 'catalog_items', companyId, query)
 }
 
-export const getItem = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getItem = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, itemListing, companyId, 'id', id)
 
-export const getItemByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
+export const getItemByExternalId = (pool: Queryable, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, itemListing, companyId, 'external_id', externalId)
 
 interface ItemSearch {
@@ -166,7 +170,7 @@ export type ItemQuery = Paging &
 
 /** Items for people, by name unless another order is requested. */
 export function searchItems(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { state = 'active', order = BY_ITEM_NAME, ...query }: ItemQuery,
 ): Promise<Page | Refusal> {
@@ -176,7 +180,7 @@ export function searchItems(
 
 /** Number of items that match a search. A catalog is small enough to be counted whole. */
 export async function countItems(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { state = 'active', ...search }: ItemSearch & { readonly state?: ItemState | undefined },
 ): Promise<number> {
@@ -196,11 +200,11 @@ export async function countItems(
 }
 
 /** An item, active or deactivated. */
-export const getAnyItem = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getAnyItem = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getAny(pool, itemListing, companyId, id)
 
 /** The ids among `ids` with tracked stock, deactivated items included. */
-export async function itemsWithStock(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
+export async function itemsWithStock(pool: Queryable, companyId: number, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await pool.query<{ id: number }>({
     name: 'items_with_stock',
     text: `select id from item_stocks where company_id = $1 and id = any($2::bigint[]) and stock is not null`,
@@ -210,7 +214,7 @@ export async function itemsWithStock(pool: Pool, companyId: number, ids: readonl
 }
 
 /** The ids among `ids` that are active. */
-export async function findLiveItems(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
+export async function findLiveItems(pool: Queryable, companyId: number, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await pool.query<{ id: number }>(
     withReadSet({
       name: 'live_items',
@@ -258,7 +262,7 @@ const SHORT_ITEMS = {
     from short`,
 }
 
-export async function lowStock(pool: Pool, companyId: number, limit: number): Promise<LowStock> {
+export async function lowStock(pool: Queryable, companyId: number, limit: number): Promise<LowStock> {
   const { rows } = await pool.query<LowStock>({ ...SHORT_ITEMS, values: [companyId, limit] })
   return rows[0] as LowStock
 }

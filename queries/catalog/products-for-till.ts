@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type { EncodedText } from '#lib/bytes.ts'
+import type { Database } from '#postgres/database.ts'
 import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import { inReading, type Statement, type Transaction } from '#postgres/transaction.ts'
 import {
@@ -64,7 +64,7 @@ interface ProductsRead {
  * category count as changes. Null when `take` stopped the stream.
  */
 export function listProductsForTill(
-  pool: Pool,
+  pool: Database,
   companyId: number,
   lastSync: string | undefined,
   take: TakeRecords,
@@ -192,7 +192,7 @@ interface KnownProduct {
  * `take` stopped the stream.
  */
 export function checkProducts(
-  pool: Pool,
+  pool: Database,
   companyId: number,
   known: readonly KnownProduct[],
   take: TakeRecords,
@@ -247,7 +247,8 @@ const BEGIN = `
   set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
 
 /** Several statements in one snapshot. */
-const inSnapshot = <T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> => inReading(pool, BEGIN, read)
+const inSnapshot = <T>(pool: Database, read: (tx: Transaction) => Promise<T>): Promise<T> =>
+  inReading(pool, BEGIN, read)
 
 /** Receives JSON texts of records, joined by commas; false stops the stream. */
 type TakeRecords = (records: EncodedText) => boolean

@@ -1,9 +1,9 @@
-import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { fromBigThousandths, toBigThousandths } from '#domain/quantity.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toText } from '#lib/bytes.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import type { ListPaging, Page } from '../records.ts'
 import { type ItemQuery, listItems, searchItems } from './items.ts'
@@ -59,7 +59,7 @@ type Stocked = Pick<ItemObject, 'id' | 'stock'>
 
 /** How long the stocks of some items last, by id; at most those of a page. */
 export async function stockCovers(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   items: readonly Stocked[],
   { today, timezone }: Calendar,
@@ -89,7 +89,7 @@ export interface LowStockObject extends StockCover {
 }
 
 async function withCovers(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   page: Page | Refusal,
   calendar: Calendar,
@@ -107,7 +107,7 @@ async function withCovers(
 
 /** Products that run out, by id or in order of change. */
 export const listLowStock = async (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: ListPaging & { readonly category_id?: number | undefined },
   calendar: Calendar,
@@ -116,7 +116,7 @@ export const listLowStock = async (
 
 /** The same for people, by name. */
 export const searchLowStock = async (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: ItemQuery,
   calendar: Calendar,

@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type MovementKind, type StockMovementRow, stockMovementObject } from '#projections/stock.ts'
 import { type Listing, type ListPaging, list, listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts'
 
@@ -24,7 +24,7 @@ const movementListing: Listing<MovementFilters> = {
 
 /** Movements in the order of the ledger. */
 export const listStockMovements = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: ListPaging & MovementFilters,
 ): Promise<Page | Refusal> => list(pool, movementListing, companyId, query)
@@ -44,7 +44,7 @@ const shownListing: typeof movementListing = {
 
 /** Movements for people, newest first, with their actors. */
 export const listShownMovements = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: Paging & MovementFilters,
 ): Promise<Page | Refusal> => listInOrder(pool, shownListing, NEWEST_FIRST, companyId, query)

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { withReadSet } from '../read-set.ts'
 
 /** Units by id of item; an item without one is absent. */
@@ -10,7 +10,7 @@ interface Line {
 }
 
 /** Present units of the items of some lines. */
-export async function findUnits(pool: Pool, companyId: number, lines: readonly Line[]): Promise<UnitsOfItems> {
+export async function findUnits(pool: Queryable, companyId: number, lines: readonly Line[]): Promise<UnitsOfItems> {
   const ids = [...new Set(lines.flatMap(({ catalog_item_id }) => catalog_item_id ?? []))]
   if (ids.length === 0) return new Map()
   const { rows } = await pool.query<{ id: number; unit: string }>(

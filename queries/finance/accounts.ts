@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type ListOrder, orderBy, sumStatement, TODAY } from '../list-statement.ts'
 import { withReadSet } from '../read-set.ts'
 import {
@@ -88,7 +88,7 @@ export type AccountListing = typeof receivableListing
 
 /** `today` is the company's day; accounts due before it are overdue. */
 export function listAccounts(
-  pool: Pool,
+  pool: Queryable,
   listing: AccountListing,
   companyId: number,
   { status, ...query }: ListPaging & AccountFilters,
@@ -102,14 +102,14 @@ export function listAccounts(
 }
 
 export const listDeletedAccounts = (
-  pool: Pool,
+  pool: Queryable,
   { resource }: AccountListing,
   companyId: number,
   query: DeletedPaging,
 ): Promise<Page | Refusal> => listDeleted(pool, resource, companyId, query)
 
 export function getAccount(
-  pool: Pool,
+  pool: Queryable,
   listing: AccountListing,
   companyId: number,
   id: number,
@@ -119,7 +119,7 @@ export function getAccount(
 }
 
 export function getAccountByExternalId(
-  pool: Pool,
+  pool: Queryable,
   listing: AccountListing,
   companyId: number,
   externalId: string,
@@ -161,7 +161,7 @@ function conditionsOf({ view = 'pending', party_name, due_from, due_to }: Accoun
 
 /** Lists accounts for people: pending ones by due date, settled ones by accounting date. */
 export function searchAccounts(
-  pool: Pool,
+  pool: Queryable,
   listing: AccountListing,
   companyId: number,
   { limit, cursor, ...search }: Paging & AccountSearch,
@@ -184,7 +184,7 @@ export const MAX_SUMMED_ACCOUNTS = 10_000
 
 /** Sums the result of a search. `today` decides what is overdue. */
 export async function sumAccounts(
-  pool: Pool,
+  pool: Queryable,
   listing: AccountListing,
   companyId: number,
   search: AccountSearch,

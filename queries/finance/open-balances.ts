@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import { type ReadScope, withReadSet } from '../read-set.ts'
 import { moneySum } from '../sums.ts'
@@ -85,7 +85,7 @@ interface DebtorsRow {
 
 /** Balances by party. `today` is the company's day. */
 export async function listDebtors(
-  pool: Pool,
+  pool: Queryable,
   side: BalanceSide,
   companyId: number,
   { today, skip, limit }: { readonly today: string; readonly skip: number; readonly limit: number },
@@ -137,7 +137,11 @@ export interface DeletedDebtor {
 const MAX_DELETED_DEBTORS = 500
 
 /** Deleted parties with open accounts, which keep their name. */
-export async function listDeletedDebtors(pool: Pool, side: BalanceSide, companyId: number): Promise<DeletedDebtor[]> {
+export async function listDeletedDebtors(
+  pool: Queryable,
+  side: BalanceSide,
+  companyId: number,
+): Promise<DeletedDebtor[]> {
   const text = `select t.id, ${nameOfParty(side)} as name from ${PARTIES[side]} t
     where t.company_id = $1 and t.deleted_at is not null and exists (
       select from ${side} a where a.company_id = t.company_id and a.party_id = t.id and ${isOpen('a')})
@@ -148,7 +152,7 @@ export async function listDeletedDebtors(pool: Pool, side: BalanceSide, companyI
 
 /** The deleted party with this id if it has accounts, also paid ones; else null. It has a name while one is open. */
 export async function findDeletedParty(
-  pool: Pool,
+  pool: Queryable,
   side: BalanceSide,
   companyId: number,
   id: number,
@@ -162,7 +166,7 @@ export async function findDeletedParty(
 
 const NO_PARTY = { name: null, is_deleted: false }
 
-async function namesOf(pool: Pool, side: BalanceSide, companyId: number, ids: readonly number[]) {
+async function namesOf(pool: Queryable, side: BalanceSide, companyId: number, ids: readonly number[]) {
   const { rows } = await pool.query<{ id: number; name: string | null; is_deleted: boolean }>(
     withReadSet({
       name: `debtor_names_${side}`,
@@ -196,7 +200,7 @@ const IS_OPEN_OF = `t.company_id = $1 and t.party_id = $3 and t.party_id is not 
 
 /** The balance of one party with up to `limit` of its accounts. */
 export async function openBalanceOfParty(
-  pool: Pool,
+  pool: Queryable,
   side: BalanceSide,
   companyId: number,
   partyId: number,
@@ -224,7 +228,7 @@ export async function openBalanceOfParty(
 
 /** Amounts of open accounts by party; parties without any are absent. */
 export async function openAmountsOf(
-  pool: Pool,
+  pool: Queryable,
   side: BalanceSide,
   companyId: number,
   partyIds: readonly number[],
@@ -249,7 +253,7 @@ export const FIRST_OF_PARTIES = 3
 
 /** Open amount of the parties that a statement selects; its parameters follow company and day. */
 export async function openAmountAmong(
-  pool: Pool,
+  pool: Queryable,
   side: BalanceSide,
   companyId: number,
   today: string,

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import type { AccountObject, AccountPayment } from '#projections/finance.ts'
 import type { BalanceSide } from './open-balances.ts'
 
@@ -15,7 +15,7 @@ export interface ReceiptLine<P> {
 
 /** Accounts that were paid together, the oldest due date first; empty if there is no such receipt. */
 export async function readAccountReceipt<P>(
-  pool: Pool,
+  pool: Queryable,
   side: BalanceSide,
   companyId: number,
   receipt: number,

@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { withReadSet } from '../read-set.ts'
 import { type Reconciliation, reconcile, returnsIn, type SumsOfKind, sumReturns } from '../sales/reconciliation.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
@@ -76,7 +76,7 @@ type SummaryRow = Omit<Summary, 'from' | 'to' | 'sales'> & {
 
 /** Sums of a period in one snapshot. By default it ends today and starts with the month of its last day. */
 export async function summarize(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   period: SummaryPeriod,
   { timezone, today }: Calendar,
@@ -117,7 +117,7 @@ const side = (table: keyof OpenAccounts): string => `(
 
 const OPEN_ACCOUNTS = { name: 'panel_open_accounts', text: `select ${side('receivables')}, ${side('payables')}` }
 
-export async function openAccounts(pool: Pool, companyId: number, { today }: Calendar): Promise<OpenAccounts> {
+export async function openAccounts(pool: Queryable, companyId: number, { today }: Calendar): Promise<OpenAccounts> {
   const { rows } = await pool.query<OpenAccounts>({ ...OPEN_ACCOUNTS, values: [companyId, today] })
   return rows[0] as OpenAccounts
 }

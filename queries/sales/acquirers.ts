@@ -1,4 +1,5 @@
-import type { Pool, QueryConfig } from 'pg'
+import type { QueryConfig } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { HAS_ACQUIRER } from '#projections/sales.ts'
 
 /** What acquirers keep of the completed sales of a period, in cents. */
@@ -21,12 +22,15 @@ const FEES = {
 
 /** `from` and `to` are UTC instants; the last is exclusive. */
 export async function sumAcquirerFees(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<AcquirerFees> {
-  const { rows } = await pool.query({ ...FEES, values: [companyId, from, to] })
-  const { count, fee_cents, known_fee_cents } = rows[0]
+  const { rows } = await pool.query<{ count: number; fee_cents: string; known_fee_cents: string }>({
+    ...FEES,
+    values: [companyId, from, to],
+  })
+  const { count = 0, fee_cents = '0', known_fee_cents = '0' } = rows[0] ?? {}
   return { count, fee_cents: BigInt(fee_cents), known_fee_cents: BigInt(known_fee_cents) }
 }
 
@@ -56,7 +60,7 @@ const payments = (day: string, condition: string): string => `
 
 type PaymentsRow = Omit<AcquirerPayments, 'gross_cents' | 'fee_cents'> & Record<'gross_cents' | 'fee_cents', string>
 
-async function readPayments(pool: Pool, query: QueryConfig): Promise<AcquirerPayments[]> {
+async function readPayments(pool: Queryable, query: QueryConfig): Promise<AcquirerPayments[]> {
   const { rows } = await pool.query<PaymentsRow>(query)
   return rows.map((row) => ({ ...row, gross_cents: BigInt(row.gross_cents), fee_cents: BigInt(row.fee_cents) }))
 }
@@ -76,7 +80,7 @@ const SETTLED = {
 
 /** What acquirers pay on each day of a period, both days inclusive: at most a row for each day and payment type. */
 export async function acquirerCalendar(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<AcquirerPayments[]> {
@@ -93,7 +97,7 @@ const SOLD = {
 
 /** The same of what tills have sold on a day; `from` and `to` are its bounds in UTC. */
 export async function acquirerPaymentsOfTills(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { day, from, to }: { readonly day: string; readonly from: string; readonly to: string },
 ): Promise<AcquirerPayments[]> {

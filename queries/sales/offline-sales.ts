@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { HAS_WARNINGS } from '#projections/offline-sales.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import type { ListOrder } from '../list-statement.ts'
@@ -32,7 +32,7 @@ const withWarnings: Listing<object> = { ...uploads, resource: 'uploads_with_warn
 
 /** Uploaded sales, newest first: all, or those with warnings to review. */
 export const listUploads = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { warned, ...paging }: Paging & { readonly warned: boolean },
 ): Promise<Page | Refusal> => listInOrder(pool, warned ? withWarnings : uploads, LATEST_FIRST, companyId, paging)
@@ -86,7 +86,7 @@ const RESOLUTION = `r.settled_at, r.settled_note,
 const FROM_RESOLVED = `${FROM} left join users s on s.company_id = r.company_id and s.id = r.settled_by`
 
 /** Number of open refused sales. */
-export async function countRefusedSales(pool: Pool, companyId: number): Promise<number> {
+export async function countRefusedSales(pool: Queryable, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ total: number }>({
     name: 'count_refused_sales',
     text: 'select count(*)::integer as total from refused_sales where company_id = $1 and settled_at is null',
@@ -96,7 +96,7 @@ export async function countRefusedSales(pool: Pool, companyId: number): Promise<
 }
 
 /** Counts by user of the last upload. */
-export async function countRefusedByUser(pool: Pool, companyId: number): Promise<ReadonlyMap<number, number>> {
+export async function countRefusedByUser(pool: Queryable, companyId: number): Promise<ReadonlyMap<number, number>> {
   const { rows } = await pool.query<{ user_id: number; total: number }>({
     name: 'count_refused_by_user',
     text: `select user_id, count(*)::integer as total from refused_sales
@@ -111,7 +111,7 @@ export async function countRefusedByUser(pool: Pool, companyId: number): Promise
  * that took nothing never.
  */
 export async function sumRefusedOfDay(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { day, timezone }: { readonly day: string; readonly timezone: string },
 ): Promise<ReadonlyMap<string, Sum>> {
@@ -132,7 +132,7 @@ export async function sumRefusedOfDay(
 
 /** Open refused sales, oldest first: up to `limit` after the id `after`. */
 export async function listRefusedSales(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { after = 0, limit = 50 }: { readonly after?: number; readonly limit?: number } = {},
 ): Promise<RefusedSales> {
@@ -149,7 +149,7 @@ export async function listRefusedSales(
 
 /** Resolved refused sales, latest refusal first, within their retention: up to `limit` before the id `before`. */
 export async function listResolvedSales(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { before, limit = 50 }: { readonly before?: number | undefined; readonly limit?: number } = {},
 ): Promise<RefusedSaleRecord[]> {
@@ -162,7 +162,11 @@ export async function listResolvedSales(
 }
 
 /** Null if the company has no such refused sale, or it was purged. */
-export async function getRefusedSale(pool: Pool, companyId: number, id: number): Promise<RefusedSaleDetails | null> {
+export async function getRefusedSale(
+  pool: Queryable,
+  companyId: number,
+  id: number,
+): Promise<RefusedSaleDetails | null> {
   const { rows } = await pool.query<StoredRefusedSale<RefusedSaleDetails>>(
     `select ${COLUMNS}, ${RESOLUTION}, r.payload as sent, encode(r.digest, 'hex') as digest,
        coalesce(r.sale_id,
@@ -186,7 +190,7 @@ export interface NamesForTill {
 
 /** Includes deactivated products. Ids are safe integers. */
 export async function findNamesForTill(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { products, paymentTypes }: { readonly products: readonly number[]; readonly paymentTypes: readonly number[] },
 ): Promise<NamesForTill> {

@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { centsOf } from '#projections/sale-payments.ts'
 import type { ListOrder } from '../list-statement.ts'
 import { withReadSet } from '../read-set.ts'
@@ -26,7 +26,7 @@ const PURCHASES = `
     where t.company_id = $1 and t.customer_id = $2 and t.customer_id is not null and t.status = 'completed'
     limit $3::bigint + 1) bought`
 
-export async function sumPurchases(pool: Pool, companyId: number, customerId: number): Promise<Purchases> {
+export async function sumPurchases(pool: Queryable, companyId: number, customerId: number): Promise<Purchases> {
   const values = [companyId, customerId, MAX_PURCHASES]
   const readSet = { sales: 'columns' } as const
   const { rows } = await pool.query<Purchases>(withReadSet({ name: 'sum_purchases', text: PURCHASES, values, readSet }))
@@ -38,7 +38,7 @@ const LAST_BOUGHT_FIRST: ListOrder = { ...LAST_SOLD_FIRST, name: 'last_bought', 
 
 /** The sales of a customer, latest first. */
 export const listPurchases = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   query: Paging & { readonly customer_id: number },
 ): Promise<Page | Refusal> => listInOrder(pool, saleListing, LAST_BOUGHT_FIRST, companyId, query)

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { type OfflineReturnRow, WAITING_DAYS } from '#projections/returns.ts'
 
 /** A return of a till that a person has to decide about. */
@@ -23,7 +23,7 @@ const FROM = 'offline_returns t left join users u on u.company_id = t.company_id
 
 /** Oldest first, up to `limit`. `now`: UTC */
 export async function listRefusedReturns(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { now, limit }: { readonly now: string; readonly limit: number },
 ): Promise<RefusedReturn[]> {
@@ -38,7 +38,7 @@ export async function listRefusedReturns(
 
 /** Also one that a person has decided about; null if no such return was ever refused. */
 export async function getRefusedReturn(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   id: number,
   now: string,

@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { AccountObject } from '#projections/finance.ts'
 import type { ReturnObject } from '#projections/returns.ts'
 import type { SaleRow } from '#projections/sales.ts'
@@ -59,7 +59,7 @@ type ReturnFilters = Filters & Days & { readonly timezone: string }
 
 /** `timezone` is the company's; it decides where days begin. */
 export const listReturns = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { timezone, returned_from, returned_to, ...query }: ListPaging & ReturnFilters,
 ): Promise<Page | Refusal> =>
@@ -70,7 +70,7 @@ const LAST_RETURNED_FIRST: ListOrder = { ...orderBy('last_returned', 'returned_a
 
 /** For people, latest first. */
 export const listLatestReturns = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { timezone, returned_from, returned_to, ...query }: Paging & ReturnFilters,
 ): Promise<Page | Refusal> =>
@@ -79,7 +79,7 @@ export const listLatestReturns = (
     ...periodOf({ returned_from, returned_to }, timezone),
   })
 
-export const getReturn = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getReturn = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, returnListing, companyId, 'id', id)
 
 /** Money that went back to a buyer: a return of goods, or a refund of an order that is a sale. */
@@ -122,7 +122,7 @@ type GivenBackDays = Days & { readonly timezone: string }
 
 /** All returns and refunds for people, latest first. */
 export const listGivenBack = (
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { timezone, returned_from, returned_to, ...query }: Paging & GivenBackDays,
 ): Promise<Page | Refusal> =>
@@ -136,7 +136,7 @@ export const MAX_SUMMED_RETURNS = 10_000
 
 /** Their sum as sales are reconciled: a refund or return that was taken back counts as none. */
 export async function sumGivenBack(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { timezone, ...days }: GivenBackDays,
 ): Promise<Sum & { readonly listed: number }> {
@@ -158,7 +158,7 @@ export type ReturnableRow = Pick<SaleRow, 'status' | 'received_cents' | 'returne
   readonly accounts: readonly AccountObject<unknown>[]
 }
 
-export async function getReturnable(pool: Pool, companyId: number, saleId: number): Promise<ReturnableRow | null> {
+export async function getReturnable(pool: Queryable, companyId: number, saleId: number): Promise<ReturnableRow | null> {
   const { rows } = await pool.query<ReturnableRow>({
     name: 'returnable_sale',
     text: `select s.status, s.received_cents, s.returned, s.stock_moves, s.doc, coalesce((

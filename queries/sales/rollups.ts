@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { sellerOf, unitsOf } from '#projections/sale-payments.ts'
 import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
 import {
@@ -220,7 +220,11 @@ const named = <F extends { readonly cents: string }>(figures: readonly F[]) =>
 export const NO_SALES_BAR: SalesBar = { count: 0, cents: 0n, units: 0n, known_cents: 0n, cost_cents: 0n }
 
 /** Reads the rollup as far as it has been refreshed (projections). */
-export async function salesSums(pool: Pool, companyId: number, { bounds, before }: SalesPeriod): Promise<SalesSums> {
+export async function salesSums(
+  pool: Queryable,
+  companyId: number,
+  { bounds, before }: SalesPeriod,
+): Promise<SalesSums> {
   const values = [companyId, bounds, before.from, before.to, before.bounds]
   const { rows } = await pool.query<Row>({ ...SALES_SUMS, values })
   const [row] = rows

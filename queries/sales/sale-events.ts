@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import type { SaleObject } from '#projections/sales.ts'
 
 /** The revisions of a sale's events. */
@@ -29,7 +29,7 @@ interface SaleEventsRow {
 }
 
 /** Null if the sale does not exist. */
-export async function findSaleEvents(pool: Pool, companyId: number, id: number): Promise<SaleEvents | null> {
+export async function findSaleEvents(pool: Queryable, companyId: number, id: number): Promise<SaleEvents | null> {
   const { rows } = await pool.query<SaleEventsRow>({ name: 'sale_events', text: SALE_EVENTS, values: [companyId, id] })
   const [row] = rows
   if (!row) return null

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { sumStatement } from '../list-statement.ts'
@@ -95,7 +95,11 @@ interface SumsRow {
 /**
  * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find.
  */
-export async function sumLatestSales(pool: Pool, companyId: number, filters: LatestSaleFilters): Promise<SaleSums> {
+export async function sumLatestSales(
+  pool: Queryable,
+  companyId: number,
+  filters: LatestSaleFilters,
+): Promise<SaleSums> {
   const { listing, conditions } = toSaleConditions(filters)
   const given = Object.entries(conditions).filter(([, value]) => value !== undefined)
   const parameterOf = (name: string) => `$${given.findIndex(([one]) => one === name) + 3}`

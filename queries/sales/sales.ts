@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { sellerOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
@@ -108,7 +108,7 @@ export const saleListing: Listing<Filters & PanelFilters & Period> = {
 
 /** `timezone` is the company's; it decides where days begin. */
 export function listSales(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { timezone, sold_from, sold_to, ...query }: ListPaging & SaleFilters & { readonly timezone: string },
 ): Promise<Page | Refusal> {
@@ -148,7 +148,7 @@ const UNINDEXED = ['payment_type_id', 'origin', 'actor', 'seller', 'item'] as co
  * caller wants all, however long it takes.
  */
 export function listLatestSales(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { limit, cursor, order, isWhole = false, ...filters }: LatestQuery,
 ): Promise<Page | Refusal> {
@@ -165,11 +165,11 @@ const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({
   sold_before: sold_to && startOfDay(addDays(sold_to, 1), timezone),
 })
 
-export const getSale = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
+export const getSale = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, saleListing, companyId, 'id', id)
 
 /** A cancelled sale keeps its external id. */
-export const getSaleByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
+export const getSaleByExternalId = (pool: Queryable, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, saleListing, companyId, 'external_id', externalId)
 
 /** Records that a sale created outside its own. */
@@ -222,7 +222,7 @@ const RECEIVABLES_OF = `select made.value::bigint as id from sales s cross join 
   where s.company_id = $1 and s.id = $2`
 
 /** Null if the sale does not exist. */
-export async function getSaleTraces(pool: Pool, companyId: number, id: number): Promise<SaleTraces | null> {
+export async function getSaleTraces(pool: Queryable, companyId: number, id: number): Promise<SaleTraces | null> {
   const values = [companyId, id]
   const ofSale = (text: string): ReadScope => ({ text, values, readSet: { sales: [id] } })
   const readSet = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }

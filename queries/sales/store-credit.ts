@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { type CreditMovementObject, creditMovementObject } from '#projections/store-credit.ts'
 
 /** Store credit of a customer: the balance and its latest movements, newest first. */
@@ -28,7 +28,7 @@ interface CreditRow {
 
 /** The caller checks that the customer exists. */
 export async function getCustomerCredit(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   customerId: number,
 ): Promise<{ credit: CustomerCredit; revision: number }> {

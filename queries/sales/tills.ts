@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { givenBackBy, statedRefunds, waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
@@ -146,7 +146,7 @@ const tillOf = ({ opened_by_user_id, closed_by_user_id }: CashSessionObject): st
 
 /** Sales of each till on a day by payment type, with the given cash sessions, and the expected cash beside them. */
 export async function tillsOfDay(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   { day, timezone, sessions }: Day & { readonly sessions: readonly CashSessionObject[] },
 ): Promise<TillsDay> {

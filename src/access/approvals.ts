@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { Email, limitedText } from '#domain/text.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { Login, LoginFailure } from './login.ts'
 import { countAttempt, refundAttempt } from './login-limits.ts'
 import { verifyPassword } from './passwords.ts'
@@ -34,7 +35,7 @@ export interface ApprovalSource {
 
 interface ApprovalServices {
   /** Of the company. */
-  readonly pool: Pool
+  readonly pool: Queryable
   /** With the failure counters of logins. */
   readonly logins: Pool
   readonly login: Pick<Login, 'passwordHashOf'>

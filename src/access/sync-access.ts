@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { acceptsWrites } from '#background/migration-condition.ts'
 import { TILL_ROLES } from '#domain/roles.ts'
 import { assertAcceptsWrites, assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
@@ -225,7 +226,7 @@ const CONTACTS = {
 }
 
 /** Users logged in at tills of a company, most recent first. `pool` is the primary's. */
-export async function listTillContacts(pool: Pool, companyId: number, limit: number): Promise<TillContact[]> {
+export async function listTillContacts(pool: Queryable, companyId: number, limit: number): Promise<TillContact[]> {
   const { rows } = await pool.query<TillContact>({ ...CONTACTS, values: [companyId, limit] })
   return rows
 }

@@ -1,5 +1,4 @@
 import type { Response } from 'express'
-import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { Warning } from '#commands/catalog/item-input.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
@@ -16,6 +15,7 @@ import type { OperationContext } from '#ledger/write/operation.ts'
 import type { Actor } from '#ledger/write/run.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { Services } from '#services.ts'
 import type { EventFeed } from '#webhooks/event-feed.ts'
 import type { Caller } from './authenticate.ts'
@@ -64,10 +64,11 @@ interface Common {
 /** Services for the answers of reads. Stores are those of the present or of a replica. */
 type ReadServices = Pick<
   Services,
-  'pool' | 'vault' | 'store' | 'keys' | 'verifier' | 'proof' | 'prover' | 'limits' | 'paymentLinks'
+  'vault' | 'store' | 'keys' | 'verifier' | 'proof' | 'prover' | 'limits' | 'paymentLinks'
 >
 
 export interface ReadContext<Q> extends ReadServices {
+  readonly pool: Queryable
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   /** Flushed before a read, so that the answer contains all requests of this process. */
   readonly calls: Pick<RequestLog, 'flush'>
@@ -94,7 +95,7 @@ export interface ReadRoute<Q = unknown> extends Common {
 }
 
 export interface StreamContext<Q> {
-  readonly pool: Pool
+  readonly pool: Queryable
   readonly feed: EventFeed
   readonly caller: Caller
   readonly query: Q

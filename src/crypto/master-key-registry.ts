@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { type MasterKeys, WrongMasterKey } from './master-keys.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
@@ -24,11 +25,11 @@ export async function claimDatabase({ pool, keys, onMade }: Options): Promise<vo
 }
 
 /** Registers a key that may seal secrets of the database. */
-export const registerMasterKey = (client: Pick<PoolClient, 'query'>, id: string) =>
+export const registerMasterKey = (client: Queryable, id: string) =>
   client.query('insert into ops.master_keys (id) values ($1) on conflict do nothing', [Buffer.from(id, 'hex')])
 
 /** Ids of the registered keys, oldest first. */
-export async function registeredMasterKeys(client: Pick<PoolClient, 'query'>): Promise<string[]> {
+export async function registeredMasterKeys(client: Queryable): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     `select encode(id, 'hex') as id from ops.master_keys order by created_at, id`,
   )

@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip } from 'node:zlib'
-import type { Pool } from 'pg'
 import { contextOf } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
+import type { Database } from '#postgres/database.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import type { Pause } from './encoding.ts'
 import type { Sheet, SheetLine, SheetOrigin } from './sheet.ts'
@@ -112,7 +112,7 @@ export async function storeFile(
 }
 
 interface Keeping {
-  readonly pool: Pool
+  readonly pool: Database
   readonly vault: Vault
   readonly pause: Pause
 }
@@ -152,7 +152,7 @@ export async function keepLines(
 
 /** Deletes an imported file, unless another upload has replaced it. */
 export async function deleteStoredFile(
-  pool: Pool,
+  pool: Database,
   { companyId, userId }: Owner,
   { uploadedAt }: Pick<KeptFile, 'uploadedAt'>,
 ): Promise<void> {

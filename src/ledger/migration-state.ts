@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import { Unavailable, WrongShardError } from '#lib/errors.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
 /**
@@ -41,7 +41,7 @@ const STAYS_HERE = {
  * Rows beside the ledger migrate with the company only if they were committed before writes were refused. Call this
  * after the COMMIT and before the caller gets a confirmation (SHARD-46). @throws Unavailable, WrongShardError
  */
-export async function assertAcceptsWrites(pool: Pick<Pool, 'query'>, companyId: number): Promise<void> {
+export async function assertAcceptsWrites(pool: Queryable, companyId: number): Promise<void> {
   const { rows } = await pool.query<{ move: MigrationState | null }>({ ...MOVE_OF, values: [companyId] })
   const refusal = writeRefusal(companyId, rows[0]?.move ?? null)
   if (refusal) throw refusal
@@ -53,14 +53,14 @@ const MOVE_OF = { name: 'move_of_company', text: 'select move from ops.ledgers w
  * Companies that background jobs skip, for jobs that do not select their work by a statement
  * (src/background/migration-condition.ts).
  */
-export const migratingCompanies = (pool: Pick<Pool, 'query'>): Promise<ReadonlySet<number>> =>
+export const migratingCompanies = (pool: Queryable): Promise<ReadonlySet<number>> =>
   companiesWhere(pool, 'move is not null')
 
 /** Companies on other shards that still have rows here. */
-export const companiesOnOtherShards = (pool: Pick<Pool, 'query'>): Promise<ReadonlySet<number>> =>
+export const companiesOnOtherShards = (pool: Queryable): Promise<ReadonlySet<number>> =>
   companiesWhere(pool, `move in ('left', 'arriving')`)
 
-async function companiesWhere(pool: Pick<Pool, 'query'>, condition: string): Promise<ReadonlySet<number>> {
+async function companiesWhere(pool: Queryable, condition: string): Promise<ReadonlySet<number>> {
   const { rows } = await pool.query<{ company_id: number }>(`select company_id from ops.ledgers where ${condition}`)
   return new Set(rows.map(({ company_id }) => company_id))
 }

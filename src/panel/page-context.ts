@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import type { Request } from 'express'
-import type { Pool } from 'pg'
 import type { PanelSession } from '#access/sessions.ts'
 import { addDays, Instant, localInstant, startOfDay } from '#domain/instant.ts'
 import { may, type Permission } from '#domain/permissions.ts'
@@ -10,6 +9,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { LATEST } from '#ledger/replicas/reads.ts'
 import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { liveUser } from '#projections/users.ts'
 import { limitToOwnSales, maskReads } from '#queries/masking.ts'
 import type { OwnSales } from '#queries/own-sales.ts'
@@ -53,7 +53,7 @@ function withOwnSales(context: Services, session: PanelSession): Services {
 }
 
 /** Read model of a session, with the values masked that its role must not see. */
-function maskedPoolOf(session: PanelSession, pool: Pool): Pool {
+function maskedPoolOf(session: PanelSession, pool: Queryable): Queryable {
   const { seesPersonalData, permissions } = session
   return maskReads(pool, {
     persons: !seesPersonalData,

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
 import type { IssuedSession, PanelSession } from '#access/sessions.ts'
 import type { Calendar } from '#domain/instant.ts'
@@ -9,6 +8,7 @@ import type { AsOfMoment } from '#integrity/audit/as-of.ts'
 import type { Command } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/answer.ts'
 import type { Actor } from '#ledger/write/run.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { Services } from '#services.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
@@ -39,7 +39,7 @@ export type Section =
 /** The company's read model, at present or at a past moment. */
 export interface PageReadModel extends Calendar {
   readonly companyId: number
-  readonly pool: Pool
+  readonly pool: Queryable
   readonly moment: PastMoment | null
 }
 

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { toCents } from '#domain/money.ts'
@@ -9,6 +8,7 @@ import type { Answer } from '#ledger/write/answer.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Actor, runCommand } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import type { Database } from '#postgres/database.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
@@ -18,7 +18,7 @@ import { type PaymentProvider, type ProviderAccount, ProviderMisconfigured } fro
 import { accountAt } from './store-account.ts'
 
 interface Cancelling {
-  readonly pool: Pool
+  readonly pool: Database
   readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider

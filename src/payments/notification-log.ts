@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type { NotificationOutcome } from '#domain/orders.ts'
+import type { Database } from '#postgres/database.ts'
 
 /** Received notification. */
 interface Arrival {
@@ -91,7 +91,7 @@ const CONCLUDE_STRANGERS = {
  * Stores a notification before it is processed: whole if it names an order of the store, else its beginning in the ring
  * of unknown ones. Null if it was only counted, or is unknown and over the limit.
  */
-export async function recordArrival(pool: Pool, arrival: Arrival): Promise<StoredNotification | null> {
+export async function recordArrival(pool: Database, arrival: Arrival): Promise<StoredNotification | null> {
   const { storePath, orderPath, requestId, payload, orderId, isSigned, isLimited } = arrival
   const bytes = Buffer.byteLength(payload ?? '') + ROW_BYTES
   const { rows } = await pool.query<StoredNotification>({
@@ -122,7 +122,7 @@ const storable = (segment: string): string => segment.replaceAll('\0', '\u{FFFD}
 
 /** Adds the response. */
 export async function recordConclusion(
-  pool: Pool,
+  pool: Database,
   { company_id, id }: StoredNotification,
   conclusion: NotificationOutcomeRecord,
 ): Promise<void> {
@@ -135,7 +135,7 @@ export async function recordConclusion(
 }
 
 /** Number of a store's notifications that were counted but not stored in the last days. */
-export async function countUnstored(pool: Pool, companyId: number, storeId: number): Promise<number> {
+export async function countUnstored(pool: Database, companyId: number, storeId: number): Promise<number> {
   const { rows } = await pool.query<{ counted: number }>({
     name: 'count_unkept_notifications',
     text: `select coalesce(sum(counted), 0)::bigint as counted from payment_notification_hours

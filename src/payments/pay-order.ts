@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import { v5 as uuidv5 } from 'uuid'
 import { refusePayment, startPayment } from '#commands/orders/payment-attempts.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
@@ -11,6 +10,7 @@ import type { Answer } from '#ledger/write/answer.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Actor, runCommand } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import type { Database } from '#postgres/database.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
@@ -35,7 +35,7 @@ import { accountAt } from './store-account.ts'
 
 /** Dependencies of order payments. */
 export interface Payments {
-  readonly pool: Pool
+  readonly pool: Database
   readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider

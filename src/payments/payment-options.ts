@@ -1,7 +1,7 @@
-import type { Pool } from 'pg'
 import type { Vault } from '#crypto/vault.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { BOLETO, methodOf, ONLINE_METHODS, type OnlineMethod, PIX } from '#domain/online-payment.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
 import { providerAccountOf } from './pay-order.ts'
@@ -19,7 +19,7 @@ export interface PaymentOptionsObject {
 }
 
 interface Asking {
-  readonly pool: Pool
+  readonly pool: Queryable
   readonly vault: Vault
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
 }

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import { v5 as uuidv5 } from 'uuid'
 import type { z } from 'zod'
 import { recordPayment } from '#commands/orders/record-payment.ts'
@@ -12,6 +11,7 @@ import type { Answer } from '#ledger/write/answer.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Actor, runAs, runCommand } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import type { Database } from '#postgres/database.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
@@ -29,7 +29,7 @@ import {
 } from './provider-port.ts'
 
 interface Refunding {
-  readonly pool: Pool
+  readonly pool: Database
   readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider

@@ -1,13 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
 import { TenantLimitExceeded } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import type { Database } from './database.ts'
 
 /** The pool, limited to one company's share. */
-export type PoolOf = (companyId: number) => Pool
+export type PoolOf = (companyId: number) => Database
 
 /**
- * Shares a pool's connections between companies: beyond its share, a company waits for its own connections. The
- * returned pool has `query` and `connect` only. @throws TenantLimitExceeded if `turns` grants no slot.
+ * Shares a pool's connections between companies: beyond its share, a company waits for its own connections.
+ * @throws TenantLimitExceeded if `turns` grants no slot.
  */
 export function sharePool(pool: Pool, turns: KeyedSemaphore): PoolOf {
   async function connect(companyId: number): Promise<PoolClient> {
@@ -28,13 +29,8 @@ export function sharePool(pool: Pool, turns: KeyedSemaphore): PoolOf {
     }
   }
 
-  type Query = (...statement: unknown[]) => Promise<unknown>
-  const query = pool.query.bind(pool) as Query
-  return (companyId) => {
-    const lent = {
-      connect: () => connect(companyId),
-      query: (...statement: unknown[]) => turns.run(companyId, () => query(...statement)),
-    }
-    return lent as unknown as Pool
-  }
+  return (companyId) => ({
+    connect: () => connect(companyId),
+    query: (statement, values) => turns.run(companyId, () => pool.query(statement, values)),
+  })
 }

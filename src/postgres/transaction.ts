@@ -1,4 +1,5 @@
-import pg, { type ClientBase, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
+import pg, { type ClientBase, type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
+import type { Database } from './database.ts'
 
 /** A statement with a constant text: prepared once per connection under its name, planned each time without one. */
 export interface Statement {
@@ -64,7 +65,7 @@ export function assertCommitted(result: QueryResult): void {
  * unknown.
  */
 export const inTransaction = <T>(
-  pool: Pool,
+  pool: Database,
   work: (tx: BulkTransaction, client: PoolClient) => Promise<T>,
   begin = 'begin',
 ): Promise<T> =>
@@ -90,13 +91,13 @@ export async function inTransactionOn<T>(client: ClientBase, work: () => Promise
  * As inTransaction, for reading; `begin` sets the kind of transaction. Statements that `read` sends immediately share a
  * round trip with BEGIN.
  */
-export const inReading = <T>(pool: Pool, begin: string, read: (tx: Transaction) => Promise<T>): Promise<T> =>
+export const inReading = <T>(pool: Database, begin: string, read: (tx: Transaction) => Promise<T>): Promise<T> =>
   committed(pool, async (client) => {
     const [, value] = await pipelined(client, () => [client.query(begin), read(transactionOn(client))])
     return value
   })
 
-async function committed<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+async function committed<T>(pool: Database, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
     const value = await work(client)

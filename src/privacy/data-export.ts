@@ -1,12 +1,11 @@
-import type { Pool } from 'pg'
 import { loginAccountOf } from '#access/login-limits.ts'
 import type { OpenSession } from '#access/open-sessions.ts'
 import type { SecondFactor } from '#access/second-factors.ts'
-
 import type { PersonKind } from '#domain/personal-data.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
 import { type EventReader, pickNewest } from '#ledger/reading.ts'
+import type { Database } from '#postgres/database.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { eraseMembers, PERSONAL_MEMBERS } from '#projections/personal-members.ts'
 import { creditMovementObject } from '#projections/store-credit.ts'
@@ -77,9 +76,9 @@ export type ExportPart =
   | { readonly piece: 'tail'; readonly tail: ExportTail }
 
 interface Source extends EventReader {
-  readonly pool: Pool
+  readonly pool: Database
   /** Database with the login origins. */
-  readonly logins: () => Pool
+  readonly logins: () => Database
 }
 
 const TABLES = { customer: 'customers', supplier: 'suppliers', user: 'users', order: 'orders' } as const

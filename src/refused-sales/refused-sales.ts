@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { Pool } from 'pg'
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney } from '#domain/json-number.ts'
@@ -9,6 +8,7 @@ import { OFFLINE_SALE_STATUSES } from '#events/sales.ts'
 import { assertAcceptsWrites } from '#ledger/migration-state.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
+import type { Database } from '#postgres/database.ts'
 import { customerIn, erasedSale } from '#privacy/refused-sale-erasure.ts'
 
 /** Result of one uploaded sale (UP-3). */
@@ -85,7 +85,7 @@ interface RefusalRow {
  * without a response it sends everything again. @throws Unavailable while the company migrates
  */
 export async function noteRefusals(
-  pool: Pool,
+  pool: Database,
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   entries: readonly RefusalRow[],
 ): Promise<readonly SaleResult[]> {
@@ -125,7 +125,7 @@ function* portionsOf(refused: readonly Refusal[]): Iterable<Refusal[]> {
 }
 
 async function keep(
-  pool: Pool,
+  pool: Database,
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   refused: readonly Refusal[],
   forgotten: ReadonlySet<number>,
@@ -151,7 +151,11 @@ async function keep(
 }
 
 /** Erased customers named by these sales; tills may keep them for a long time. */
-async function findForgotten(pool: Pool, companyId: number, refused: readonly Refusal[]): Promise<ReadonlySet<number>> {
+async function findForgotten(
+  pool: Database,
+  companyId: number,
+  refused: readonly Refusal[],
+): Promise<ReadonlySet<number>> {
   const named = new Set(refused.map(({ customerId }) => customerId).filter((id) => id !== null))
   if (named.size === 0) return new Set()
   const { rows } = await pool.query<{ subject: string }>({
@@ -258,7 +262,7 @@ interface Resolution {
  * company migrates
  */
 export async function resolveRefusedSale(
-  pool: Pool,
+  pool: Database,
   companyId: number,
   id: number,
   { userId, note, saleId }: Resolution,

@@ -9,6 +9,7 @@ import { accept, command } from '#ledger/command.ts'
 import { type Envelope, type NewEvent, streamOf } from '#ledger/envelope.ts'
 import { maskedData, type PersonalField } from '#ledger/personal-fields.ts'
 import { parseSubject } from '#ledger/projection.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { exportPersonData } from '#privacy/data-export.ts'
 import { textErasureOf } from '#privacy/record-erasure.ts'
 import { readModel } from '#projections/index.ts'
@@ -148,7 +149,7 @@ describe('fields that the event catalogue marks as personal [PRIV-62]', function
   const { api, company } = useCompany({ shards: '1' })
 
   /** Rows of the read model, by table, as a statement of a pool sees them. */
-  async function rowsSeenBy(pool: Pick<typeof api.core.pool, 'query'>): Promise<Map<string, Json[]>> {
+  async function rowsSeenBy(pool: Queryable): Promise<Map<string, Json[]>> {
     const tables = readModel.projections.flatMap((projection) => [...projection.tables])
     const seen = new Map<string, Json[]>()
     for (const { name } of tables) seen.set(name, (await pool.query(`select * from ${name}`)).rows)

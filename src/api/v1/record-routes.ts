@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import * as z from 'zod'
 import type { Warning } from '#commands/catalog/item-input.ts'
 import { atExternalId } from '#commands/records.ts'
@@ -12,6 +11,7 @@ import { Problem } from '#http/problems.ts'
 import { asInteger, QueryFlag, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { toPooledBytes } from '#lib/bytes.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { FoundRecords, Page } from '#queries/records.ts'
 import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/envelopes.ts'
 import {
@@ -61,10 +61,15 @@ interface AnswerInputs extends Calendar {
   readonly paymentLinks: PaymentLinks
 }
 
-type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, showing: AnswerInputs) => Promise<FoundRecords>
+type GetRecord<K = number> = (
+  pool: Queryable,
+  companyId: number,
+  key: K,
+  showing: AnswerInputs,
+) => Promise<FoundRecords>
 
 /** A page of a list; a refusal if the cursor is malformed or belongs to other filters. */
-type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, showing: AnswerInputs) => Promise<Page | Refusal>
+type ListRecords<Q> = (pool: Queryable, companyId: number, query: Q, showing: AnswerInputs) => Promise<Page | Refusal>
 
 /** Description shared by all routes of a resource. */
 interface Description {

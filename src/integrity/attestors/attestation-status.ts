@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import type { AttestationProblem, NamedAttestor } from './attestor.ts'
 
 /** Status of an attestor for the panel and metrics. Times are UTC. */
@@ -21,7 +21,7 @@ export interface AttestationStatus extends NamedAttestor {
 }
 
 /** Notes which attestors the service has, for processes without its settings. */
-export async function noteAttestors(pool: Pick<Pool, 'query'>, attestors: readonly NamedAttestor[]): Promise<void> {
+export async function noteAttestors(pool: Queryable, attestors: readonly NamedAttestor[]): Promise<void> {
   await pool.query(
     `with gone as (delete from ops.attestors where source <> all($1::text[]))
      insert into ops.attestors as o (source, kind, host) select * from unnest($1::text[], $2::text[], $3::text[])
@@ -39,7 +39,7 @@ const columnsOf = (attestors: readonly NamedAttestor[]): unknown[] => [
 
 /** Status of the attestors, in configured order; without settings of those that the service has, by kind (PROOF-68). */
 export async function attestationStatuses(
-  pool: Pick<Pool, 'query'>,
+  pool: Queryable,
   attestors: readonly NamedAttestor[],
 ): Promise<AttestationStatus[]> {
   const { rows } = await pool.query<AttestationStatus>({

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { writeFileAtomically } from '#lib/files.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { formatCheckpoint } from '../proofs/checkpoint.ts'
 import { parseSignatureLine } from '../proofs/note.ts'
 import type { AttestationRequest, Attestor, TokenKind } from './attestor.ts'
@@ -50,7 +51,7 @@ export async function keepToken(
 }
 
 /** All tokens of a checkpoint. */
-export async function tokensOf(pool: Pick<Pool, 'query'>, size: number): Promise<AttestationToken[]> {
+export async function tokensOf(pool: Queryable, size: number): Promise<AttestationToken[]> {
   const { rows } = await pool.query<AttestationToken>(
     'select size, source, kind, token, obtained_at from ops.checkpoint_tokens where size = $1 order by source',
     [size],
@@ -63,7 +64,7 @@ export async function tokensOf(pool: Pick<Pool, 'query'>, size: number): Promise
  * clients verify the note.
  */
 export async function cosigned(
-  pool: Pick<Pool, 'query'>,
+  pool: Queryable,
   { size, note }: Pick<AttestationRequest, 'size' | 'note'>,
 ): Promise<string> {
   const { rows } = await pool.query<{ token: Buffer }>(

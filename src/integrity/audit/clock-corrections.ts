@@ -1,8 +1,8 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import type { ClockCorrection } from '#projections/companies.ts'
 
 /** Events at which a ledger's time went back (LEDGER-20), oldest first. */
-export async function correctionsOf(pool: Pool, companyId: number): Promise<readonly ClockCorrection[]> {
+export async function correctionsOf(pool: Queryable, companyId: number): Promise<readonly ClockCorrection[]> {
   const { rows } = await pool.query<{ clock_corrections: ClockCorrection[] }>({
     name: 'clock_corrections',
     text: 'select clock_corrections from companies where company_id = $1',

@@ -1,7 +1,7 @@
-import type { Pool } from 'pg'
 import { isRefusal } from '#ledger/command.ts'
 import { type AnyRef, type AnyTable, isRowHistory, type Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import type { Database } from '#postgres/database.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { type CompanyRow, companies, keepsClock } from '#projections/companies.ts'
 import { withReadSet } from '#queries/read-set.ts'
@@ -42,7 +42,11 @@ export async function withRowsAfter<T>(
   return isRefusal(answer) ? null : answer.found
 }
 
-function loaderOf(pool: Pool, companyId: number, check: (row: PastRow | null, ref: AnyRef) => void = () => {}): Load {
+function loaderOf(
+  pool: Database,
+  companyId: number,
+  check: (row: PastRow | null, ref: AnyRef) => void = () => {},
+): Load {
   const known = new Map<string, PastRow | null>()
   const rows: Rows = {
     get<R>(ref: Ref<R>) {
@@ -69,7 +73,7 @@ const keyOf = ({ table, by, values }: AnyRef): string => `${table.name} ${by} ${
 const columnsOf = ({ columns, past }: AnyTable): string[] =>
   Object.keys(columns).filter((column) => !isRowHistory(column) && !past?.without?.includes(column))
 
-async function find(pool: Pool, companyId: number, { table, by, values }: AnyRef): Promise<PastRow | null> {
+async function find(pool: Database, companyId: number, { table, by, values }: AnyRef): Promise<PastRow | null> {
   const columns = table.keys[by] as readonly string[]
   const text = `select ${columnsOf(table).join(', ')} from ${table.name} where ${columns.map((column, place) => `${column} = $${place + 1}`).join(' and ')}`
   const ids = [(values.at(-1) as number | undefined) ?? companyId]

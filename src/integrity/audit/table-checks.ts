@@ -4,6 +4,7 @@ import { isNotMigrating, recordsEvents } from '#background/migration-condition.t
 import { type Repetition, repeat } from '#background/repeat.ts'
 import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
+import type { Queryable } from '#postgres/database.ts'
 
 /** Dependencies for comparing a company's tables with its ledger (src/service/core.ts). */
 export interface TablesCore {
@@ -52,7 +53,7 @@ const NOTE = {
 }
 
 /** The last comparison of a company; null before the first. */
-export async function findTableCheck(pool: Pool, companyId: number): Promise<TableCheck | null> {
+export async function findTableCheck(pool: Queryable, companyId: number): Promise<TableCheck | null> {
   const { rows } = await pool.query<TableCheck>({
     name: 'find_table_check',
     text: `select checked_at, revision, differences from ops.table_checks where company_id = $1 and checked_at is not null`,

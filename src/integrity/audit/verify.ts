@@ -4,6 +4,7 @@ import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type Anchor, type ChainObserver, type ChainWalk, type Verification, walkChain } from './chain-walk.ts'
 
 /** Stores of ledgers and of their read model. */
@@ -58,7 +59,7 @@ export async function verifyLedger(
  * Revision and hash up to which the read model has applied a ledger; the position of an empty ledger if nothing is
  * recorded.
  */
-export async function headOf(pool: Pool, companyId: number): Promise<Anchor> {
+export async function headOf(pool: Queryable, companyId: number): Promise<Anchor> {
   const { rows } = await pool.query<Anchor>('select revision, hash from ledgers where company_id = $1', [companyId])
   return rows[0] ?? { revision: -1, hash: GENESIS_HASH }
 }

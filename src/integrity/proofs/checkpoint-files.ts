@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { PoolClient } from 'pg'
 import type { Config } from '#config/config.ts'
 import { Unavailable } from '#lib/errors.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { isOutage } from '#postgres/outage.ts'
 
 /** Directory of checkpoints, keys and their entries. */
@@ -44,7 +44,7 @@ export async function companiesOfFiles(directory: string): Promise<number[]> {
 }
 
 /** Whether the folder or the database has a checkpoint. */
-export async function hasCheckpoints(directory: string, client: Pick<PoolClient, 'query'>): Promise<boolean> {
+export async function hasCheckpoints(directory: string, client: Queryable): Promise<boolean> {
   if ((await namesIn(directory)).some((name) => name.endsWith('.checkpoints'))) return true
   const { rows } = await client.query<{ found: boolean }>(
     'select exists (select from ops.ledger_checkpoints) or exists (select from ops.installation_checkpoints) as found',

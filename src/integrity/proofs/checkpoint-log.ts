@@ -1,13 +1,13 @@
-import type { PoolClient } from 'pg'
 import * as z from 'zod'
 import { appendLines, lastLine } from '#lib/json-lines.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type Checkpoint, formatCheckpoint, installationOriginOf, originOf, parseCheckpoint } from './checkpoint.ts'
 import { CheckpointAltered, checkpointFileOf, orNothing } from './checkpoint-files.ts'
 import { type KnownRing, type SealKeyRing, verifierKeysOf } from './key-ring.ts'
 import type { TreeHead } from './merkle.ts'
 import { openNote, parseNote, signNote } from './note.ts'
 
-type Client = Pick<PoolClient, 'query'>
+type Client = Queryable
 
 /** A stored checkpoint. */
 export interface SignedCheckpoint extends Checkpoint {

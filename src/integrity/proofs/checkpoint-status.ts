@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { newestCheckpoint } from './checkpoints.ts'
 
 /** Checkpoint status of a company, for its owner. Times are UTC. */
@@ -14,7 +14,7 @@ export interface SealState {
   readonly fault: { readonly since: string; readonly reason: string } | null
 }
 
-export async function sealStateOf(client: Pick<PoolClient, 'query'>, companyId: number): Promise<SealState> {
+export async function sealStateOf(client: Queryable, companyId: number): Promise<SealState> {
   const [checkpoint, installation, faults] = await Promise.all([
     newestCheckpoint(client, companyId),
     client.query<{ size: number; made_at: string; covers: number }>(

@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Pool, PoolClient } from 'pg'
+import type { Pool } from 'pg'
 import type { Anchor } from '#integrity/audit/chain-walk.ts'
 import { LedgerNotIntact, verifyLedger } from '#integrity/audit/verify.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { CheckpointAltered, sealingError } from './checkpoint-files.ts'
@@ -32,10 +33,7 @@ export interface Sealing extends RingPlace {
 }
 
 /** The newest checkpoint of the ledger's present log, from the database; null if there is none. */
-export async function newestCheckpoint(
-  client: Pick<PoolClient, 'query'>,
-  companyId: number,
-): Promise<SignedCheckpoint | null> {
+export async function newestCheckpoint(client: Queryable, companyId: number): Promise<SignedCheckpoint | null> {
   const { rows } = await client.query<Line>(
     `select note, made_at from ops.ledger_checkpoints
      where company_id = $1 order by generation desc, size desc limit 1`,
@@ -207,7 +205,7 @@ function hasRoot(hashes: Hashes, { size, root }: TreeHead): boolean {
 
 /** The installation log detects checkpoints that are missing everywhere else. @throws CheckpointAltered */
 async function assertEntryCovered(
-  client: Pick<PoolClient, 'query'>,
+  client: Queryable,
   companyId: number,
   last: SignedCheckpoint | null,
   { origin }: CheckpointLog,

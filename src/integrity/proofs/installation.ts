@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 
-type Client = Pick<Pool, 'query'>
+type Client = Queryable
 
 /**
  * Installation id of this database: a uuid, created with the database. It is part of the origin of every checkpoint.

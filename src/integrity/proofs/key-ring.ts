@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { keyIdOf, makeSigningKey, readSigningKey, type SigningKey } from '#integrity/audit/signing-key.ts'
 import { fsyncFolder } from '#lib/files.ts'
 import { appendLines, readLines } from '#lib/json-lines.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { hasCheckpoints, orNothing } from './checkpoint-files.ts'
 import { installationOf } from './installation.ts'
@@ -83,7 +84,7 @@ export async function lockedKeyRing(place: RingPlace, client: PoolClient): Promi
 }
 
 /** All entries for verifiers, oldest first. */
-export async function ringEntries(pool: Pick<Pool, 'query'>): Promise<RingEntry[]> {
+export async function ringEntries(pool: Queryable): Promise<RingEntry[]> {
   const { rows } = await pool.query<RingEntry>(
     `select vkey, public_key, since, signed_by, note from ops.seal_keys order by index`,
   )
@@ -110,10 +111,7 @@ export interface ObservedRing {
 }
 
 /** @throws WrongSealKey if the entries form no ring, or two. */
-export async function readKeyRing(
-  { directory, keyFile }: RingPlace,
-  client: Pick<PoolClient, 'query'>,
-): Promise<ObservedRing> {
+export async function readKeyRing({ directory, keyFile }: RingPlace, client: Queryable): Promise<ObservedRing> {
   const [{ id: installationId, name: shard }, key, file, known] = await Promise.all([
     installationOf(client),
     readSigningKey(keyFile),

@@ -1,10 +1,10 @@
-import type { PoolClient } from 'pg'
 import type { Anchor } from '#integrity/audit/chain-walk.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { CheckpointAltered } from './checkpoint-files.ts'
 import { type KnownRing, verifierKeysOf } from './key-ring.ts'
 import { type KeptStatement, openRestored, parseRestored, restoredNameOf, statementsOf } from './restored-statement.ts'
 
-type Client = Pick<PoolClient, 'query'>
+type Client = Queryable
 
 /** A company's present log. */
 export interface Generation {

@@ -1,8 +1,8 @@
-import type { Pool } from 'pg'
 import { LedgerNotIntact } from '#integrity/audit/verify.ts'
 import { type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { findSaleEvents } from '#queries/sales/sale-events.ts'
 import { proofText } from './checkpoint.ts'
 import type { SignedCheckpoint } from './checkpoint-log.ts'
@@ -11,7 +11,7 @@ import type { Prover } from './prover.ts'
 import type { ProvedEvent, Receipt } from './receipt.ts'
 
 interface Making {
-  readonly pool: Pool
+  readonly pool: Queryable
   readonly store: EventStore
   readonly proof: Pick<ProofServices, 'checkpointOf'>
   readonly prover: Pick<Prover, 'inclusion'>

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import type { PoolClient } from 'pg'
 import * as z from 'zod'
 import type { SigningKey } from '#integrity/audit/signing-key.ts'
 import { eachLine } from '#lib/json-lines.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { openNote, parseNote, signNote, type VerifierKey } from './note.ts'
 
 /** A line of `DATA_DIR/seals/restored.jsonl`, and a row of `ops.restored_ledgers`. */
@@ -115,11 +115,7 @@ export async function lastStatements(directory: string): Promise<Map<number, Kep
  * A company's statements, oldest first, from folder or database, whichever has more: a database may be older than the
  * folder.
  */
-export async function statementsOf(
-  client: Pick<PoolClient, 'query'>,
-  directory: string,
-  companyId: number,
-): Promise<KeptStatement[]> {
+export async function statementsOf(client: Queryable, directory: string, companyId: number): Promise<KeptStatement[]> {
   const lines = z.array(KeptStatement).parse(await linesOf(directory))
   const { rows } = await client.query<KeptStatement>(
     'select company_id, restored_at, note from ops.restored_ledgers where company_id = $1 order by restored_at',

@@ -1,5 +1,6 @@
-import type { Pool } from 'pg'
+import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { TenantLimitExceeded } from '#lib/errors.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { type EventStore, isOutside } from '../port.ts'
 import { createPostgresStore } from '../stores/postgres.ts'
@@ -23,8 +24,7 @@ export const LATEST: ReadRequirement = { revision: 'now', wait_budget_ms: SHORT_
 
 /** Reads for one answer: all statements on one server, or the first ones on a replica and the rest on the primary. */
 export interface ReadSession {
-  /** Supports `query` only. */
-  readonly pool: Pool
+  readonly pool: Queryable
   /** The ledgers, as far as `pool` shows them. */
   readonly store: EventStore
 }
@@ -37,7 +37,7 @@ export type ReadFrom = 'replica' | 'primary' | 'again'
 
 interface ReadsOptions {
   readonly replicas: readonly Replica[]
-  /** Pool of the primary by company. */
+  /** Database of the primary by company. */
   readonly poolOf: PoolOf
   readonly store: EventStore
   /** Called for each answer with its server. */
@@ -88,14 +88,16 @@ export function createReadRouter({ replicas, poolOf, store, onRead }: ReadsOptio
       onRead(replica ? 'replica' : 'primary')
       return replica
     }
-    const ask = primary.query.bind(primary) as (...statement: unknown[]) => Promise<unknown>
-    const query = async (...statement: unknown[]): Promise<unknown> => {
+    const query = async <R extends QueryResultRow>(
+      statement: string | QueryConfig,
+      values?: unknown[],
+    ): Promise<QueryResult<R>> => {
       chosen ??= chooseOnce()
       const from = chosen
       const replica = await from
-      if (!replica) return ask(...statement)
+      if (!replica) return primary.query<R>(statement, values)
       try {
-        return await replica.query(companyId, statement)
+        return await replica.query<R>(companyId, statement, values)
       } catch (error) {
         if (isFinal(error)) throw error
         // All further reads of this answer go to the primary.
@@ -103,10 +105,10 @@ export function createReadRouter({ replicas, poolOf, store, onRead }: ReadsOptio
           chosen = Promise.resolve(null)
           onRead('again')
         }
-        return ask(...statement)
+        return primary.query<R>(statement, values)
       }
     }
-    const pool = { query } as unknown as Pool
+    const pool = { query }
     return {
       pool,
       get store() {
@@ -116,7 +118,7 @@ export function createReadRouter({ replicas, poolOf, store, onRead }: ReadsOptio
   }
 }
 
-async function ledgerNow(pool: Pool, companyId: number): Promise<ReplicaPosition> {
+async function ledgerNow(pool: Queryable, companyId: number): Promise<ReplicaPosition> {
   const { rows } = await pool.query<ReplicaPosition>({ ...NOW, values: [companyId] })
   return rows[0] ?? { revision: -1, tables: undefined }
 }

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
@@ -22,8 +22,6 @@ export interface ReplicaProbe extends Pick<TablesVersion, 'version' | 'number'> 
   /** Time of the last replayed commit (UTC); null if there is none. */
   readonly committed_at: string | null
 }
-
-type Statement = readonly unknown[]
 
 /** Revision of a ledger and generation of the tables; undefined: any tables. */
 export interface ReplicaPosition {
@@ -53,7 +51,11 @@ export interface Replica {
    * Runs a statement on the company's share of the connections. Rejects at once when the replica turns out to be
    * unreachable.
    */
-  query(companyId: number, statement: Statement): Promise<unknown>
+  query<R extends QueryResultRow>(
+    companyId: number,
+    statement: string | QueryConfig,
+    values?: unknown[],
+  ): Promise<QueryResult<R>>
   close(): Promise<void>
 }
 
@@ -142,11 +144,11 @@ export function createReplica({ name, openPool, watch, turns }: StandbyOptions):
     },
     shows: (companyId, wanted, wait_budget_ms) =>
       shows(companyId, wanted, lag_ms !== null && lag_ms <= wait_budget_ms ? wait_budget_ms : 0),
-    query: (companyId, statement) =>
-      new Promise((resolve, reject) => {
-        const query = lend(companyId).query as (...statement: Statement) => Promise<unknown>
+    query: <R extends QueryResultRow>(companyId: number, statement: string | QueryConfig, values?: unknown[]) =>
+      new Promise<QueryResult<R>>((resolve, reject) => {
         reading.add(reject)
-        query(...statement)
+        lend(companyId)
+          .query<R>(statement, values)
           .then(resolve, reject)
           .finally(() => reading.delete(reject))
       }),

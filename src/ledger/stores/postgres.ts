@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { prefetch } from '#lib/batches.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { Statement } from '#postgres/transaction.ts'
 import { companyIdOfStream, type Envelope } from '../envelope.ts'
@@ -37,10 +37,10 @@ interface PostgresStoreOptions {
  * Ledgers in the same Postgres as the read model: an append takes part in the transaction. `pool` serves reads only; a
  * company's ledger is read on its share of connections (`poolOf`).
  */
-export function createPostgresStore(pool: Pool, { poolOf = () => pool }: PostgresStoreOptions = {}): EventStore {
-  const readersOf = (stream: string): Pool => {
+export function createPostgresStore(pool: Queryable, { poolOf }: PostgresStoreOptions = {}): EventStore {
+  const readersOf = (stream: string): Queryable => {
     const companyId = companyIdOfStream(stream)
-    return companyId === null ? pool : poolOf(companyId)
+    return companyId === null ? pool : (poolOf?.(companyId) ?? pool)
   }
   return {
     transactional: true,
@@ -135,7 +135,7 @@ const STORED_BATCH = 200
 
 /** Finds events of a subject by index, and events of a type by a scan of a bounded part of the stream. */
 async function searchEvents(
-  pool: Pool,
+  pool: Queryable,
   stream: string,
   { fromRevision, toRevision, types, subject, limit }: Search,
 ): Promise<SearchPage> {
@@ -166,7 +166,11 @@ interface StoredRow {
 /**
  * Makes no assumptions: revisions may have gaps or be absurd, and times may be more precise than those of envelopes.
  */
-async function* storedEvents(pool: Pool, stream: string, afterRevision: number | null): AsyncGenerator<StoredEvent> {
+async function* storedEvents(
+  pool: Queryable,
+  stream: string,
+  afterRevision: number | null,
+): AsyncGenerator<StoredEvent> {
   for await (const rows of prefetch(storedRows(pool, stream, afterRevision))) {
     for (const { envelope, revision, recorded_at, ...same } of rows) {
       const beside = { ...same, revision: Number(revision), recorded_at: recorded_at.replace(/000Z$/, 'Z') }
@@ -175,7 +179,7 @@ async function* storedEvents(pool: Pool, stream: string, afterRevision: number |
   }
 }
 
-async function* storedRows(pool: Pool, stream: string, afterRevision: number | null): AsyncGenerator<StoredRow[]> {
+async function* storedRows(pool: Queryable, stream: string, afterRevision: number | null): AsyncGenerator<StoredRow[]> {
   let after = afterRevision === null ? null : String(afterRevision)
   for (;;) {
     const { rows } = await pool.query<StoredRow>(

@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
+import type { Database } from '#postgres/database.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
@@ -77,7 +77,7 @@ export function findReplay(
  * the replica as the COMMIT of the answer did, because that COMMIT may not have been replicated (OPS-110).
  */
 export async function lookUpReplay(
-  pool: Pool,
+  pool: Database,
   { companyId, actor, idempotency }: KeyedRequest,
 ): Promise<Answer | Refusal | null> {
   if (!idempotency) return null

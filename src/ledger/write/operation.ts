@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Database } from '#postgres/database.ts'
 import { inTransaction, type Transaction } from '#postgres/transaction.ts'
 import { lockLedger, openLedger, readLedgerClock } from '../ledgers.ts'
 import { createWorkingSet } from '../working-set.ts'
@@ -30,7 +30,7 @@ class Refused extends Error {
  * operation runs once.
  */
 export async function operate(
-  pool: Pool,
+  pool: Database,
   { companyId, actor, idempotency, guard }: Pick<Request, 'companyId' | 'actor' | 'idempotency' | 'guard'>,
   operation: Operation,
 ): Promise<Answer | Refusal> {

@@ -1,7 +1,7 @@
-import type { Pool } from 'pg'
 import { priceWarnings } from '#commands/catalog/item-input.ts'
 import { barcodeProblem, gtinKey, sameBarcodes } from '#domain/barcode.ts'
 import { plainApostrophes, searchKey } from '#domain/text.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { type AlikeRecord, itemsWithBarcodes, personsNamedLike } from '#queries/import-matches.ts'
 import { isWrong, type PlannedRow } from './plan.ts'
 
@@ -12,7 +12,7 @@ export interface AlikeRecords {
   readonly records: ReadonlyMap<string, AlikeRecord>
 }
 
-export type FindAlike = (pool: Pool, companyId: number, lines: readonly PlannedRow[]) => Promise<AlikeRecords>
+export type FindAlike = (pool: Queryable, companyId: number, lines: readonly PlannedRow[]) => Promise<AlikeRecords>
 
 export interface LineWarning {
   readonly number: number

@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { gtinKey } from '#domain/barcode.ts'
 import { isCnpj, isCpf } from '#domain/tax-number.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { CodeTable, SimilarCode } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import type { Doubt } from './doubts.ts'
@@ -63,7 +63,7 @@ const CODE_FIELDS = ['external_id', 'barcode', 'sku'] as const
 type Similar = ReadonlyMap<string, readonly SimilarCode[]>
 
 async function similarCodes(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   similar: CodeTable,
   lines: readonly DoubtedLine[],
@@ -88,7 +88,7 @@ async function similarCodes(
  * ticked line changes that record (IMPORT-821).
  */
 export async function restoreZeros(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   similar: CodeTable,
   lines: readonly DoubtedLine[],

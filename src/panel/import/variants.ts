@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
 import { variantKey } from '#projections/catalog.ts'
 import { type CodedItem, itemsWithCodes, variantsOf } from '#queries/import-matches.ts'
 import type { ImportMapping } from './heads.ts'
@@ -63,7 +63,7 @@ export interface ResolvedVariants {
 
 /** Finds the items of variants among records and other lines. A variant without one is wrong (IMPORT-105). */
 export async function resolveVariants(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   lines: readonly PlannedRow[],
   label: string,
@@ -92,7 +92,7 @@ const variantOf = (line: PlannedRow): ValidRow['variant'] => (isWrong(line) ? nu
 
 /** Ids of variants by item, size and colour. */
 async function knownVariants(
-  pool: Pool,
+  pool: Queryable,
   companyId: number,
   lines: readonly PlannedRow[],
   parents: Parents,

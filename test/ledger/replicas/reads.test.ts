@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import type { Pool } from 'pg'
 import type { EventStore } from '#ledger/port.ts'
 import { createReadRouter, LATEST, type ReadFrom } from '#ledger/replicas/reads.ts'
 import type { Replica, ReplicaPosition, ReplicaState } from '#ledger/replicas/replica.ts'
 import { TenantLimitExceeded } from '#lib/errors.ts'
+import type { Database } from '#postgres/database.ts'
 
 const COMPANY = 7
 const DEMAND = { revision: 5, wait_budget_ms: 20 }
@@ -33,10 +33,10 @@ function readsFrom(...replicas: Replica[]) {
     asked.push(statement)
     return { rows: [{ from: 'primary', revision: 6 }] }
   }
-  const poolOf = () => ({ query }) as unknown as Pool
+  const poolOf = () => ({ query }) as unknown as Database
   const store = { transactional: true } as EventStore
   const readsOf = createReadRouter({ replicas, poolOf, store, onRead: (from) => counted.push(from) })
-  const whence = async (place: Pick<ReturnType<typeof readsOf>, 'pool'>) => (await place.pool.query('x')).rows[0].from
+  const whence = async (place: Pick<ReturnType<typeof readsOf>, 'pool'>) => (await place.pool.query('x')).rows[0]?.from
   return { counted, asked, readsOf, whence, read: async (demand = DEMAND) => whence(readsOf(COMPANY, demand)) }
 }
 

@@ -66,7 +66,7 @@ describe('a read replica shows a ledger', () => {
 
   it('no longer once it is unreachable: no reader waits for its time-out [SHARD-105]', async () => {
     const { replica } = standbyWith({ revision: 5 })
-    const reading = replica.query(COMPANY, ['select 1']).then(
+    const reading = replica.query(COMPANY, 'select 1').then(
       () => 'answered',
       (error: Error) => error.message,
     )
