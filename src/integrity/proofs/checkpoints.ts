@@ -1,11 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Pool } from 'pg'
 import type { Anchor } from '#integrity/audit/chain-walk.ts'
 import { LedgerNotIntact, verifyLedger } from '#integrity/audit/verify.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Database, Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { CheckpointAltered, sealingError } from './checkpoint-files.ts'
@@ -181,7 +180,7 @@ async function hashesAt({ pool, store }: Sealing, companyId: number, last: TreeH
  * have it either.
  */
 export async function treeWith(
-  pool: Pool,
+  pool: Database,
   log: TreeLog,
   last: TreeHead,
 ): Promise<{ hashes: Hashes | null; size: number }> {

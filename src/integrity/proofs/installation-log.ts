@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import * as z from 'zod'
 import { appendLines, eachLine, lastLine } from '#lib/json-lines.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Database, Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { cosigned } from '../attestors/tokens.ts'
 import { formatCheckpoint, parseCheckpoint, proofText } from './checkpoint.ts'
@@ -158,7 +158,7 @@ export async function makeInstallationCheckpoint(sealing: Sealing): Promise<Sign
   }
 }
 
-async function verifiedHead(pool: Queryable, ring: SealKeyRing, { last }: StoredCheckpoint): Promise<TreeHead> {
+async function verifiedHead(pool: Database, ring: SealKeyRing, { last }: StoredCheckpoint): Promise<TreeHead> {
   const tree = last && (await treeWith(pool, installationLog(pool), last))
   if (tree && !tree.hashes)
     throw new CheckpointAltered('entries of the installation log are not those that were signed')
@@ -211,7 +211,7 @@ export interface LogInclusion {
  * The last entry of a company that a signed checkpoint of the installation log covers; null if there is none. @throws
  * TreeDiffers
  */
-export async function logInclusionOf(pool: Queryable, companyId: number): Promise<LogInclusion | null> {
+export async function logInclusionOf(pool: Database, companyId: number): Promise<LogInclusion | null> {
   const checkpoint = await newestInstallationCheckpoint(pool)
   const { rows } = await pool.query<Entry>(
     `select index, size, text from ops.installation_entries where company_id = $1 and index < $2

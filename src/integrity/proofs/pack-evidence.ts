@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Evidence } from '#integrity/audit/pack-guide.ts'
 import { projectRoot } from '#lib/project-root.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Database } from '#postgres/database.ts'
 import { tokensOf } from '../attestors/tokens.ts'
 import { newestCheckpoint } from './checkpoints.ts'
 import { logInclusionOf } from './installation-log.ts'
@@ -20,7 +20,7 @@ const fileAs = (name: string, path: string): Evidence[] =>
   existsSync(path) ? [{ name, lines: () => createReadStream(path, 'utf8') }] : []
 
 /** A ledger's checkpoints in the format of their file, up to the number of exported events. */
-async function* checkpointLines(pool: Queryable, companyId: number, events: number): AsyncGenerator<string> {
+async function* checkpointLines(pool: Database, companyId: number, events: number): AsyncGenerator<string> {
   for (let [generation, size] = [0, 0]; ; ) {
     const { rows } = await pool.query<{ generation: number; size: number; note: string; made_at: string }>(
       `select generation, size, note, made_at from ops.ledger_checkpoints
@@ -45,7 +45,7 @@ interface Vouched {
  * Collects the evidence for a company's ledger. Call it before reading the ledger's head, so that the evidence covers
  * no event beyond the export.
  */
-export async function packEvidence(pool: Queryable, companyId: number): Promise<Vouched> {
+export async function packEvidence(pool: Database, companyId: number): Promise<Vouched> {
   const newest = await newestCheckpoint(pool, companyId)
   const place = await logInclusionOf(pool, companyId)
   const tokens = place ? await tokensOf(pool, place.checkpoint.size) : []

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Database } from '#postgres/database.ts'
 import {
   consistencyProof,
   type Hashes,
@@ -21,7 +21,7 @@ interface Proved {
  * root of the whole tree before it is returned. `index` < `size`; `size` must not exceed the tree. @throws TreeDiffers
  */
 export async function proveInclusion(
-  pool: Pool,
+  pool: Database,
   log: number,
   leaf: Buffer,
   { index, size }: { readonly index: number; readonly size: number },
@@ -39,7 +39,7 @@ export async function proveInclusion(
  * TreeDiffers
  */
 export async function proveConsistency(
-  pool: Pool,
+  pool: Database,
   log: number,
   from: number,
   to: number,

@@ -1,7 +1,7 @@
-import type { Pool } from 'pg'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { inBatches } from '#lib/batches.ts'
+import type { Database } from '#postgres/database.ts'
 import {
   type Appender,
   appenderFrom,
@@ -55,7 +55,7 @@ export class TreeDiffers extends Error {
 }
 
 /** The stored head; an empty one if the tree was never started. */
-export async function headOfTree(pool: Pool, log: number): Promise<TreeHead> {
+export async function headOfTree(pool: Database, log: number): Promise<TreeHead> {
   const { rows } = await pool.query<TreeHead>({
     name: 'head_of_tree',
     text: 'select size, root from ops.trees where log = $1',
@@ -69,7 +69,7 @@ export async function headOfTree(pool: Pool, log: number): Promise<TreeHead> {
  * appends leaves only to the tree that they follow. Memory is constant. A tree that does not match its log or root is
  * rebuilt (PROOF-5). The caller must not hold the tree's row in a transaction.
  */
-export async function growTree(pool: Pool, log: TreeLog, isEnough: () => boolean = () => false): Promise<TreeHead> {
+export async function growTree(pool: Database, log: TreeLog, isEnough: () => boolean = () => false): Promise<TreeHead> {
   for (;;) {
     const edge = await edgeOf(pool, log.id)
     const grown = edge ? await growFrom(pool, log, edge, isEnough) : 'differs'
@@ -79,7 +79,7 @@ export async function growTree(pool: Pool, log: TreeLog, isEnough: () => boolean
 }
 
 /** Marks the tree for a rebuild from its log at the next append. Tiles beyond the new size are ignored. */
-export async function emptyTree(pool: Pool, log: number): Promise<void> {
+export async function emptyTree(pool: Database, log: number): Promise<void> {
   await pool.query('update ops.trees set size = 0, root = $2 where log = $1', [log, EMPTY_ROOT])
 }
 
@@ -87,7 +87,12 @@ export async function emptyTree(pool: Pool, log: number): Promise<void> {
  * Reads the complete subtrees that proofs for `leaves` at a size need; without leaves, those of the root. They are not
  * verified. @throws TreeDiffers when a missing hash is read.
  */
-export async function hashesOf(pool: Pool, log: number, size: number, leaves: readonly number[] = []): Promise<Hashes> {
+export async function hashesOf(
+  pool: Database,
+  log: number,
+  size: number,
+  leaves: readonly number[] = [],
+): Promise<Hashes> {
   return hashesIn(await readTiles(pool, log, size, leaves), log)
 }
 
@@ -106,7 +111,7 @@ function tileOf({ level, index }: Pick<TreeNode, 'level' | 'index'>) {
 }
 
 /** Tiles on the paths from the given leaves, and from the last one, to the root. They contain all hashes of a proof. */
-async function readTiles(pool: Pool, log: number, size: number, leaves: readonly number[]): Promise<Tiles> {
+async function readTiles(pool: Database, log: number, size: number, leaves: readonly number[]): Promise<Tiles> {
   const places = new Map<string, readonly [level: number, index: number]>()
   for (let level = 0, width = 1; width <= size; level += 1, width *= TILE) {
     for (const leaf of [...leaves, size - 1]) {
@@ -144,7 +149,7 @@ interface Edge {
 }
 
 /** Null if the tiles do not have the recorded root. */
-async function edgeOf(pool: Pool, log: number): Promise<Edge | null> {
+async function edgeOf(pool: Database, log: number): Promise<Edge | null> {
   const head = await headOfTree(pool, log)
   const tiles = await readTiles(pool, log, head.size, [])
   try {
@@ -160,7 +165,7 @@ async function edgeOf(pool: Pool, log: number): Promise<Edge | null> {
 
 /** Checks the last leaf again: it differs if the log was rewritten or truncated. */
 async function growFrom(
-  pool: Pool,
+  pool: Database,
   log: TreeLog,
   { head, tiles, lastLeaf, appender }: Edge,
   isEnough: () => boolean,
@@ -220,7 +225,7 @@ interface Growth {
 }
 
 /** False, with nothing written, if the tree has changed in the meantime. */
-async function writeTiles(pool: Pool, log: number, { from, to, tiles }: Growth): Promise<boolean> {
+async function writeTiles(pool: Database, log: number, { from, to, tiles }: Growth): Promise<boolean> {
   const { rows } = await pool.query<{ is_grown: boolean }>({
     name: 'grow_tree',
     text: `with grown as (

@@ -3,7 +3,7 @@ import type { PackWanted, PackWords } from '#integrity/audit/pack-guide.ts'
 import { headOf } from '#integrity/audit/verify.ts'
 import { packEvidence } from '#integrity/proofs/pack-evidence.ts'
 import type { ProofServices } from '#integrity/proofs/proofs.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Database } from '#postgres/database.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 
@@ -15,7 +15,7 @@ const wordsAt = (timezone: string): PackWords => ({
 })
 
 interface PackSource {
-  readonly pool: Queryable
+  readonly pool: Database
   readonly proof: Pick<ProofServices, 'checkpointOf'>
 }
 
