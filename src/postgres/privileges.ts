@@ -21,7 +21,7 @@ const GRANTS = `
              then array['SELECT', 'INSERT']
            else array['SELECT', 'INSERT', 'UPDATE', 'DELETE'] end as wanted
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'S')
+    where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'p', 'S')
     union all
     select 'schema', quote_ident(nspname), nspacl, array['USAGE'] from pg_namespace where nspname in ('ops', 'ledger')
     union all
@@ -52,8 +52,8 @@ const GRANTS = `
 const UNPROTECTED = `
   select format('%I.%I', n.nspname, c.relname) as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_trigger t on t.tgrelid = c.oid and t.tgname = 'append_only'
-  where n.nspname in ('ops', 'ledger') and c.relkind = 'r'
-    and (t.tgenabled <> 'A' or t.tgenabled is null and n.nspname = 'ledger' and c.relname = 'events')
+  where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'p')
+    and (t.tgenabled <> 'A' or t.tgenabled is null and n.nspname = 'ledger')
   order by 1`
 
 /** Objects of the read model that another role owns. */
@@ -132,7 +132,7 @@ const EXCESS = `
       n.nspname = 'ledger' or c.relname = any($2::text[]) or exists (select from pg_trigger where tgrelid = c.oid and tgname = 'append_only') as is_kept,
       pg_has_role(c.relowner, 'MEMBER') as is_owned
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'S')
+    where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'p', 'S')
   ),
   excess (place, what) as (
     select 1, attribute from pg_roles,

@@ -44,7 +44,9 @@ const GROWN = {
   name: 'grown_tables',
   text: `select format('%I.%I', n.nspname, c.relname) as name, n.nspname = 'read' as is_own
          from pg_class c join pg_namespace n on n.oid = c.relnamespace
-         where n.nspname = any($1) and c.relkind = 'r'
-           and pg_stat_get_live_tuples(c.oid) >= greatest($2, 2 * c.reltuples)
+         where n.nspname = any($1) and c.relkind in ('r', 'p')
+           and (select sum(pg_stat_get_live_tuples(part)) from unnest(array[c.oid] || array(
+                  select relid::oid from pg_partition_tree(c.oid) where isleaf and relid <> c.oid)) as part)
+             >= greatest($2, 2 * c.reltuples)
          order by 1`,
 }

@@ -20,7 +20,7 @@ describe('tables of a company that leaves its installation', () => {
       `select n.nspname || '.' || c.relname as name, array_agg(a.attname::text) as columns
        from pg_class c join pg_namespace n on n.oid = c.relnamespace
        join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-       where n.nspname in ('ops', 'ledger') and c.relkind = 'r' group by 1`,
+       where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'p') and not c.relispartition group by 1`,
     )
     tables = rows
     await client.end()

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { type Append, WrongExpectedRevision } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
-import { createPool } from '#postgres/pool.ts'
+import { createPool, withPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
@@ -59,6 +59,27 @@ describe('event stores', () => {
       }).catch((error: unknown) => error)
       expect(outcome).to.equal(failure)
       expect(await lengths()).to.deep.equal([0, 0, 0])
+    })
+
+    it('appends to and reads one partition of eight, also with a plan made for any company [OPS-940]', async () => {
+      const { rows } = await withPool(database.url, { max: 1 }, (own) =>
+        inTransaction(own, async (tx, client) => {
+          await client.query('set local plan_cache_mode = force_generic_plan')
+          const { append, read, pick, search, hashes, stored } = createPostgresStore(client as unknown as Pool)
+          const stream = 'company-70'
+          await append([appendOf(sealedAfter(stream, null, ordinary(3)))], tx)
+          expect(await collect(read(stream, 0))).to.have.length(3)
+          expect(await collect(pick(stream, [1]))).to.have.length(1)
+          await search?.(stream, { fromRevision: 0, toRevision: 9, types: null, subject: 'sale/1', limit: 5 })
+          if (hashes) await collect(hashes(stream, 0))
+          if (stored) await collect(stored(stream, null))
+          return client.query(
+            `select count(*)::int as all, (count(*) filter (where idx_scan > 0 or seq_scan > 0 or n_tup_ins > 0))::int as used
+             from pg_stat_xact_user_tables where schemaname = 'ledger' and relname <> 'events'`,
+          )
+        }),
+      )
+      expect(rows).to.deep.equal([{ all: 8, used: 1 }])
     })
 
     it('appends to none of several streams if one of them is at another revision', async () => {

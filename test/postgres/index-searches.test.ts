@@ -52,6 +52,15 @@ describe('recurring queries', () => {
     return plans
   }
 
+  it('delete rows by their place only in tables whose places are unique, which those of partitions are not', async () => {
+    const tables = RETENTION.map(({ table }) => table)
+    const { rows } = await pool.query(
+      `select oid::regclass::text from pg_class where relkind = 'p' and oid = any($1::regclass[])`,
+      [tables],
+    )
+    expect(rows).to.deep.equal([])
+  })
+
   for (const [name, [column, run]] of Object.entries(RECURRING)) {
     it(`do not scan whole tables: ${name}`, async () => {
       const plans = await plansOf(run)

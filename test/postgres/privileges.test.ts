@@ -75,7 +75,11 @@ describe('the role of the service', () => {
   })
 
   it('cannot change append-only tables, and neither can the owner, even as a replication role [OPS-101]', async () => {
-    for (const statement of TAMPERING.slice(0, 3)) {
+    const { rows } = await asOwner(`select relid::text as name from pg_partition_tree('ledger.events') where isleaf`)
+    const partitions: string[] = rows.map(({ name }) => name)
+    expect(partitions).to.have.length(8)
+    const ofPartitions = partitions.flatMap((name) => [`delete from ${name}`, `truncate ${name}`])
+    for (const statement of [...TAMPERING.slice(0, 3), ...ofPartitions]) {
       expect(await codeOf(asOwner(statement)), statement).to.equal(ONLY_ADDED_TO)
       expect(await codeOf(asOwner(`set session_replication_role = replica; ${statement}`)), statement).to.equal(
         ONLY_ADDED_TO,

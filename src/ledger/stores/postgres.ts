@@ -27,6 +27,7 @@ const bigints = (items: readonly number[]) => binaryArray('bigint', items)
 
 /** SQLSTATE that `ledger.append_events` raises for a wrong expected revision; the message is the stream. */
 const WRONG_EXPECTED_REVISION = 'TB001'
+const UNIQUE_VIOLATION = '23505'
 
 interface PostgresStoreOptions {
   /** Limits a company to its share of the connections. */
@@ -117,11 +118,11 @@ export function createPostgresStore(pool: Queryable, { poolOf }: PostgresStoreOp
  * The function refuses the stream or, if another transaction committed the same revision first, the primary key does.
  */
 function wrongRevision(error: unknown, appends: readonly Append[]): Error | null {
-  const { code, message, constraint, detail } = error as { [member: string]: string | undefined }
+  const { code, message, schema, detail } = error as { [member: string]: string | undefined }
   const append = appends.find(({ stream }) =>
     code === WRONG_EXPECTED_REVISION
       ? stream === message
-      : constraint === 'events_pkey' && detail?.includes(`=(${stream}, `),
+      : code === UNIQUE_VIOLATION && schema === 'ledger' && detail?.includes(`=(${stream}, `),
   )
   return append ? new WrongExpectedRevision(append.stream, append.expectedRevision) : null
 }

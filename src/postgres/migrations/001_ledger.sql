@@ -37,14 +37,26 @@ create function ops.analyze_table(p_table regclass) returns void language plpgsq
   set search_path = pg_catalog, pg_temp as $$
 begin
   if not exists (
-    select from pg_class where oid = p_table and relkind = 'r' and relnamespace in ('ops'::regnamespace, 'ledger'::regnamespace)
+    select from pg_class where oid = p_table and relkind in ('r', 'p') and relnamespace in ('ops'::regnamespace, 'ledger'::regnamespace)
   ) then
     raise exception '% is no table of the service', p_table;
   end if;
   execute format('analyze (skip_locked) %s', p_table);
 end $$;
 
--- The ledgers, where no event store outside of Postgres is configured.
+-- Splits a table that keeps rows of each event for ever, by hash of the company. Eight, because a table of Postgres ends at 32 TiB:
+-- 256 TiB are some 20 years of 1,000,000 companies, each eighth is vacuumed and reindexed alone, and a statement that may need all of
+-- them still has its locks in the fast path of PostgreSQL 15.
+create function ops.partition_by_company(p_table regclass) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  c_partitions constant integer := 8;
+begin
+  for n in 0 .. c_partitions - 1 loop
+    execute format('create table %s_%s partition of %s for values with (modulus %s, remainder %s)', p_table, n, p_table, c_partitions, n);
+  end loop;
+end $$;
+
+-- The ledgers, where no event store outside of Postgres is configured. A stream is a company's.
 create table ledger.events (
   stream text not null,
   revision bigint not null,
@@ -55,9 +67,11 @@ create table ledger.events (
   -- The whole envelope as it was hashed; the columns before it repeat what queries look for.
   envelope json not null,
   primary key (stream, revision)
-);
+) partition by hash (stream);
 create index events_by_subject on ledger.events (stream, subject, revision);
-select ops.append_only('ledger.events');
+select ops.partition_by_company('ledger.events');
+-- Each partition too: a statement can name it.
+select ops.append_only(relid) from pg_catalog.pg_partition_tree('ledger.events');
 
 -- Appends to several streams. Refuses (TB001) when a stream does not end at its expected revision.
 create function ledger.append_events(

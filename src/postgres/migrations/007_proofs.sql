@@ -15,9 +15,10 @@ create table ops.tree_tiles (
   index bigint not null,
   hashes bytea not null,
   primary key (log, level, index)
-);
+) partition by hash (log);
 -- Hashes cannot be compressed.
 alter table ops.tree_tiles alter column hashes set storage external;
+select ops.partition_by_company('ops.tree_tiles');
 
 -- Keys that checkpoints are signed with, in the order in which they became the current one (src/integrity/proofs/key-ring.ts).
 create table ops.seal_keys (
