@@ -90,6 +90,8 @@ export interface GivenBack {
   readonly sale_id: number
   /** Negative where it takes back an earlier refund, or a return. */
   readonly amount: string
+  /** Whether it reverses the return. */
+  readonly is_reversal: boolean
   /** As Postgres prints it. */
   readonly returned_at: string
 }
@@ -102,7 +104,7 @@ const givenBackListing: Listing<Period> = {
       and (t.order_id is null or (s.status = 'completed' and t.cents <> 0))
     left join returns r on r.company_id = t.company_id and r.id = t.return_id`,
   record: `json_build_object('return', r.doc, 'order_id', t.order_id, 'sale_id', t.sale_id,
-    'amount', ${moneySum('t.cents')}, 'returned_at', t.returned_at)`,
+    'amount', ${moneySum('t.cents')}, 'is_reversal', t.is_reversal, 'returned_at', t.returned_at)`,
   filters: {
     returned_since: returnListing.filters.returned_since,
     returned_before: returnListing.filters.returned_before,

@@ -107,6 +107,21 @@ describe('panel: an approval on the spot', () => {
     expect([await price(), (await lastEvent()).data.approved_by]).to.deep.equal(['9.00', manager.id])
   })
 
+  it('allows a new item under a barcode of another one, which is a change of price [ROLE-782]', async () => {
+    const item = (await company.post('/catalog/items', { name: 'Vinho', price: '90.00', barcode: '7891000100103' }))
+      .body
+    expect((await clerk.submit(`/painel/catalogo/${item.data.id}/excluir`, {})).status).to.equal(303)
+    const create = (fields: Record<string, string>) => {
+      const item = { type: 'product', name: 'Vinho', price: '9,00', barcode: '7891000100103', unit: 'UN' }
+      return clerk.submit('/painel/catalogo/novo', { ...item, ...fields }, '/painel/catalogo')
+    }
+    expect(textIn((await clerk.get('/painel/catalogo/novo')).html)).to.include('Autorização')
+    const refused = await create({})
+    expect([refused.status, textIn(refused.html).includes('Autorização')]).to.deep.equal([403, true])
+    expect((await create(by(manager, PIN))).status).to.equal(303)
+    expect((await lastEvent()).data).to.include({ barcode: '7891000100103', approved_by: manager.id })
+  })
+
   describe('of a return', () => {
     const allow = (...permissions: Permission[]) =>
       company.run(adjustRole, { role: 'clerk', permissions, return_limit: '15.00', discount_limit: '0.00' })

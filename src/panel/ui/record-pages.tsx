@@ -76,8 +76,15 @@ export interface RecordPages<R extends { id: number }> {
   fields(visit: PageContext, record?: R): Fields | Promise<Fields>
   /** Message above a form that was refused; undefined: the one of the refusal. */
   problem?(refusal: Refusal, submission: FormSubmission): Promise<ComponentChildren> | ComponentChildren
-  // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that the pages need not know
-  readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any>; readonly flash?: FlashCode }
+  readonly create: {
+    // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that the pages need not know
+    readonly schema: z.ZodType<any>
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    readonly command: Command<any>
+    readonly flash?: FlashCode
+    /** Whether another user may approve what this one may not create. */
+    needsApproval?(visit: PageContext): boolean
+  }
   /** Absent if records cannot be updated. */
   readonly update?: {
     readonly label: string
@@ -232,6 +239,7 @@ const createPages = <R extends { id: number }>({
     label: 'Salvar',
     back: () => path,
     fields: (_, visit) => fields(visit),
+    ...(create.needsApproval && { needsApproval: (_: object, visit: PageContext) => !!create.needsApproval?.(visit) }),
     problem,
     schema: create.schema,
     async act(submission, _, input) {

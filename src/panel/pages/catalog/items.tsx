@@ -248,7 +248,12 @@ export const catalogPages = recordPages<Item>({
     </>
   ),
   fields: itemFields,
-  create: { schema: CreateItemInput, command: createItem },
+  create: {
+    schema: CreateItemInput,
+    command: createItem,
+    // For a barcode that another item had: the rest needs no approval (ROLE-782).
+    needsApproval: (visit) => offersApproval(visit, 'change_price'),
+  },
   update: {
     label: 'Editar',
     schema: ItemChanges,

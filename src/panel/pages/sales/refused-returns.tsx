@@ -50,7 +50,10 @@ export async function RefusedReturns({ visit }: { readonly visit: PageContext })
   const rows = await listRefusedReturns(pool, companyId, { now: visit.session.now, limit: SHOWN })
   return rows.length === 0 ? null : (
     <Card title="Devoluções recusadas">
-      <p class="hint">O dinheiro saiu da gaveta, mas a devolução não foi registrada. As mais antigas vêm primeiro.</p>
+      <p class="hint">
+        O caixa fez estas devoluções, mas elas não foram registradas. O dinheiro que o caixa devolveu já saiu da gaveta.
+        As mais antigas vêm primeiro.
+      </p>
       <ListTable caption="Devoluções recusadas" rows={rows} empty="" columns={columnsOf(timezone)} />
     </Card>
   )
@@ -145,7 +148,9 @@ const forms: readonly PanelRoute[] = [
     access: ['see_all_sales', 'return_goods'],
     path: `${PATH}/:id/resolver`,
     label: 'Marcar como resolvida',
-    intro: () => <p>A devolução sai da lista sem ser registrada. O dinheiro continua fora da gaveta.</p>,
+    intro: () => (
+      <p>A devolução sai da lista sem ser registrada. O dinheiro que o caixa devolveu continua fora da gaveta.</p>
+    ),
     fields: () => NOTE,
     schema: RefusedReturnNote,
     async act(submission, { return_id: id }, { note }) {

@@ -35,8 +35,8 @@ const RETURN_WARNINGS: Readonly<Record<OfflineReturnWarning['code'], string>> = 
   at_old: 'O relógio do caixa estava atrasado',
 }
 
-const waysText = ({ refunds }: ReturnObject): string =>
-  refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', ')
+const waysText = ({ refunds }: Pick<ReturnObject, 'refunds'>, sign = ''): string =>
+  refunds.map(({ name, amount }) => `${name} ${formatMoney(sign + amount)}`).join(', ')
 
 const ReturnMark = () => <PanelBadge tone="warn">Confira</PanelBadge>
 
@@ -51,7 +51,7 @@ const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObj
   { head: 'Motivo', cell: ({ reason }: ReturnObject) => reason, isExtra: true },
   {
     head: 'Forma',
-    cell: waysText,
+    cell: (returned) => waysText(returned),
     isExtra: true,
   },
   {
@@ -98,6 +98,11 @@ async function summaryOf({ readModel }: PageContext, asked: Readonly<Record<stri
   )
 }
 
+function reasonOf({ return: returned, is_reversal, amount }: GivenBack): string {
+  if (returned) return is_reversal ? `Devolução desfeita: ${returned.reversal_reason}` : returned.reason
+  return amount.startsWith('-') ? 'Estorno desfeito' : 'Estorno do pedido'
+}
+
 const givenBackColumns = (timezone: string): Column<GivenBack>[] => [
   {
     head: 'Devolução',
@@ -112,11 +117,14 @@ const givenBackColumns = (timezone: string): Column<GivenBack>[] => [
   { head: 'Venda', cell: ({ sale_id }) => <a href={link(`/vendas/${sale_id}`)}>{`Venda ${sale_id}`}</a> },
   {
     head: 'Motivo',
-    cell: ({ return: returned, amount }) =>
-      returned?.reason ?? (amount.startsWith('-') ? 'Estorno desfeito' : 'Estorno do pedido'),
+    cell: reasonOf,
     isExtra: true,
   },
-  { head: 'Forma', cell: ({ return: returned }) => returned && waysText(returned), isExtra: true },
+  {
+    head: 'Forma',
+    cell: ({ return: returned, is_reversal }) => returned && waysText(returned, is_reversal ? '-' : ''),
+    isExtra: true,
+  },
   {
     head: 'Avisos',
     cell: ({ return: returned }) => returned !== null && returned.warnings.length > 0 && <ReturnMark />,
