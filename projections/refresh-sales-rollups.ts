@@ -56,7 +56,7 @@ export async function refreshAllSalesRollups(pool: Database, options: InTurnOpti
   const { rows } = await pool.query<{ company_id: number }>({
     name: 'companies_to_sum',
     text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id
-           where l.move is null and coalesce((
+           where coalesce((
              select a.is_filled is not true or (s.changed_at, s.revision) > (a.changed_at, a.revision)
              from sales s where s.company_id = l.company_id order by s.changed_at desc, s.revision desc limit 1), false)
            order by l.company_id`,

@@ -1,4 +1,3 @@
-import { isOnThisShard } from '#background/migration-condition.ts'
 import { inZone } from '#domain/instant.ts'
 import type { Queryable } from '#postgres/database.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
@@ -126,11 +125,10 @@ const IS_LIVE_KEY = {
   name: 'is_live_key',
   text: `select from api_keys k join companies c on c.company_id = k.company_id
          where k.company_id = $1 and k.id = $2 and k.revoked_at is null
-           and (k.expires_at is null or k.expires_at > clock_timestamp()) and c.plan = 'api'
-           and ${isOnThisShard('k.company_id')}`,
+           and (k.expires_at is null or k.expires_at > clock_timestamp()) and c.plan = 'api'`,
 }
 
-/** Whether an authenticated key is still valid on this shard. */
+/** Whether an authenticated key is still valid. */
 export async function isLiveKey(pool: Queryable, companyId: number, keyId: number): Promise<boolean> {
   const { rowCount } = await pool.query({ ...IS_LIVE_KEY, values: [companyId, keyId] })
   return rowCount === 1

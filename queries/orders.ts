@@ -1,7 +1,6 @@
 import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import { type PaymentLinks, withPaymentUrl } from '#domain/payment-link.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { type CompanyObject, companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -163,25 +162,21 @@ export interface BuyersOrder {
   readonly now: string
 }
 
-/** The order of a store by alias; null if the store has no such order. @throws WrongShardError */
+/** The order of a store by alias; null if the store has no such order. */
 export async function findBuyersOrder(pool: Queryable, alias: string, orderId: number): Promise<BuyersOrder | null> {
-  const { rows } = await pool.query<BuyersOrder & { readonly move: MigrationState | null }>({
+  const { rows } = await pool.query<BuyersOrder>({
     name: 'find_buyers_order',
     text: `select o.company_id as "companyId", o.doc as order, o.revision, json_build_object(
                     'name', ${MASKED_NAME}, 'cnpj', c.doc -> 'cnpj', 'address', c.doc -> 'address', 'phone', c.doc -> 'phone',
                     'logo_url', c.doc -> 'logo_url', 'brand_color', c.doc -> 'brand_color') as shop, c.timezone,
-                  s.enabled, ${companysTimeSql('clock_timestamp()')} as now, l.move
+                  s.enabled, ${companysTimeSql('clock_timestamp()')} as now
            from stores s
            join orders o on o.company_id = s.company_id and o.id = $2 and o.store_id = s.id
            join companies c on c.company_id = s.company_id
-           join ops.ledgers l on l.company_id = s.company_id
            where s.alias = $1`,
     values: [alias, orderId],
   })
-  if (!rows[0]) return null
-  const { move, ...found } = rows[0]
-  assertOnThisShard(found.companyId, move)
-  return found
+  return rows[0] ?? null
 }
 
 /** Revisions of the last changes of some orders. */

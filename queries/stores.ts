@@ -1,6 +1,5 @@
 import { contextOf, openJson } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
-import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import { getBy, type FoundRecords as RecordFound } from './records.ts'
@@ -85,23 +84,22 @@ export interface StoreAccess {
 
 /**
  * The store with an alias, of any company; null if there is none. Secrets are null if they were never set, or if a
- * process died between an append to an external event store and the commit that stores them. @throws WrongShardError
+ * process died between an append to an external event store and the commit that stores them.
  */
 export async function findStore(pool: Queryable, vault: Vault, alias: string): Promise<StoreAccess | null> {
   const { rows } = await pool.query<StoreAccessRow>({
     name: 'find_store',
     text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox, c.is_test as "isTest",
-                  k.secrets as sealed, l.move,
+                  k.secrets as sealed,
                   (t.doc->>'has_notification_secret')::boolean as "isSigning"
-           from stores t join companies c on c.company_id = t.company_id join ops.ledgers l on l.company_id = t.company_id
+           from stores t join companies c on c.company_id = t.company_id
            left join store_secrets k on k.company_id = t.company_id and k.store_id = t.id
            where t.alias = $1
            order by k.store_id nulls last limit 1`,
     values: [alias],
   })
   if (!rows[0]) return null
-  const { sealed, move, ...store } = rows[0]
-  assertOnThisShard(store.companyId, move)
+  const { sealed, ...store } = rows[0]
   const context = contextOf(storeSecrets.name, [store.companyId, store.id])
   const secrets = sealed && openJson<StoreSecrets['secrets']>(vault, sealed, context)
   return {
@@ -113,5 +111,4 @@ export async function findStore(pool: Queryable, vault: Vault, alias: string): P
 
 interface StoreAccessRow extends Omit<StoreAccess, 'accessToken' | 'notificationSecret'> {
   readonly sealed: Buffer | null
-  readonly move: MigrationState | null
 }

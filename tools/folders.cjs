@@ -13,7 +13,7 @@ exports.FOLDERS = [
   ],
   [
     'src/background',
-    'mechanisms of background work: loops, round robin over companies, retention, the condition on migrations',
+    'mechanisms of background work: loops, round robin over companies, retention, the condition of work that records events',
   ],
   [
     'src/postgres',
@@ -51,7 +51,7 @@ exports.FOLDERS = [
   ['src/payment-notifications', 'the receiver of the payment provider’s notifications'],
   ['src/till-sync', 'the sync interface of tills'],
   ['src/cells', 'moves a company between installations: what travels with it'],
-  ['src/sharding', 'several shards: placement and directory of companies, persons over all shards, migration'],
+  ['src/sharding', 'several shards: placement and directory of companies, persons over all shards'],
   ['src/service', 'what a process is made of: core, roles, app, shard router, metrics'],
   [
     'demo',

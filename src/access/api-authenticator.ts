@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
-import { Unavailable, WrongShardError } from '#lib/errors.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { type AuthenticatedKey, CHARGE_BYTES, COUNT_CALLS, type CountedCompany } from './quota-statements.ts'
 
 /** Limits of a company over all its keys: requests (RATE-1) and bytes (RATE-6). */
@@ -55,8 +55,7 @@ export type Admission = { readonly kind: 'invalid' } | AuthenticatedCall
 export interface ApiAuthenticator {
   /**
    * Looks up a key by its hash and counts the request and its body bytes exactly, over all processes. @throws
-   * Unavailable if Postgres does not answer or the queue is full; WrongShardError if the company is on another shard
-   * (SHARD-42).
+   * Unavailable if Postgres does not answer or the queue is full.
    */
   admit(keyHash: Buffer, bytes?: number): Promise<Admission>
   /** Counts the bytes of a body without a key, or of unknown size until it was read. @throws Unavailable */
@@ -117,8 +116,7 @@ async function admitAll(pool: Pool, limits: QuotaLimits, calls: readonly Waiting
     for (const call of calls) {
       const key = keys.get(call.id)
       const company = key && companies.get(key.company_id)
-      if (key?.is_elsewhere) call.reject(new WrongShardError(key.company_id))
-      else call.resolve(company ? admission(key, company, limits) : INVALID)
+      call.resolve(company ? admission(key, company, limits) : INVALID)
     }
   } catch (error) {
     const unavailable = new Unavailable('calls cannot be counted', { cause: error })

@@ -3,7 +3,6 @@ import { coalesce } from '#background/repeat.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { AdjustedRoles } from '#domain/permissions.ts'
 import type { AccessTerms, Role } from '#domain/roles.ts'
-import type { MigrationState } from '#ledger/migration-state.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import { DATABASE_CLOCK } from './opaque-token.ts'
 import { liveSession } from './open-sessions.ts'
@@ -33,18 +32,16 @@ export interface FoundSession extends Omit<Calendar, 'today'> {
   readonly now: string
   readonly companysTime: string
   readonly isSeenLate: boolean
-  readonly move: MigrationState | null
 }
 
 /** SQL that selects the live session of a hash. Both parameters are SQL; `clock` comes from CLOCK. */
 export const findSession = (hash: string, idleHours: string): string => `
   select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
          s.company_id as "companyId", s.expires_at as "expiresAt", s.user_agent as "userAgent", c.doc->>'name' as "companyName", c.doc->>'logo_url' as "logoUrl", c.doc->>'brand_color' as "brandColor", c.roles as "adjustedRoles", c.plan, c.timezone, c.is_test as "isTest", clock.now, ${companysTimeSql('clock.now')} as "companysTime",
-         s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate", l.move
+         s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate"
   from clock
   ${liveSession(`s.hash = ${hash}`, idleHours)}
-  join companies c on c.company_id = s.company_id
-  join ops.ledgers l on l.company_id = s.company_id`
+  join companies c on c.company_id = s.company_id`
 
 interface Waiting {
   readonly hash: Buffer

@@ -4,7 +4,6 @@ import { acceptInvitation, hasJoined, INVITATION_DAYS } from '#commands/invitati
 import { type AdjustedRoles, isLinkHeld, permissionsOf } from '#domain/permissions.ts'
 import type { Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { type ShopBrand, toShopBrand } from '#notifications/branded-email.ts'
@@ -38,7 +37,6 @@ export interface Invitations {
     invitation: Pick<NewInvitation, 'link'>,
     to: { readonly email: string; readonly companyId: number },
   ): Promise<boolean>
-  /** @throws WrongShardError */
   find(token: string): Promise<OpenInvitation | null>
   /**
    * Adds the holder of the link to the company, with their password from any company, or with a new one if they have
@@ -73,8 +71,7 @@ export function createInvitations(options: InvitationOptions): Invitations {
     if (!hash) return null
     const { rows } = await pool.query<FoundInvitation>({ ...FIND, values: [hash] })
     if (!rows[0]) return null
-    const { move, role, forOwner, madeBy, makerRole, roles, companies, ...invitation } = rows[0]
-    assertOnThisShard(invitation.companyId, move)
+    const { role, forOwner, madeBy, makerRole, roles, companies, ...invitation } = rows[0]
     const maker = makerRole && permissionsOf(makerRole, roles)
     if (madeBy !== null && !isLinkHeld(maker, { role, forOwner })) return null
     const made = { company_id: invitation.companyId, companies }
@@ -119,7 +116,6 @@ export function createInvitations(options: InvitationOptions): Invitations {
 }
 
 interface FoundInvitation extends OpenInvitation {
-  readonly move: MigrationState | null
   readonly role: Role
   readonly forOwner: boolean
   readonly companies: readonly number[]
@@ -131,12 +127,11 @@ interface FoundInvitation extends OpenInvitation {
 
 const FIND = {
   name: 'find_invitation',
-  text: `select i.user_id as "userId", i.company_id as "companyId", ${MASKED_NAME} as "companyName", u.doc ->> 'email' as email, l.move,
+  text: `select i.user_id as "userId", i.company_id as "companyId", ${MASKED_NAME} as "companyName", u.doc ->> 'email' as email,
            u.doc ->> 'role' as role, i.for_owner as "forOwner", i.companies, i.made_by as "madeBy", maker.doc ->> 'role' as "makerRole", c.roles
          from ops.invitations i
          join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
          left join users maker on maker.company_id = i.company_id and maker.id = i.made_by and maker.doc ->> 'status' = 'active'
          join companies c on c.company_id = i.company_id
-         join ops.ledgers l on l.company_id = i.company_id
          where i.token_hash = $1 and i.expires_at > clock_timestamp()`,
 }

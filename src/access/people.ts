@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { isOnThisShard } from '#background/migration-condition.ts'
 import { dateInZone } from '#domain/instant.ts'
 import { type AccessTerms, hasAccessOn, type Role } from '#domain/roles.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
@@ -138,7 +137,7 @@ const USERS = `array(
     'company_name', ${MASKED_NAME}, 'logo_url', c.doc->'logo_url', 'brand_color', c.doc->'brand_color', 'timezone', c.timezone, 'generation', u.generation,
     'role', u.doc->'role', 'access_until', u.doc->'access_until')
   from users u join companies c on c.company_id = u.company_id
-  where u.email = $1 and u.doc->>'status' = 'active' and ${isOnThisShard('u.company_id')}
+  where u.email = $1 and u.doc->>'status' = 'active'
   order by c.doc->>'name', c.company_id) as users, clock_timestamp() as now`
 
 const FIND_PERSON = {

@@ -11,8 +11,6 @@ export interface AuthenticatedKey {
   plan: string
   api_key_id: number
   scopes: string[]
-  /** The company is on another shard: the request is neither counted nor answered. */
-  is_elsewhere: boolean
 }
 
 /** Windows of a company after all its requests of the tick; times in Unix seconds. */
@@ -60,8 +58,7 @@ export const COUNT_CALLS = {
 with clock as materialized (
   select statement_timestamp() as now, set_config('synchronous_commit', 'off', true)
 ), found as materialized (
-  select asked.position::int, s.api_key_id, c.company_id, c.timezone, c.clock_ahead_ms, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes,
-    coalesce(l.move in ('left', 'arriving'), false) as is_elsewhere
+  select asked.position::int, s.api_key_id, c.company_id, c.timezone, c.clock_ahead_ms, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes
   from unnest($1::bytea[]) with ordinality as asked(hash, position)
   join ops.api_key_secrets s on s.hash = asked.hash
   join api_keys k on k.company_id = s.company_id and k.id = s.api_key_id
@@ -72,7 +69,7 @@ with clock as materialized (
 ), asking as materialized (
   select f.company_id, min(f.timezone) as timezone, array_agg(call.bytes order by call.place) as bytes,
     count(*)::int as asked, sum(call.bytes)::bigint as asked_bytes
-  from unnest($2::int[], $3::bigint[]) with ordinality as call(position, bytes, place) join found f on f.position = call.position and not f.is_elsewhere
+  from unnest($2::int[], $3::bigint[]) with ordinality as call(position, bytes, place) join found f on f.position = call.position
   group by f.company_id
 ), counted as (
   insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, passed)
@@ -119,17 +116,17 @@ with clock as materialized (
   from found f
   cross join clock
   left join ops.api_key_uses known on known.company_id = f.company_id and known.api_key_id = f.api_key_id
-  where (select count(*) from counted) > 0 and not f.is_elsewhere
+  where (select count(*) from counted) > 0
     and (known.api_key_id is null or known.last_used_at < clock.now - interval '1 minute')
   order by f.company_id, f.api_key_id
   on conflict (company_id, api_key_id) do update set last_used_at = greatest(u.last_used_at, excluded.last_used_at)
 )
-select position, company_id, timezone, clock_ahead_ms, plan, revision, tables, api_key_id, scopes, is_elsewhere,
+select position, company_id, timezone, clock_ahead_ms, plan, revision, tables, api_key_id, scopes,
   null::bigint[] as passed, null::int as minute_count, null::float8 as minute_ends, null::int as day_count, null::float8 as day_ends,
   null::bigint as day_bytes, null::float8 as now
 from found
 union all
-select null, company_id, null, null, null, null, null, null, null, null,
+select null, company_id, null, null, null, null, null, null, null,
   passed, minute_count, date_part('epoch', minute_ends_at), day_count, date_part('epoch', day_ends_at),
   day_bytes, date_part('epoch', clock.now)
 from counted cross join clock`,

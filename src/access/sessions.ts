@@ -1,10 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
-import { acceptsWrites } from '#background/migration-condition.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { permissionsOf, type RolePermissions } from '#domain/permissions.ts'
 import { hasAccessOn, type Role, seesPersons } from '#domain/roles.ts'
-import { assertAcceptsWrites, assertOnThisShard } from '#ledger/migration-state.ts'
 import type { NewKey } from './api-keys.ts'
 import { createSessionLookup, type FoundSession, IDLE_HOURS } from './find-session.ts'
 import type { Invitations } from './invitations.ts'
@@ -85,16 +83,16 @@ export interface AdmittedSession {
 
 /** Sessions of the panel. Postgres stores their hashes, so that an end takes effect at once in every process. */
 export interface Sessions {
-  /** The session ends after 7 days, or earlier at `until`. @throws Unavailable while the company migrates (SHARD-46) */
+  /** The session ends after 7 days, or earlier at `until`. */
   issue(holder: SessionHolder, userAgent?: string | null, until?: string | null): Promise<IssuedSession>
   /**
    * Atomically replaces a live session by one for another company of the same person. It has the person's generation
-   * and the expiry of the old session (PANEL-341). Null if the old one has ended. @throws Unavailable as `issue`
+   * and the expiry of the old session (PANEL-341). Null if the old one has ended.
    */
   exchange(session: PanelSession, next: NextHolder): Promise<IssuedSession | null>
-  /** Finds a live session and records its use; null if there is none. @throws WrongShardError */
+  /** Finds a live session and records its use; null if there is none. */
   find(token: string): Promise<PanelSession | null>
-  /** As `find`, and counts a panel request in the same statement. @throws WrongShardError, Unavailable */
+  /** As `find`, and counts a panel request in the same statement. @throws Unavailable */
   admit(token: string): Promise<AdmittedSession | null>
   /** Whether the session is live. Does not count as use, so that an idle page keeps no session alive. */
   isLive(token: string): Promise<boolean>
@@ -154,13 +152,13 @@ export function createSessions(
 
   /** Converts the row of a token and records the use. */
   function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
-    const { isSeenLate, terms, move: _, adjustedRoles, ...found } = live
+    const { isSeenLate, terms, adjustedRoles, ...found } = live
     if (isSeenLate) void note(sessionHash)
     const permissions = permissionsOf(found.role, adjustedRoles)
     return { sessionHash, csrfToken: csrfTokenOf(token), ...found, permissions, seesPersonalData: seesPersons(terms) }
   }
 
-  /** Null if no row was stored although the company accepts writes. */
+  /** Null if no row was stored. */
   async function store(
     holder: SessionHolder,
     statement: { name: string; text: string },
@@ -172,7 +170,6 @@ export function createSessions(
     await register?.(hash, holder)
     const values = [hash, userId, companyId, generation, LIVE_SESSIONS_OF_USER - 1, ...more]
     const { rows } = await pool.query<{ expires_at: string }>({ ...statement, values })
-    if (!rows[0]) await assertAcceptsWrites(pool, companyId)
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
 
@@ -213,9 +210,8 @@ export function createSessions(
 
 type LiveSession = FoundSession & Calendar
 
-/** Null after the last day of the user's access, which also ends open pages. @throws WrongShardError */
+/** Null after the last day of the user's access, which also ends open pages. */
 function liveOf(found: FoundSession): LiveSession | null {
-  assertOnThisShard(found.companyId, found.move)
   if (!hasAccessOn(found.terms, dateInZone(found.now, found.timezone))) return null
   return { ...found, today: dateInZone(found.companysTime, found.timezone) }
 }
@@ -235,8 +231,7 @@ const INSERT = `insert into ops.sessions (hash, user_id, company_id, generation,
 const ISSUE = {
   name: 'issue_session',
   text: `with ${DATABASE_CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
-         ${INSERT} select $1, $2, $3, $4, $7, now, now, least(now + make_interval(days => $6), $9::timestamptz), $8 from clock
-         where ${acceptsWrites('$3')} returning expires_at`,
+         ${INSERT} select $1, $2, $3, $4, $7, now, now, least(now + make_interval(days => $6), $9::timestamptz), $8 from clock returning expires_at`,
 }
 
 /** A concurrent exchange or revocation waits for the row lock and then finds the session revoked. */
@@ -245,7 +240,7 @@ const EXCHANGE = {
   text: `with ${DATABASE_CLOCK}, asking as materialized (
            select clock.now, s.person_generation, s.expires_at, s.user_agent from clock
            ${liveSession('s.hash = $6', '$7')}
-           where ${acceptsWrites('$3')} for update of s
+           for update of s
          ), ended as (
            update ops.sessions set revoked_at = asking.now, user_agent = null from asking where hash = $6
          ), ${revokedSurplus('ops.sessions', 'last_seen_at', 'asking')}

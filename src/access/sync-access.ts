@@ -1,7 +1,5 @@
 import type { Pool } from 'pg'
-import { acceptsWrites } from '#background/migration-condition.ts'
 import { TILL_ROLES } from '#domain/roles.ts'
-import { assertAcceptsWrites, assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { Login } from './login.ts'
@@ -50,25 +48,19 @@ export interface IssuedToken {
 
 /** Login tokens. Postgres stores their hashes, so that a revocation takes effect at once in every process. */
 export interface Tokens {
-  /** @throws Unavailable while the company migrates (SHARD-46) */
   issue(holder: SessionHolder): Promise<IssuedToken>
   /**
    * Finds the session of a token and records the till's version; null if the token is unknown, expired or revoked.
-   * @throws WrongShardError
    */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
   /**
    * The successor of a live token: each renewal of the same token returns the same one, so that a lost answer may be
    * asked for again. The old token ends with the first use of its successor, at the latest after ten minutes. Null if it
-   * has ended. @throws Unavailable as `issue`
+   * has ended.
    */
   renew(session: SyncSession, token: string): Promise<IssuedToken | null>
   /** Ends a token, and the one that it replaces or is replaced by. */
   revoke(session: SyncSession): Promise<void>
-}
-
-interface SyncSessionRow extends Omit<SyncSession, 'tokenHash'> {
-  readonly move: MigrationState | null
 }
 
 interface TokensOptions {
@@ -104,24 +96,21 @@ export function createTokens(pool: Pool, { days, secret, register }: TokensOptio
         LIVE_TOKENS_OF_USER - 1,
         ...generations,
       ])
-      if (!token) await assertAcceptsWrites(pool, companyId)
       if (!token) throw new Error('no token was stored')
       return token
     },
     async find(token, tillVersion = null) {
       const tokenHash = TOKENS.hashOf(token)
       if (!tokenHash) return null
-      const { rows } = await pool.query<SyncSessionRow>({ ...FIND, values: [tokenHash, TILL_ROLES, tillVersion] })
-      if (!rows[0]) return null
-      const { move, ...found } = rows[0]
-      assertOnThisShard(found.companyId, move)
-      return { tokenHash, ...found }
+      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({
+        ...FIND,
+        values: [tokenHash, TILL_ROLES, tillVersion],
+      })
+      return rows[0] ? { tokenHash, ...rows[0] } : null
     },
     async renew(session, token) {
       const next = TOKENS.next(token, secret)
-      const renewed = await issued(next, session, RENEW, (hash) => [hash, session.tokenHash, days])
-      if (!renewed) await assertAcceptsWrites(pool, session.companyId)
-      return renewed
+      return issued(next, session, RENEW, (hash) => [hash, session.tokenHash, days])
     },
     async revoke({ tokenHash }) {
       await pool.query({ ...REVOKE, values: [tokenHash] })
@@ -142,8 +131,7 @@ const ISSUE = {
   name: 'issue_sync_token',
   text: `with ${DATABASE_CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
          ${INSERT} select $1, $2, $3, $6, $7, u.doc->>'role', now, now, now + make_interval(days => $4)
-         from clock join users u on u.company_id = $3 and u.id = $2
-         where ${acceptsWrites('$3')} returning expires_at`,
+         from clock join users u on u.company_id = $3 and u.id = $2 returning expires_at`,
 }
 
 /**
@@ -161,13 +149,12 @@ const FIND = {
              and (t.last_used_at < clock.now - interval '5 minutes' or $3::text is not null and $3::text is distinct from t.till_version)
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
-                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now, l.move
+                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
          join users u on u.doc->>'role' = any($2::text[])
          join ops.persons p on ${OF_PERSON}
-         join companies c on c.company_id = t.company_id
-         join ops.ledgers l on l.company_id = t.company_id`,
+         join companies c on c.company_id = t.company_id`,
 }
 
 /** A till that got no answer repeats a renewal within this time. */
@@ -183,7 +170,7 @@ const RENEW = {
            update ops.sync_tokens t set replaced_at = coalesce(t.replaced_at, clock.now),
              expires_at = least(t.expires_at, coalesce(t.replaced_at, clock.now) + ${REPLACED_LIVES})
            from clock, users u, ops.persons p
-           where t.hash = $2 and ${LIVE} and ${acceptsWrites('t.company_id')} and ${OF_PERSON}
+           where t.hash = $2 and ${LIVE} and ${OF_PERSON}
            returning t.user_id, t.company_id, t.generation, t.person_generation, t.role, clock.now
          )
          insert into ops.sync_tokens as t (hash, user_id, company_id, generation, person_generation, role, created_at, last_used_at, expires_at, replaces)

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { isNotMigrating } from './migration-condition.ts'
 import { type InTurnOptions, workInTurn } from './round-robin.ts'
 
 /** How long the rows of a table are kept. */
@@ -10,8 +9,6 @@ export interface RetentionRule {
   readonly keep: `${number} ${'hours' | 'days'}`
   /** SQL condition on the rows that may be deleted; all of them by default. */
   readonly where?: string
-  /** Without `company_id`: by default rows are of companies, and those of a company that migrates stay (SHARD-44). */
-  readonly ofNoCompany?: true
 }
 
 /** For what is more than a deletion by age: removes up to `limit` rows and returns their number. */
@@ -21,10 +18,10 @@ export type PurgeStep = (pool: Pool, limit: number) => Promise<number>
 const BATCH = 5_000
 
 /** `now()`, because a comparison with `clock_timestamp()` cannot use an index. A locked row is a current row. */
-const deleteExpired = ({ table, olderThan, keep, where = 'true', ofNoCompany }: RetentionRule): string =>
+const deleteExpired = ({ table, olderThan, keep, where = 'true' }: RetentionRule): string =>
   `delete from ${table} where ctid = any (array(
      select ctid from ${table}
-     where ${olderThan} < now() - interval '${keep}' and ${where} and ${ofNoCompany ? 'true' : isNotMigrating('company_id')}
+     where ${olderThan} < now() - interval '${keep}' and ${where}
      limit $1 for update skip locked))`
 
 /**

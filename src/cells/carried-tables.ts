@@ -81,8 +81,6 @@ const OPERATIONS: readonly CarriedTable[] = [
   ofCompany('sealing_faults'),
   ofCompany('table_checks', { lasting: ['company_id'] }),
   ofCompany('downloads', { lasting: ['id', 'user_id', 'what', 'subject', 'begun_at'] }),
-  // Progress of the replication.
-  ofCompany('move_marks', { isCompared: false }),
   // Verified against the log on each use and rebuilt if they differ (PROOF-5).
   { name: 'ops.trees', of: byLog, isCompared: false },
   { name: 'ops.tree_tiles', of: byLog, isCompared: false },
@@ -94,7 +92,6 @@ export const TABLES_LEFT: Readonly<Record<string, string>> = {
   'ops.read_model': 'of the database: the read model is made anew where the company arrives, from its ledger',
   'ops.ledgers':
     'made where the company arrives, as far as its read model has come; what the ledger does not say is copied in the end',
-  'ops.moves': 'each shard has its own side of a move',
   'ops.shards': 'the directory, in main only',
   'ops.company_shards': 'the directory, in main only',
   'ops.directory_entries': 'the directory, in main only',

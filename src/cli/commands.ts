@@ -89,24 +89,12 @@ export const COMMANDS = {
     summary: 'lists the shards, how many companies live in each, and whether it can be reached',
     flags: {},
   },
-  'shard drain': {
-    summary:
-      'has no further companies made in a shard, and tells how many are left; --undo takes that back; --move moves them to the emptiest of the other shards, one after the other, as company move does; interrupted: run it again',
-    flags: { name: required('NAME'), undo: toggle, move: toggle, wait: optional('SECONDS') },
-    positional: 'name',
-  },
 
   'shard rebuild': {
     summary:
       'makes an empty database a shard again from the event store; what only the lost one knew is gone, which --yes confirms. --without-keys goes on where keys of persons are not there: what they sealed is empty for good',
     flags: { name: required('NAME'), yes: toggle, 'without-keys': toggle },
     positional: 'name',
-  },
-  'company move': {
-    summary:
-      'moves a company to another shard while it sells; interrupted: run it again, or with --undo, which leaves it where it is; --keep leaves its rows where it was; they are removed after --wait (60), which longer answers may need',
-    flags: { company: required('ID'), to: required('SHARD'), undo: toggle, keep: toggle, wait: optional('SECONDS') },
-    positional: 'company',
   },
 
   'company list': { summary: 'lists the companies', flags: {} },

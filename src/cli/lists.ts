@@ -1,4 +1,3 @@
-import { isOnThisShard } from '#background/migration-condition.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { StoreObject } from '#projections/stores.ts'
@@ -26,10 +25,7 @@ export const verbs: Verbs<'company list' | 'key list' | 'shard list' | RecordLis
       const shards = await context.readers()
       const listed: (CompanyObject & { readonly shard?: string })[] = []
       for (const { name, reader } of shards) {
-        // Rows of migrated companies remain for some time.
-        const { rows } = await reader.pool.query<{ doc: CompanyObject }>(
-          `select doc from companies where ${isOnThisShard('company_id')}`,
-        )
+        const { rows } = await reader.pool.query<{ doc: CompanyObject }>('select doc from companies')
         listed.push(...rows.map(({ doc }) => (shards.length === 1 ? doc : { ...doc, shard: name })))
       }
       return listed.sort((a, b) => a.id - b.id)

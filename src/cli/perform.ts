@@ -6,7 +6,6 @@ import { httpMessageOf } from '#http/problems.ts'
 import { IncompatibleVersion, Unavailable, UnsupportedPostgres } from '#lib/errors.ts'
 import { lowerHeapGrowth } from '#lib/heap.ts'
 import { isOutage } from '#postgres/outage.ts'
-import { MigrationRefused } from '#sharding/migration/migration-refused.ts'
 import type { FlagValues } from './arguments.ts'
 import { COMMANDS, type Name } from './commands.ts'
 import { createContext, NoInstallation } from './connection.ts'
@@ -59,7 +58,6 @@ function problemOf(error: unknown): PrintedProblem {
   if (error instanceof NoInstallation) return { code: 'no_installation', message }
   if (error instanceof WrongMasterKey) return { code: 'wrong_master_key', message }
   if (error instanceof UnsupportedPostgres) return { code: 'unfit_postgres', message }
-  if (error instanceof MigrationRefused) return { code: 'move_refused', message }
   if (error instanceof IncompatibleVersion) return { code: 'other_version', message }
   return {
     code:

@@ -42,7 +42,6 @@ export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys):
 }
 
 async function rotateAlone(clients: readonly PoolClient[], keys: MasterKeys): Promise<Rotation> {
-  for (const client of clients) await assertNoMoves(client)
   // More than one key is left from an interrupted call.
   if (keys.all().length === 1) await introduce(clients, keys)
   const { id } = keys.current()
@@ -60,15 +59,6 @@ async function rotateAlone(clients: readonly PoolClient[], keys: MasterKeys): Pr
   }
   await keys.file?.dropFormer()
   return { master_key: id, former: [...former], resealed }
-}
-
-/** During a migration a company's secrets are divided between shards (SHARD-47). */
-const MOVES = `select exists (select from ops.ledgers where move in ('paused', 'leaving', 'arriving')) as moves`
-
-async function assertNoMoves(client: PoolClient): Promise<void> {
-  const { rows } = await client.query<{ moves: boolean }>(MOVES)
-  if (rows[0]?.moves)
-    throw new WrongMasterKey('A company is moving to another shard: change the master key when it has arrived.')
 }
 
 /** Adds a new key. Each database registers it before any process can seal with it. */

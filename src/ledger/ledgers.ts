@@ -3,7 +3,6 @@ import { type IdKind, isIdKind } from '#domain/record-kinds.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { Statement, Transaction } from '#postgres/transaction.ts'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
-import { type MigrationState, writeRefusal } from './migration-state.ts'
 import { KeysMissing, type MissingKeys } from './missing-keys.ts'
 
 /** The highest assigned id of each kind in a company; a kind without ids is missing. */
@@ -17,7 +16,6 @@ interface LedgerRow {
   hash: string
   last_recorded_at: string | null
   ids: Ids
-  move: MigrationState | null
   missing_keys: MissingKeys | null
 }
 
@@ -35,7 +33,7 @@ export interface OpenLedger {
    * otherwise.
    */
   aheadUntil: string | null
-  /** Reason why writes are refused, such as a migration or missing person keys; null if they are accepted. */
+  /** Reason why writes are refused, such as missing person keys; null if they are accepted. */
   readonly closed: Unavailable | null
   /** Postgres's clock when the ledger was locked. */
   readonly now: string
@@ -62,7 +60,7 @@ const EPOCH = '1970-01-01T00:00:00.000Z'
 
 const lockLedgers = {
   name: 'lock_ledgers',
-  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids, move, missing_keys from ledgers
+  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids, missing_keys from ledgers
          where company_id = any($1::bigint[]) order by company_id for update`,
 }
 
@@ -108,9 +106,6 @@ export async function readLedgerClock(tx: Transaction): Promise<{ now: string; v
 export const aheadUntil = (last: string, now: string): string | null =>
   Date.parse(last) - Date.parse(now) > AHEAD_MS ? last : null
 
-const closedFor = ({ company_id, move, missing_keys }: LedgerRow): Unavailable | null =>
-  writeRefusal(company_id, move) ?? (missing_keys === null ? null : new KeysMissing(company_id))
-
 /** Prepares a locked ledger for decisions. Time never goes back within a stream, even if the clock does. */
 export function openLedger(row: LedgerRow, now: string): OpenLedger {
   const last = row.last_recorded_at ?? EPOCH
@@ -122,7 +117,7 @@ export function openLedger(row: LedgerRow, now: string): OpenLedger {
     lastRecordedAt: now > last ? now : last,
     ids: row.ids,
     aheadUntil: aheadUntil(last, now),
-    closed: closedFor(row),
+    closed: row.missing_keys === null ? null : new KeysMissing(row.company_id),
     now,
     reactedRevision: row.reacted_revision,
     hasReacted: false,
@@ -195,7 +190,7 @@ async function countAhead(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>({
     name: 'count_ledgers_ahead',
     text: `select count(*)::int as count from ops.ledgers
-           where move is null and last_recorded_at > clock_timestamp() + make_interval(secs => ${AHEAD_MS / 1000})`,
+           where last_recorded_at > clock_timestamp() + make_interval(secs => ${AHEAD_MS / 1000})`,
   })
   return rows[0]?.count ?? 0
 }

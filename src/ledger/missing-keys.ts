@@ -18,7 +18,7 @@ export class KeysMissing extends Unavailable {
 
 /**
  * Makes the company of a CannotOpen error read-only. True if it was not before, `known` if it was. False for any other
- * error, and for a migrating company, whose keys may not have arrived yet.
+ * error.
  */
 export async function blockFor(error: unknown, pool: Pool): Promise<boolean | 'known'> {
   if (!(error instanceof CannotOpen)) return false
@@ -28,13 +28,13 @@ export async function blockFor(error: unknown, pool: Pool): Promise<boolean | 'k
 
 const BLOCK = `
   with blocked as (
-    update ops.ledgers set missing_keys = 'pending' where company_id = $1 and move is null and missing_keys is null returning company_id)
-  select exists (select from blocked) as is_new from ops.ledgers where company_id = $1 and move is null`
+    update ops.ledgers set missing_keys = 'pending' where company_id = $1 and missing_keys is null returning company_id)
+  select exists (select from blocked) as is_new from ops.ledgers where company_id = $1`
 
 /** Companies in state `pending`: their tables lack the last events only. */
 export async function companiesPending(pool: Pool): Promise<readonly number[]> {
   const { rows } = await pool.query<{ company_id: number }>(
-    `select company_id from ops.ledgers where missing_keys = 'pending' and move is null order by company_id`,
+    `select company_id from ops.ledgers where missing_keys = 'pending' order by company_id`,
   )
   return rows.map(({ company_id }) => company_id)
 }

@@ -10,7 +10,7 @@ export class Unavailable extends Error {
 export class TenantLimitExceeded extends Unavailable {}
 
 /**
- * The company is on another shard (SHARD-42). The shard router forwards the request there; a caller that cannot be
+ * The company is on another shard. The shard router forwards the request there; a caller that cannot be
  * forwarded gets 503.
  */
 export class WrongShardError extends Unavailable {

@@ -8,7 +8,7 @@ import { decodePositions, type LedgerPosition, LIVE_CHANNEL } from './notifier.t
 interface Subscriber {
   /** The ledger has reached this revision; several revisions may be merged. */
   moved(revision: number): void
-  /** No further updates: the process stops, or the company has migrated. */
+  /** No further updates: the process stops. */
   ended(): void
 }
 
@@ -71,10 +71,8 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
   async function readPositions(companyIds: readonly number[]): Promise<void> {
     if (companyIds.length === 0) return
     try {
-      const { rows } = await pool.query<LedgerState>({ ...READ_POSITIONS, values: [companyIds] })
-      publish(rows.filter(({ isElsewhere }) => !isElsewhere))
-      // Subscribers reconnect and are routed to the company's new shard.
-      for (const { companyId, isElsewhere } of rows) if (isElsewhere) end([...(companies.get(companyId) ?? [])])
+      const { rows } = await pool.query<LedgerPosition>({ ...READ_POSITIONS, values: [companyIds] })
+      publish(rows)
     } catch (error) {
       onError(error)
     }
@@ -110,12 +108,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
   }
 }
 
-interface LedgerState extends LedgerPosition {
-  readonly isElsewhere: boolean
-}
-
 const READ_POSITIONS = {
   name: 'read_ledger_positions',
-  text: `select company_id as "companyId", revision, coalesce(move in ('left', 'arriving'), false) as "isElsewhere"
-         from ops.ledgers where company_id = any($1::bigint[])`,
+  text: `select company_id as "companyId", revision from ops.ledgers where company_id = any($1::bigint[])`,
 }

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { isNotMigrating } from '#background/migration-condition.ts'
 import { repeat } from '#background/repeat.ts'
 import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
@@ -100,7 +99,7 @@ const TAKE_NOTICE = {
   name: 'take_notice',
   text: `
 with due as (
-  select company_id, id from notices where next_email_at <= clock_timestamp() and ${isNotMigrating('company_id')}
+  select company_id, id from notices where next_email_at <= clock_timestamp()
   order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
 ), taken as (
   update notices n set email_tries = email_tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { recordsEvents } from '#background/migration-condition.ts'
+import { recordsEvents } from '#background/records-events.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { refuseStoreConnection, renewStoreConnection } from '#commands/store-connection.ts'
 import { contextOf, openJson } from '#crypto/sealed-json.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { recordsEvents } from '#background/migration-condition.ts'
+import { recordsEvents } from '#background/records-events.ts'
 import { type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'

@@ -1,8 +1,6 @@
 import type { Pool } from 'pg'
-import { isNotMigrating } from '#background/migration-condition.ts'
 import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
-import { acceptsSideWrites } from '#ledger/migration-state.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { erasePerson } from './erase-person.ts'
 
@@ -27,9 +25,7 @@ export async function eraseLateWrites(pool: Pool, options: InTurnOptions): Promi
   const slice = async (companyId: number): Promise<'more' | 'done'> => {
     const slices = waiting.get(companyId) as Lately[]
     const { parts, subjects } = slices.shift() as Lately
-    await inTransaction(pool, async (tx) => {
-      if (await acceptsSideWrites(tx, companyId)) await erasePerson(tx, companyId, { subjects, parts })
-    })
+    await inTransaction(pool, (tx) => erasePerson(tx, companyId, { subjects, parts }))
     return slices.length > 0 ? 'more' : 'done'
   }
   await workInTurn(waiting.keys(), slice, options)
@@ -53,6 +49,6 @@ const FIND_LATELY = {
   name: 'find_lately_forgotten',
   text: `select company_id, parts, array_agg(subject) as subjects
          from (select company_id, subject, array_agg(part order by part) as parts from person_keys
-               where destroyed_at > now() - make_interval(mins => $1) and ${isNotMigrating('company_id')} group by company_id, subject) as lately
+               where destroyed_at > now() - make_interval(mins => $1) group by company_id, subject) as lately
          group by company_id, parts`,
 }

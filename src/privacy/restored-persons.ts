@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { recordsEvents } from '#background/migration-condition.ts'
+import { recordsEvents } from '#background/records-events.ts'
 import { forgetPerson } from '#commands/people/forget-person.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'

@@ -5,7 +5,6 @@ import { JsonMoney } from '#domain/json-number.ts'
 import { toCents } from '#domain/money.ts'
 import { optionalText } from '#domain/text.ts'
 import { OFFLINE_SALE_STATUSES } from '#events/sales.ts'
-import { assertAcceptsWrites } from '#ledger/migration-state.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { Database } from '#postgres/database.ts'
@@ -82,7 +81,7 @@ interface RefusalRow {
 /**
  * Stores refused sales, resolves those recorded since, and returns a person's resolution instead of a repeated refusal
  * (UP-17). Must end before the response: a till that receives an error relies on the sale being visible to people;
- * without a response it sends everything again. @throws Unavailable while the company migrates
+ * without a response it sends everything again.
  */
 export async function noteRefusals(
   pool: Database,
@@ -100,7 +99,6 @@ export async function noteRefusals(
     const kept = await keep(pool, { companyId, userId }, portion, forgotten)
     for (const row of kept) known.set(row.digest, row)
   }
-  await assertAcceptsWrites(pool, companyId)
   return entries.map(({ result }, position) => {
     const row = known.get(digests[position]?.hex ?? '')
     return row?.is_resolved ? resolution(result.offline_id, row) : result
@@ -258,8 +256,7 @@ interface Resolution {
 }
 
 /**
- * Marks a refused sale as resolved by a user. False if it does not exist or is not open. @throws Unavailable while the
- * company migrates
+ * Marks a refused sale as resolved by a user. False if it does not exist or is not open.
  */
 export async function resolveRefusedSale(
   pool: Database,
@@ -272,6 +269,5 @@ export async function resolveRefusedSale(
      where company_id = $1 and id = $2 and settled_at is null`,
     [companyId, id, userId, note, saleId ?? null],
   )
-  await assertAcceptsWrites(pool, companyId)
   return rowCount === 1
 }

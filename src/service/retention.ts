@@ -19,9 +19,9 @@ export const RETENTION: readonly RetentionRule[] = [
   },
   { table: 'ops.sessions', olderThan: 'expires_at', keep: '7 days' },
   { table: 'ops.panel_calls', olderThan: 'minute_ends_at', keep: '1 hours' },
-  { table: 'ops.second_steps', olderThan: 'expires_at', keep: '0 hours', ofNoCompany: true },
-  { table: 'ops.login_failures', olderThan: 'hour_ends_at', keep: '0 hours', ofNoCompany: true },
-  { table: 'ops.login_origins', olderThan: 'seen_at', keep: '400 days', ofNoCompany: true },
+  { table: 'ops.second_steps', olderThan: 'expires_at', keep: '0 hours' },
+  { table: 'ops.login_failures', olderThan: 'hour_ends_at', keep: '0 hours' },
+  { table: 'ops.login_origins', olderThan: 'seen_at', keep: '400 days' },
   // The reach of redelivery, of a replay and of the end of a pause. What has waited for so long is of a paused endpoint.
   {
     table: 'ops.webhook_deliveries',
@@ -43,7 +43,7 @@ export const RETENTION: readonly RetentionRule[] = [
   // Of orders for claims and chargebacks; refused ones, and those of unknown orders, to detect attacks.
   { table: 'ops.payment_notifications', olderThan: 'received_at', keep: '400 days' },
   { table: 'ops.payment_notifications', olderThan: 'received_at', keep: '90 days', where: `outcome = 'refused'` },
-  { table: 'ops.stranger_notifications', olderThan: 'received_at', keep: '30 days', ofNoCompany: true },
+  { table: 'ops.stranger_notifications', olderThan: 'received_at', keep: '30 days' },
   { table: 'ops.payment_notification_hours', olderThan: 'hour', keep: '400 days' },
   { table: 'ops.payment_sweeps', olderThan: 'attempted_at', keep: '30 days' },
   // Owners can list downloads for as long as most claims can be made.

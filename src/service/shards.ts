@@ -12,7 +12,6 @@ import { accessOnShard, createShardedAccess } from '#sharding/cross-shard-access
 import { type Directory, openDirectory } from '#sharding/directory.ts'
 import { createDirectoryHooks } from '#sharding/directory-hooks.ts'
 import { sweepOnSchedule } from '#sharding/directory-sweep.ts'
-import { monitorMigrations } from '#sharding/migration/abandoned-migrations.ts'
 import type { PersonDirectory } from '#sharding/persons.ts'
 import { createShardsView, type Shards } from '#sharding/shards.ts'
 import { createAdditionalShard, type DefaultShardServices, type OpenShard } from './additional-shard.ts'
@@ -144,19 +143,12 @@ function severalShards(options: ShardsOptions, named: readonly NamedUrl[]): Serv
   }
 }
 
-/** Maintains the directory and company migrations, which belong to no single shard. */
+/** Maintains the directory, which belongs to no single shard. */
 function lookAfter(
-  { logger, log }: ShardsOptions,
+  { log }: ShardsOptions,
   over: Pick<PersonDirectory, 'directory'> & { readonly shards: Shards<Core> },
 ) {
-  return [
-    sweepOnSchedule({ ...over, log }, (error) => log('the directory could not be swept', error)),
-    monitorMigrations({
-      shards: over.shards,
-      warn: (message, details) => logger.warn(details, message),
-      onError: (error) => log('moves could not be looked after', error),
-    }),
-  ]
+  return [sweepOnSchedule({ ...over, log }, (error) => log('the directory could not be swept', error))]
 }
 
 /** Access shared by the interfaces of all shards. */

@@ -81,7 +81,7 @@ async function* addMissing(over: DirectorySweep, name: string): AsyncGenerator<S
 
 async function* addCompanies({ directory, shards }: DirectorySweep, shard: string): AsyncGenerator<SweepReport> {
   for (let after = 0; ; ) {
-    const { rows } = await shards.at(shard).pool.query<{ company_id: number; move: string | null }>({
+    const { rows } = await shards.at(shard).pool.query<{ company_id: number }>({
       ...LEDGERS,
       values: [after, SWEEP_STEP_ROWS],
     })
@@ -91,7 +91,7 @@ async function* addCompanies({ directory, shards }: DirectorySweep, shard: strin
       ...ADD_COMPANIES,
       values: [rows.map(({ company_id }) => company_id), shard],
     })
-    const living = rows.filter(({ move }) => move === null || move === 'paused' || move === 'leaving')
+    const living = rows
     const { rows: misplaced } = await directory.pool.query<MisplacedCompany>({
       ...MISPLACED,
       values: [living.map(({ company_id }) => company_id), shard],
@@ -212,13 +212,13 @@ async function removeOrphansOf(over: DirectorySweep, shard: string, listed: read
 
 const LEDGERS = {
   name: 'ledgers_of_shard',
-  text: 'select company_id, move from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
+  text: 'select company_id from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
 }
 
 /** A company arriving elsewhere still belongs here unless it has left. */
 const IS_HERE = {
   name: 'is_on_shard',
-  text: `select move is null or move <> 'left' as is_here from ops.ledgers where company_id = $1 and revision >= 0`,
+  text: `select true as is_here from ops.ledgers where company_id = $1 and revision >= 0`,
 }
 
 const MISPLACED = {

@@ -62,11 +62,8 @@ interface Residence {
 
 const IN_DIRECTORY = 'select company_id, shard from ops.company_shards where company_id = any($1::bigint[])'
 
-/**
- * Includes companies whose first event is not applied. For arriving and departed companies another shard knows more.
- */
-const IN_SHARD = `select company_id, $2 as shard from ops.ledgers
-  where company_id = any($1::bigint[]) and (move is null or move in ('paused', 'leaving'))`
+/** Includes companies whose first event is not applied. */
+const IN_SHARD = 'select company_id, $2 as shard from ops.ledgers where company_id = any($1::bigint[])'
 
 /** An empty shard has no companies. @throws on connection errors */
 async function queryPlacements(

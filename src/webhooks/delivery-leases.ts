@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { isNotMigrating, isOnThisShard } from '#background/migration-condition.ts'
 import { contextOf, openJson } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
@@ -11,19 +10,17 @@ const FREE = '(leased_until is null or leased_until <= statement_timestamp())'
 
 /**
  * CTE `endpoint(company_id, webhook_id, next_attempt_at)`: endpoints with pending deliveries and the earliest due time,
- * without companies that migrate (SHARD-44) and without the few under way. It skips through webhook_deliveries_due from
- * endpoint to endpoint, so the length of a backlog does not matter.
+ * without the few under way. It skips through webhook_deliveries_due from endpoint to endpoint, so the length of a
+ * backlog does not matter.
  */
-export const WAITING_ENDPOINTS = `waiting_endpoint as (
+export const WAITING_ENDPOINTS = `endpoint as (
   (select company_id, webhook_id, next_attempt_at from webhook_deliveries
    where status = 'pending' and ${FREE} order by company_id, webhook_id, next_attempt_at limit 1)
   union all
-  select next.* from waiting_endpoint a cross join lateral (
+  select next.* from endpoint a cross join lateral (
     select company_id, webhook_id, next_attempt_at from webhook_deliveries d
     where d.status = 'pending' and ${FREE} and (d.company_id, d.webhook_id) > (a.company_id, a.webhook_id)
     order by d.company_id, d.webhook_id, d.next_attempt_at limit 1) as next
-), endpoint as (
-  select * from waiting_endpoint where ${isNotMigrating('company_id')}
 )`
 
 /**
@@ -271,7 +268,7 @@ const READ_BACKLOG = {
 with recursive ${WAITING_ENDPOINTS}
 select
   (select count(*)::int from (
-    select from webhook_deliveries where status = 'pending' and ${isOnThisShard('company_id')} limit ${MOST_COUNTED}) as counted) as pending,
+    select from webhook_deliveries where status = 'pending' limit ${MOST_COUNTED}) as counted) as pending,
   (select greatest(0, coalesce(extract(epoch from clock_timestamp() - min(a.next_attempt_at)), 0))::float8
    from endpoint a join ${OPEN_ENDPOINTS} w on w.company_id = a.company_id and w.id = a.webhook_id) as oldest_due_seconds`,
 }

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { isNotMigrating } from '#background/migration-condition.ts'
 import { OPEN_ENDPOINTS } from './delivery-leases.ts'
 
 /** Time of uninterrupted failures after which an outage begins; the first retry comes earlier. */
@@ -25,7 +24,7 @@ const BEGIN_OUTAGES = {
 with begun as (
   update webhook_health h set outage_since = h.failing_since, well_since = null
   from ${OPEN_ENDPOINTS} w
-  where w.company_id = h.company_id and w.id = h.webhook_id and ${isNotMigrating('h.company_id')}
+  where w.company_id = h.company_id and w.id = h.webhook_id
     and h.failing_since <= statement_timestamp() - make_interval(secs => $1) and h.failing_since >= w.watched_since
     and (h.outage_since is null or h.outage_since < w.watched_since)
   returning h.company_id, h.webhook_id, h.outage_since, w.url
@@ -41,7 +40,7 @@ const FOLLOW_OUTAGES = {
   name: 'follow_webhook_outages',
   text: `
 update webhook_health h set well_since = case when h.failing_since is null then statement_timestamp() end
-where h.outage_since is not null and ${isNotMigrating('h.company_id')} and case when h.well_since is null then h.failing_since is null
+where h.outage_since is not null and case when h.well_since is null then h.failing_since is null
   else h.failing_since <= statement_timestamp() - make_interval(secs => $1) end`,
 }
 
@@ -52,7 +51,7 @@ const END_OUTAGES = {
 with over as (
   select h.company_id, h.webhook_id, h.outage_since, w.url
   from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
-  where h.outage_since is not null and h.failing_since is null and ${isNotMigrating('h.company_id')}
+  where h.outage_since is not null and h.failing_since is null
     and h.well_since <= statement_timestamp() - make_interval(secs => $1) and h.outage_since >= w.watched_since
   for no key update of h skip locked
 ), ended as (

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from 'pg'
-import { recordsEvents } from '#background/migration-condition.ts'
+import { recordsEvents } from '#background/records-events.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { isNotMigrating } from '#background/migration-condition.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { addMilliseconds } from '#domain/instant.ts'
@@ -111,7 +110,7 @@ const REST_MS = 100
 
 const NEXT_DUE = {
   name: 'next_due_stock_change',
-  text: `select company_id from webhook_stock_changes where due_at <= clock_timestamp() and ${isNotMigrating('company_id')}
+  text: `select company_id from webhook_stock_changes where due_at <= clock_timestamp()
          order by ${roundRobinOrder('company_id', '$1')} limit 1`,
 }
 

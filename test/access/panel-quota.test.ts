@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { createPanelGate, type PanelLimits } from '#access/panel-quota.ts'
 import { createSessions, type Sessions } from '#access/sessions.ts'
-import { Unavailable, WrongShardError } from '#lib/errors.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { createPool } from '#postgres/pool.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -167,17 +167,6 @@ describe('quota of the panel', () => {
     expect(await sessions.admit('')).to.equal(null)
     expect(await sessions.admit(`${token.slice(0, -2)}xx`)).to.equal(null)
     expect(await counts()).to.deep.equal([])
-  })
-
-  it('answers and counts nothing for a company on another shard [SHARD-42]', async () => {
-    const token = await sessionOf(await user())
-    await pool.query(`update ops.ledgers set move = 'left' where company_id = $1`, [company.id])
-    const error = await sessionsOn(pool)
-      .admit(token)
-      .catch((thrown: unknown) => thrown)
-    expect(error).to.be.instanceOf(WrongShardError)
-    expect(await counts()).to.deep.equal([])
-    await pool.query('update ops.ledgers set move = null where company_id = $1', [company.id])
   })
 
   it('refuses new requests while too many wait, and answers the waiting ones', async () => {

@@ -50,7 +50,6 @@ describe('tables of a company that leaves its installation', () => {
       'ops.imports',
       'ops.installation_entries',
       'ops.ledgers',
-      'ops.moves',
       'ops.panel_calls',
       'ops.password_links',
     ])

@@ -84,23 +84,6 @@ describe('master key rotation', () => {
     await writeFile(path, `${next}\n`)
   })
 
-  it('waits for companies under migration, because their secrets are on two shards [SHARD-47]', async () => {
-    const stand = (move: string | null) =>
-      pool.query(
-        `insert into ops.ledgers (company_id, hash, move) values (7, '', $1) on conflict (company_id) do update set move = $1`,
-        [move],
-      )
-    for (const move of ['paused', 'leaving', 'arriving']) {
-      await stand(move)
-      const refused = await rotateMasterKey([pool], masterKeysInFile(path)).catch((error: Error) => error)
-      expect(refused, move).to.be.instanceOf(WrongMasterKey)
-    }
-    expect(masterKeysInFile(path).all()).to.have.length(1)
-    await stand('left')
-    expect(await rotateMasterKey([pool], masterKeysInFile(path))).to.include({ resealed: PERSON_KEYS + OTHERS })
-    await pool.query('delete from ops.ledgers where company_id = 7')
-  })
-
   it('runs in one command at a time, which waits for one that is about to end [OPS-73]', async () => {
     const other = await pool.connect()
     await other.query('select pg_advisory_lock(hashtextextended($1, 0))', [ROTATION_LOCK])

@@ -2,7 +2,6 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { ProviderMisconfigured, type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { closeWrites, openWrites } from '#sharding/write-fence.ts'
 import { useDatabase } from '../support/database.ts'
 import { notify, type OnlineShop, openShop, paymentOf, SECRET, stubProvider, told } from './shop.ts'
 
@@ -57,15 +56,5 @@ describe('notification receiver without a working provider', () => {
     expect(inspect(logged, { depth: 20 }))
       .not.to.include('TEST-token')
       .and.not.include(SECRET)
-  })
-
-  it('makes the provider repeat notifications during a migration of the company [SHARD-41]', async () => {
-    const { pool } = shop.api.core
-    await closeWrites(pool, shop.company.id)
-    const refused = await notify(shop, order.id, told(payment.id))
-    expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '1'])
-    await openWrites(pool, shop.company.id)
-    expect((await notify(shop, order.id, told(payment.id))).body).to.include({ processed: true })
-    expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
   })
 })

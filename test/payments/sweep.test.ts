@@ -6,7 +6,6 @@ import { SWEEP_SECONDS } from '#config/config.ts'
 import { type PaymentProvider, ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { createSweep, type SweepOptions, startSweep, sweepIntervalMs, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { openWrites, pauseBackgroundWork } from '#sharding/write-fence.ts'
 import { type OnlineShop, openShop, paymentOf, stubProvider } from '../payment-notifications/shop.ts'
 import type { TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -70,22 +69,6 @@ describe('payment sweep', () => {
     expect(now).to.include({ status: 'paid' })
     expect(now.payments).to.have.length(1)
     expect(now.payment).to.include({ attempt_id: order.payments[0]?.attempt_id, provider_payment_id: '1' })
-  })
-
-  it('skips a company during its migration, and releases its lease then [SHARD-44, SHARD-45]', async () => {
-    provider.payments.set('1', paymentOf(order, { id: '1' }))
-    const { pool } = shop.api.core
-    await pauseBackgroundWork(pool, shop.company.id)
-    expect(await sweep()).to.equal(0)
-    expect(asked()).to.equal(0)
-    await openWrites(pool, shop.company.id)
-    let claimed: number | null = null
-    provider.before = async () => {
-      claimed = (await pool.query('select from ops.payment_sweeps where leased_until > now()')).rowCount
-    }
-    expect(await sweep()).to.equal(1)
-    expect(claimed).to.equal(1)
-    expect((await pool.query('select from ops.payment_sweeps where leased_until is not null')).rowCount).to.equal(0)
   })
 
   it('fetches known payments by id: the search may lag behind, or be down', async () => {

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { verbs as copying } from '#cli/ledger-copy.ts'
 import type { Context } from '#cli/verb.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
-import { companyIdOfStream, streamOf } from '#ledger/envelope.ts'
+import { companyIdOfStream } from '#ledger/envelope.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { collect } from '../ledger/event-store-contract.ts'
 import { useDatabase } from '../support/database.ts'
@@ -41,17 +41,6 @@ describe('ledgers of two shards', () => {
     }) as unknown as Context
 
   it('are copied to one event store, each from the shard of its company [SHARD-93]', async () => {
-    const [moved] = ids.south as [number]
-    const { main } = shards.cores
-    // Leftovers on the default shard of a company that migrated, and has new events there.
-    await main.pool.query(`insert into ops.ledgers (company_id, revision, hash, move) values ($1, 0, '', 'left')`, [
-      moved,
-    ])
-    const [first] = await collect(shards.cores.at(SOUTH).store.pick(streamOf(moved), [0]))
-    await main.pool.query(
-      `insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope) values ($1, 0, $2, $3, $4, $5, $6)`,
-      [first?.stream, first?.id, first?.type, first?.subject, first?.recorded_at, JSON.stringify(first)],
-    )
     const report = await copying['ledger copy'].run(context(), { to: eventStore.url })
     expect(report).to.deep.equal({ streams: 2, events: 2 * EVENTS, known: 0 })
     const target = createEventStoreDb(eventStore.url)

@@ -203,22 +203,6 @@ describe('the directory of two shards', () => {
     expect([await listed('email'), await listed('store_alias')]).to.deep.equal([before, aliases])
   })
 
-  it('trusts the origin shard of a migrated company if the directory is outdated [SHARD-28]', async () => {
-    const moved = await all.company('south')
-    await all.directory.moveTo(moved.id, 'main')
-    await sweepDirectory(all.persons)
-    expect(await all.directory.shardOf(moved.id), 'main knows nothing of it').to.equal('south')
-    await all.main.pool.query(
-      `insert into ops.ledgers (company_id, revision, hash, move) values ($1, 3, '', 'arriving')`,
-      [moved.id],
-    )
-    await all.directory.moveTo(moved.id, 'main')
-    await sweepDirectory(all.persons)
-    expect(await all.directory.shardOf(moved.id), 'a move is under way').to.equal('main')
-    await all.main.pool.query('delete from ops.ledgers where company_id = $1', [moved.id])
-    await all.directory.moveTo(moved.id, 'south')
-  })
-
   it('removes no entry of a shard that is down or has lost the ledger of the company [SHARD-28]', async () => {
     await age('store_alias')
     const before = await listed('store_alias')

@@ -22,13 +22,6 @@ const FAST = {
   full_page_writes: 'off',
   max_wal_size: '256MB',
   max_connections: '200',
-  // Companies migrate between two of its databases.
-  wal_level: 'logical',
-  // Several tests may migrate companies at once.
-  max_replication_slots: '40',
-  max_wal_senders: '40',
-  max_worker_processes: '24',
-  max_logical_replication_workers: '16',
 }
 
 const PREFIX = 'tillbook-test-'

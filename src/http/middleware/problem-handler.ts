@@ -68,7 +68,7 @@ function answerLate(response: Response, problem: Problem, answer: AnswerProblem)
 }
 
 /**
- * Error handler of an interface. A WrongShardError goes to the shard router, as long as nothing was answered (SHARD-42);
+ * Error handler of an interface. A WrongShardError goes to the shard router, as long as nothing was answered;
  * without a router, to the last handler.
  */
 export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRequestHandler {

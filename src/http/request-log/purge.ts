@@ -1,5 +1,4 @@
 import type { Pool, QueryConfig } from 'pg'
-import { isNotMigrating } from '#background/migration-condition.ts'
 import { REQUEST_LOG_BOUNDS, type RequestLogBounds } from './bounds.ts'
 
 const KEPT_DAYS = 7
@@ -46,7 +45,7 @@ with bound as materialized (
 ), doomed as materialized (
   select old.company_id, old.id from call_counts c cross join bound cross join lateral (
     select o.company_id, o.id from calls o where o.company_id = c.company_id and o.id < bound.id order by o.id limit $2::int) as old
-  where c.calls > 0 and ${isNotMigrating('c.company_id')} limit $2::int
+  where c.calls > 0 limit $2::int
 ), ${DELETE_DOOMED}`,
 }
 
@@ -64,6 +63,6 @@ with counts as materialized (
   select o.company_id, o.id from may cross join lateral (
     select company_id, id from calls where company_id = may.company_id order by id
     limit least($5::bigint, greatest(may.calls - may_calls, ceil(may.calls * (may.bytes - may_bytes)::float8 / may.bytes)::bigint, 0))) as o
-  where (may.calls > may_calls or may.bytes > may_bytes) and ${isNotMigrating('may.company_id')} limit $5::int
+  where may.calls > may_calls or may.bytes > may_bytes limit $5::int
 ), ${DELETE_DOOMED}`,
 }

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { acceptsWrites } from '#background/migration-condition.ts'
 import { coalesce } from '#background/repeat.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import { REQUEST_LOG_BOUNDS, type RequestLogBounds } from './bounds.ts'
@@ -120,7 +119,7 @@ const bytesOf = ({ path, query, body, details, traceparent }: LoggedRequest): nu
   path.length +
   [query, body, details, traceparent].reduce((sum, text) => sum + (text ? Buffer.byteLength(text) : 0), 0)
 
-/** Returns the number of written rows; companies that migrate, or exceed twice their bound, are skipped. */
+/** Returns the number of written rows; companies that exceed twice their bound are skipped. */
 async function writeCalls(
   pool: Pool,
   calls: readonly LoggedRequest[],
@@ -163,7 +162,7 @@ with clock as materialized (select set_config('synchronous_commit', 'off', true)
   select company_id, count(*) as calls, sum(bytes) as bytes from given group by company_id
 ), writable as (
   select n.* from counted n left join call_counts c on c.company_id = n.company_id
-  where coalesce(c.calls < $16 and c.bytes < $17, true) and ${acceptsWrites('n.company_id')}
+  where coalesce(c.calls < $16 and c.bytes < $17, true)
 ), added as (
   insert into calls (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent)
   select company_id, id, to_timestamp(at_ms / 1000), api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, given.bytes, traceparent

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { isNotMigrating, recordsEvents } from '#background/migration-condition.ts'
+import { recordsEvents } from '#background/records-events.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
@@ -73,7 +73,7 @@ export interface TableCheckFigures {
 export async function tableCheckFigures(pool: Pool): Promise<TableCheckFigures> {
   const { rows } = await pool.query<TableCheckFigures>({
     name: 'read_table_check_figures',
-    text: `select (select count(*) from ops.table_checks where not is_equal and ${isNotMigrating('company_id')}) as unequal,
+    text: `select (select count(*) from ops.table_checks where not is_equal) as unequal,
              greatest(0, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0))::float8 as overdue_seconds
            from ops.table_checks where ${recordsEvents('company_id')}`,
   })
@@ -136,7 +136,7 @@ const NOTE_NEW = {
   name: 'note_unchecked_companies',
   text: `insert into table_checks (company_id, due_at)
          select company_id, clock_timestamp() from ledgers l
-         where l.move is null and not exists (select from table_checks c where c.company_id = l.company_id)
+         where not exists (select from table_checks c where c.company_id = l.company_id)
          on conflict do nothing`,
 }
 

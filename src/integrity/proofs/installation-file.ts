@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import type { Pool } from 'pg'
 import * as z from 'zod'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import { companiesOnOtherShards } from '#ledger/migration-state.ts'
 import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { writeFileAtomically } from '#lib/files.ts'
@@ -97,12 +96,9 @@ async function storeOf(
 }
 
 /** Marks that the ledgers lack. */
-async function missingOf({ pool, store }: InstallationFile, marks: readonly LedgerMark[]): Promise<LedgerMark[]> {
+async function missingOf({ store }: InstallationFile, marks: readonly LedgerMark[]): Promise<LedgerMark[]> {
   const missing: LedgerMark[] = []
-  // Their ledgers are on another shard, so nothing is missing here (SHARD-58).
-  const elsewhere = await companiesOnOtherShards(pool)
   for (const mark of marks) {
-    if (elsewhere.has(mark.company_id)) continue
     const stream = streamOf(mark.company_id)
     let found: Envelope | undefined
     for await (const event of store.pick(stream, [mark.revision])) found = event
@@ -131,7 +127,7 @@ export async function readDatabaseIdentity(pool: Pool): Promise<string | null> {
 async function newestHeads(pool: Pool): Promise<(LedgerMark & { readonly hash: string })[]> {
   const { rows } = await pool.query<LedgerMark & { readonly hash: string }>(
     `select company_id, revision, hash from ops.ledgers
-     where revision >= 0 and last_recorded_at <= clock_timestamp() and coalesce(move, '') not in ('arriving', 'left')
+     where revision >= 0 and last_recorded_at <= clock_timestamp()
      order by last_recorded_at desc limit $1`,
     [MARKS],
   )

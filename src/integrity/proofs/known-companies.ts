@@ -1,6 +1,5 @@
 import type { LedgerStores } from '#integrity/audit/verify.ts'
 import { companyIdOfStream } from '#ledger/envelope.ts'
-import { companiesOnOtherShards } from '#ledger/migration-state.ts'
 import { companiesOfFiles } from './checkpoint-files.ts'
 
 /** For a table with many rows per company: one index lookup for each company. */
@@ -15,7 +14,7 @@ const companiesOf = (table: string): string => `
 
 /**
  * Companies known to the read model, the store, the checkpoint folder or the installation log. A ledger missing from
- * some of them is still found (PROOF-25). Companies on another shard are excluded.
+ * some of them is still found (PROOF-25).
  */
 export async function knownCompanies({ pool, store }: LedgerStores, directory: string | null): Promise<number[]> {
   const { rows } = await pool.query<{ company_id: number }>(
@@ -31,6 +30,5 @@ export async function knownCompanies({ pool, store }: LedgerStores, directory: s
     const companyId = companyIdOfStream(stream)
     if (companyId !== null) ids.add(companyId)
   }
-  for (const companyId of await companiesOnOtherShards(pool)) ids.delete(companyId)
   return [...ids].sort((a, b) => a - b)
 }

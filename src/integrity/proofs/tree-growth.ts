@@ -21,7 +21,7 @@ interface Behind {
 export async function growTrees({ pool, store }: TreeGrowthOptions, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<Behind>(
     `select company_id, revision + 1 as events from ops.ledgers left join ops.trees on log = company_id
-     where move is null and revision + 1 > coalesce(size, 0) order by company_id`,
+     where revision + 1 > coalesce(size, 0) order by company_id`,
   )
   const eventsOf = new Map(rows.map(({ company_id, events }) => [company_id, events]))
   const sizeOf = new Map<number, number>()

@@ -50,7 +50,7 @@ export async function catchUpAll(options: CatchUpSubscriptionOptions): Promise<n
   }
   const failures: unknown[] = []
   for (const companyId of await companiesPending(options.pool)) await apply(companyId)
-  for (const [companyId, revision] of (await look(options, tracker)).behind)
+  for (const [companyId, revision] of await look(options, tracker))
     if (await apply(companyId)) tracker.applied(companyId, revision, performance.now())
   if (failures.length > 0) throw failures[0]
   const checkpoint = tracker.checkpoint()
@@ -98,7 +98,6 @@ export function startCatchUpSubscription(options: CatchUpSubscriptionOptions): C
   const stopping = new AbortController()
   const { signal } = stopping
   let tracker: CheckpointTracker = trackCheckpoint(null)
-  let moving: ReadonlySet<number> = new Set()
   // Both loops run until the abort; a subscription that ends is restarted.
   const keepUp = (work: (onProgress: () => void) => Promise<void>) =>
     retry(
@@ -121,7 +120,7 @@ export function startCatchUpSubscription(options: CatchUpSubscriptionOptions): C
     let retriedAt = performance.now()
     for (let written: string | null = null; !signal.aborted; onProgress()) {
       await rest(TICK_MS, signal)
-      moving = await applyLate(options, tracker)
+      await applyLate(options, tracker)
       if (performance.now() - retriedAt >= BLOCKED_RETRY_MS) {
         retriedAt = performance.now()
         await applyInTurn(options, await companiesPending(options.pool))
@@ -132,7 +131,7 @@ export function startCatchUpSubscription(options: CatchUpSubscriptionOptions): C
     }
   })
   return {
-    lag: () => [...tracker.behind(performance.now() - BEHIND_MS).keys()].filter((id) => !moving.has(id)).length,
+    lag: () => [...tracker.behind(performance.now() - BEHIND_MS).keys()].length,
     async stop() {
       stopping.abort()
       await Promise.all([subscribing, applying])
@@ -145,19 +144,15 @@ function take(tracker: CheckpointTracker, note: Note): void {
   if (companyId !== null) tracker.add(companyId, note, performance.now())
 }
 
-/** Catches up companies that lag too long, unless another process does. Returns the migrating companies. */
-async function applyLate(
-  options: CatchUpSubscriptionOptions,
-  tracker: CheckpointTracker,
-): Promise<ReadonlySet<number>> {
-  const { behind, moving } = await look(options, tracker)
+/** Catches up companies that lag too long, unless another process does. */
+async function applyLate(options: CatchUpSubscriptionOptions, tracker: CheckpointTracker): Promise<void> {
+  const behind = await look(options, tracker)
   const late = tracker.behind(performance.now() - BEHIND_MS)
   await applyInTurn(
     options,
     [...behind.keys()].filter((companyId) => late.has(companyId)),
     (companyId) => tracker.applied(companyId, behind.get(companyId) as number, performance.now()),
   )
-  return moving
 }
 
 /** A failure of one company does not stop the others. */
@@ -174,30 +169,25 @@ function applyInTurn(
   return workInTurn(companyIds, apply, { onError })
 }
 
-interface Look {
-  /** Companies with unapplied notes, with the last noted revision. */
-  readonly behind: ReadonlyMap<number, number>
-  readonly moving: ReadonlySet<number>
-}
-
 /**
- * Drops companies without unapplied notes, and those on other shards. A company on this shard without a ledger gets
- * one. Companies that migrate or have an unknown placement are checked again later; nothing is applied for them.
+ * Companies with unapplied notes, with the last noted revision. Drops those without unapplied notes, and those on other
+ * shards. A company on this shard without a ledger gets one. Companies of unknown placement are checked again later.
  */
-async function look({ pool, resolvePlacement }: CatchUpSubscriptionOptions, tracker: CheckpointTracker): Promise<Look> {
+async function look(
+  { pool, resolvePlacement }: CatchUpSubscriptionOptions,
+  tracker: CheckpointTracker,
+): Promise<ReadonlyMap<number, number>> {
   const noted = tracker.behind()
   const behind = new Map<number, number>()
-  const moving = new Set<number>()
-  if (noted.size === 0) return { behind, moving }
+  if (noted.size === 0) return behind
   for (const [companyId, { lives, revision }] of await resolvePlacements(pool, [...noted.keys()], resolvePlacement)) {
     const last = noted.get(companyId) as number
-    if (lives === 'leaving' || lives === 'arriving') moving.add(companyId)
-    else if (lives === 'elsewhere') tracker.applied(companyId, last, performance.now())
+    if (lives === 'elsewhere') tracker.applied(companyId, last, performance.now())
     else if (lives === 'here') {
       if (revision === null) await ensureLedger(pool, companyId)
       else tracker.applied(companyId, revision, performance.now())
       if (revision === null || revision < last) behind.set(companyId, last)
     }
   }
-  return { behind, moving }
+  return behind
 }

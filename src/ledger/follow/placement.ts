@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import { inBatches } from '#lib/batches.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { companyIdOfStream } from '../envelope.ts'
-import type { MigrationState } from '../migration-state.ts'
 import type { EventStore } from '../port.ts'
 
 /** Shard of a company with a ledger in a store that several shards share; `unknown`: cannot be determined now. */
@@ -13,8 +12,7 @@ export type ResolvePlacement = (companyIds: readonly number[]) => Promise<Readon
 
 /** A company of the store as this shard sees it. */
 export interface PlacedCompany {
-  /** `leaving` and `arriving`: between two shards; only the migration may touch it. */
-  readonly lives: Placement | 'leaving' | 'arriving'
+  readonly lives: Placement
   /** Revision of the read model; null if the company has no ledger here. */
   readonly revision: number | null
 }
@@ -25,30 +23,24 @@ export async function resolvePlacements(
   companyIds: readonly number[],
   resolvePlacement: ResolvePlacement | undefined,
 ): Promise<Map<number, PlacedCompany>> {
-  const { rows } = await pool.query<{ company_id: number; revision: number; move: MigrationState | null }>({
+  const { rows } = await pool.query<{ company_id: number; revision: number }>({
     name: 'placed_companies',
-    text: 'select company_id, revision, move from ops.ledgers where company_id = any($1::bigint[])',
+    text: 'select company_id, revision from ops.ledgers where company_id = any($1::bigint[])',
     values: [companyIds],
   })
   const found = new Map<number, PlacedCompany>()
-  for (const { company_id, revision, move } of rows) found.set(company_id, { lives: livesBy(move), revision })
+  for (const { company_id, revision } of rows) found.set(company_id, { lives: 'here', revision })
   const unknown = companyIds.filter((companyId) => !found.has(companyId))
   const placed = unknown.length > 0 ? await resolvePlacement?.(unknown) : undefined
   for (const companyId of unknown) found.set(companyId, { lives: placed?.get(companyId) ?? 'here', revision: null })
   return found
 }
 
-function livesBy(move: MigrationState | null): PlacedCompany['lives'] {
-  if (move === null || move === 'paused') return 'here'
-  return move === 'left' ? 'elsewhere' : move
-}
-
 /** Streams per lookup. */
 const BATCH_STREAMS = 1_000
 
 /**
- * Restricts a store to the streams of this shard's companies: other shards use it too, or companies have left
- * (SHARD-90).
+ * Restricts a store to the streams of this shard's companies: other shards use it too (SHARD-90).
  */
 export function ownStreams<S extends EventStore>(store: S, pool: Pool, resolvePlacement?: ResolvePlacement): S {
   async function* own(streams: readonly string[]): AsyncGenerator<string> {
@@ -58,7 +50,7 @@ export function ownStreams<S extends EventStore>(store: S, pool: Pool, resolvePl
       const lives = found.get(companyIdOfStream(stream) ?? 0)?.lives
       if (lives === 'unknown')
         throw new Unavailable(`placement of the company of ${stream} is unknown: directory or shard unavailable`)
-      if (lives === 'here' || lives === 'leaving') yield stream
+      if (lives === 'here') yield stream
     }
   }
   return {

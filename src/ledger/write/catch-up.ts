@@ -106,8 +106,7 @@ export type CatchUpOptions = AttemptOptions & { readonly pool: Pool }
 
 /**
  * Applies all events of a company beyond its ledger's revision, as the writer that crashed would have done. Unless it
- * waits, it skips a locked ledger: the holder will apply the events. For a company that arrives it writes rows only,
- * because the reactions migrate with the company; a company that has left is skipped. Returns whether the end was
+ * waits, it skips a locked ledger: the holder will apply the events. Returns whether the end was
  * reached.
  */
 export async function catchUpCompany(
@@ -122,11 +121,11 @@ export async function catchUpCompany(
   }
 }
 
-/** Null if another transaction has the ledger, or the company has left. */
+/** Null if another transaction has the ledger. */
 async function catchUpSome(options: CatchUpOptions, companyId: number, waits: boolean): Promise<number | null> {
   const done = await inTransaction(options.pool, async (tx, client) => {
     const row = (await (waits ? lockLedger : lockLedgerIfFree)(tx, [companyId])).get(companyId)
-    if (!row || row.move === 'left') return null
+    if (!row) return null
     const time = await readLedgerClock(tx)
     if (time.version !== options.model.version) {
       options.onOutdated()
@@ -134,8 +133,7 @@ async function catchUpSome(options: CatchUpOptions, companyId: number, waits: bo
     }
     const ledger = openLedger(row, time.now)
     const set = createWorkingSet(options.keys.vault)
-    const reactors = row.move === 'arriving' ? [] : options.reactors
-    const applied = await catchUp(ledger, { ...options, reactors, tx, set }, EVENTS_PER_TRANSACTION)
+    const applied = await catchUp(ledger, { ...options, tx, set }, EVENTS_PER_TRANSACTION)
     if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advanceLedger(tx, [ledger])])
     await finishAttempt(tx, [ledger])
     return { applied: applied.size, ledger }

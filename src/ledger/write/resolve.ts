@@ -17,9 +17,8 @@ export interface Doubtful extends Request {
 
 /**
  * Reads each company's stream under its lock, applies its events, and returns the requests with stored events. Their
- * other rows (answers, hashes of secrets) are written in the same commit. For a migrating company nothing is applied,
- * because it might not migrate with it, and neither for one with missing keys: the outcome of their requests stays
- * unknown (SHARD-43).
+ * other rows (answers, hashes of secrets) are written in the same commit. For a company that takes no writes nothing is
+ * applied: the outcome of its requests stays unknown.
  */
 export async function findStored<R extends Doubtful>(
   options: AttemptOptions,

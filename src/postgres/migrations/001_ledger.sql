@@ -103,19 +103,11 @@ create table ops.ledgers (
   last_recorded_at timestamptz,
   -- The highest ids that the company has given out, by kind, as in {"sale": 12} (LEDGER-9).
   ids json not null default '{}',
-  -- Of a company that moves to another shard, or has come from one (SHARD-40); null for one that lives here and stays.
-  --   paused: background work begins nothing for it; writes go on
-  --   leaving: no writes either; reads go on
-  --   left: it lives elsewhere, and these rows are old
-  --   arriving: it lives elsewhere, and these rows are being made
-  move text check (move in ('paused', 'leaving', 'left', 'arriving')),
   -- Set while sealed fields of the ledger cannot be opened, because keys of persons are missing; the company is read-only (LEDGER-51).
   --   pending: events with such fields are not applied
   --   blank: tables were rebuilt with these fields empty
   missing_keys text check (missing_keys in ('pending', 'blank'))
 ) with (fillfactor = 50);
--- Every statement that finds background work leaves these companies out.
-create index ledgers_in_move on ops.ledgers (company_id) where move is not null;
 -- Background work and the health check search for them.
 create index ledgers_with_missing_keys on ops.ledgers (company_id) where missing_keys is not null;
 

@@ -27,8 +27,6 @@ create table ops.person_keys (
 create index person_keys_by_master_key on ops.person_keys (master_key_id, key_id);
 -- Keys that have ended lately: what they sealed is looked for once more, and keys of a restored backup are compared with them.
 create index person_keys_by_end on ops.person_keys (destroyed_at) where destroyed_at is not null;
--- A publication finds a changed row's company in its identity.
-alter table ops.person_keys replica identity using index person_keys_company_id_subject_part_key;
 
 -- Secrets that are made once, and that all processes and shards share.
 create table ops.installation_secrets (

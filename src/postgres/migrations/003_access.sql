@@ -235,9 +235,6 @@ create table ops.sessions (
 create index sessions_by_user on ops.sessions (company_id, user_id) where revoked_at is null;
 -- For the purge.
 create index sessions_by_end on ops.sessions (expires_at);
--- A publication finds a changed row's company in the whole row, since the key is a hash; that costs something only with
--- wal_level = logical.
-alter table ops.sessions replica identity full;
 
 -- Login tokens of tills. The token itself is kept nowhere.
 create table ops.sync_tokens (
@@ -266,8 +263,6 @@ create index sync_tokens_by_user on ops.sync_tokens (company_id, user_id) where 
 -- What has ended, for the purge.
 create index sync_tokens_by_end on ops.sync_tokens (least(revoked_at, expires_at))
   where revoked_at is not null or expires_at is not null;
--- As sessions.
-alter table ops.sync_tokens replica identity full;
 
 -- Failed logins, counted against an account, a network, a device, or all together.
 create table ops.login_failures (

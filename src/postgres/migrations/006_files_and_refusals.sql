@@ -27,7 +27,7 @@ create table ops.refused_sales (
   settled_note text,
   -- The sale that a person has recorded for it; null where none was.
   sale_id bigint,
-  -- Another shard may have given out the same id (SHARD-50).
+  -- Another shard may have given out the same id .
   primary key (company_id, id),
   unique (company_id, digest)
 );

@@ -60,16 +60,3 @@ create table ops.directory_entries (
 create unique index directory_entries_of_one on ops.directory_entries (kind, key) where kind <> 'email';
 create index directory_entries_by_company on ops.directory_entries (company_id);
 create index directory_entries_by_account on ops.directory_entries (account) where account is not null;
-
--- A move that is under way, in both shards.
-create table ops.moves (
-  company_id bigint primary key,
-  direction text not null check (direction in ('out', 'in')),
-  other_shard text not null
-);
-
--- Written in the shard that a company leaves, and read where it arrives: all that was committed before a mark is there with it.
-create table ops.move_marks (
-  company_id bigint primary key,
-  mark uuid not null
-);

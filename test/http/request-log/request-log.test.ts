@@ -5,7 +5,6 @@ import { purge } from '#background/retention.ts'
 import type { RequestLogBounds } from '#http/request-log/bounds.ts'
 import { purgeExcessRequests, purgeOldRequests } from '#http/request-log/purge.ts'
 import { createRequestLog, type LoggedRequest } from '#http/request-log/request-log.ts'
-import { ensureLedger } from '#ledger/ledgers.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../../support/database.ts'
 
@@ -110,17 +109,6 @@ describe('request log writer', () => {
       const small = await purgeAll(pool, { ofCompany: { calls: 10, bytes: 300 }, ofAll: of })
       expect(small, 'by bytes').to.be.at.least(7)
       expect((await left())[1].bytes).to.be.at.most(300)
-    })
-
-    it('writes and purges nothing of a company under migration [KIT-52, SHARD-44]', async () => {
-      const old = () => call(9, { id: uuidv7({ msecs: Date.now() - 8 * DAY_MS }) })
-      await write([old()])
-      await ensureLedger(pool, 9)
-      await pool.query(`update ops.ledgers set move = 'leaving' where company_id = 9`)
-      expect(await write([old(), call(8)]), 'left out').to.equal(1)
-      expect(await purgeAll(pool)).to.equal(0)
-      await pool.query('update ops.ledgers set move = null where company_id = 9')
-      expect(await purgeAll(pool)).to.equal(1)
     })
 
     it('beyond the total limit purges the largest companies first; none exceeds twice its limit [KIT-53]', async () => {

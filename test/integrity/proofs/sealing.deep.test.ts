@@ -247,16 +247,6 @@ describe('sealing', () => {
       expect(await checkpointFigures(pool, sealing.now())).to.deep.equal({ roundAge: 0, sealAge: 0, faults: 0 })
     })
 
-    it('skip a company under migration until the next run [SHARD-44]', async () => {
-      const [moving, other] = [await writeLedger(pool, 3), await writeLedger(pool, 4)]
-      await pool.query(`update ops.ledgers set move = 'paused' where company_id = $1`, [moving])
-      expect((await roundOf()).made).to.include({ size: 1 })
-      expect(await newestCheckpoint(pool, moving)).to.equal(null)
-      expect((await newestCheckpoint(pool, other))?.size).to.equal(4)
-      await pool.query('update ops.ledgers set move = null')
-      expect((await roundOf()).made).to.include({ size: 2 })
-    })
-
     it('run on a schedule until they are stopped; without the setting there are none [AUDIT-7]', async () => {
       const companyId = await writeLedger(pool, 3)
       const sealed: SignedCheckpoint[] = []
