@@ -74,6 +74,28 @@ describeInBrowser('owner in a browser', () => {
     await check(page)
   })
 
+  it('ticks the permissions that one requires, and takes it back with one of them [ROLE-111]', async () => {
+    const page = await panel.openAs(panel.owner, '/painel/configuracoes/perfis/clerk')
+    const ticked = () =>
+      page
+        .locator('input[name=permissions]:checked')
+        .evaluateAll((all) => all.map((each) => each.getAttribute('value')))
+    const box = (permission: string) => page.locator(`input[value=${permission}]`)
+    const before = await ticked()
+    const required = ['see_all_sales', 'see_costs', 'see_payables', 'export']
+    expect(before).not.to.include.members(required)
+    await box('see_audit').check()
+    expect(await ticked()).to.have.members([...new Set([...before, ...required, 'see_audit'])])
+    await check(page)
+    await box('see_costs').uncheck()
+    expect(await box('see_audit').isChecked()).to.equal(false)
+    await box('see_audit').check()
+    await press(page, 'Salvar')
+    await page.getByRole('heading', { name: 'Perfis de acesso' }).waitFor()
+    await page.goto(page.url().replace(/perfis.*/, 'perfis/clerk'))
+    expect(await ticked()).to.include.members([...required, 'see_audit'])
+  })
+
   it('copies a secret with its copy button', async () => {
     const page = await panel.openAs(panel.owner, '/painel/integracoes/chaves/nova', {
       permissions: ['clipboard-read', 'clipboard-write'],

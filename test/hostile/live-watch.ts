@@ -5,8 +5,8 @@ export interface LiveFigures {
   /** As measured by the client. */
   readonly waited: number
   /**
-   * Part of one wait in which the process used the CPU, which excludes delays by a busy machine. Equals `waited` if the
-   * CPU time is not known.
+   * Part of one wait in which the event loop used the CPU, which excludes delays by a busy machine. Equals `waited` if
+   * the CPU time is not known.
    */
   readonly stalled: number
 }
@@ -28,11 +28,10 @@ const { request, Agent } = require('node:http')
 const { parentPort, workerData: { url, pid, pause_ms, silence_ms } } = require('node:worker_threads')
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 let [waited, stalled] = [0, 0]
-/** Processor time of the process in ms, as Linux counts it: in hundredths of a second. */
+/** CPU time of the thread with the event loop in ms: hashes and compression run on others. */
 function computed() {
   try {
-    const fields = readFileSync('/proc/' + pid + '/stat', 'latin1').split(') ')[1].split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * 10
+    return Number(readFileSync('/proc/' + pid + '/task/' + pid + '/schedstat', 'latin1').split(' ')[0]) / 1e6
   } catch {
     return null
   }

@@ -1,11 +1,15 @@
 import { expect } from 'chai'
 import { createItem, deactivateItem, reactivateItem, updateItem } from '#commands/catalog/items.ts'
 import { deleteReceivable, payReceivable, payReceivables, updateReceivable } from '#commands/finance/receivables.ts'
+import { OfflineReturnInput } from '#commands/sales/offline-return-input.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { recordOfflineReturn } from '#commands/sales/record-offline-return.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { recordRefusedReturn } from '#commands/sales/refused-returns.ts'
 import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { limitUsesOf } from '#projections/limit-uses.ts'
+import { offlineReturnById } from '#projections/returns.ts'
 import { liveUser, userById } from '#projections/users.ts'
 import {
   companyRegistered,
@@ -104,6 +108,28 @@ describe('limits of roles', () => {
     expect(await as(scenario, CLERK, returnGoods, back(9, 1)), 'the next day, of a sale with an approval').to.equal(
       REFUSED,
     )
+  })
+
+  it('bind returns of tills by the day of their upload, whatever day a till names [UP-764] [ROLE-780]', async () => {
+    const items = [{ ...itemOf('20.000', '10.00'), total: '200.00' }]
+    const payments = [{ payment_type_id: 1, name: 'Dinheiro', amount: '200.00', surcharge: '0.00', net: '200.00' }]
+    const fields = { items, payments, subtotal: '200.00', total: '200.00', seller: { user_id: CLERK, name: 'Bia' } }
+    const scenario = await given(...shop, ...[7, 8, 9].map((id) => saleCompleted({ id, ...fields })))
+    const uploaded = async (sale_id: number, quantity: number, returned_at = minute(0)) => {
+      const back = OfflineReturnInput.parse({
+        ...{ offline_id: `d${sale_id}`, sale_id, reason: 'Defeito', returned_at, items: [{ line: 0, quantity }] },
+        refunds: [{ payment_type_id: 1, amount: quantity * 10 }],
+      })
+      expect(await as(scenario, CLERK, recordOfflineReturn, { ...back, userId: CLERK })).to.equal(null)
+      return (await scenario.rows(offlineReturnById(`d${sale_id}`))).get(offlineReturnById(`d${sale_id}`))
+    }
+    expect(await uploaded(7, 6)).to.include({ state: 'recorded' })
+    const refused = { state: 'refused', refusal: 'permission_required' }
+    expect(await uploaded(8, 5, '2026-03-01T12:00:00.000Z')).to.include(refused)
+    expect(await uploaded(9, 4)).to.include({ state: 'recorded' })
+    const { return_id: id = 0 } = (await uploaded(8, 5, '2026-03-01T12:00:00.000Z')) ?? {}
+    expect(await as(scenario, CLERK, recordRefusedReturn, { id }), 'sees no other sales').to.equal(REFUSED)
+    expect(await as(scenario, OWNER, recordRefusedReturn, { id })).to.equal(null)
   })
 
   it('count the discounts of tills, which are recorded with a warning [ROLE-780] [ROLE-781]', async () => {
