@@ -1,73 +1,111 @@
-import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { MASTER_KEY } from '../test/support/master-key.ts'
-import { ROOT } from './child.ts'
-import { administer } from './database.ts'
-import { COMPANIES, type Environment, QUOTAS } from './environment.ts'
-import { generate } from './load.ts'
-import type { Options } from './options.ts'
-import { meterOf } from './processor.ts'
+import { meterOf, type ProcessorTime } from './cost.ts'
+import { LIST_BENCHMARKS, listCalls, CONNECTIONS as READERS, sellForLists } from './lists.ts'
+import { type Call, generate } from './load.ts'
+import { isSelected, type Options } from './options.ts'
 import type { Line } from './report.ts'
-import { median, spread, WARM_UP_ROUNDS } from './rounds.ts'
-import { createSaleRequests } from './sale-requests.ts'
-import { CONNECTIONS } from './sales.ts'
+import { createSales } from './requests.ts'
+import { median, percentile, spread, WARM_UP_ROUNDS } from './rounds.ts'
+import { CONNECTIONS as SELLERS } from './sales.ts'
+import { type Checkout, COMPANIES, type Environment, ROOT, withCheckout } from './servers.ts'
 import type { Shop } from './shop.ts'
-
-const NAME = 'sales-64-against'
-export const AGAINST_BENCHMARK = NAME
+import { prepareStartPages, START_PAGE_BENCHMARKS } from './start-page.ts'
 
 /** Highest accepted ratio of the costs of two versions. */
 const TARGET = 1.03
 
-/** Microseconds per sale. */
-interface Cost {
-  readonly service_us: number
-  readonly postgres_us: number
-  /** Wall time with the callers of the rate measurement: its inverse is the rate. */
+/** Sales of the company whose start page is compared; enough for every period. */
+const SALES_OF_YEAR = 100_000
+
+/** Benchmarks on the same companies; `prepare` fills them and returns the calls by benchmark. */
+interface Group {
+  readonly names: readonly string[]
+  readonly companies: number
+  readonly connections: number
+  prepare(checkout: Checkout): Promise<ReadonlyMap<string, () => Call>>
+}
+
+const GROUPS: readonly Group[] = [
+  {
+    names: ['sales-64'],
+    companies: COMPANIES,
+    connections: SELLERS,
+    prepare: async ({ shops }) => new Map([['sales-64', createSales(shops)]]),
+  },
+  {
+    names: LIST_BENCHMARKS.filter((name) => name.startsWith('sales-list')),
+    companies: 1,
+    connections: READERS,
+    async prepare({ service, shops }) {
+      await sellForLists(service.url, shops[0] as Shop)
+      return new Map(Object.entries(listCalls(shops[0] as Shop)))
+    },
+  },
+  {
+    names: START_PAGE_BENCHMARKS,
+    companies: 1,
+    connections: 1,
+    prepare: (checkout) => prepareStartPages(checkout, SALES_OF_YEAR),
+  },
+]
+
+const nameOf = (name: string): string => `${name}-against`
+export const AGAINST_BENCHMARKS: readonly string[] = GROUPS.flatMap(({ names }) => names.map(nameOf))
+
+/** Microseconds per call. */
+interface Cost extends ProcessorTime {
+  /** Wall time with the callers of the benchmark: its inverse is the rate. */
   readonly clock_us: number
 }
 
 /**
- * Processor time of a sale (service and Postgres) of this checkout compared with that of the one in `--against
- * DIRECTORY` (with installed packages): each on its own database of the same server, in short alternating rounds,
- * compared round by round. On a busy machine a sale costs up to twice as much, for both alike. Postgres serves both, so
- * only one sells at a time.
+ * Processor time of a call (service and Postgres) of this checkout compared with that of the one in `--against
+ * DIRECTORY` (with installed packages): each service on its own database of the same server, in short alternating
+ * rounds, compared round by round. On a busy machine a call costs up to twice as much, for both alike. Postgres serves
+ * both, so only one is loaded at a time.
  */
-export async function benchAgainst({ database, start }: Environment, options: Options): Promise<Line[]> {
-  if (options.only !== NAME) return []
-  if (!options.against) throw new Error(`${NAME} needs --against DIRECTORY, another checkout`)
-  const directories = [ROOT, resolve(options.against)]
-  const names = directories.map((_, index) => `tillbook_against_${index}_${Date.now()}`)
-  try {
-    const sides: ((seconds: number) => Promise<Cost>)[] = []
-    for (const [index, directory] of directories.entries()) {
-      const [url, ownerUrl] = [database.url, database.ownerUrl].map((each) => new URL(`/${names[index]}`, each).href)
-      if (!url || !ownerUrl) throw new Error('a database has no address')
-      await administer(database.ownerUrl, (client) => client.query(`create database ${names[index]}`))
-      const shops = await createShopsBy(directory, url, ownerUrl)
-      const env = { DATABASE_URL: url, MASTER_KEY, LOG_LEVEL: 'warn', ...QUOTAS }
-      const service = await start('dist/src/main.js', env, { ready: '/health/ready', cwd: directory })
-      const meter = await meterOf([service], [url])
-      if (!meter) throw new Error('the processor time of these processes cannot be told')
-      const next = createSaleRequests(shops)
-      sides.push(async (seconds) => {
-        const load = { url: service.url, connections: CONNECTIONS, seconds, status: 201, next }
-        const startedAt = performance.now()
-        const { value, service_us, postgres_us } = await meter.measure(() => generate(load))
-        const clock_us = (performance.now() - startedAt) * 1_000
-        const sales = value.answered
-        return { service_us: service_us / sales, postgres_us: postgres_us / sales, clock_us: clock_us / sales }
-      })
-    }
-    return [compared(await measurePairs(sides as [Side, Side], options))]
-  } finally {
-    await Promise.all(names.map((name) => drop(database.ownerUrl, name)))
+export async function benchAgainst(environment: Environment, options: Options): Promise<Line[]> {
+  const { against } = options
+  if (against === null) return []
+  const lines: Line[] = []
+  for (const { names, companies, connections, prepare } of GROUPS) {
+    const selected = names.filter((name) => isSelected(options, nameOf(name)))
+    if (selected.length === 0) continue
+    const measured = await withCheckout(environment, { companies, directory: ROOT }, (here) =>
+      withCheckout(environment, { companies, directory: resolve(against) }, async (there) => {
+        const sides = [await sidesOf(here, connections, prepare), await sidesOf(there, connections, prepare)] as const
+        const compared: Line[] = []
+        for (const name of selected) {
+          const pair = sides.map((side) => side(name)) as [Side, Side]
+          compared.push(comparison(nameOf(name), await measurePairs(pair, options)))
+        }
+        return compared
+      }),
+    )
+    lines.push(...measured)
   }
+  return lines
 }
 
 type Side = (seconds: number) => Promise<Cost>
 type Pair = readonly [here: Cost, there: Cost]
+
+async function sidesOf(checkout: Checkout, connections: number, prepare: Group['prepare']) {
+  const { service, database } = checkout
+  const meter = await meterOf(service, database.url)
+  if (!meter) throw new Error('the processor time of these processes cannot be told')
+  const calls = await prepare(checkout)
+  return (name: string): Side => {
+    const next = calls.get(name) as () => Call
+    return async (seconds) => {
+      const began = performance.now()
+      const { value, ...time } = await meter(() => generate({ url: service.url, connections, seconds, next }))
+      const clock_us = (performance.now() - began) * 1_000
+      const each = (us: number) => us / value.answered
+      return { service_us: each(time.service_us), postgres_us: each(time.postgres_us), clock_us: each(clock_us) }
+    }
+  }
+}
 
 async function measurePairs([here, there]: [Side, Side], { rounds, seconds }: Options): Promise<Pair[]> {
   const pairs: Pair[] = []
@@ -83,53 +121,32 @@ async function measurePairs([here, there]: [Side, Side], { rounds, seconds }: Op
 
 const both = ({ service_us, postgres_us }: Cost): number => service_us + postgres_us
 
-function compared(pairs: readonly Pair[]): Line {
+/** Prints the ratios by round, and makes the line of both processor times. */
+function comparison(name: string, pairs: readonly Pair[]): Line {
   const ratiosOf = (of: (cost: Cost) => number) => pairs.map(([here, there]) => of(here) / of(there))
-  const middleOf = (of: (cost: Cost) => number) => pairs.map(([here]) => of(here))
+  const middle = (place: 0 | 1, of: (cost: Cost) => number) => median(pairs.map((pair) => of(pair[place])))
   for (const [what, of] of [
     ['service', (cost: Cost) => cost.service_us],
     ['Postgres', (cost: Cost) => cost.postgres_us],
     ['both', both],
     ['by the clock', (cost: Cost) => cost.clock_us],
   ] as const) {
-    const ratios = ratiosOf(of).sort((a, b) => a - b)
-    const [low, high] = [0.25, 0.75].map((share) => ratios[Math.floor(share * ratios.length)] ?? Number.NaN)
-    const there = Math.round(median(pairs.map(([, cost]) => of(cost))))
+    const ratios = ratiosOf(of)
+    const [low, high] = [0.25, 0.75].map((share) => percentile(ratios, share).toFixed(3))
     console.log(
-      `${NAME}: ${what} ${Math.round(median(middleOf(of)))} µs, there ${there} µs; by round ${median(ratios).toFixed(3)} times, ` +
-        `half of the rounds ${low?.toFixed(3)} to ${high?.toFixed(3)}`,
+      `${name}: ${what} ${Math.round(middle(0, of))} µs, there ${Math.round(middle(1, of))} µs; ` +
+        `by round ${median(ratios).toFixed(3)} times, half of the rounds ${low} to ${high}`,
     )
   }
   return {
-    name: NAME,
-    value: median(middleOf(both)),
-    unit: 'µs a sale',
-    floor: median(pairs.map(([, there]) => both(there))),
-    ratio: Math.round(1_000 * median(ratiosOf(both))) / 1_000,
+    name,
+    value: middle(0, both),
+    unit: 'µs a call',
+    floor: middle(1, both),
+    ratio: median(ratiosOf(both)),
     target: TARGET,
-    higher_is_better: false,
+    isHigherBetter: false,
     against: 'the other checkout',
-    spreads: [spread(middleOf(both)), spread(pairs.map(([, there]) => both(there)))],
+    spreads: [0, 1].map((place) => spread(pairs.map((pair) => both(pair[place as 0 | 1])))),
   }
-}
-
-/** Migrates and fills a database with the code of a checkout, which also compiles its service. */
-async function createShopsBy(directory: string, url: string, ownerUrl: string): Promise<Shop[]> {
-  const run = promisify(execFile)
-  await run(process.execPath, ['tools/compiled.cjs'], { cwd: directory })
-  const program = `
-    import { createPool } from '#postgres/pool.ts'
-    import { migrateAsOwner } from '#postgres/migrate.ts'
-    import { createShops } from './bench/shop.ts'
-    const pool = createPool(${JSON.stringify(url)}, { max: 1 })
-    await migrateAsOwner({ pool, databaseUrl: ${JSON.stringify(url)}, ownerUrl: ${JSON.stringify(ownerUrl)} }, { log() {} })
-    await pool.end()
-    console.log(JSON.stringify(await createShops(${JSON.stringify(url)}, ${COMPANIES})))`
-  const options = { cwd: directory, maxBuffer: 64 * 1_048_576 }
-  const { stdout } = await run(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], options)
-  return JSON.parse(stdout) as Shop[]
-}
-
-async function drop(ownerUrl: string, name: string): Promise<void> {
-  await administer(ownerUrl, (client) => client.query(`drop database if exists ${name} with (force)`))
 }

@@ -1,6 +1,6 @@
-import type { BenchDatabase } from './database.ts'
 import { administer } from './database.ts'
-import { LINES } from './sale-requests.ts'
+import { LINES } from './requests.ts'
+import type { Environment } from './servers.ts'
 import { STOCK } from './shop.ts'
 
 /** Acknowledged sales by server; compared with the stored ones at the end. */
@@ -18,16 +18,14 @@ export class Books {
     this.#uploaded += sales
   }
 
-  /**
-   * @param outside - the ledgers are not in Postgres, so events are not counted
-   * @throws if a sale is missing, stored twice, or has not moved its stock
-   */
-  async check(database: BenchDatabase, { outside = false } = {}): Promise<void> {
+  /** @throws if a sale is missing, stored twice, or has not moved its stock */
+  async check({ database, eventStoreUrl }: Environment): Promise<void> {
     await administer(database.url, async (client) => {
       const { rows } = await client.query<Record<string, string>>(STORED, [STOCK])
       const stored = rows[0] ?? {}
       for (const [what, count] of Object.entries(stored)) {
-        if (outside && what === 'service_events') continue
+        // An EventStoreDB has them.
+        if (eventStoreUrl && what === 'service_events') continue
         const server = what.startsWith('service') ? 'service' : 'floor'
         const sales = this.#sales[server] - (what === 'service_answers' ? this.#uploaded : 0)
         const expected = sales * (what.endsWith('units') ? LINES : 1)

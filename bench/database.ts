@@ -19,20 +19,24 @@ export interface BenchDatabase extends Addresses {
   stop(): Promise<void>
 }
 
-/** Enough for the connections of service, floor A and pgbench together. */
-const SETTINGS = { max_connections: '200' }
+/** Enough for the connections of several services, floor A and pgbench together. */
+const SETTINGS = { max_connections: '300' }
 
 /**
  * Embedded server in a temporary directory, as durable as the service's own; or a new database on BENCH_DATABASE_URL.
  */
-export async function startDatabase(settings: Record<string, string> = {}): Promise<BenchDatabase> {
+export async function startDatabase(): Promise<BenchDatabase> {
   const own = process.env.BENCH_DATABASE_URL
-  if (own) return createDatabase({ url: own, ownerUrl: own })
+  if (own) {
+    const { addresses, drop } = await createDatabase({ url: own, ownerUrl: own })
+    await migrate(addresses)
+    return { ...addresses, description: `${await describe(own)}, BENCH_DATABASE_URL`, stop: drop }
+  }
   const dataDir = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
   const remove = () => rm(dataDir, { recursive: true, force: true })
   try {
-    const server = await startEmbedded({ dataDir, settings: { ...SETTINGS, ...settings } })
-    await prepare(server)
+    const server = await startEmbedded({ dataDir, settings: SETTINGS })
+    await migrate(server)
     return {
       url: server.url,
       ownerUrl: server.ownerUrl,
@@ -49,7 +53,7 @@ export async function startDatabase(settings: Record<string, string> = {}): Prom
 }
 
 /** Migrates and grants privileges, so that the service does not need the owner. */
-async function prepare({ url, ownerUrl }: Addresses): Promise<void> {
+async function migrate({ url, ownerUrl }: Addresses): Promise<void> {
   await withPool(url, { max: 1, application_name: 'bench' }, async (pool) => {
     const owner = url === ownerUrl ? undefined : ownerUrl
     await migrateAsOwner({ pool, databaseUrl: url, ownerUrl: owner }, { log: () => {} })
@@ -59,34 +63,30 @@ async function prepare({ url, ownerUrl }: Addresses): Promise<void> {
 /** Number of databases created in this run. */
 let created = 0
 
-async function createDatabase(server: Addresses): Promise<BenchDatabase> {
+async function createDatabase(server: Addresses): Promise<{ addresses: Addresses; drop: () => Promise<void> }> {
   const name = `tillbook_bench_${Date.now()}_${++created}`
   await administer(server.ownerUrl, (client) => client.query(`create database ${name}`))
-  const [url, ownerUrl] = [server.url, server.ownerUrl].map((address) => new URL(`/${name}`, address).href) as [
-    string,
-    string,
-  ]
-  await prepare({ url, ownerUrl })
+  const at = (address: string) => new URL(`/${name}`, address).href
   return {
-    url,
-    ownerUrl,
-    description: `${await describe(url)}, BENCH_DATABASE_URL`,
-    async stop() {
+    addresses: { url: at(server.url), ownerUrl: at(server.ownerUrl) },
+    async drop() {
       await administer(server.ownerUrl, (client) => client.query(`drop database ${name} with (force)`))
     },
   }
 }
 
-/** Runs `work` on a new database of the same server, which is dropped afterwards. */
+/** Runs `work` on a new database of the same server, which is dropped afterwards; `isEmpty`: without tables. */
 export async function withOwnDatabase<T>(
   server: Addresses,
-  work: (url: string, ownerUrl: string) => Promise<T>,
+  work: (database: Addresses) => Promise<T>,
+  { isEmpty = false } = {},
 ): Promise<T> {
-  const database = await createDatabase(server)
+  const { addresses, drop } = await createDatabase(server)
   try {
-    return await work(database.url, database.ownerUrl)
+    if (!isEmpty) await migrate(addresses)
+    return await work(addresses)
   } finally {
-    await database.stop()
+    await drop()
   }
 }
 
@@ -101,7 +101,7 @@ async function describe(url: string): Promise<string> {
   })
 }
 
-/** Runs analyze and the table checks, so that companies do not count as new. */
+/** Analyzes all tables and notes a check of each company, so that none counts as new. */
 export async function asAfterADay(database: Addresses): Promise<void> {
   await vacuum(database)
   await administer(database.ownerUrl, (client) =>

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import * as sql from './floor-a/statements.ts'
-import { LINES } from './sale-requests.ts'
+import * as sql from './floor-statements.ts'
+import { LINES } from './requests.ts'
 import { ITEMS, type Shop, TIME_ZONE } from './shop.ts'
 
 const execute = promisify(execFile)
@@ -19,13 +19,11 @@ export interface FloorB {
   stop(): Promise<void>
 }
 
-/** `pgbench (PostgreSQL) 15.18`, or null if it is not installed. */
-export async function findPgbench(): Promise<string | null> {
-  return execute('pgbench', ['--version']).then(
-    ({ stdout }) => stdout.trim(),
-    () => null,
+export const hasPgbench = (): Promise<boolean> =>
+  execute('pgbench', ['--version']).then(
+    () => true,
+    () => false,
   )
-}
 
 /** `event` and `sale` are texts like those of floor A, for the same number of bytes. */
 export async function prepareFloorB(

@@ -2,32 +2,20 @@ import { parseArgs } from 'node:util'
 
 /** Options of `npm run bench -- …`. */
 export interface Options {
-  /** File for the results as JSON. */
-  readonly json: string | null
-  /** Only benchmarks with this name, or this name and a dash as prefix; long ones run only if they are named. */
-  readonly only: string | null
+  /** Names of benchmarks, each also as prefix before a dash; null for all but the long ones. */
+  readonly only: readonly string[] | null
   /** Length of one round. */
   readonly seconds: number
   readonly rounds: number
-  /** Without the floors: costs only, in a third of the time. */
-  readonly alone: boolean
-  /** Profiles both processes. The costs are then somewhat higher. */
-  readonly flame: boolean
-  /** Directory for a CPU profile of the service. */
-  readonly profile: string | null
   /** Directory of another checkout to compare with. */
   readonly against: string | null
-  /** Simulated day: companies, shards, duration in minutes, and load relative to a real day. */
-  readonly companies: number
-  readonly shards: number
-  readonly minutes: number
-  readonly times: number
+  /** Flags of Node for the measured service, such as `--cpu-prof`. */
+  readonly node: readonly string[]
 }
 
-const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--alone] [--flame] [--profile DIRECTORY] [--against DIRECTORY]
-of the simulated day: [--companies N] [--shards N] [--minutes N] [--times N]
-BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.
-EVENTSTORE_URL names an empty EventStoreDB: sales, uploads, batches and a rebuild are then measured with ledgers there too.`
+const USAGE = `npm run bench -- [--only NAME,NAME…] [--against DIRECTORY] [--rounds N] [--seconds N] [--node FLAGS]
+BENCH_DATABASE_URL names a Postgres on which databases are created and dropped again; without it an embedded one is started.
+EVENTSTORE_URL names an empty EventStoreDB for the ledgers of sales, uploads, batches, lists, webhooks and a rebuild.`
 
 /** Parses the command line. @throws with the usage if it is invalid */
 export function readOptions(args: string[]): Options {
@@ -36,33 +24,19 @@ export function readOptions(args: string[]): Options {
     const { values } = parseArgs({
       args,
       options: {
-        json: text,
         only: text,
         seconds: text,
         rounds: text,
-        alone: { type: 'boolean' },
-        flame: { type: 'boolean' },
-        profile: text,
         against: text,
-        companies: text,
-        shards: text,
-        minutes: text,
-        times: text,
+        node: text,
       },
     })
     return {
-      json: values.json ?? null,
-      only: values.only ?? null,
+      only: values.only?.split(',').filter((name) => name !== '') ?? null,
       seconds: positive(values.seconds, 2),
       rounds: positive(values.rounds, 7),
-      alone: values.alone ?? false,
-      flame: values.flame ?? false,
-      profile: values.profile ?? null,
       against: values.against ?? null,
-      companies: positive(values.companies, 20_000),
-      shards: positive(values.shards, 1),
-      minutes: positive(values.minutes, 10),
-      times: positive(values.times, 2),
+      node: values.node?.split(' ').filter((flag) => flag !== '') ?? [],
     }
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${USAGE}`)
@@ -76,10 +50,19 @@ function positive(text: string | undefined, byDefault: number): number {
   return value
 }
 
-/** Whether `--only` selects a benchmark: `sales-64` selects `sales-64-idle` too. */
-export const isSelected = ({ only }: Options, name: string): boolean =>
-  only === null || name === only || name.startsWith(`${only}-`)
+const matches = (asked: string, name: string): boolean => name === asked || name.startsWith(`${asked}-`)
 
-/** Whether one of them is named: long benchmarks are not part of a run of all. */
-export const isNamed = (options: Options, names: readonly string[]): boolean =>
+/** Whether `--only` selects a benchmark: `sales-64` selects `sales-64-idle` too. */
+export const isSelected = ({ only }: Pick<Options, 'only'>, name: string): boolean =>
+  only === null || only.some((asked) => matches(asked, name))
+
+/** Whether `--only` names one of them: long benchmarks are not part of a run of all. */
+export const isNamed = (options: Pick<Options, 'only'>, names: readonly string[]): boolean =>
   options.only !== null && names.some((name) => isSelected(options, name))
+
+/** @throws if `--only` has a name that selects none of these benchmarks */
+export function assertKnown({ only }: Pick<Options, 'only'>, names: readonly string[]): void {
+  const unknown = only?.filter((asked) => !names.some((name) => matches(asked, name))) ?? []
+  if (unknown.length > 0 || only?.length === 0)
+    throw new Error(`no benchmark is called ${unknown.join(', ')}; there are ${names.join(', ')}`)
+}

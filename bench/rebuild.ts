@@ -1,69 +1,82 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
-import type { Books } from './books.ts'
-import { ROOT } from './child.ts'
-import { costOf, middleOf } from './cost.ts'
+import { costOf, perOperation } from './cost.ts'
 import { withOwnDatabase } from './database.ts'
-import type { Environment } from './environment.ts'
-import { fill } from './history.ts'
 import { isSelected, type Options } from './options.ts'
 import type { RoundFigures, RoundOrder } from './rebuild-round.ts'
 import { compare, type Line } from './report.ts'
-import { createShops, withCore } from './shop.ts'
-
-const execute = promisify(execFile)
+import { type Environment, execute, ROOT } from './servers.ts'
+import { createShops, fillLedger, type Shop, withCore } from './shop.ts'
 
 const COMPANIES = 4
 const EVENTS = 200_000
-export const REBUILD_BENCHMARK = `rebuild-${EVENTS}`
-/** Rate of applying events, relative to reading them. */
-const TARGET = 0.35
+const REBUILD = `rebuild-${EVENTS}`
+const COMPARISON = `comparison-${EVENTS}`
+export const REBUILD_BENCHMARKS: readonly string[] = [REBUILD, COMPARISON]
+/** Rates of applying and of comparing events, relative to reading them. */
+const TARGETS = { rebuild: 0.35, comparison: null } as const
 
 /**
- * Rebuild of all tables from 200,000 events of four companies, compared with reading the same events without applying
- * them.
+ * Rebuild of all tables from 200,000 events of four companies, and comparison of the companies' tables with a replay of
+ * their ledgers, one after the other: both compared with reading the same events without applying them.
  */
-export async function benchRebuild({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
-  if (!isSelected(options, REBUILD_BENCHMARK)) return []
-  // A database of its own, because a rebuild covers all ledgers of a database.
-  return withOwnDatabase(database, async (databaseUrl) => [
-    await measureRebuilds(REBUILD_BENCHMARK, { databaseUrl, ends: await fillLedgers(databaseUrl) }, options),
-  ])
+export async function benchRebuild(environment: Environment, options: Options): Promise<Line[]> {
+  const { database, eventStoreUrl, shops } = environment
+  if (!REBUILD_BENCHMARKS.some((name) => isSelected(options, name))) return []
+  const measure = async (databaseUrl: string, filled: readonly Shop[]) => {
+    const ends = await fillLedgers({ databaseUrl, eventStoreUrl }, filled)
+    const lines: Line[] = []
+    for (const [name, work] of [
+      [REBUILD, 'rebuild'],
+      [COMPARISON, 'comparison'],
+    ] as const) {
+      const order = { databaseUrl, eventStoreUrl, ends, work }
+      if (isSelected(options, name)) lines.push(await measureRounds(name, order, options))
+    }
+    return lines
+  }
+  // A rebuild covers all ledgers of a database, and an EventStoreDB belongs to one.
+  if (eventStoreUrl) return measure(database.url, shops.slice(0, COMPANIES))
+  return withOwnDatabase(database, async ({ url }) => measure(url, await createShops(url, COMPANIES)))
 }
 
-/** In rounds, each in a separate process. */
-export async function measureRebuilds(name: string, order: Omit<RoundOrder, 'first'>, options: Options): Promise<Line> {
+/** Fills the ledgers of some companies, and returns the ends of all. */
+const fillLedgers = (
+  { databaseUrl, eventStoreUrl }: Pick<RoundOrder, 'databaseUrl' | 'eventStoreUrl'>,
+  shops: readonly Shop[],
+): Promise<RoundOrder['ends']> =>
+  withCore(
+    databaseUrl,
+    async (core) => {
+      for (const { companyId } of shops) await fillLedger(core, companyId, EVENTS / COMPANIES)
+      const { rows } = await core.pool.query<RoundOrder['ends'][number]>(
+        'select company_id as "companyId", revision from ops.ledgers where revision >= 0',
+      )
+      return rows
+    },
+    eventStoreUrl,
+  )
+
+/** In rounds, each in a separate process: the one that wrote the events has the code and the garbage of a writer. */
+async function measureRounds(name: string, order: Omit<RoundOrder, 'first'>, options: Options): Promise<Line> {
   const rounds: RoundFigures[] = []
   for (let round = 0; round < options.rounds; round++) {
-    const first = round % 2 === 0 ? 'rebuild' : 'reading'
-    rounds.push(await runRound({ ...order, first }, options.profile))
+    rounds.push(await runRound({ ...order, first: round % 2 === 0 ? 'work' : 'reading' }, options.node))
   }
-  console.log(`rebuild: at most ${Math.max(...rounds.map(({ peak_mib }) => peak_mib))} MiB of the process's memory`)
+  const { work } = order
   const figures = new Map([
-    ['rebuild', rounds.map(({ rebuild }) => rebuild)],
+    [work, rounds.map(({ rate }) => rate)],
     ['reading', rounds.map(({ reading }) => reading)],
   ])
-  const result = { name, unit: 'events/s', target: TARGET }
-  const costs = rounds.flatMap(({ spent, events }) => (spent ? [costOf('event', events, spent)] : []))
-  return { ...compare(figures, { value: 'rebuild', floor: 'reading' }, result), cost: middleOf('event', costs) }
+  const costs = rounds.flatMap(({ spent, events }) => (spent ? [perOperation(events, spent)] : []))
+  const compared = { name, unit: 'events/s', target: TARGETS[work], value: work, floor: 'reading' }
+  return { ...compare(figures, compared), cost: costOf('event', costs) }
 }
 
-async function fillLedgers(databaseUrl: string): Promise<RoundOrder['ends']> {
-  const shops = await createShops(databaseUrl, COMPANIES)
-  return withCore(databaseUrl, async (core) => {
-    const filled: RoundOrder['ends'][number][] = []
-    for (const { companyId } of shops)
-      filled.push({ companyId, revision: await fill(core, companyId, EVENTS / COMPANIES) })
-    return filled
-  })
-}
-
-/** A new process, because the one that wrote the events has the compiled code and the garbage of a writer. */
-async function runRound(order: RoundOrder, profile: string | null): Promise<RoundFigures> {
-  const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
+async function runRound(order: RoundOrder, nodeOptions: readonly string[]): Promise<RoundFigures> {
   const { PATH = '', HOME = '' } = process.env
   const env = { PATH, HOME, NODE_ENV: 'production', ROUND: JSON.stringify(order) }
-  const program = [...profiling, 'dist/bench/rebuild-round.js']
-  const { stdout } = await execute(process.execPath, program, { cwd: ROOT, env })
+  const { stdout } = await execute(process.execPath, [...nodeOptions, 'dist/bench/rebuild-round.js'], {
+    cwd: ROOT,
+    env,
+  })
   return JSON.parse(stdout) as RoundFigures
 }

@@ -3,8 +3,6 @@ import type { Options } from './options.ts'
 /** One of the compared sides, measured for some seconds at a time. */
 export interface Side {
   readonly name: string
-  /** Skipped if the service is measured alone. */
-  readonly isFloor?: boolean
   /** @returns the figure, per second. */
   measure(seconds: number): Promise<number>
 }
@@ -20,10 +18,9 @@ export const WARM_UP_ROUNDS = 4
  * other round is reversed, so that no side always follows the same one.
  */
 export async function measureInTurns(
-  all: readonly Side[],
-  options: Pick<Options, 'rounds' | 'seconds' | 'alone'>,
+  sides: readonly Side[],
+  options: Pick<Options, 'rounds' | 'seconds'>,
 ): Promise<Figures> {
-  const sides = options.alone ? all.filter(({ isFloor }) => !isFloor) : all
   const figures = new Map(sides.map((side) => [side.name, [] as number[]]))
   for (const side of sides) {
     for (let round = 0; round < WARM_UP_ROUNDS; round++) await side.measure(options.seconds)
@@ -44,12 +41,9 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2
 }
 
-export function lowerQuartile(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const value = sorted[Math.floor((sorted.length - 1) / 4)]
-  if (value === undefined) throw new Error('no values have no quartile')
-  return value
-}
+/** Smallest value that at least this share of the values does not exceed; NaN without values. */
+export const percentile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? Number.NaN
 
 /** Distance between the largest and the smallest value, as a share of the median. */
 export function spread(values: readonly number[]): number {

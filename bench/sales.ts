@@ -1,16 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Books } from './books.ts'
-import type { Child } from './child.ts'
-import { type Costing, type CostLine, costingOf } from './cost.ts'
+import { type Cost, type Costing, costingOf } from './cost.ts'
 import { administer } from './database.ts'
-import type { Environment } from './environment.ts'
-import { type FloorB, findPgbench, prepareFloorB } from './floor-b.ts'
-import { withIdleClients } from './idle.ts'
-import { generate } from './load.ts'
+import { type FloorB, hasPgbench, prepareFloorB } from './floor-b.ts'
+import { loadSide, withIdleClients } from './load.ts'
 import { isSelected, type Options } from './options.ts'
-import { compare, type Line } from './report.ts'
-import { measureInTurns, type Side } from './rounds.ts'
-import { createSaleRequests } from './sale-requests.ts'
+import { compare, compareTimes, type Line } from './report.ts'
+import { createSales } from './requests.ts'
+import { type Figures, measureInTurns, type Side } from './rounds.ts'
+import type { Child, Environment } from './servers.ts'
 import type { Shop } from './shop.ts'
 
 /** Each connection waits for its response before the next sale. */
@@ -20,19 +18,14 @@ const UNIT = 'sales/s'
 
 /** Name, number of companies, whether idle clients are connected, and target; idle clients may cost 5 %. */
 const CASES = [
-  { name: 'sales-64', companies: 64, idle: false, target: 3.2, targetOfB: 1.2 },
-  { name: 'sales-64-idle', companies: 64, idle: true, target: 3.04, targetOfB: null },
-  { name: 'sales-1', companies: 1, idle: false, target: 8, targetOfB: null },
-  { name: 'sales-1-idle', companies: 1, idle: true, target: 7.6, targetOfB: null },
+  { name: 'sales-64', companies: 64, isIdle: false, target: 3.2, targetOfB: 1.2 },
+  { name: 'sales-64-idle', companies: 64, isIdle: true, target: 3.04, targetOfB: null },
+  { name: 'sales-1', companies: 1, isIdle: false, target: 8, targetOfB: null },
+  { name: 'sales-1-idle', companies: 1, isIdle: true, target: 7.6, targetOfB: null },
 ] as const
 type Case = (typeof CASES)[number]
 
 export const SALES_BENCHMARKS: readonly string[] = CASES.map(({ name }) => name)
-
-/**
- * Processor time of a sale (service and Postgres), which is valid on a busy machine too. Its cost line is the floor's.
- */
-const processorOf = ({ name }: Case) => `${name}-processor`
 
 /**
  * POST /sales compared with a hand-written handler (floor A) and with pgbench running the same statements (floor B).
@@ -50,75 +43,42 @@ async function benchCase(each: Case, environment: Environment, options: Options,
   const shops = environment.shops.slice(0, each.companies)
   const costing = await costingOf(service, database, 'sale')
   const costingOfA = await costingOf(floorA, database, 'sale')
-  const sides: Side[] = [
-    httpSide('service', service, costing, each, shops, (sales) => books.acknowledge('service', sales)),
-    httpSide('floor A', floorA, costingOfA, each, shops, (sales) => books.acknowledge('floor', sales)),
-  ]
-  const floorB = each.targetOfB === null || options.alone ? null : await startFloorB(environment, shops)
+  const selling = (name: 'service' | 'floor A', { url }: Child, costing: Costing): Side => {
+    const acknowledge = (sales: number) => books.acknowledge(name === 'service' ? 'service' : 'floor', sales)
+    const load = { name, url, connections: CONNECTIONS, next: createSales(shops), costing, acknowledge }
+    const { measure, ...side } = loadSide(load)
+    if (!each.isIdle) return { ...side, measure }
+    return { ...side, measure: (seconds) => withIdleClients(url, IDLE_CLIENTS, () => measure(seconds)) }
+  }
+  const sides = [selling('service', service, costing), selling('floor A', floorA, costingOfA)]
+  const floorB = each.targetOfB === null ? null : await startFloorB(environment, shops)
   if (floorB) sides.push(pgbenchSide(floorB, books))
   const figures = await measureInTurns(sides, options)
   await floorB?.stop()
   const [cost, costOfA] = [costing.cost(), costingOfA.cost()]
-  const line = compare(
-    figures,
-    { value: 'service', floor: 'floor A' },
-    { name: each.name, unit: UNIT, target: each.target },
-  )
-  const lines: Line[] = [{ ...line, cost }]
-  if (each.targetOfB !== null) {
-    const result = { name: `${each.name}-pgbench`, unit: UNIT, target: each.targetOfB }
-    lines.push(compare(figures, { value: 'service', floor: 'pgbench' }, result))
+  const { name, target, targetOfB } = each
+  const lines: Line[] = [
+    { ...compare(figures, { name, unit: UNIT, target, value: 'service', floor: 'floor A' }), cost },
+  ]
+  if (targetOfB !== null) {
+    const compared = { name: `${name}-pgbench`, unit: UNIT, target: targetOfB, value: 'service', floor: 'pgbench' }
+    lines.push(compare(figures, compared))
   }
-  if (cost && costOfA) lines.push(processorLine(processorOf(each), cost, costOfA))
+  if (cost && costOfA) lines.push(processorLine(`${name}-processor`, cost, costOfA))
   return lines
 }
 
-const bothOf = ({ service_us, postgres_us }: CostLine): number => service_us + postgres_us
-
-function processorLine(name: string, cost: CostLine, costOfA: CostLine): Line {
-  const [value, floor] = [bothOf(cost), bothOf(costOfA)]
-  return {
-    name,
-    value,
-    unit: 'µs a sale',
-    floor,
-    ratio: Math.round((1_000 * value) / floor) / 1_000,
-    target: null,
-    higher_is_better: false,
-    against: 'floor A',
-    spreads: [],
-    cost: costOfA,
-  }
-}
-
-function httpSide(
-  name: string,
-  { url }: Child,
-  costing: Costing,
-  { idle }: Case,
-  shops: readonly Shop[],
-  acknowledge: (sales: number) => void,
-): Side {
-  const next = createSaleRequests(shops)
-  const load = async (seconds: number) => {
-    const { answered, perSecond } = await costing.round(
-      () => generate({ url, connections: CONNECTIONS, seconds, status: 201, next }),
-      ({ answered }) => answered,
-    )
-    acknowledge(answered)
-    return perSecond
-  }
-  return {
-    name,
-    isFloor: name !== 'service',
-    measure: (seconds) => (idle ? withIdleClients(url, IDLE_CLIENTS, () => load(seconds)) : load(seconds)),
-  }
+/** Processor time of a sale (service and Postgres), which is valid on a busy machine too; with the floor's cost. */
+function processorLine(name: string, cost: Cost, costOfA: Cost): Line {
+  const [value, floor] = [cost, costOfA].map(({ service_us, postgres_us }) => [service_us + postgres_us])
+  const figures = new Map(Object.entries({ service: value, 'floor A': floor })) as Figures
+  const compared = { name, unit: 'µs a sale', target: null, value: 'service', floor: 'floor A' }
+  return compareTimes(figures, { ...compared, cost: costOfA })
 }
 
 function pgbenchSide(floorB: FloorB, books: Books): Side {
   return {
     name: 'pgbench',
-    isFloor: true,
     async measure(seconds) {
       const { done, perSecond } = await floorB.run(CONNECTIONS, seconds)
       books.acknowledge('floor', done)
@@ -128,8 +88,7 @@ function pgbenchSide(floorB: FloorB, books: Books): Side {
 }
 
 async function startFloorB({ database }: Environment, shops: readonly Shop[]): Promise<FloorB | null> {
-  const version = await findPgbench()
-  if (version === null) {
+  if (!(await hasPgbench())) {
     console.log('pgbench is not in PATH (Debian: postgresql-contrib), so floor B is left out')
     return null
   }
@@ -146,16 +105,14 @@ async function startFloorB({ database }: Environment, shops: readonly Shop[]): P
 
 /** Asserts that service and floor A answer the same sale with the same record, so that the comparison is fair. */
 async function assertSameAnswers({ service, floorA, shops }: Environment, books: Books): Promise<void> {
-  const [head = '', body = ''] = createSaleRequests(shops)().split('\r\n\r\n')
+  const [head = '', body = ''] = createSales(shops)().text.split('\r\n\r\n')
   const headers = head
     .split('\r\n')
     .slice(1)
     .map((line) => line.split(': ') as [string, string])
+    .filter(([name]) => /^(content-type|authorization|idempotency-key)$/i.test(name))
   const post = async (url: string) => {
-    const own = Object.fromEntries(
-      headers.filter(([name]) => /^(content-type|authorization|idempotency-key)$/i.test(name)),
-    )
-    const response = await fetch(`${url}/api/v1/sales`, { method: 'POST', headers: own, body })
+    const response = await fetch(`${url}/api/v1/sales`, { method: 'POST', headers, body })
     if (response.status !== 201) throw new Error(`${response.status}: ${await response.text()}`)
     const { data } = (await response.json()) as { data: Record<string, unknown> }
     return { ...data, id: null, created_at: null, updated_at: null }
@@ -163,7 +120,6 @@ async function assertSameAnswers({ service, floorA, shops }: Environment, books:
   const [own, floor] = [await post(service.url), await post(floorA.url)]
   books.acknowledge('service', 1)
   books.acknowledge('floor', 1)
-  if (!isDeepStrictEqual(own, floor)) {
+  if (!isDeepStrictEqual(own, floor))
     throw new Error(`service and floor A answer differently:\n${JSON.stringify(own)}\n${JSON.stringify(floor)}`)
-  }
 }

@@ -1,9 +1,6 @@
 import { createServer } from 'node:http'
 
-/**
- * Server of an integrator: /hooks/… answers 204 at once, /dead/… never; GET /taken returns the arrivals since the last
- * call, GET /connections the maximum number of connections.
- */
+/** Server of an integrator: /hooks/… answers 204 at once, /dead/… never; GET /taken returns the arrivals since the last call. */
 
 const { PORT = '0' } = process.env
 
@@ -20,7 +17,6 @@ const server = createServer((request, response) => {
     arrivals = []
     return
   }
-  if (path === '/connections') return void response.end(String(mostConnections))
   if (path === '/health/live') return void response.end('{}')
   if (path.startsWith('/dead')) return
   const at = performance.timeOrigin + performance.now()
@@ -29,15 +25,6 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     arrivals.push([EXTERNAL_ID.exec(Buffer.concat(chunks).toString())?.[1] ?? '', at])
     response.writeHead(204).end()
-  })
-})
-let connections = 0
-let mostConnections = 0
-server.on('connection', (socket) => {
-  connections += 1
-  mostConnections = Math.max(mostConnections, connections)
-  socket.once('close', () => {
-    connections -= 1
   })
 })
 // All of 127.0.0.0/8: each address is a different server for clients.

@@ -1,67 +1,57 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
 import type { Books } from './books.ts'
-import type { Child } from './child.ts'
 import { type Costing, costingOf } from './cost.ts'
 import { administer } from './database.ts'
-import type { Environment } from './environment.ts'
-import { watchMemory } from './memory.ts'
+import { sendPaced } from './load.ts'
 import { isSelected, type Options } from './options.ts'
-import { sendPaced } from './paced.ts'
-import { compare, type Line, lowerIsBetter } from './report.ts'
-import { measureInTurns, type Side } from './rounds.ts'
-import { createSaleRequests } from './sale-requests.ts'
-import {
-  closeWebhookShops,
-  createWebhookShops,
-  queueDeliveries,
-  untilRecorded,
-  type WebhookShop,
-} from './webhook-shop.ts'
+import { bounded, compare, compareTimes, type Line } from './report.ts'
+import { createSales } from './requests.ts'
+import { measureInTurns, median, percentile, type Side } from './rounds.ts'
+import type { Child, Environment } from './servers.ts'
+import { closeHooks, createShops, type Shop } from './shop.ts'
 
 const THROUGHPUT = 'webhooks-throughput'
 const LATENCY = 'webhooks-latency'
 const DEAD = 'webhooks-dead'
 const HANGING = 'webhooks-hanging'
-const HANGING_MEMORY = 'webhooks-hanging-memory'
-const HANGING_SOCKETS = 'webhooks-hanging-sockets'
+export const WEBHOOK_BENCHMARKS: readonly string[] = [THROUGHPUT, LATENCY, DEAD, HANGING]
 
-export const WEBHOOK_BENCHMARKS: readonly string[] = [
-  THROUGHPUT,
-  LATENCY,
-  DEAD,
-  HANGING,
-  HANGING_MEMORY,
-  HANGING_SOCKETS,
-]
-
-/**
- * Targets: share of the rate of the HTTP client alone, milliseconds, and ratio to the figure without a dead endpoint.
- */
+/** Share of the rate of the HTTP client alone, longest time, and ratio to the figure without dead endpoints. */
 const THROUGHPUT_TARGET = 0.3
-const LATENCY_TARGET_MS = 10
+const LONGEST_MS = 10
 const DEAD_TARGET = 2
 
-const P95 = { unit: 'ms (p95)', target: null }
+const P95 = 'ms (p95)'
 
 /** Deliveries per second of a round. */
 const BACKLOG_PER_SECOND = 2_000
 /** Concurrent requests of the service to one endpoint. */
 const POSTERS = 32
 const EVENTS_PER_SECOND = 100
-/** With ten endpoints each: 200 deliveries a second. */
-const EVENTS_PER_SECOND_OF_TEN = 20
-/** 1,000 endpoints, each on its own server, of which 100 never answer; 200 deliveries a second. */
-const SHOPS = 20
-const ANSWERING_OF_SHOP = 45
-const HANGING_OF_SHOP = 5
-const EVENTS_PER_SECOND_OF_SHOPS = 4
-/** MiB of the service, and connections to receivers: 512 idle ones, and as many attempts. */
-const MEMORY_TARGET_MIB = 200
-const SOCKETS_TARGET = 1_024
+
+/** Endpoints of each shop, each on its own server, of which some never answer; 200 deliveries a second. */
+interface Impaired {
+  readonly name: string
+  readonly shops: number
+  readonly answering: number
+  readonly dead: number
+  readonly perSecond: number
+}
+const IMPAIRED: readonly Impaired[] = [
+  { name: DEAD, shops: 1, answering: 9, dead: 1, perSecond: 20 },
+  { name: HANGING, shops: 20, answering: 45, dead: 5, perSecond: 4 },
+]
 
 /** Received sale, and its time in milliseconds since 1970. */
 type Arrival = readonly [sale: string, at: number]
+
+interface Bench {
+  readonly environment: Environment
+  readonly options: Options
+  readonly books: Books
+  readonly receiver: Child
+}
 
 /**
  * Deliveries of webhooks, compared with the HTTP client posting the same bodies to the same receiver without a
@@ -70,278 +60,236 @@ type Arrival = readonly [sale: string, at: number]
 export async function benchWebhooks(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!WEBHOOK_BENCHMARKS.some((name) => isSelected(options, name))) return []
   const receiver = await environment.start('dist/bench/webhook-receiver.js', {})
-  const bench = { environment, options, books, receiver, body: await sampleBody(environment, receiver, books) }
+  const bench = { environment, options, books, receiver }
   const lines: Line[] = []
-  for (const [name, measure] of [
-    [THROUGHPUT, benchThroughput],
-    [LATENCY, benchLatency],
-    [DEAD, benchDead],
-  ] as const) {
-    if (isSelected(options, name)) lines.push(await measure(bench))
-  }
-  if (isSelected(options, HANGING)) lines.push(...(await benchHanging(bench)))
+  if (isSelected(options, THROUGHPUT)) lines.push(await benchThroughput(bench))
+  if (isSelected(options, LATENCY)) lines.push(await benchLatency(bench))
+  for (const impaired of IMPAIRED)
+    if (isSelected(options, impaired.name)) lines.push(await benchImpaired(bench, impaired))
   return lines
 }
 
-interface Bench {
-  readonly environment: Environment
-  readonly options: Options
-  readonly books: Books
-  readonly receiver: Child
-  /** Body of a delivery of a sale. */
-  readonly body: string
-}
-
-async function benchThroughput({ environment, options, receiver, body }: Bench): Promise<Line> {
+async function benchThroughput(bench: Bench): Promise<Line> {
+  const { environment, options, receiver } = bench
   const url = `${receiver.url}/hooks/1`
   const { database } = environment
   const costing = await costingOf(environment.service, database, 'delivery')
-  return withShop(environment, [url], async (shop) => {
-    const service: Side = {
-      name: 'service',
-      async measure(seconds) {
-        const count = BACKLOG_PER_SECOND * seconds
-        const deliver = async (announce: () => Promise<number>) => {
-          const began = await announce()
-          const lastAt = lastOf(await untilTaken(receiver, count))
-          await untilRecorded(database.url, shop)
-          return (count * 1000) / (lastAt - began)
-        }
-        return queueDeliveries(database.url, shop, { body, count }, (announce) =>
-          costing.round(
-            () => deliver(announce),
-            () => count,
-          ),
-        )
-      },
-    }
-    const client: Side = {
-      name: 'undici',
-      isFloor: true,
-      async measure(seconds) {
-        const count = BACKLOG_PER_SECOND * seconds
-        const began = performance.timeOrigin + performance.now()
-        await post(url, body, count)
-        const lastAt = lastOf(await untilTaken(receiver, count))
-        return (count * 1000) / (lastAt - began)
-      },
-    }
-    const figures = await measureInTurns([service, client], options)
-    const line = compare(
-      figures,
-      { value: 'service', floor: 'undici' },
-      { name: THROUGHPUT, unit: 'deliveries/s', target: THROUGHPUT_TARGET },
-    )
-    return { ...line, cost: costing.cost() }
-  })
-}
-
-/** From the response to the arrival; negative if the delivery arrives first. */
-async function benchLatency(bench: Bench): Promise<Line> {
-  const { environment, options, receiver, body } = bench
-  const url = `${receiver.url}/hooks/1`
-  return withShop(environment, [url], async (shop) => {
-    const client: Side = {
-      name: 'undici',
-      isFloor: true,
-      async measure(seconds) {
-        const postedAt = await post(url, body, EVENTS_PER_SECOND * seconds, EVENTS_PER_SECOND)
-        return p95(await untilTaken(receiver, EVENTS_PER_SECOND * seconds), postedAt)
-      },
-    }
-    const costing = await costingOf(environment.service, environment.database, 'sale and delivery')
-    const selling = sellingSide('service', bench, [shop], EVENTS_PER_SECOND, { costing })
-    const figures = await measureInTurns([selling, client], options)
-    const line = lowerIsBetter(figures, { value: 'service', floor: 'undici' }, { name: LATENCY, ...P95 })
-    return { ...line, target: shareOf(LATENCY_TARGET_MS, line), cost: costing.cost() }
-  })
-}
-
-/** Ten responding endpoints, compared with nine of them and a dead one. */
-async function benchDead(bench: Bench): Promise<Line> {
-  const { environment, options, receiver } = bench
-  const healthy = (count: number) => Array.from({ length: count }, (_, index) => `${receiver.url}/hooks/${index + 1}`)
-  return withShop(environment, healthy(10), (sound) =>
-    withShop(environment, [...healthy(9), `${receiver.url}/dead/1`], async (impaired) => {
-      const costing = await costingOf(environment.service, environment.database, 'delivery, sale and all')
-      const sides = [
-        sellingSide('9 and a dead one', bench, [impaired], EVENTS_PER_SECOND_OF_TEN, { receivers: 9, costing }),
-        sellingSide('10 that answer', bench, [sound], EVENTS_PER_SECOND_OF_TEN, { receivers: 10, isFloor: true }),
-      ]
-      const figures = await measureInTurns(sides, options)
-      const line = lowerIsBetter(
-        figures,
-        { value: '9 and a dead one', floor: '10 that answer' },
-        { name: DEAD, ...P95 },
-      )
-      return { ...line, target: DEAD_TARGET, cost: costing.cost() }
-    }),
+  return withShops(
+    bench,
+    1,
+    () => [url],
+    async (shops) => {
+      const shop = shops[0] as Shop
+      const body = await sampleBody(bench, shop)
+      const service: Side = {
+        name: 'service',
+        async measure(seconds) {
+          const count = BACKLOG_PER_SECOND * seconds
+          const deliver = async (announce: () => Promise<number>) => {
+            const began = await announce()
+            const lastAt = lastOf(await untilTaken(receiver, count))
+            await untilRecorded(database.url, shop)
+            return (count * 1_000) / (lastAt - began)
+          }
+          return queueDeliveries(database.url, shop, { body, count }, (announce) =>
+            costing.round(
+              () => deliver(announce),
+              () => count,
+            ),
+          )
+        },
+      }
+      const client: Side = {
+        name: 'undici',
+        async measure(seconds) {
+          const count = BACKLOG_PER_SECOND * seconds
+          const began = performance.timeOrigin + performance.now()
+          await post(url, body, count)
+          return (count * 1_000) / (lastOf(await untilTaken(receiver, count)) - began)
+        },
+      }
+      const figures = await measureInTurns([service, client], options)
+      const compared = {
+        name: THROUGHPUT,
+        unit: 'deliveries/s',
+        target: THROUGHPUT_TARGET,
+        value: 'service',
+        floor: 'undici',
+      }
+      return { ...compare(figures, compared), cost: costing.cost() }
+    },
   )
 }
 
-/** 900 responding endpoints beside 100 dead ones, compared with the 900 alone. */
-async function benchHanging(bench: Bench): Promise<Line[]> {
+/** From the response to the arrival; nothing if the delivery arrives first. */
+async function benchLatency(bench: Bench): Promise<Line> {
+  const { service, database } = bench.environment
+  return withShops(
+    bench,
+    1,
+    () => [`${bench.receiver.url}/hooks/1`],
+    async (shops) => {
+      const costing = await costingOf(service, database, 'sale and delivery')
+      const side = sellingSide('service', bench, shops, EVENTS_PER_SECOND, { costing })
+      const times = (await measureInTurns([side], bench.options)).get('service') ?? []
+      return bounded({ name: LATENCY, value: median(times), unit: P95, cost: costing.cost() }, LONGEST_MS)
+    },
+  )
+}
+
+/** Delivery times at the endpoints that answer, beside dead ones, compared with those of shops without dead ones. */
+async function benchImpaired(bench: Bench, { name, shops, answering, dead, perSecond }: Impaired): Promise<Line> {
   const { environment, options, receiver } = bench
   const { port } = new URL(receiver.url)
   // All of 127.0.0.0/8 is this machine.
-  const urls = (shop: number, path: string, count: number) =>
-    Array.from(
-      { length: count },
-      (_, index) => `http://127.${path === 'dead' ? 2 : 1}.${shop}.${index + 1}:${port}/${path}/${index}`,
-    )
-  const answering = (shop: number) => urls(shop, 'hooks', ANSWERING_OF_SHOP)
-  const all = (shop: number) => [...answering(shop), ...urls(shop, 'dead', HANGING_OF_SHOP)]
-  return withShops(
-    environment,
-    Array.from({ length: SHOPS }, (_, shop) => answering(shop)),
-    (sound) =>
-      withShops(
-        environment,
-        Array.from({ length: SHOPS }, (_, shop) => all(shop)),
-        async (impaired) => {
-          const [value, floor] = ['100 of 1,000 hang', '900 that answer']
-          const receivers = ANSWERING_OF_SHOP
-          const sides = [
-            sellingSide(value, bench, impaired, EVENTS_PER_SECOND_OF_SHOPS, { receivers }),
-            sellingSide(floor, bench, sound, EVENTS_PER_SECOND_OF_SHOPS, { receivers, isFloor: true }),
-          ]
-          const { value: figures, peak_mib } = await watchMemory(environment.service.url, () =>
-            measureInTurns(sides, options),
-          )
-          const line = lowerIsBetter(figures, { value, floor }, { name: HANGING, ...P95 })
-          return [
-            { ...line, target: DEAD_TARGET },
-            atMost(HANGING_MEMORY, peak_mib, 'MiB', MEMORY_TARGET_MIB),
-            atMost(HANGING_SOCKETS, await mostConnections(receiver), 'connections', SOCKETS_TARGET),
-          ]
-        },
-      ),
+  const urls = (net: number, path: string, count: number) => (shop: number) =>
+    Array.from({ length: count }, (_, index) => `http://127.${net}.${shop}.${index + 1}:${port}/${path}/${index}`)
+  const [healthy, hanging] = [urls(1, 'hooks', answering), urls(2, 'dead', dead)]
+  const all = (shop: number) => [...healthy(shop), ...hanging(shop)]
+  return withShops(bench, shops, healthy, (sound) =>
+    withShops(bench, shops, all, async (impaired) => {
+      const costing = await costingOf(environment.service, environment.database, 'delivery, sale and all')
+      const [value, floor] = [`with ${shops * dead} dead endpoints`, 'without them']
+      const sides = [
+        sellingSide(value, bench, impaired, perSecond, { receivers: answering, costing }),
+        sellingSide(floor, bench, sound, perSecond, { receivers: answering }),
+      ]
+      const figures = await measureInTurns(sides, options)
+      const compared = { name, unit: P95, target: DEAD_TARGET, value, floor }
+      return compareTimes(figures, { ...compared, cost: costing.cost() })
+    }),
   )
-}
-
-const atMost = (name: string, value: number, unit: string, most: number): Line => ({
-  name,
-  value,
-  unit,
-  floor: most,
-  ratio: Math.round((1_000 * value) / most) / 1_000,
-  target: 1,
-  higher_is_better: false,
-  against: 'what it may have',
-  spreads: [],
-})
-
-async function mostConnections(receiver: Child): Promise<number> {
-  return Number(await (await fetch(`${receiver.url}/connections`)).text())
 }
 
 interface Selling {
   readonly receivers?: number
   readonly costing?: Costing
-  readonly isFloor?: boolean
 }
 
 /** Sells at a steady rate and measures the delivery times at the responding endpoints. */
 function sellingSide(
   name: string,
-  bench: Bench,
-  shops: readonly WebhookShop[],
+  { environment, books, receiver }: Bench,
+  shops: readonly Shop[],
   perSecond: number,
-  { receivers = 1, costing, isFloor = false }: Selling = {},
+  { receivers = 1, costing }: Selling = {},
 ): Side {
-  const { environment, books, receiver } = bench
-  const next = createSaleRequests(shops)
+  const next = createSales(shops)
+  const sell = async (seconds: number) => {
+    const soldAt = new Map<string, number>()
+    const onAnswer = ({ text }: { readonly text: string }, { at }: { readonly at: number }) =>
+      soldAt.set(saleOf(text), at)
+    const { answered } = await sendPaced({ url: environment.service.url, perSecond, seconds, next, onAnswer })
+    books.acknowledge('service', answered)
+    return { soldAt, arrivals: await untilTaken(receiver, answered * receivers) }
+  }
   return {
     name,
-    isFloor,
     async measure(seconds) {
-      const sell = async () => {
-        const answeredAt = await sendPaced({ url: environment.service.url, perSecond, seconds, status: 201, next })
-        books.acknowledge('service', answeredAt.size)
-        const soldAt = new Map([...answeredAt].map(([request, at]) => [saleOf(request), at]))
-        return { soldAt, arrivals: await untilTaken(receiver, soldAt.size * receivers) }
-      }
-      const { soldAt, arrivals } = costing ? await costing.round(sell, told) : await sell()
+      const sold = () => sell(seconds)
+      const { soldAt, arrivals } = costing ? await costing.round(sold, (each) => each.arrivals.length) : await sold()
       return p95(arrivals, soldAt)
     },
   }
 }
 
-const told = ({ arrivals }: { readonly arrivals: readonly Arrival[] }): number => arrivals.length
+/** Body of a delivery of a sale. */
+async function sampleBody({ environment, receiver, books }: Bench, shop: Shop): Promise<string> {
+  const { service, database } = environment
+  const sold = await sendPaced({ url: service.url, perSecond: 1, seconds: 1, next: createSales([shop]) })
+  books.acknowledge('service', sold.answered)
+  await untilTaken(receiver, sold.answered)
+  const { rows } = await administer(database.url, (client) =>
+    client.query<{ body: string }>('select body from ops.webhook_messages where company_id = $1', [shop.companyId]),
+  )
+  return (rows[0] as { body: string }).body
+}
 
-async function sampleBody(environment: Environment, receiver: Child, books: Books): Promise<string> {
-  return withShop(environment, [`${receiver.url}/hooks/1`], async (shop) => {
-    const sold = {
-      url: environment.service.url,
-      perSecond: 1,
-      seconds: 1,
-      status: 201,
-      next: createSaleRequests([shop]),
-    }
-    books.acknowledge('service', (await sendPaced(sold)).size)
-    await untilTaken(receiver, 1)
-    const { rows } = await administer(environment.database.url, (client) =>
-      client.query<{ body: string }>('select body from ops.webhook_messages where company_id = $1', [shop.companyId]),
+/** Shops with endpoints, which are disabled afterwards. */
+async function withShops<T>(
+  { environment: { database } }: Bench,
+  count: number,
+  hooksOf: (place: number) => readonly string[],
+  work: (shops: readonly Shop[]) => Promise<T>,
+): Promise<T> {
+  const shops = await createShops(database.url, count, { hooksOf })
+  return work(shops).finally(() => closeHooks(database.url, shops))
+}
+
+/** Last used revision; far above those of the ledger's own events. */
+let queued = 1_000_000_000
+
+/**
+ * Queues `count` deliveries for each endpoint, as events would. They are invisible before `work` announces them, which
+ * returns the time of that, in milliseconds since 1970.
+ */
+async function queueDeliveries<T>(
+  databaseUrl: string,
+  shop: Shop,
+  { body, count }: { readonly body: string; readonly count: number },
+  work: (announce: () => Promise<number>) => Promise<T>,
+): Promise<T> {
+  return administer(databaseUrl, async (client) => {
+    await client.query('begin')
+    await client.query(
+      `with message as (
+         insert into ops.webhook_messages (company_id, id, revision, event, body, created_at)
+         select $1, gen_random_uuid(), revision, 'sale.completed', $3, now() from generate_series($4::bigint, $5::bigint) as revision
+         returning id, revision)
+       insert into ops.webhook_deliveries (company_id, id, webhook_id, message_id, event, revision, sequence, replay, status,
+         attempts, tries, next_attempt_at, created_at)
+       select $1, gen_random_uuid(), address, message.id, 'sale.completed', revision, revision, false, 'pending', '[]', 0, now(), now()
+       from message, unnest($2::bigint[]) as address`,
+      [shop.companyId, shop.webhookIds, body, queued + 1, queued + count],
     )
-    return (rows[0] as { body: string }).body
+    queued += count
+    return work(async () => {
+      await client.query('commit')
+      const at = performance.timeOrigin + performance.now()
+      await client.query(`select pg_notify('webhook_deliveries', '')`)
+      return at
+    })
   })
 }
 
-const withShop = <T>(
-  environment: Environment,
-  urls: readonly string[],
-  work: (shop: WebhookShop) => Promise<T>,
-): Promise<T> => withShops(environment, [urls], ([shop]) => work(shop as WebhookShop))
+const POLL_MS = 10
 
-/** Shops with the given endpoints. */
-async function withShops<T>(
-  { database }: Environment,
-  urls: readonly (readonly string[])[],
-  work: (shops: readonly WebhookShop[]) => Promise<T>,
-): Promise<T> {
-  const shops = await createWebhookShops(database.url, urls)
-  try {
-    return await work(shops)
-  } finally {
-    await closeWebhookShops(database.url, shops)
-  }
+/** Waits until no delivery of a shop is under way: results are recorded after arrivals. */
+async function untilRecorded(databaseUrl: string, { companyId }: Shop): Promise<void> {
+  const pending = `select from ops.webhook_deliveries where company_id = $1 and status = 'pending' limit 1`
+  await administer(databaseUrl, async (client) => {
+    while ((await client.query(pending, [companyId])).rowCount !== 0) await pause(POLL_MS)
+  })
 }
 
-/** Posts like deliveries to one endpoint: concurrently, or at a steady rate. Returns the time of each post. */
-async function post(url: string, body: string, count: number, perSecond?: number): Promise<Map<string, number>> {
+/** Posts like deliveries to one endpoint, concurrently. */
+async function post(url: string, body: string, count: number): Promise<void> {
   const agent = new Agent({ pipelining: 1 })
   const { origin, pathname: path } = new URL(url)
   const headers = { 'content-type': 'application/json' }
-  const postedAt = new Map<string, number>()
-  const began = performance.now()
   let sent = 0
   const poster = async () => {
     while (sent < count) {
-      const wait_ms = perSecond === undefined ? 0 : began + (sent * 1000) / perSecond - performance.now()
       const own = body.replace(saleOf(body), `venda-${++sent}`)
-      if (wait_ms > 0) await pause(wait_ms)
-      postedAt.set(saleOf(own), performance.timeOrigin + performance.now())
       const answer = await agent.request({ origin, path, method: 'POST', headers, body: own })
       await answer.body.dump()
     }
   }
   await Promise.all(Array.from({ length: POSTERS }, poster))
   await agent.close()
-  return postedAt
 }
 
 const saleOf = (text: string): string => /"external_id":"([^"]+)"/.exec(text)?.[1] ?? ''
 
 const PATIENCE_MS = 60_000
-const POLL_MS = 20
 
 /** Waits until the receiver has this number of requests since the last call. */
-async function untilTaken(receiver: Child, count: number): Promise<Arrival[]> {
+export async function untilTaken(receiver: Child, count: number): Promise<Arrival[]> {
   const arrivals: Arrival[] = []
   const deadline = performance.now() + PATIENCE_MS
   while (arrivals.length < count) {
     if (performance.now() > deadline) throw new Error(`${arrivals.length} of ${count} deliveries came`)
-    await pause(POLL_MS)
+    await pause(2 * POLL_MS)
     arrivals.push(...((await (await fetch(`${receiver.url}/taken`)).json()) as Arrival[]))
   }
   if (arrivals.length > count) throw new Error(`${arrivals.length} deliveries came, but only ${count} were to be made`)
@@ -351,11 +299,8 @@ async function untilTaken(receiver: Child, count: number): Promise<Arrival[]> {
 const lastOf = (arrivals: readonly Arrival[]): number => Math.max(...arrivals.map(([, at]) => at))
 
 /** 95th percentile of the delivery times, in milliseconds. */
-function p95(arrivals: readonly Arrival[], beganAt: ReadonlyMap<string, number>): number {
-  const delays = arrivals.map(([sale, at]) => Math.max(0, at - (beganAt.get(sale) ?? Number.NaN))).sort((a, b) => a - b)
-  return delays[Math.ceil(delays.length * 0.95) - 1] as number
-}
-
-/** Converts an absolute target to a ratio, because targets are compared with ratios. */
-const shareOf = (target: number, { floor }: Line): number | null =>
-  floor ? Math.round((target / floor) * 1000) / 1000 : null
+const p95 = (arrivals: readonly Arrival[], beganAt: ReadonlyMap<string, number>): number =>
+  percentile(
+    arrivals.map(([sale, at]) => Math.max(0, at - (beganAt.get(sale) ?? Number.NaN))),
+    0.95,
+  )

@@ -47,7 +47,7 @@ function wordsOf(parity: readonly TableParity[] | null): string {
   return differing.length === 0 ? `${parity.length} tables equal` : `differing: ${differing.join(', ')}`
 }
 
-/** Events per second and processor on two slow cores (docs/performance.md), until the rate is measured. */
+/** Events per second on two busy cores, until the rate is measured. */
 const ESTIMATED_RATE = 16_000
 const PACED = { parallel: 1, pace: unhurried() }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { priceSale, SaleBody, saleObject } from '../../bench/floor-a/sale.ts'
+import { priceSale, SaleBody, saleObject } from '../../bench/floor-sale.ts'
 
 describe('floor of a sale', () => {
   const { schemas } = JSON.parse(readFileSync('docs/openapi.json', 'utf8')).components

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import express, { type Request, type Response } from 'express'
 import pg from 'pg'
 import * as z from 'zod'
 
 /**
- * Floor of batches: a hand-written handler that checks the key, validates the customers and upserts them in one
- * statement.
+ * Floors of batches, downloads and lists, hand-written: customers upserted in one statement; the products of COMPANY
+ * selected and sent as JSON; the bytes of the file BODY from memory.
  */
 
-const { PORT = '0', DATABASE_URL } = process.env
-pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+const { PORT = '0', DATABASE_URL, COMPANY = '', BODY } = process.env
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 8, options: '-c search_path=floor -c TimeZone=UTC' })
 pool.on('error', (error) => console.error(error))
+const body = BODY ? readFileSync(BODY) : Buffer.alloc(0)
 
 const Customer = z.strictObject({
   external_id: z.string().min(1).max(100),
@@ -25,6 +26,12 @@ const app = express()
 app.disable('x-powered-by')
 app.set('etag', false)
 app.get('/health/live', (_request, response) => void response.json({ status: 'ok' }))
+app.get('/api/v1/sales', (_request, response) => {
+  response.setHeader('Content-Type', 'application/json; charset=utf-8')
+  response.setHeader('Content-Length', body.length)
+  response.end(body)
+})
+app.get('/api/sync/products', getProducts)
 app.post('/api/v1/customers/batch', express.json({ limit: '1mb' }), postBatch)
 const server = app.listen(Number(PORT), '127.0.0.1')
 
@@ -32,6 +39,24 @@ process.once('SIGTERM', () => {
   server.close(() => void pool.end())
   server.closeAllConnections()
 })
+
+async function getProducts(_request: Request, response: Response): Promise<void> {
+  const { rows } = await pool.query({
+    name: 'products',
+    text: 'select id, name, price, stock, changed_at from catalog_items where company_id = $1 order by id',
+    values: [COMPANY],
+  })
+  const data = rows.map(({ id, name, price, stock, changed_at }) => ({
+    id: Number(id),
+    name,
+    barcode: '',
+    price: Number(price),
+    stock: Number(stock),
+    category_name: '',
+    updated_at: changed_at.toISOString(),
+  }))
+  response.json({ success: true, data, sync_timestamp: new Date().toISOString(), total: data.length })
+}
 
 const KEY = {
   name: 'key',
@@ -66,5 +91,5 @@ async function postBatch(request: Request, response: Response): Promise<void> {
       items.map((item) => item.phone ?? null),
     ],
   })
-  response.json({ data: rows })
+  response.json({ data: rows.map((row) => ({ ...row, id: Number(row.id) })) })
 }

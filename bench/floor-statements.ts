@@ -43,12 +43,6 @@ export const findItems = declare(
    where company_id = $1 and id = any($2) and deleted_at is null`,
 )
 
-export const findItemsByExternalId = declare(
-  'find_items_by_external_id',
-  `select id, external_id, name, price, stock from catalog_items
-   where company_id = $1 and external_id = any($2) and deleted_at is null`,
-)
-
 export const findPaymentTypes = declare(
   'find_payment_types',
   `select id, name, kind, fee_percentage, accepts_api from payment_types
@@ -59,11 +53,6 @@ export const findCustomer = declare(
   'find_customer',
   `select id, external_id, name from customers
    where company_id = $1 and external_id = $2 and deleted_at is null`,
-)
-
-export const findSaleByExternalId = declare(
-  'find_sale_by_external_id',
-  'select id from sales where company_id = $1 and external_id = $2',
 )
 
 export const insertEvent = declare(

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { administer } from '../database.ts'
-import { CARD_FEE, type Shop, STOCK, TIME_ZONE } from '../shop.ts'
+import { administer } from './database.ts'
+import { CARD_FEE, type Shop, STOCK, TIME_ZONE } from './shop.ts'
 
 /** Creates the schema `floor` with the service's shops, under the same ids and keys. */
 export async function installFloor(databaseUrl: string, shops: readonly Shop[]): Promise<void> {
-  const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8')
+  const schema = await readFile(new URL('floor-schema.sql', import.meta.url), 'utf8')
   await administer(databaseUrl, async (client) => {
     await client.query(schema)
     for (const shop of shops) {

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { inZone } from './clock.ts'
 
 const Money = z.string().regex(/^(0|[1-9]\d{0,9})\.\d{2}$/)
 const Quantity = z
@@ -9,20 +8,7 @@ const Quantity = z
 const Id = z.int().positive()
 const ExternalId = z.string().min(1).max(100)
 
-const Item = z
-  .strictObject({
-    catalog_item_id: Id.optional(),
-    catalog_item_external_id: ExternalId.optional(),
-    description: z.string().min(1).max(200).optional(),
-    quantity: Quantity,
-    unit_price: Money.optional(),
-  })
-  .refine((item) => {
-    const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter(
-      (value) => value !== undefined,
-    )
-    return given.length === 1 && (item.description === undefined || item.unit_price !== undefined)
-  })
+const Item = z.strictObject({ catalog_item_id: Id, quantity: Quantity, unit_price: Money.optional() })
 
 export const SaleBody = z.strictObject({
   external_id: ExternalId.optional(),
@@ -79,8 +65,7 @@ export function priceSale(body: SaleBody, rows: readonly ItemRow[], types: reado
     throw new Refused(422, 'payment_mismatch', { total: money(total), paid: money(paid) })
   }
   const taken = new Map<number, number>()
-  for (const { catalog_item_id: id, quantity } of items)
-    if (id !== null) taken.set(id, (taken.get(id) ?? 0) + Number(quantity))
+  for (const { catalog_item_id: id, quantity } of items) taken.set(id, (taken.get(id) ?? 0) + Number(quantity))
   for (const [id, requested] of taken) {
     const available = rows.find((row) => row.id === id)?.stock
     if (typeof available === 'string' && Number(available) < requested) {
@@ -99,18 +84,13 @@ export function priceSale(body: SaleBody, rows: readonly ItemRow[], types: reado
 }
 
 function priceItem(item: SaleBody['items'][number], rows: readonly ItemRow[]) {
-  const isAdHoc = item.description !== undefined
-  const row = rows.find(
-    (each) =>
-      each.id === item.catalog_item_id ||
-      (each.external_id !== null && each.external_id === item.catalog_item_external_id),
-  )
-  if (!row && !isAdHoc) throw new Refused(422, 'validation_failed', { fields: { items: ['unknown item'] } })
-  const unitPrice = item.unit_price ?? row?.price ?? '0.00'
+  const row = rows.find(({ id }) => id === item.catalog_item_id)
+  if (!row) throw new Refused(422, 'validation_failed', { fields: { items: ['unknown item'] } })
+  const unitPrice = item.unit_price ?? row.price
   return {
-    catalog_item_id: row?.id ?? null,
-    external_id: row?.external_id ?? null,
-    description: row?.name ?? item.description ?? '',
+    catalog_item_id: row.id,
+    external_id: row.external_id,
+    description: row.name,
     quantity: Number(item.quantity).toFixed(3),
     unit_price: unitPrice,
     total: money(Math.round((cents(unitPrice) * Math.round(Number(item.quantity) * 1000)) / 1000)),
@@ -177,4 +157,25 @@ export function saleObject(
     created_at: at,
     updated_at: at,
   }
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+/** Minutes by zone and hour, because Intl is slow. */
+const offsets = new Map<string, number>()
+
+/** Instant in a time zone, as `2026-03-10T11:30:00.000-03:00`. */
+function inZone(at: Date, timeZone: string): string {
+  const hour = `${timeZone} ${Math.floor(at.getTime() / HOUR_MS)}`
+  let offset = offsets.get(hour)
+  if (offset === undefined) {
+    const text = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' }).format(at)
+    const [, sign, hours, minutes] = /GMT([+-])(\d\d):(\d\d)/.exec(text) ?? [null, '+', 0, 0]
+    offset = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes))
+    if (offsets.size > 10_000) offsets.clear()
+    offsets.set(hour, offset)
+  }
+  const local = new Date(at.getTime() + offset * MINUTE_MS).toISOString().slice(0, -1)
+  const digits = (value: number) => String(Math.floor(value)).padStart(2, '0')
+  return `${local}${offset < 0 ? '-' : '+'}${digits(Math.abs(offset) / 60)}:${digits(Math.abs(offset) % 60)}`
 }
