@@ -97,8 +97,6 @@ export interface SaleRow extends ChangedFields {
   total_cents: number
   /** Cost of its items at the time of sale; null unless known for all. */
   cost_cents: number | null
-  /** What acquirers keep of its payments, in cents; null without an acquirer. */
-  acquirer_fee_cents: number | null
   /** Money that it took when it was sold, in cents: neither what is still owed, nor discounts that are payments. */
   received_cents: number
   /** Share of each line in the discount of the whole sale, in cents; null without one. */
@@ -131,9 +129,6 @@ export interface SaleRow extends ChangedFields {
 /** SQL of a partial index: people filter by cancelled sales, which are few. */
 export const IS_CANCELLED = "status = 'cancelled'"
 
-/** SQL: sales with payments through an acquirer. */
-export const HAS_ACQUIRER = 'acquirer_fee_cents is not null'
-
 export const sales = table<SaleRow>('sales', {
   columns: {
     company_id: 'bigint',
@@ -147,7 +142,6 @@ export const sales = table<SaleRow>('sales', {
     sold_at: 'timestamptz',
     total_cents: 'bigint',
     cost_cents: 'bigint',
-    acquirer_fee_cents: 'bigint',
     received_cents: 'bigint',
     line_discounts: 'json',
     cash_session_id: 'text',
@@ -170,7 +164,7 @@ export const sales = table<SaleRow>('sales', {
     INDEX_BY_PAST,
     // Few: each costs a sale some 50 µs of Postgres, whether the sale is in it or not. Covering: sums over many sales need no
     // table access.
-    '(company_id, sold_at, id) include (status, total_cents, seller_id, seller_name, acquirer_fee_cents, cost_cents)',
+    '(company_id, sold_at, id) include (status, total_cents, seller_id, seller_name, cost_cents)',
     '(company_id, customer_id, id) include (documented_at) where customer_id is not null',
     '(company_id, seller_id, id) where seller_id is not null',
     '(company_id, fiscal, id)',
@@ -297,12 +291,6 @@ function costOf(rows: Changes, items: SaleObject['items']): number | null {
   return sum
 }
 
-/** Null if no payment is through an acquirer. */
-function acquirerFeeOf({ payments }: SaleObject): number | null {
-  const fees = payments.flatMap(({ acquirer_fee }) => (acquirer_fee === undefined ? [] : toCents(acquirer_fee)))
-  return fees.length === 0 ? null : fees.reduce((sum, fee) => sum + fee, 0)
-}
-
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
   rows.add(sales, {
     company_id: companyRef(rows).company_id,
@@ -316,7 +304,6 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
-    acquirer_fee_cents: acquirerFeeOf(doc),
     received_cents: toCents('received' in event.data ? event.data.received : doc.total),
     line_discounts: lineDiscountsOf(event.data),
     cash_session_id: doc.cash_session_id,

@@ -168,34 +168,35 @@ export async function listActors(
   return new Map(rows.map(({ actor, name }) => [actor, name]))
 }
 
-const NAMED_KINDS = ['customer', 'supplier', 'catalog_item', 'category', 'payment_type', 'user', 'api_key'] as const
+/** Kinds of records that have a name, with its place: accounts are named by what they are for. */
+const NAMED = [
+  ['customer', 'customers', 'name'],
+  ['supplier', 'suppliers', 'name'],
+  ['catalog_item', 'catalog_items', 'name'],
+  ['category', 'categories', 'name'],
+  ['payment_type', 'payment_types', 'name'],
+  ['user', 'users', 'name'],
+  ['api_key', 'api_keys', 'name'],
+  ['receivable', 'receivables', 'description'],
+  ['payable', 'payables', 'description'],
+] as const
 
-/** Names of records by subject, for kinds that have a name: `customer/8` is Maria. */
+/** Names of records by subject: `customer/8` is Maria. */
 export async function listSubjectNames(
   pool: Queryable,
   companyId: number,
   subjects: readonly string[],
 ): Promise<Map<string, string>> {
-  const ids = NAMED_KINDS.map((kind) => idsOf(`${kind}/`, subjects))
+  const ids = NAMED.map(([kind]) => idsOf(`${kind}/`, subjects))
   if (ids.every((some) => some.length === 0)) return new Map()
-  const [customers = [], suppliers = [], catalog_items = [], categories = [], payment_types = []] = ids
-  const [users = [], api_keys = []] = ids.slice(5)
-  const named = (kind: string, table: string, parameter: number) =>
-    `select '${kind}/' || t.id as subject, t.doc->>'name' as name from ${table} t
-     where t.company_id = $1 and t.id = any($${parameter}::bigint[])`
   const statement = withReadSet({
     name: 'list_subject_names',
-    text: [
-      named('customer', 'customers', 2),
-      named('supplier', 'suppliers', 3),
-      named('catalog_item', 'catalog_items', 4),
-      named('category', 'categories', 5),
-      named('payment_type', 'payment_types', 6),
-      named('user', 'users', 7),
-      named('api_key', 'api_keys', 8),
-    ].join(' union all '),
+    text: NAMED.map(
+      ([kind, table, member], at) => `select '${kind}/' || t.id as subject, t.doc->>'${member}' as name from ${table} t
+        where t.company_id = $1 and t.id = any($${at + 2}::bigint[])`,
+    ).join(' union all '),
     values: [companyId, ...ids],
-    readSet: { customers, suppliers, catalog_items, categories, payment_types, users, api_keys },
+    readSet: Object.fromEntries(NAMED.map(([, table], at) => [table, ids[at] ?? []])),
   })
   const { rows } = await pool.query<{ subject: string; name: string | null }>(statement)
   return new Map(rows.flatMap(({ subject, name }) => (name ? [[subject, name]] : [])))

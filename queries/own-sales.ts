@@ -109,6 +109,7 @@ export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
   cash_movements: isOfShown('cash_sessions', isOwnSession, 'shown.id = t.cash_session_id'),
   cash_drawers: ({ user }) => `t.user_id = ${user}`,
   offline_sales: isOfOwn('t.sale_id'),
+  acquirer_payments: isOfOwn('t.sale_id'),
   fiscal_documents: isOfOwn('t.sale_id'),
   refused_sales: ({ user, from }) => `t.user_id = ${user} and (t.settled_at is null or t.settled_at >= ${from})`,
   stock_movements: isOwnMovement,

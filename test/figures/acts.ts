@@ -50,6 +50,20 @@ export type Act =
   | { do: 'resolve'; refused: number }
   | { do: 'order'; lines: ActLine[]; isPaid: boolean }
   | { do: 'refund'; order: number; cents: number | null; restocks: boolean }
+  | {
+      do: 'account'
+      side: 'receivables' | 'payables'
+      /** Of the parties of the shop, by position; null for none. */
+      party: number | null
+      cents: number
+      /** Days from today. */
+      due: number
+    }
+  | { do: 'pay'; side: 'receivables' | 'payables'; account: number; method: 'cash' | 'debit_card'; isHalf: boolean }
+  | { do: 'unpay'; account: number }
+  /** A customer or supplier is deleted, with its open accounts. */
+  | { do: 'delete'; side: 'receivables' | 'payables'; party: number }
+  | { do: 'undo'; back: number }
   /** The day ends while these sales arrive. */
   | { do: 'midnight'; sales: number }
 
@@ -61,9 +75,33 @@ const lines = fc.array(line, { minLength: 1, maxLength: 3 })
 const way = fc.constantFrom(...WAYS)
 const daysAgo = fc.constantFrom(0, 0, 0, 1, 2)
 const till = fc.nat(1)
+const side = fc.constantFrom('receivables' as const, 'payables' as const)
 const change = fc.constantFrom(0, 0, 300, 1_124)
 
 const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('account' as const),
+      side,
+      party: fc.option(fc.nat(1)),
+      cents: fc.integer({ min: 1, max: 99_999 }),
+      due: fc.integer({ min: -40, max: 40 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('pay' as const),
+      side,
+      account: fc.nat(9),
+      method: fc.constantFrom('cash' as const, 'debit_card' as const),
+      isHalf: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('unpay' as const), account: fc.nat(9) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const), side, party: fc.nat(1) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('undo' as const), back: fc.nat(9) }) },
   {
     weight: 4,
     arbitrary: fc.record({

@@ -1,5 +1,5 @@
 import { dateInZone } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { fromCents, percentOf, percentOfCents, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { amountOfPart, type LinePart, shareDiscount } from '#domain/sale-discount.ts'
 import type { Json } from '../support/api.ts'
@@ -73,13 +73,15 @@ async function summary({ company }: FiguresShop, from: string, to: string): Prom
   }
 }
 
+const OF_START = ['total.itens', 'total.taxas', 'total/', 'item/', 'canal/', 'vendedor/']
+
 async function start({ user }: FiguresShop, from: string, to: string): Promise<FiguresPlace> {
   const figures = complete(figuresIn((await user.get(`/painel?periodo=intervalo&de=${from}&ate=${to}`)).html))
   const shows = ['total.canceladas', 'total.cancelado', 'total.devol', 'total.faturado', 'total.concluidas']
   return {
     name: 'início',
-    shows: [...shows, 'total.itens', 'total/', 'item/', 'canal/', 'vendedor/'],
-    figures: chosen(figures, ...TOTALS, ...shows, 'total.itens', 'total/', 'item/', 'canal/', 'vendedor/'),
+    shows: [...shows, ...OF_START],
+    figures: chosen(figures, ...TOTALS, ...shows, ...OF_START),
   }
 }
 
@@ -111,7 +113,7 @@ async function closing({ user, company }: FiguresShop, day: string): Promise<Fig
   // A day without sales has no sums.
   const hasSums = figures['total.vendas'] !== undefined
   return [
-    { name: 'fechamento do dia', shows: hasSums ? ['total/', ...TOTALS] : [], figures },
+    { name: 'fechamento do dia', shows: ['total.taxas', ...(hasSums ? ['total/', ...TOTALS] : [])], figures },
     { name: 'fechamento: soma dos caixas e dos outros canais', shows: ['total/'], figures: parts },
     { name: 'fechamento: vendas recusadas', shows: ['recusadas.'], figures: refused },
     ...(hasSums ? [{ name: 'fechamento: soma das gavetas', shows: ['total.esperado'], figures: drawers }] : []),
@@ -125,11 +127,11 @@ async function closing({ user, company }: FiguresShop, day: string): Promise<Fig
 }
 
 async function lists(shop: FiguresShop, from: string, to: string): Promise<FiguresPlace[]> {
-  const { user, items, types, tills } = shop
+  const { company, user, items, tills } = shop
   const page = async (filter = '') =>
     complete(figuresIn((await user.get(`/painel/vendas?sold_from=${from}&sold_to=${to}${filter}`)).html))
   const figures: Figures = await page()
-  for (const id of Object.values(types))
+  for (const { id } of (await company.get('/sales/payment-types')).body.data)
     Object.assign(
       figures,
       // Tables count sales alone.
@@ -188,6 +190,7 @@ async function allOf({ get }: FiguresShop['company'], path: string): Promise<Jso
 
 interface ShopRecords {
   readonly sales: readonly Json[]
+  readonly receivables: readonly Json[]
   /** Of goods, and refunds of orders. */
   readonly returns: readonly Json[]
   /** Tills, by sale. */
@@ -227,22 +230,34 @@ function refundsOfOrders(orders: readonly Json[], sales: readonly Json[]): Json[
   })
 }
 
+const negative = (amount: string): string => (Number(amount) === 0 ? amount : `-${amount}`)
+
+/** The reversal of a return, in the form of a return. */
+const takenBackAgain = ({ sale_id, total, refunds, items, reversed_at }: Json): Json => ({
+  ...{ sale_id, total: negative(total), returned_at: reversed_at },
+  refunds: refunds.map(({ payment_type_id, amount }: Json) => ({ payment_type_id, amount: negative(amount) })),
+  items: items.map((item: Json) => ({ ...item, quantity: negative(item.quantity), amount: negative(item.amount) })),
+})
+
 /** All sales and returns as the API shows them, with the till of each sale. */
 async function recordsOf(shop: FiguresShop): Promise<ShopRecords> {
   const { user, company, tills } = shop
   const [sales, goods] = [await allOf(company, '/sales'), await allOf(company, '/returns')]
-  const returns = [...goods, ...refundsOfOrders(await allOf(company, '/orders'), sales)]
+  const reversals = goods.filter(({ reversed_at }) => reversed_at !== null).map(takenBackAgain)
+  const returns = [...goods, ...reversals, ...refundsOfOrders(await allOf(company, '/orders'), sales)]
   const nameOf = new Map(tills.map(({ user }) => [user.name, `caixa/user/${user.id}`]))
   const uploads = fileRows((await user.get('/painel/caixas.csv')).html)
   const tillOf = (row: Readonly<Record<string, string>>) =>
     nameOf.get(row['Enviada por'] ?? '') ?? `caixa/user/${user.id}`
-  return { sales, returns, tills: new Map(uploads.map((row) => [Number(row.Venda), tillOf(row)])) }
+  const receivables = await allOf(company, '/finance/receivables')
+  return { sales, receivables, returns, tills: new Map(uploads.map((row) => [Number(row.Venda), tillOf(row)])) }
 }
 
 const dayOf = (instant: string): string => dateInZone(new Date(instant).toISOString(), ZONE)
 const taken = ({ net, surcharge }: Json): number => (centsIn(net) + centsIn(surcharge)) / 100
 const sellerOf = ({ seller }: Json): string => `vendedor/${seller === null ? 'none' : `user/${seller.user_id}`}`
-const unitsOf = (quantity: string): number => (quantity.endsWith('.000') ? Number(quantity) : 1)
+const unitsOf = (quantity: string): number =>
+  quantity.endsWith('.000') ? Number(quantity) : quantity.startsWith('-') ? -1 : 1
 
 /** What returns take from the figures of their day: of the sale's till, channel and seller, wherever they were made. */
 function fromReturns({ sales, tills }: ShopRecords, returns: readonly Json[]): Figures {
@@ -307,6 +322,48 @@ function addSale(figures: Figures, sale: Json, till: string | undefined): void {
   }
 }
 
+type Instants = (instant: string) => boolean
+
+/** What acquirers keep of a payment of a sale in a period, in cents: its fee, less what came back with the money. */
+function feeOf(payment: Json, sale: Json, returns: readonly Json[], within: Instants): number {
+  const fee = centsIn(payment.acquirer_fee)
+  const charged = centsIn(payment.net) + centsIn(payment.surcharge)
+  const share = (back: number): number => (payment.acquirer_fee_refunded ? percentOfCents(fee, back, charged) : 0)
+  let cents = within(sale.sold_at) ? fee : 0
+  let back = 0
+  for (const { refunds, returned_at } of returns) {
+    const before = share(back)
+    for (const { payment_type_id, amount } of refunds)
+      if (payment_type_id === payment.payment_type_id) back += Math.round(Number(amount) * 100)
+    if (within(returned_at)) cents += before - share(back)
+  }
+  return sale.status === 'cancelled' && within(sale.sold_at) ? cents + share(back) - share(charged) : cents
+}
+
+/** Rate of accounts that were received by card, in percent. */
+const DEBIT = '1.37'
+
+function feesOf({ sales, returns, receivables }: ShopRecords, within: Instants): number {
+  const ofSales = sales.flatMap((sale) => {
+    // Cancelled before its upload, it took no money.
+    if (sale.offline_id !== null && sale.cancelled_at === sale.created_at) return []
+    const back = returns
+      .filter(({ sale_id }) => sale_id === sale.id)
+      .sort((one, other) => Date.parse(one.returned_at) - Date.parse(other.returned_at))
+    return sale.payments.map((payment: Json) =>
+      payment.acquirer_fee === undefined ? 0 : feeOf(payment, sale, back, within),
+    )
+  })
+  const ofAccounts = receivables
+    .flatMap(({ payments }) => payments)
+    .map(({ payment_method, received, paid_at, reversed_at }: Json) => {
+      if (payment_method !== 'debit_card') return 0
+      const fee = percentOf(centsIn(received), DEBIT)
+      return (within(paid_at) ? fee : 0) - (reversed_at !== null && within(reversed_at) ? fee : 0)
+    })
+  return [...ofSales, ...ofAccounts].reduce((sum, cents) => sum + cents, 0) / 100
+}
+
 /** What the records of the API add up to. */
 function fromRecords(records: ShopRecords, from: string, to: string): FiguresPlace {
   const within = (instant: string) => from <= dayOf(instant) && dayOf(instant) <= to
@@ -315,6 +372,7 @@ function fromRecords(records: ShopRecords, from: string, to: string): FiguresPla
     records.returns.filter(({ returned_at }) => within(returned_at)),
   )
   for (const sale of records.sales) if (within(sale.sold_at)) addSale(figures, sale, records.tills.get(sale.id))
+  figures['total.taxas'] = feesOf(records, within)
   const shows = ['total.vendas', 'total.vendido', 'total.cancelado', 'total.itens', 'total/']
   return { name: 'registros da API', shows: [...shows, 'item/', 'canal/', 'vendedor/'], figures }
 }

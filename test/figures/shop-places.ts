@@ -1,7 +1,11 @@
+import { addDays } from '#domain/instant.ts'
 import type { Json } from '../support/api.ts'
 import { figuresIn, fileRows } from './parse.ts'
 import type { Figures, FiguresPlace } from './places.ts'
-import type { FiguresShop } from './shop.ts'
+import { FIRST_DAY, type FiguresShop } from './shop.ts'
+
+/** Days before the first one on which something is sold. */
+const REACH = 2
 
 /** Figures without a period: refused sales, orders, stock and open accounts. */
 export async function shopPlaces(shop: FiguresShop): Promise<FiguresPlace[]> {
@@ -10,7 +14,9 @@ export async function shopPlaces(shop: FiguresShop): Promise<FiguresPlace[]> {
     ...(await refusedPlaces(shop, start)),
     ...(await orderPlaces(shop)),
     ...(await stockPlaces(shop, start)),
-    ...(await accountPlaces(shop, start)),
+    ...(await accountPlaces(shop, start, 'receivables')),
+    ...(await accountPlaces(shop, start, 'payables')),
+    ...(await acquirerPlaces(shop, start)),
   ]
 }
 
@@ -118,20 +124,110 @@ const outIn = (low: readonly Json[]): Figures => ({
   'total.sem-estoque': low.filter(({ stock }) => number(stock) <= 0).length,
 })
 
-async function accountPlaces({ company, user }: FiguresShop, start: Figures): Promise<FiguresPlace[]> {
-  const { receivables } = (await company.get('/finance/summary?from=2026-01-01&to=2026-12-31')).body.data
-  const listed = figuresIn((await user.get('/painel/contas-a-receber')).html)
-  const debtors = figuresIn((await user.get('/painel/contas-a-receber/em-aberto')).html)
-  const place = (name: string, amount: number | undefined): FiguresPlace => ({
+const SIDES = {
+  receivables: {
+    all: 'receber',
+    party: 'cliente',
+    key: 'customer_id',
+    path: '/contas-a-receber',
+    parties: '/clientes',
+  },
+  payables: {
+    all: 'pagar',
+    party: 'fornecedor',
+    key: 'supplier_id',
+    path: '/contas-a-pagar',
+    parties: '/fornecedores',
+  },
+} as const
+
+const rounded = (amount: number): number => Math.round(amount * 100) / 100
+
+/** Open accounts of a side as the API shows them: all, and by party. */
+function fromAccounts(accounts: readonly Json[], { all, party, key }: (typeof SIDES)[keyof typeof SIDES]): Figures {
+  const figures: Figures = {}
+  for (const account of accounts)
+    for (const of of [all, `${party}/${account[key] ?? 'nenhum'}`])
+      for (const name of ['em-aberto', ...(account.is_overdue ? ['vencido'] : [])])
+        figures[`${of}.${name}`] = rounded((figures[`${of}.${name}`] ?? 0) + number(account.open_amount))
+  return figures
+}
+
+async function accountPlaces(
+  { company, user, parties }: FiguresShop,
+  start: Figures,
+  side: keyof typeof SIDES,
+): Promise<FiguresPlace[]> {
+  const of = SIDES[side]
+  const marked = async (path: string) => figuresIn((await user.get(`/painel${path}`)).html)
+  const summed = (await company.get('/finance/summary?from=2025-01-01&to=2027-12-31')).body.data[side]
+  const accounts = (await company.get(`/finance/${side}?status=pending&limit=200`)).body.data
+  const listed = await marked(of.path)
+  const overdue = await marked(`${of.path}?view=overdue`)
+  const debtors = await marked(`${of.path}/em-aberto`)
+  const pages: Figures = {}
+  for (const id of parties[side]) Object.assign(pages, await marked(`${of.parties}/${id}`))
+  const people = await marked(of.parties)
+  const filed = fileRows((await user.get(`/painel${of.path}.csv`)).html)
+  const place = (name: string, open: number | undefined, late: number | undefined): FiguresPlace => ({
+    name: `${of.all}: ${name}`,
+    shows: [`${of.all}.`],
+    figures: {
+      ...(open !== undefined && { [`${of.all}.em-aberto`]: open }),
+      ...(late !== undefined && { [`${of.all}.vencido`]: late }),
+    },
+  })
+  const isParty = new RegExp(`^${of.party}/`)
+  const ofParties = (name: string) => new RegExp(`^${of.party}/.*\\.${name}$`)
+  const inFile = (rows: readonly Readonly<Record<string, string>>[]): number =>
+    rounded(rows.reduce((sum, row) => sum + number(row['Em aberto'] ?? '0'), 0))
+  const only = (figures: Figures): Figures =>
+    Object.fromEntries(Object.entries(figures).filter(([name]) => isParty.test(name)))
+  return [
+    place('GET /finance/summary', number(summed.pending.amount), number(summed.overdue.amount)),
+    place('início', start[`${of.all}.em-aberto`], start[`${of.all}.vencido`]),
+    place('lista', listed['lista.em-aberto'], overdue['lista.em-aberto']),
+    place('arquivo', inFile(filed), inFile(filed.filter(({ Situação }) => Situação === 'Vencida'))),
+    place('por cadastro', debtors[`${of.all}.em-aberto`], debtors[`${of.all}.vencido`]),
+    place('por cadastro, somado', rounded(sumOf(debtors, ofParties('em-aberto'))), debtors[`${of.all}.vencido`]),
+    {
+      name: `contas em aberto da API: ${side}`,
+      shows: [`${of.all}.`, `${of.party}/`],
+      figures: fromAccounts(accounts, of),
+    },
+    { name: `por cadastro: ${side}`, shows: [], figures: only(debtors) },
+    { name: `páginas dos cadastros: ${side}`, shows: [], figures: only(pages) },
+    { name: `lista de cadastros: ${side}`, shows: [], figures: only(people) },
+    {
+      name: `soma dos cadastros: ${side}`,
+      shows: ['lista'],
+      figures: { [`lista.${side}`]: people['lista.em-aberto'] ?? 0 },
+    },
+    {
+      name: `lista de cadastros, somada: ${side}`,
+      shows: ['lista'],
+      figures: { [`lista.${side}`]: rounded(sumOf(people, ofParties('em-aberto'))) },
+    },
+  ]
+}
+
+/** All fees of all days, as the start page keeps them and as the acquirers do: all types of the shop have days. */
+async function acquirerPlaces({ user, today }: FiguresShop, start: Figures): Promise<FiguresPlace[]> {
+  const marked = async (path: string) => figuresIn((await user.get(`/painel${path}`)).html)
+  const days = `de=${addDays(FIRST_DAY, -REACH)}&ate=${addDays(today(), 1)}`
+  const taken = await marked(`?periodo=intervalo&${days}`)
+  const paid = await marked(`/contas-a-receber/operadoras?de=${addDays(FIRST_DAY, -REACH)}&ate=${addDays(today(), 99)}`)
+  const coming = await marked('/contas-a-receber/operadoras')
+  const place = (name: string, fees: number | undefined, net: number | undefined): FiguresPlace => ({
     name,
-    shows: ['receber.em-aberto'],
-    figures: amount === undefined ? {} : { 'receber.em-aberto': amount },
+    shows: ['operadoras.'],
+    figures: {
+      ...(fees !== undefined && { 'operadoras.taxas': fees }),
+      ...(net !== undefined && { 'operadoras.a-receber': net }),
+    },
   })
   return [
-    place('GET /finance/summary: a receber', number(receivables.pending.amount)),
-    place('início: a receber', start['receber.em-aberto']),
-    place('contas a receber', listed['lista.em-aberto']),
-    place('devedores', debtors['receber.em-aberto']),
-    place('devedores, somados', Math.round(sumOf(debtors, /^cliente\/.*\.em-aberto$/) * 100) / 100),
+    place('início: todos os dias', taken['total.taxas'], start['operadoras.a-receber']),
+    place('a receber das operadoras', paid['operadoras.taxas'], coming['operadoras.a-receber']),
   ]
 }

@@ -9,13 +9,15 @@ import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import type { Act, ActLine, ActWay } from './acts.ts'
 
 export const ZONE = 'America/Sao_Paulo'
-const FIRST_DAY = '2026-03-10'
+export const FIRST_DAY = '2026-03-10'
 const MINUTE_MS = 60_000
 /** Opening time of the shop. */
 const OPENS_MS = 8 * 60 * MINUTE_MS
 
 /** Price of a good that is in no catalog, in cents. */
 const AD_HOC_CENTS = 777
+
+type Side = Extract<Act, { do: 'account' }>['side']
 
 interface Item {
   readonly id: number
@@ -47,6 +49,8 @@ export interface FiguresShop {
   readonly returnTills: ReadonlyMap<number, string>
   /** Orders by id. */
   readonly orders: readonly number[]
+  /** Customers and suppliers, deleted ones too. */
+  readonly parties: Readonly<Record<Side, readonly number[]>>
   /** Present day of the company. */
   today(): string
   /** The day begins; sessions of the day before have ended. */
@@ -79,6 +83,20 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
     pix: await company.paymentType('pix'),
     card: await company.paymentType('card', '3.55'),
     account: await company.paymentType('credit_account'),
+  }
+  const patch = (path: string, changes: object) => company.call('PATCH', path, changes)
+  await patch(`/sales/payment-types/${types.card}`, { acquirer_rate: '3.15', settles_in_days: 30 })
+  await patch(`/sales/payment-types/${types.pix}`, {
+    ...{ acquirer_rate: '0.99', acquirer_fee_refunded: true, settles_in_days: 1 },
+  })
+  // Accounts are received by it.
+  const debit = { name: 'Débito', kind: 'card', acquirer_rate: '1.37', settles_in_days: 1 }
+  await company.post('/sales/payment-types', debit)
+  const createParty = async (path: string, name: string): Promise<number> =>
+    (await company.post(path, { name })).body.data.id
+  const parties = {
+    receivables: [await createParty('/customers', 'Bia'), await createParty('/customers', 'Caio')],
+    payables: [await createParty('/suppliers', 'Moinho'), await createParty('/suppliers', 'Usina')],
   }
   const user = await panelUser(api, company)
   // Their users see all sales: a return of another's is no return, but a refused one.
@@ -311,6 +329,52 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
     return (await company.post(`/orders/${id}/refunds`, body, headers)).status === 201
   }
 
+  async function account({ side, party, cents, due }: Extract<Act, { do: 'account' }>): Promise<boolean> {
+    const of = party === null ? {} : { [side === 'receivables' ? 'customer_id' : 'supplier_id']: parties[side][party] }
+    const fields = { description: 'Conta', amount: fromCents(cents), due_date: addDays(day, due), ...of }
+    return (await company.post(`/finance/${side}`, fields)).status === 201
+  }
+
+  const accountAt = async (side: Side, place: number): Promise<Json | undefined> =>
+    among((await company.get(`/finance/${side}?limit=200`)).body.data as Json[], place)
+
+  async function pay({ side, account, method, isHalf }: Extract<Act, { do: 'pay' }>): Promise<boolean> {
+    const found = await accountAt(side, account)
+    const open = found === undefined ? 0 : toCents(found.open_amount)
+    const cents = isHalf ? Math.floor(open / 2) : open
+    if (cents === 0) return false
+    const body = { amount: fromCents(cents), payment_method: method, paid_at: now() }
+    const headers = { 'idempotency-key': `pagamento-${++keys}` }
+    const reply = await company.post(`/finance/${side}/${found?.id}/payments`, body, headers)
+    if (reply.status !== 201) throw new Error(`payment of an account: ${reply.text}`)
+    return true
+  }
+
+  async function unpay(place: number): Promise<boolean> {
+    const found = await accountAt('receivables', place)
+    const standing = found?.payments.find(({ kind, reversed_at }: Json) => kind === 'payment' && reversed_at === null)
+    if (!found || !standing) return false
+    const path = `/finance/receivables/${found.id}/payments/${standing.id}/reverse`
+    return (await company.post(path, { reason: 'engano' }, { 'idempotency-key': `desfaz-${++keys}` })).status === 200
+  }
+
+  async function drop({ side, party }: Extract<Act, { do: 'delete' }>): Promise<boolean> {
+    const path = side === 'receivables' ? '/customers' : '/suppliers'
+    return (await company.call('DELETE', `${path}/${parties[side][party]}?force=true`)).status === 204
+  }
+
+  async function undo(place: number): Promise<boolean> {
+    const returns = (await company.get('/returns?limit=200')).body.data as Json[]
+    const standing = among(
+      returns.filter(({ reversed_at }) => reversed_at === null),
+      place,
+    )
+    return (
+      standing !== undefined &&
+      (await company.post(`/returns/${standing.id}/reverse`, { reason: 'engano' })).status === 200
+    )
+  }
+
   async function midnight(count: number): Promise<boolean> {
     const next = startOfDay(addDays(day, 1), ZONE)
     await clock.moveTo(new Date(Date.parse(next) - 30).toISOString())
@@ -349,6 +413,16 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
         return order(what)
       case 'refund':
         return refund(what)
+      case 'account':
+        return account(what)
+      case 'pay':
+        return pay(what)
+      case 'unpay':
+        return unpay(what.account)
+      case 'delete':
+        return drop(what)
+      case 'undo':
+        return undo(what.back)
       case 'midnight':
         return midnight(what.sales)
     }
@@ -364,6 +438,7 @@ export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promi
     refused,
     returnTills,
     orders,
+    parties,
     today: () => day,
     async begin(number) {
       const first = addDays(FIRST_DAY, number)

@@ -44,6 +44,16 @@ describe('panel: acquirers', () => {
     expect(shown).to.include('Margem depois das taxas R$ 56,45 A receber das operadoras R$ 96,45 em 31 dias')
   })
 
+  it('counts the fee of a cancelled sale that they pay, on the start page and in the closing [FIG-910]', async () => {
+    const cash = await company.paymentType('cash')
+    await sell('100.00')
+    const [sale] = (await company.get('/sales')).body.data
+    await company.post(`/sales/${sale.id}/cancel`, { refunds: [{ payment_type_id: cash, amount: '100.00' }] })
+    expect(await page('/')).to.include('Taxas das operadoras R$ 3,55 Líquido depois das taxas −R$ 3,55')
+    const closing = await page('/caixas/fechamento')
+    expect(closing).to.include('Crédito Visa R$ 100,00 R$ 3,55 R$ 96,45').and.to.include('Taxas das operadoras R$ 3,55')
+  })
+
   it('shows on the closing what they keep of the sales of tills [PANEL-382]', async () => {
     const counter = await openCounter(company)
     const till = await openTill(api.url, company)
@@ -54,7 +64,7 @@ describe('panel: acquirers', () => {
       counter.sale('a', { created_at: new Date().toISOString(), payments, amount_received: 0, change: 0 }),
     ])
     const shown = await page('/caixas/fechamento')
-    expect(shown).to.include('Débito Elo 1 R$ 10,00 R$ 0,20 R$ 9,80')
+    expect(shown).to.include('Débito Elo R$ 10,00 R$ 0,20 R$ 9,80')
     expect(shown).to.include('Taxas das operadoras R$ 0,20 Líquido depois das taxas R$ 9,80')
   })
 

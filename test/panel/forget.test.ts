@@ -6,7 +6,7 @@ describe('panel: erasure of a person', () => {
 
   it('asks for confirmation, names records that still need the person, and can be queued [PRIV-1, PRIV-4]', async () => {
     const customer = (await company.post('/customers', { name: 'Eva Souza', phone: '11999990000' })).body.data
-    const account = { description: 'Conta', amount: '1.00', due_date: '2026-12-01', customer_id: customer.id }
+    const account = { description: 'Fiado de abril', amount: '1.00', due_date: '2026-12-01', customer_id: customer.id }
     const receivable = (await company.post('/finance/receivables', account)).body.data
     const path = `/painel/clientes/${customer.id}`
     expect(textIn((await user.get(path)).html)).to.include('Excluir dados pessoais')
@@ -19,7 +19,7 @@ describe('panel: erasure of a person', () => {
     const needed = await user.submit(`${path}/esquecer`, { ground: 'holder_request', confirm })
     expect(needed.status).to.equal(409)
     expect(textIn(needed.html)).to.include(
-      `Estes registros ainda precisam dos dados: Conta a receber ${receivable.id}. Nada foi excluído.`,
+      `Estes registros ainda precisam dos dados: Fiado de abril. Nada foi excluído.`,
     )
     const queued = await user.submit(`${path}/esquecer`, { ground: 'holder_request', queue: 'on', confirm })
     expect(queued.to).to.equal(`${path}?feito=esquecimento-marcado`)
@@ -46,7 +46,10 @@ describe('panel: erasure of a person', () => {
     expect(html).to.match(/<h1[^>]*>Excluir dados pessoais de Eva Souza \(529\.982\.247-25\)</)
     const before = html.slice(0, html.indexOf('<form method="post" action="/painel/clientes'))
     expect(before).to.include(`href="/painel/contas-a-receber/${receivable.id}"`)
-    expect(textIn(before)).to.include('R$ 12,50').and.to.include('o restante é excluído quando não houver mais nada')
+    expect(textIn(before))
+      .to.include('Fiado de maio, em aberto')
+      .and.to.include('R$ 12,50')
+      .and.to.include('o restante é excluído quando não houver mais nada')
   })
 
   it('asks for the person’s name [PANEL-457]', async () => {

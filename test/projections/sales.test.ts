@@ -38,7 +38,6 @@ describe('sales projection', () => {
       sold_at: '2026-03-10T14:00:00.000Z',
       total_cents: 1000,
       cost_cents: null,
-      acquirer_fee_cents: null,
       received_cents: 1000,
       line_discounts: null,
       returned: null,

@@ -13,7 +13,7 @@ import { link } from '../link.ts'
 import type { PageAction, PageContext, PanelRoute, Section } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { subjectName } from '../words/events.ts'
-import { loadPersonNeeds, needName, type PersonNeeds, PersonNeedsCards } from './person-needs.tsx'
+import { loadPersonNeeds, namesOfNeeds, type PersonNeeds, PersonNeedsCards } from './person-needs.tsx'
 
 const GROUNDS: Readonly<Record<Exclude<ForgettingGround, 'restored_backup'>, string>> = {
   holder_request: 'A pessoa pediu',
@@ -107,10 +107,10 @@ interface RetentionDetails {
 }
 
 /** What requires the person's data, and until when. */
-function neededText({ refused, details }: Refusal): string | undefined {
+async function neededText({ refused, details }: Refusal, visit: PageContext): Promise<string | undefined> {
   if (refused !== 'retention_required') return undefined
   const { until, count, needed_by } = details as unknown as RetentionDetails
-  const named = needed_by.map(needName).join(', ')
+  const named = needed_by.map(await namesOfNeeds(visit, needed_by)).join(', ')
   const more = count > needed_by.length ? ` e mais ${count - needed_by.length}` : ''
   return `Estes registros ainda precisam dos dados: ${named}${more}${until === null ? '' : `, até ${formatDay(until)}`}. Nada foi excluído.`
 }

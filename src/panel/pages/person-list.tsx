@@ -108,7 +108,9 @@ export const personCountOf =
         {amount !== null && (
           <>
             {` · ${words.total}: `}
-            <strong>{format.formatMoney(amount)}</strong>
+            <strong>
+              <OpenFigure of="lista" amount={amount} />
+            </strong>
           </>
         )}
       </p>

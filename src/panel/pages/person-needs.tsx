@@ -9,8 +9,8 @@ import { formatDay } from '#domain/brazilian-format.ts'
 import type { PersonKind } from '#domain/personal-data.ts'
 import { link } from '../link.ts'
 import type { PageContext } from '../route.ts'
+import { namesOfSubjects } from '../ui/history.tsx'
 import { Card } from '../ui/parts.tsx'
-import { subjectName } from '../words/events.ts'
 import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
 import { ORDERS_PATH } from './orders.tsx'
 
@@ -32,8 +32,23 @@ export async function loadPersonNeeds(
   return { ...holdingPeriod(needs, context.retentionYears, timezone), count }
 }
 
-export const needName = ({ kind, id }: { readonly kind: string; readonly id: number }): string =>
-  kind === 'store_credit' ? 'Crédito de troca' : subjectName(`${kind}/${id}`)
+interface NamedNeed {
+  readonly kind: string
+  readonly id: number
+}
+
+/** Names of the records that need a person; an account is named by what it is for. */
+export async function namesOfNeeds(
+  { readModel }: PageContext,
+  needs: readonly NamedNeed[],
+): Promise<(need: NamedNeed) => string> {
+  const subjectOf = ({ kind, id }: NamedNeed) => `${kind}/${id}`
+  const names = await namesOfSubjects(
+    readModel,
+    needs.map((need) => ({ subject: subjectOf(need) })),
+  )
+  return (need) => (need.kind === 'store_credit' ? 'Crédito de troca' : names(subjectOf(need)))
+}
 
 const PATHS = {
   sale: '/vendas',
@@ -63,6 +78,7 @@ export async function PersonNeedsCards({
   const side = SIDES[kind]
   const isAccount = needed_by.some((need) => need.kind === 'receivable' || need.kind === 'payable')
   if (count === 0) return null
+  const names = await namesOfNeeds(visit, needed_by)
   return (
     <>
       {side && isAccount && (await PartyBalanceCard({ visit, side, id }))}
@@ -70,7 +86,7 @@ export async function PersonNeedsCards({
         <ul>
           {needed_by.map((need) => (
             <li key={`${need.kind}/${need.id}`}>
-              <a href={link(`${PATHS[need.kind]}/${need.id}`)}>{needName(need)}</a>
+              <a href={link(`${PATHS[need.kind]}/${need.id}`)}>{names(need)}</a>
               {need.until === null ? ', em aberto' : `, documento fiscal até ${formatDay(need.until)}`}
             </li>
           ))}

@@ -231,6 +231,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
   const event = session.seesPersonalData ? found.event : shownEvent(found.event, session)
   const { data: opened } = shownEvent({ ...found.event, data: found.opened }, session)
   const actors = await namesOfActors(readModel, [event])
+  const name = (await namesOfSubjects(readModel, [event]))(event.subject)
   const changes = await statesAround(visit, event)
   const record = subjectPath(event.subject)
   const [plain, technical] = splitTechnical(opened)
@@ -242,7 +243,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
         <Facts
           facts={[
             ['Atividade', sentenceOf({ ...event, data: opened }, readModel.timezone)],
-            ['Registro', <a href={link(record)}>{subjectName(event.subject)}</a>],
+            ['Registro', <a href={link(record)}>{name}</a>],
             ['Quando', formatDateTimeSeconds(event.recorded_at, readModel.timezone)],
             ['Origem', ORIGINS[event.origin]],
             ['Quem', actors(event.actor)],
@@ -281,7 +282,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
   return {
     title: `Evento nº ${revision}`,
     parent: { label: 'Auditoria', to: PATH },
-    main: { label: `${subjectName(event.subject)} agora`, to: record },
+    main: { label: `${name} agora`, to: record },
     more: [
       { label: 'Como ficou', to: record, parameters: { em: revision } },
       revision > 0 && { label: 'Como era antes', to: record, parameters: { em: revision - 1 } },

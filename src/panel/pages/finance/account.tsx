@@ -1,6 +1,6 @@
 import type { ReversalInput } from '#commands/finance/account-input.ts'
 import type { AccountsPayment } from '#commands/finance/pay-accounts.ts'
-import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount } from '#domain/brazilian-format.ts'
 import type { Permission } from '#domain/permissions.ts'
 import type { ACCOUNT_ORIGINS } from '#events/accounts.ts'
 import type { Command } from '#ledger/command.ts'
@@ -12,7 +12,7 @@ import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS, ORIGINS } from '../../words/events.ts'
 import type { SearchedParty } from '../party-field.ts'
-import { OpenFigure } from './open-balances.tsx'
+import { OpenFigure, OverdueFigure } from './open-balances.tsx'
 import type { PaymentWords } from './payment-form.tsx'
 
 /** An account in the API's form; `P` are the fields of its party. */
@@ -75,7 +75,7 @@ export const AccountSumsCard = ({ sums: { found, overdue } }: { readonly sums: A
       {overdue.count > 0 && overdue.count < found.count && (
         <>
           {' '}
-          (vencidas: {formatCount(overdue.count)}, {formatMoney(overdue.amount)})
+          (vencidas: {formatCount(overdue.count)}, <OverdueFigure of="lista" amount={overdue.amount} />)
         </>
       )}
     </p>

@@ -1,9 +1,10 @@
 import { formatCents, formatCount, formatDay } from '#domain/brazilian-format.ts'
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { holidayOn, workingDayFrom } from '#domain/working-days.ts'
-import { type AcquirerPayments, acquirerCalendar } from '#queries/sales/acquirers.ts'
+import { type AcquiredSums, type AcquirerPayments, acquirerCalendar } from '#queries/sales/acquirers.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Nothing, Stat, Stats } from '../../ui/parts.tsx'
 
@@ -13,19 +14,38 @@ export const ACQUIRERS_PATH = '/contas-a-receber/operadoras'
 const [DAYS, MAX_DAYS] = [31, 366]
 
 /** Sum of the payments, in cents. */
-export function addPayments(payments: readonly AcquirerPayments[]) {
-  const sum = (cents: (each: AcquirerPayments) => bigint) => payments.reduce((total, each) => total + cents(each), 0n)
+export function addPayments(payments: readonly AcquiredSums[]) {
+  const sum = (cents: (each: AcquiredSums) => bigint) => payments.reduce((total, each) => total + cents(each), 0n)
   const [gross, fee] = [sum((each) => each.gross_cents), sum((each) => each.fee_cents)]
   return { gross, fee, net: gross - fee }
 }
 
-/** Columns of payments through acquirers. */
-export const ACQUIRER_COLUMNS: readonly Column<AcquirerPayments>[] = [
-  { head: 'Forma', cell: ({ name }) => name },
-  { head: 'Pagamentos', cell: ({ count }) => formatCount(count), isNumber: true, isExtra: true },
+/** What acquirers keep (FIG-910). */
+export const FeeFigure = ({ of, cents }: { readonly of: string; readonly cents: bigint }) => (
+  <Figure name="taxas" of={of}>
+    {formatCents(cents)}
+  </Figure>
+)
+
+/** What acquirers pay. */
+export const NetFigure = ({ cents }: { readonly cents: bigint }) => (
+  <Figure name="a-receber" of="operadoras">
+    {formatCents(cents)}
+  </Figure>
+)
+
+/** Columns of money through acquirers. */
+export const ACQUIRED_COLUMNS: readonly Column<AcquiredSums>[] = [
   { head: 'Valor', cell: ({ gross_cents }) => formatCents(gross_cents), isNumber: true },
   { head: 'Taxa da operadora', cell: ({ fee_cents }) => formatCents(fee_cents), isNumber: true },
   { head: 'A receber', cell: ({ gross_cents, fee_cents }) => formatCents(gross_cents - fee_cents), isNumber: true },
+]
+
+const CALENDAR_COLUMNS: readonly Column<AcquirerPayments>[] = [
+  { head: 'Dia', cell: ({ day }) => <DayPaid day={day} /> },
+  { head: 'Forma', cell: ({ name }) => name },
+  { head: 'Pagamentos', cell: ({ count }) => formatCount(count), isNumber: true, isExtra: true },
+  ...ACQUIRED_COLUMNS,
 ]
 
 /** From today on, as the page shows them. */
@@ -58,8 +78,14 @@ async function show(visit: PageContext): Promise<PanelPage> {
         <Stat label="Em 7 dias" value={formatCents(within(week.to).net)} />
         <Stat
           label={`De ${formatDay(from)} a ${formatDay(to)}`}
-          value={formatCents(all.net)}
-          hint={`${formatCents(all.gross)} menos ${formatCents(all.fee)} de taxas`}
+          value={<NetFigure cents={all.net} />}
+          hint={
+            <>
+              {`${formatCents(all.gross)} menos `}
+              <FeeFigure of="operadoras" cents={all.fee} />
+              {' de taxas'}
+            </>
+          }
         />
       </Stats>
       <PeriodForm from={from} to={to} />
@@ -69,13 +95,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
           aqui.
         </Nothing>
       ) : (
-        <ListTable
-          isList
-          caption="A receber das operadoras"
-          rows={payments}
-          columns={[{ head: 'Dia', cell: ({ day }) => <DayPaid day={day} /> }, ...ACQUIRER_COLUMNS]}
-          empty=""
-        />
+        <ListTable isList caption="A receber das operadoras" rows={payments} columns={CALENDAR_COLUMNS} empty="" />
       )}
       <p class="hint">
         Calculado com a taxa e o prazo que a forma de pagamento tinha no dia da venda, parcela por parcela, em dias

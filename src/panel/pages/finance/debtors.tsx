@@ -2,7 +2,6 @@ import { formatDay, formatMoney, formatPersonName } from '#domain/brazilian-form
 import { type Debtor, listDebtors } from '#queries/finance/open-balances.ts'
 import { link } from '../../link.ts'
 import type { PageContext, PageRoute, PanelPage, Section } from '../../route.ts'
-import { Figure } from '../../ui/figure.tsx'
 import { AsOfForm } from '../../ui/history.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Pager } from '../../ui/pager.tsx'
@@ -13,6 +12,7 @@ import {
   accountCount,
   type BalancePageSide,
   OpenFigure,
+  OverdueFigure,
   PAYABLE,
   Partial,
   RECEIVABLE,
@@ -78,11 +78,7 @@ async function show(owedSide: BalancePageSide, visit: PageContext): Promise<Pane
         />
         <Stat
           label="Vencido"
-          value={
-            <Figure name="vencido" of={figures.all}>
-              {formatMoney(total.overdue)}
-            </Figure>
-          }
+          value={<OverdueFigure of={figures.all} amount={total.overdue} />}
           to={accounts}
           parameters={{ view: 'overdue' }}
         />

@@ -93,6 +93,13 @@ export const OpenFigure = ({ of, amount }: { readonly of: string; readonly amoun
   </Figure>
 )
 
+/** The part of it that was due before today. */
+export const OverdueFigure = ({ of, amount }: { readonly of: string; readonly amount: string }) => (
+  <Figure name="vencido" of={of}>
+    {formatMoney(amount)}
+  </Figure>
+)
+
 export const accountCount = (count: number): string => `${formatCount(count)} ${count === 1 ? 'conta' : 'contas'}`
 
 /** Open balance by age. */
@@ -163,11 +170,7 @@ export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
         <Stat label={words.total} value={<OpenFigure of={of} amount={owed.amount} />} hint={accountCount(owed.count)} />
         <Stat
           label="Vencido"
-          value={
-            <Figure name="vencido" of={of}>
-              {formatMoney(owed.overdue)}
-            </Figure>
-          }
+          value={<OverdueFigure of={of} amount={owed.overdue} />}
           hint={owed.since && `a mais antiga: ${formatDay(owed.since)}`}
         />
       </Stats>

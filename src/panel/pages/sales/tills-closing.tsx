@@ -4,7 +4,7 @@ import { addAmounts } from '#domain/money.ts'
 import { may } from '#domain/permissions.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { cashSessionsOfDay } from '#queries/cash/sessions.ts'
-import { acquirerPaymentsOfTills } from '#queries/sales/acquirers.ts'
+import { acquiredIn } from '#queries/sales/acquirers.ts'
 import { sumRefusedOfDay } from '#queries/sales/offline-sales.ts'
 import { reconcileSales } from '#queries/sales/reconciliation.ts'
 import { type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
@@ -16,7 +16,7 @@ import { namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
 import { Card, Chips, type Fact, Facts, Nothing } from '../../ui/parts.tsx'
 import { counted, ReconciliationLine, ReconciliationTable } from '../../ui/reconciliation.tsx'
-import { ACQUIRER_COLUMNS, addPayments } from '../finance/acquirers.tsx'
+import { ACQUIRED_COLUMNS, addPayments, FeeFigure } from '../finance/acquirers.tsx'
 import { REFUSED_SALES_PATH } from './refused-sale.ts'
 import { salesOfTill, TooMany } from './tills-today.tsx'
 
@@ -83,20 +83,25 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
   )
 }
 
-/** What acquirers keep of the day's sales at tills, without cancelled ones (PANEL-382). */
+/** What acquirers keep of the day's money (PANEL-382). */
 async function AcquirersOfDay({ visit, day }: { readonly visit: PageContext; readonly day: string }) {
   const { pool, companyId, timezone } = visit.readModel
   const [from, to] = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
-  const payments = await acquirerPaymentsOfTills(pool, companyId, { day, from, to })
+  const payments = await acquiredIn(pool, companyId, { from, to })
   if (payments.length === 0) return null
   const { gross, fee, net } = addPayments(payments)
   return (
     <Card title="Operadoras">
-      <ListTable caption="Pagamentos por operadora" rows={payments} columns={ACQUIRER_COLUMNS} empty="" />
+      <ListTable
+        caption="Pagamentos por operadora"
+        rows={payments}
+        columns={[{ head: 'Forma', cell: ({ name }) => name }, ...ACQUIRED_COLUMNS]}
+        empty=""
+      />
       <Facts
         facts={[
           ['Valor', formatCents(gross)],
-          ['Taxas das operadoras', formatCents(fee)],
+          ['Taxas das operadoras', <FeeFigure key="fees" of="total" cents={fee} />],
           ['Líquido depois das taxas', formatCents(net)],
         ]}
       />

@@ -10,7 +10,7 @@ import type { SalesSums } from '#queries/sales/rollups.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { Card, Facts } from '../../ui/parts.tsx'
-import { ACQUIRERS_PATH, addPayments, comingDays } from '../finance/acquirers.tsx'
+import { ACQUIRERS_PATH, addPayments, comingDays, FeeFigure, NetFigure } from '../finance/acquirers.tsx'
 import type { StartPeriod } from './period.ts'
 import { lessReturned, sumBars } from './sales.tsx'
 
@@ -55,14 +55,14 @@ export const AfterAcquirers = ({ period, sums, kept, seesCosts }: AcquirersProps
         facts={[
           [`Vendas ${period.words}`, formatCents(sold.cents)],
           ['Devolvido', returned !== 0n && formatCents(returned)],
-          ['Taxas das operadoras', formatCents(fees.fee_cents)],
+          ['Taxas das operadoras', <FeeFigure key="fees" of="total" cents={fees.fee_cents} />],
           ['Comissão da loja online', commission.cents !== 0n && formatCents(commission.cents)],
           ['Líquido depois das taxas', formatCents(left.cents - fees.fee_cents - commission.cents)],
           ['Margem depois das taxas', seesCosts && left.known_cents > 0 && formatCents(margin)],
           [
             'A receber das operadoras',
             <a key="coming" href={link(ACQUIRERS_PATH)}>
-              {`${formatCents(addPayments(coming).net)} em 31 dias`}
+              <NetFigure cents={addPayments(coming).net} /> em 31 dias
             </a>,
           ],
         ]}

@@ -1,4 +1,4 @@
-import { formatDateTimeSeconds, formatMoney } from '#domain/brazilian-format.ts'
+import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import { may } from '#domain/permissions.ts'
 import { findTableCheck } from '#integrity/audit/table-checks.ts'
@@ -19,7 +19,7 @@ import { link } from '../../link.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { Live } from '../../ui/live.tsx'
 import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
-import { OpenFigure } from '../finance/open-balances.tsx'
+import { OpenFigure, OverdueFigure } from '../finance/open-balances.tsx'
 import { namesOfSellers } from '../sales/seller.ts'
 import { AfterAcquirers, keptOf } from './acquirers.tsx'
 import { PERIODS, periodOf, type StartPeriod, type WrongRange } from './period.ts'
@@ -220,9 +220,17 @@ const Open = ({ label, of, path, side: { pending, overdue } }: OpenProps) => (
     label={label}
     value={<OpenFigure of={of} amount={pending.amount} />}
     to={path}
-    hint={`${pending.count === 1 ? '1 conta em aberto' : `${pending.count} contas em aberto`}${
-      overdue.count > 0 ? `, vencidas: ${overdue.count} (${formatMoney(overdue.amount)})` : ''
-    }`}
+    hint={
+      <>
+        {pending.count === 1 ? '1 conta em aberto' : `${formatCount(pending.count)} contas em aberto`}
+        {overdue.count > 0 && (
+          <>
+            {`, vencidas: ${formatCount(overdue.count)} (`}
+            <OverdueFigure of={of} amount={overdue.amount} />)
+          </>
+        )}
+      </>
+    }
   />
 )
 
