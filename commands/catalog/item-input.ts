@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { barcodeProblem } from '#domain/barcode.ts'
-import { Barcode } from '#domain/codes.ts'
+import { Barcode, orNone } from '#domain/codes.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
 import { MetadataInput } from '#domain/metadata.ts'
@@ -14,14 +14,14 @@ import { ITEM_TYPES } from '#events/catalog.ts'
 export const DEFAULT_TYPE = 'product'
 
 const optionalShape = {
-  sku: boundedText(60).nullish(),
+  sku: orNone(boundedText(60)),
   barcode: Barcode.nullish(),
   category_id: Id.nullish(),
   unit: boundedText(10).nullish(),
   cost: Money.nullish(),
   gtin: Gtin.nullish(),
-  ncm: Ncm.nullish(),
-  cest: Cest.nullish(),
+  ncm: orNone(Ncm),
+  cest: orNone(Cest),
   /** Absent: unchanged, also in a PUT. */
   min_stock: StockQuantity.nullish(),
   /** A variant of another item, in a size and a colour; absent: unchanged, also in a PUT. */

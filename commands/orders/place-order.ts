@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { orNone } from '#domain/codes.ts'
 import { MetadataInput, metadataOf } from '#domain/metadata.ts'
 import { Money, toCents } from '#domain/money.ts'
 import { invalid } from '#domain/refusal.ts'
@@ -16,7 +17,7 @@ import { LinesInput, lineRefs, priceLines } from '../sales/lines.ts'
 type Placed = DataOf<'OrderPlaced'>
 
 const Buyer = z
-  .strictObject({ name: nameText(120), email: Email.nullish(), document: Document.nullish() })
+  .strictObject({ name: nameText(120), email: orNone(Email), document: orNone(Document) })
   .meta({ id: 'BuyerInput' })
 
 /**

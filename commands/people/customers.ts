@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { orNone } from '#domain/codes.ts'
 import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
@@ -22,7 +23,7 @@ const customerKind: PersonCommandKind<CustomerFields> = {
 
 /** Additional fields of customers: the buyer's ICMS registration in a fiscal document (PERSON-20). */
 const customerShape = {
-  state_registration: StateRegistration.nullish(),
+  state_registration: orNone(StateRegistration),
   ie_indicator: z.enum(IE_INDICATORS).nullish(),
 }
 

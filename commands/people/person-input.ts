@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { STATES } from '#domain/brazilian-address.ts'
+import { orNone } from '#domain/codes.ts'
 import { MetadataInput, wholeMetadata } from '#domain/metadata.ts'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
@@ -14,11 +15,12 @@ const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
 /** Postal address; each part is optional. */
 export const AddressInput = z
   .strictObject({
-    zip: limitedText(40, ZIP)
-      // Not any punctuation: `1310100.0` is a number of a spreadsheet without its first zero.
-      .refine((value) => /^\s*\d{2}[\s.]?\d{3}[\s.-]?\d{3}\s*$/.test(value), ZIP)
-      .overwrite((value) => value.replace(/[\s.-]/g, ''))
-      .nullish(),
+    zip: orNone(
+      limitedText(40, ZIP)
+        // Not any punctuation: `1310100.0` is a number of a spreadsheet without its first zero.
+        .refine((value) => /^\s*\d{2}[\s.]?\d{3}[\s.-]?\d{3}\s*$/.test(value), ZIP)
+        .overwrite((value) => value.replace(/[\s.-]/g, '')),
+    ),
     street: boundedText(120).nullish(),
     number: boundedText(20).nullish(),
     complement: boundedText(80).nullish(),
@@ -39,9 +41,9 @@ export const Document = limitedText(100, DOCUMENT)
 const optionalShape = {
   /** Default: derived from the document. */
   person_type: z.enum(PERSON_TYPES).nullish(),
-  document: Document.nullish(),
-  phone: Phone.nullish(),
-  email: Email.nullish(),
+  document: orNone(Document),
+  phone: orNone(Phone),
+  email: orNone(Email),
   address: AddressInput.nullish(),
   notes: boundedText(2000).nullish(),
   /** Absent: unchanged, also in a PUT. */

@@ -53,6 +53,17 @@ const ofCompany = {
   'brand-color': optional('#RRGGBB'),
 }
 
+/** What a way to pay costs, and when it is paid. */
+const paymentTerms = {
+  fee: optional('PERCENT'),
+  'due-days': optional('DAYS'),
+  'acquirer-rate': optional('PERCENT'),
+  'acquirer-rate-2-6': optional('PERCENT'),
+  'acquirer-rate-7-12': optional('PERCENT'),
+  'fee-refunded': optional('yes|no'),
+  'settles-in': optional('DAYS'),
+}
+
 /** Flags that identify a user of a company. */
 const user = { company: required('ID'), email: required('ADDRESS') }
 
@@ -101,15 +112,12 @@ export const COMMANDS = {
 
   'payment-type create': {
     summary:
-      'defines a way to pay; --fee is a surcharge within the amount, --acquirer-rate what the acquirer keeps of it, --settles-in the days until it pays',
+      'defines a way to pay; --fee is a surcharge within the amount, --acquirer-rate what the acquirer keeps of it, --acquirer-rate-2-6 and --acquirer-rate-7-12 of instalments, --settles-in the days until it pays, --fee-refunded whether its fee comes back with a refund',
     flags: {
       company: required('ID'),
       name: required('NAME'),
       kind: required(KINDS),
-      fee: optional('PERCENT'),
-      'due-days': optional('DAYS'),
-      'acquirer-rate': optional('PERCENT'),
-      'settles-in': optional('DAYS'),
+      ...paymentTerms,
     },
   },
   'payment-type update': {
@@ -119,10 +127,7 @@ export const COMMANDS = {
       company: required('ID'),
       name: optional('NAME'),
       kind: optional(KINDS),
-      fee: optional('PERCENT'),
-      'due-days': optional('DAYS'),
-      'acquirer-rate': optional('PERCENT'),
-      'settles-in': optional('DAYS'),
+      ...paymentTerms,
     },
     positional: 'id',
   },

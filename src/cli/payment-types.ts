@@ -19,21 +19,32 @@ interface Fields {
   readonly fee?: string | undefined
   readonly 'due-days'?: string | undefined
   readonly 'acquirer-rate'?: string | undefined
+  readonly 'acquirer-rate-2-6'?: string | undefined
+  readonly 'acquirer-rate-7-12'?: string | undefined
+  readonly 'fee-refunded'?: string | undefined
   readonly 'settles-in'?: string | undefined
 }
 
 const daysOf = (days: string | undefined) => (days === undefined ? undefined : Number(days))
 
 /** An empty value removes a term of the acquirer. */
-const inputOf = ({ name, kind, fee, 'due-days': due, 'acquirer-rate': rate, 'settles-in': settles }: Fields) =>
+const termOf = (value: string | undefined) => (value === '' ? null : value)
+
+const inputOf = ({ name, kind, fee, 'due-days': due, 'settles-in': settles, ...terms }: Fields) =>
   givenFlags({
     name,
     kind,
     fee_percentage: fee,
     due_days: daysOf(due),
-    acquirer_rate: rate === '' ? null : rate,
+    acquirer_rate: termOf(terms['acquirer-rate']),
+    acquirer_rate_2_6: termOf(terms['acquirer-rate-2-6']),
+    acquirer_rate_7_12: termOf(terms['acquirer-rate-7-12']),
+    acquirer_fee_refunded: refundedOf(terms['fee-refunded']),
     settles_in_days: settles === '' ? null : daysOf(settles),
   })
+
+/** Another text is for the schema to refuse. */
+const refundedOf = (value: string | undefined) => (value === 'yes' || value === 'no' ? value === 'yes' : value)
 
 /**
  * The payment type that a new company got under this name and kind, while it has no terms of its own: creating it again

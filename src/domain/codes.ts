@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import { limitedText, storedText, withoutInvisible } from './text.ts'
 
 /** What programs write where a product or person has no such code. */
@@ -13,6 +14,28 @@ export const isPlaceholder = (text: string): boolean =>
 /** Whether a code stands for none: also zeros, with or without marks (`0000000000000`, `000.000.000-00`). */
 export const isPlaceholderCode = (text: string): boolean =>
   isPlaceholder(text) || (text.length <= MAX_PLACEHOLDER && /^[^\p{L}\p{N}]*0[^\p{L}1-9]*$/u.test(text))
+
+/** The same for contracts. */
+const NONE_PATTERN =
+  '^\\s*(?:-*|[Ss][Ee][Mm] [Gg][Tt][Ii][Nn]|[Nn]/[Aa]|[Nn][Uu][Ll][Ll]|[\\s+()./-]*0[\\s+()./0-]*)\\s*$'
+
+/** The schema of a code has its own limit. */
+const MAX_TEXT = 2_000
+
+/** A code that may be null: what stands for none, an empty text too, is null (VAL-910). */
+export function orNone(schema: z.ZodType<string>) {
+  const { pattern, maxLength } = z.toJSONSchema(schema, { io: 'input' })
+  const expected = schema.safeParse(null).error?.issues[0]?.message
+  return limitedText(MAX_TEXT, expected)
+    .transform((text, context) => {
+      if (text.length <= MAX_PLACEHOLDER && (text.trim() === '' || isPlaceholderCode(text))) return null
+      const { data, error } = schema.safeParse(text)
+      for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message })
+      return data ?? null
+    })
+    .meta({ maxLength, ...(pattern && { pattern: `${NONE_PATTERN}|${pattern}` }) })
+    .nullish()
+}
 
 /** Barcode of 1 to 60 characters, without invisible ones; what stands for none is null (ITEM-820). */
 export const Barcode = storedText(limitedText(400, 'deve ser um texto').overwrite(withoutInvisible), 60).transform(

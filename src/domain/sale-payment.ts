@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { orNone } from './codes.ts'
 import { bareTaxNumber, isCnpj } from './tax-number.ts'
 import { boundedText, limitedText } from './text.ts'
 
@@ -11,19 +12,20 @@ const END_TO_END = 'deve ser o identificador do Pix (EndToEndId): até 35 letras
 /** How a card was charged; each field is optional (SALE-22). */
 const cardShape = {
   brand: z.enum(CARD_BRANDS).nullish(),
-  nsu: boundedText(40).nullish(),
+  nsu: orNone(boundedText(40)),
   /** cAut of fiscal documents. */
-  authorization: boundedText(128).nullish(),
+  authorization: orNone(boundedText(128)),
   installments: z.int().min(1).max(99).nullish(),
-  acquirer_cnpj: limitedText(100, CNPJ).overwrite(bareTaxNumber).refine(isCnpj, CNPJ).nullish(),
+  acquirer_cnpj: orNone(limitedText(100, CNPJ).overwrite(bareTaxNumber).refine(isCnpj, CNPJ)),
   /** Whether the card terminal is integrated with the till (tpIntegra). */
   integrated: z.boolean().nullish(),
 }
 
-const endToEnd = limitedText(100, END_TO_END)
-  .trim()
-  .regex(/^[A-Za-z0-9]{1,35}$/, END_TO_END)
-  .nullish()
+const endToEnd = orNone(
+  limitedText(100, END_TO_END)
+    .trim()
+    .regex(/^[A-Za-z0-9]{1,35}$/, END_TO_END),
+)
 
 /** Electronic details of a payment, in requests of API v1. */
 export const paymentDetailsShape = {
@@ -66,7 +68,8 @@ export function paymentDetailsOf({ card, end_to_end_id }: DetailsInput): SalePay
 }
 
 /** The first detail that a payment in cash cannot have; null if there is none. */
-export function detailRefusedOnCash({ card, end_to_end_id }: DetailsInput): { field: string; message: string } | null {
+export function detailRefusedOnCash(input: DetailsInput): { field: string; message: string } | null {
+  const { card, end_to_end_id } = paymentDetailsOf(input)
   if (card) return { field: 'card', message: 'não vale para pagamento em dinheiro' }
   return end_to_end_id ? { field: 'end_to_end_id', message: 'não vale para pagamento em dinheiro' } : null
 }

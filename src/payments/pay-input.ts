@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { AddressInput, Document } from '#commands/people/person-input.ts'
+import { orNone } from '#domain/codes.ts'
 import {
   BOLETO,
   EXPIRY_MINUTES,
@@ -22,8 +23,8 @@ const { zip: Zip, state: State } = AddressInput.shape
 const PayerInput = z
   .strictObject({
     name: nameText(120).nullish(),
-    document: Document.nullish(),
-    email: Email.nullish(),
+    document: orNone(Document),
+    email: orNone(Email),
     address: z
       .strictObject({
         zip_code: Zip,

@@ -109,6 +109,37 @@ describe('records that seem to repeat others', () => {
     expect((await company.post('/catalog/items', { ...UPC, barcode: '\u200b' })).status).to.equal(422)
   })
 
+  it('have no code where a text stands for none [VAL-910]', async () => {
+    const codes = { document: null, phone: null, email: null, state_registration: null }
+    for (const none of ['-', '--', 'n/a', 'SEM GTIN', 'null', '0', '00', '000.000.000-00', ' ', '\u2014']) {
+      const person = { name: `Ana ${none}`, document: none, phone: none, email: none, state_registration: none }
+      const made = await company.post('/customers', { ...person, address: { zip: none, city: 'Bauru' } })
+      expect(made.status, `${none} ${made.text}`).to.equal(201)
+      expect(made.body.data).to.include(codes)
+      expect(made.body.data.address).to.include({ zip: null, city: 'Bauru' })
+      const item = await company.post('/catalog/items', {
+        name: 'Café',
+        price: '1.00',
+        sku: none,
+        ncm: none,
+        cest: none,
+      })
+      expect(item.body.data).to.include({ sku: null, ncm: null, cest: null })
+    }
+    for (const [field, wrong] of Object.entries({
+      document: '-1',
+      phone: '0-1',
+      email: 'a-',
+      state_registration: 'N',
+    })) {
+      const reply = await company.post('/customers', { name: 'Ana', [field]: wrong })
+      expect(reply.status, field).to.equal(422)
+      expect(Object.keys(reply.body.error.details.fields)).to.deep.equal([field])
+    }
+    await company.post('/suppliers/batch', { items: [{ external_id: 'f', name: 'Usina', phone: '-' }] })
+    expect((await company.get('/suppliers/by-external/f')).body.data.phone).to.equal(null)
+  })
+
   it('have no invisible characters in phones and documents [PERSON-821]', async () => {
     const person = {
       name: 'Ana',

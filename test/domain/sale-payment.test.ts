@@ -32,6 +32,16 @@ describe('details of a payment', () => {
     })
   })
 
+  it('have no code where a text stands for none, in uploads too [VAL-910]', () => {
+    for (const none of ['', '-', 'N/A', '0', '000000']) {
+      const card = { brand: 'visa', nsu: none, authorization: none, acquirer_cnpj: none }
+      for (const each of [schema, z.object(uploadedDetailsShape)])
+        expect(paymentDetailsOf(each.parse({ card, end_to_end_id: none })), none).to.deep.equal({
+          card: { ...CARD, nsu: null, authorization: null, acquirer_cnpj: null, installments: null, integrated: null },
+        })
+    }
+  })
+
   it('keep a card as sent, the CNPJ of the acquirer without punctuation [SALE-22]', () => {
     expect(paymentDetailsOf(schema.parse({ card: CARD }))).to.deep.equal({
       card: { ...CARD, acquirer_cnpj: '01027058000191' },
@@ -42,7 +52,6 @@ describe('details of a payment', () => {
 
   for (const [field, value] of [
     ['brand', 'diners'],
-    ['nsu', ''],
     ['nsu', 'x'.repeat(41)],
     ['authorization', 5],
     ['installments', 0],
@@ -66,13 +75,13 @@ describe('details of a payment', () => {
   it('have the identifier of a Pix in letters and digits [SALE-22]', () => {
     const end_to_end_id = 'E00038166201907261559y6j6mt9l0pi'
     expect(paymentDetailsOf(schema.parse({ end_to_end_id }))).to.deep.equal({ end_to_end_id })
-    for (const wrong of ['', 'E 1', 'x'.repeat(36), 1])
+    for (const wrong of ['E 1', 'x'.repeat(36), 1])
       expect(wrongFields({ end_to_end_id: wrong })).to.deep.equal(['end_to_end_id'])
   })
 
   it('are refused on cash, the card first [SALE-22]', () => {
-    expect(detailRefusedOnCash({ card: {}, end_to_end_id: 'E1' })?.field).to.equal('card')
+    expect(detailRefusedOnCash({ card: { nsu: '1' }, end_to_end_id: 'E1' })?.field).to.equal('card')
     expect(detailRefusedOnCash({ card: null, end_to_end_id: 'E1' })?.field).to.equal('end_to_end_id')
-    expect(detailRefusedOnCash({ card: null })).to.equal(null)
+    for (const card of [null, {}, { nsu: null }]) expect(detailRefusedOnCash({ card })).to.equal(null)
   })
 })

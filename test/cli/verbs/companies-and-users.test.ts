@@ -115,6 +115,14 @@ describe('commands for companies and users', () => {
     expect((await refused('payment-type', 'create', ...otherKind)).refused).to.equal('duplicate_resource')
     const cleared = await run('payment-type', 'update', String(setUp.id), '--company', String(id), '--acquirer-rate=')
     expect(cleared).to.include({ acquirer_rate: null, settles_in_days: 30 })
+    const update = (...terms: string[]) =>
+      run('payment-type', 'update', String(setUp.id), '--company', String(id), ...terms)
+    const rates = await update('--acquirer-rate-2-6', '3.9', '--acquirer-rate-7-12', '4.5', '--fee-refunded', 'yes')
+    expect(rates).to.include({ acquirer_rate_2_6: '3.90', acquirer_rate_7_12: '4.50', acquirer_fee_refunded: true })
+    const without = await update('--acquirer-rate-2-6=', '--fee-refunded', 'no')
+    expect(without).to.include({ acquirer_rate_2_6: null, acquirer_rate_7_12: '4.50', acquirer_fee_refunded: false })
+    const wrong = [String(setUp.id), '--company', String(id), '--fee-refunded', 'constructor']
+    expect((await refused('payment-type', 'update', ...wrong)).refused).to.equal('validation_failed')
     expect(await typesOf((await create(CNPJ, '--without-payment-types')).id)).to.deep.equal([])
   })
 
