@@ -115,7 +115,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
 
   // Persons
   person_type: '`PF` (pessoa física) ou `PJ` (pessoa jurídica); sem ele, vale o que o documento diz.',
-  document: 'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ; aceito com pontuação, guardado sem. `-`, `N/A` e zeros valem `null`, também em outros códigos que podem ser nulos.',
+  document:
+    'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ; aceito com pontuação, guardado sem. `-`, `N/A` e zeros valem `null`, também em outros códigos que podem ser nulos.',
   phone: 'Telefone de 6 a 20 dígitos; aceito com pontuação, guardado sem.',
   email: 'Endereço de e-mail.',
   address: 'Endereço; `null` se desconhecido.',
