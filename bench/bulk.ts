@@ -82,8 +82,8 @@ export async function benchBatch(environment: Environment, options: Options): Pr
 /** GET /sync/products of a company with 50,000 products, compared with a hand-written handler of the same products. */
 export async function benchProducts(environment: Environment, options: Options): Promise<Line[]> {
   if (!isSelected(options, PRODUCTS_BENCHMARK)) return []
-  const { service, listShop, database } = environment
-  await createCatalog(database.url, listShop, PRODUCTS)
+  const { service, listShop, database, eventStoreUrl } = environment
+  await createCatalog({ url: database.url, eventStoreUrl }, listShop, PRODUCTS)
   await administer(database.url, async (client) => {
     await client.query(COPY_TO_FLOOR, [listShop.companyId, STOCK])
     // The service's own table is not analyzed, because a catalog is often downloaded before autovacuum has done it.

@@ -23,12 +23,11 @@ export function call(method: 'GET' | 'POST', path: string, { headers = {}, body,
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
 
-/** Texts of this run, each used once. */
-export function names(prefix: string): () => string {
-  const run = Date.now().toString(36)
-  let count = 0
-  return () => `${prefix}-${run}-${++count}`
-}
+const RUN = Date.now().toString(36)
+let named = 0
+
+/** Texts that are used once. */
+export const names = (prefix: string) => (): string => `${prefix}-${RUN}-${++named}`
 
 /** Takes turns. */
 export function inTurn<T>(all: readonly T[]): () => T {

@@ -43,7 +43,7 @@ const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 20_000
 const POLL_MS = 25
 /** Printed part of the output of a program that does not start. */
-const KEPT_CHUNKS = 200
+const SHOWN_CHARACTERS = 20_000
 
 /** Starts a compiled program that listens on PORT and waits until it is ready. */
 async function startChild(program: string, env: Record<string, string>, how: Starting): Promise<Child> {
@@ -60,18 +60,17 @@ async function startChild(program: string, env: Record<string, string>, how: Sta
     env: { PATH, HOME, NODE_ENV: 'production', DATA_DIR, COUNTED_PORT, MASTER_KEY, ...env, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
-  const output: string[] = []
+  let output = ''
   for (const stream of [child.stdout, child.stderr])
-    stream?.setEncoding('utf8').on('data', (text) => {
-      output.push(text)
-      if (output.length > KEPT_CHUNKS) output.shift()
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-SHOWN_CHARACTERS)
     })
   const url = `http://127.0.0.1:${port}`
   try {
     await untilReady(child, `${url}${ready}`)
   } catch (error) {
     child.kill('SIGKILL')
-    throw new Error(`${program} does not start:\n${output.join('')}`, { cause: error })
+    throw new Error(`${program} does not start:\n${output}`, { cause: error })
   }
   void once(child, 'exit').then(() => rm(DATA_DIR, { recursive: true, force: true }))
   return { url, pid: child.pid as number, roundTrips: () => roundTripsOf(child), stop: () => stop(child) }

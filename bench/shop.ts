@@ -53,6 +53,12 @@ const SCOPES = ['sales:read', 'sales:write', 'customers:write', 'finance:read'] 
 /** Commands per request, the maximum of a batch. */
 const BATCH = 500
 
+/** Database of companies, and the store of their ledgers, if it is not Postgres. */
+interface Ledgers {
+  readonly url: string
+  readonly eventStoreUrl?: string | undefined
+}
+
 interface ShopOptions {
   /** Store of the ledgers, if it is not Postgres. */
   readonly eventStoreUrl?: string | undefined
@@ -119,8 +125,8 @@ const product = (number: number, name: string, price: string, more: object = {})
   invoke(createItem, { type: 'product', name, external_id: `P-${number}`, price, stock: STOCK, ...more })
 
 /** Fills the catalog of a shop up to `count` products in ten categories. */
-export function createCatalog(databaseUrl: string, { companyId }: Shop, count: number): Promise<void> {
-  return withCore(databaseUrl, async (core) => {
+export function createCatalog({ url, eventStoreUrl }: Ledgers, { companyId }: Shop, count: number): Promise<void> {
+  const fill = async (core: Core) => {
     const names = Array.from({ length: CATEGORIES }, (_, number) => invoke(createCategory, { name: `Seção ${number}` }))
     const categories = await run(core, companyId, names)
     const items = Array.from({ length: count - ITEMS }, (_, index) => {
@@ -130,7 +136,8 @@ export function createCatalog(databaseUrl: string, { companyId }: Shop, count: n
       return product(number, `Produto com um nome como eles são, nº ${number}`, `${number % 500}.90`, more)
     })
     await run(core, companyId, items)
-  })
+  }
+  return withCore(url, fill, eventStoreUrl)
 }
 
 /** Fills a ledger with about `events` events of customers with accounts. */
@@ -150,16 +157,16 @@ export async function fillLedger(core: Core, companyId: number, events: number):
 }
 
 /** Disables the endpoints, so that pending deliveries do not burden the next benchmark. */
-export async function closeHooks(databaseUrl: string, shops: readonly Shop[]): Promise<void> {
-  await withCore(databaseUrl, async (core) => {
+export async function closeHooks({ url, eventStoreUrl }: Ledgers, shops: readonly Shop[]): Promise<void> {
+  const close = async (core: Core) => {
     for (const { companyId, webhookIds } of shops) {
       const closed = webhookIds.map((id) => invoke(switchOffWebhook, { id, reason: 'requested' as const }))
       await run(core, companyId, closed)
     }
-  })
+  }
+  await withCore(url, close, eventStoreUrl)
 }
 
-/** @param eventStoreUrl - store of the ledgers, if it is not Postgres */
 export async function withCore<T>(
   databaseUrl: string,
   work: (core: Core) => Promise<T>,

@@ -207,13 +207,13 @@ async function sampleBody({ environment, receiver, books }: Bench, shop: Shop): 
 
 /** Shops with endpoints, which are disabled afterwards. */
 async function withShops<T>(
-  { environment: { database } }: Bench,
+  { environment: { database, eventStoreUrl } }: Bench,
   count: number,
   hooksOf: (place: number) => readonly string[],
   work: (shops: readonly Shop[]) => Promise<T>,
 ): Promise<T> {
-  const shops = await createShops(database.url, count, { hooksOf })
-  return work(shops).finally(() => closeHooks(database.url, shops))
+  const shops = await createShops(database.url, count, { hooksOf, eventStoreUrl })
+  return work(shops).finally(() => closeHooks({ url: database.url, eventStoreUrl }, shops))
 }
 
 /** Last used revision; far above those of the ledger's own events. */
