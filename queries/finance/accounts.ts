@@ -18,6 +18,7 @@ import {
   type Paging,
 } from '../records.ts'
 import { type Sum, sumColumn } from '../sums.ts'
+import { findDeletedParties } from './open-balances.ts'
 
 interface Filters {
   /** The customer or supplier. */
@@ -45,8 +46,8 @@ interface AccountConditions extends Filters {
   readonly overdue?: true
   /** As `status: 'settled'`, in the form that the partial index of accounting dates requires. */
   readonly settled?: true
-  /** Pattern of the party's current name. */
-  readonly party_name?: string
+  /** Pattern of the party's current name, and ids of deleted parties, which have none. */
+  readonly party_name?: readonly string[]
 }
 
 /** Appends `is_overdue` as the projection's view does, so that both give the same bytes. */
@@ -69,7 +70,8 @@ function accountListing(
       party_external_id: (value) =>
         `t.party_id = (select p.id from ${parties} p where p.company_id = $1 and p.external_id = ${value}::text)`,
       party_name: (value) =>
-        `t.party_id in (select p.id from ${parties} p where p.company_id = $1 and p.sort_key like ${value}::text)`,
+        `(t.party_id in (select p.id from ${parties} p where p.company_id = $1 and p.sort_key like (${value}::text[])[1])
+          or t.party_id = any ((${value}::text[])[2:]::bigint[]))`,
       due_from: (value) => `t.due_date >= ${value}::date`,
       due_to: (value) => `t.due_date <= ${value}::date`,
       paid_from: (value) => `t.settled_on >= ${value}::date`,
@@ -155,12 +157,20 @@ const VIEWS: Readonly<Record<NonNullable<AccountSearch['view']>, View>> = {
   all: { conditions: {}, summed: 'amount_cents', order: NEWEST_FIRST },
 }
 
-function conditionsOf({ view = 'pending', party_name, due_from, due_to }: AccountSearch): AccountConditions {
-  return { ...VIEWS[view].conditions, party_name: containing(party_name), due_from, due_to }
+async function conditionsOf(
+  pool: Queryable,
+  { resource }: AccountListing,
+  companyId: number,
+  { view = 'pending', party_name: name, due_from, due_to }: AccountSearch,
+): Promise<AccountConditions> {
+  const pattern = containing(name)
+  const deleted = name === undefined ? [] : await findDeletedParties(pool, resource, companyId, name)
+  const party_name = pattern === undefined ? undefined : [pattern, ...deleted.map(String)]
+  return { ...VIEWS[view].conditions, party_name, due_from, due_to }
 }
 
 /** Lists accounts for people: pending ones by due date, settled ones by accounting date. */
-export function searchAccounts(
+export async function searchAccounts(
   pool: Queryable,
   listing: AccountListing,
   companyId: number,
@@ -168,7 +178,11 @@ export function searchAccounts(
   today: string,
 ): Promise<Page | Refusal> {
   const { view = 'pending' } = search
-  const query: Paging & AccountConditions = { ...conditionsOf(search), limit, cursor }
+  const query: Paging & AccountConditions = {
+    ...(await conditionsOf(pool, listing, companyId, search)),
+    limit,
+    cursor,
+  }
   return listInOrder<AccountConditions>(pool, listing, VIEWS[view].order, companyId, query, today)
 }
 
@@ -191,7 +205,7 @@ export async function sumAccounts(
   today: string,
 ): Promise<AccountTotals> {
   const { resource, joinedTables = [] } = listing
-  const { condition, values: found } = matchingRecords(listing, conditionsOf(search), 4)
+  const { condition, values: found } = matchingRecords(listing, await conditionsOf(pool, listing, companyId, search), 4)
   const { summed } = VIEWS[search.view ?? 'pending']
   const text = `select ${sumColumn(summed, 'true')} as found, ${sumColumn('open_cents', 'is_overdue')} as overdue
      from (

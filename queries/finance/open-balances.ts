@@ -1,3 +1,4 @@
+import { searchKey } from '#domain/text.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import { type ReadScope, withReadSet } from '../read-set.ts'
@@ -148,6 +149,27 @@ export async function listDeletedDebtors(
     order by t.id limit ${MAX_DELETED_DEBTORS}`
   const { rows } = await pool.query<DeletedDebtor>({ name: `deleted_debtors_${side}`, text, values: [companyId] })
   return rows
+}
+
+/** Ids of deleted parties whose newest account has the text in their name, the newest ones. */
+export async function findDeletedParties(
+  pool: Queryable,
+  side: BalanceSide,
+  companyId: number,
+  text: string,
+): Promise<number[]> {
+  const { rows } = await pool.query<DeletedDebtor>({
+    name: `deleted_parties_${side}`,
+    text: `select t.id, a.name from ${PARTIES[side]} t
+      cross join lateral (
+        select a.doc ->> '${NAME_ON[side]}' as name from ${side} a
+        where a.company_id = $1 and a.party_id = t.id and a.party_id is not null and a.deleted_at is null
+        order by a.id desc limit 1) a
+      where t.company_id = $1 and t.deleted_at is not null order by t.id desc limit ${MAX_DELETED_DEBTORS}`,
+    values: [companyId],
+  })
+  const sought = searchKey(text)
+  return rows.flatMap(({ id, name }) => (name !== null && searchKey(name).includes(sought) ? [id] : []))
 }
 
 /** The deleted party with this id if it has accounts, also paid ones; else null. It has a name while one is open. */

@@ -424,6 +424,16 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(await list('?party_name=mar'))
         .to.include('Atrasada')
         .and.not.to.include('Hoje')
+      // A deleted party has its name on its accounts alone (PERSON-10).
+      const gone = await partyId('Íris Sá')
+      await account({ description: 'De quem saiu', [`${party}_id`]: gone })
+      await company.call('DELETE', `/${party}s/${gone}?force=true`)
+      for (const query of ['?party_name=iris', '?view=all&party_name=IRIS%20sa'])
+        expect(await list(query), query)
+          .to.include('De quem saiu')
+          .and.include('1 conta')
+          .and.not.to.include('Hoje')
+      expect(await list('?party_name=mar')).not.to.include('De quem saiu')
       // Invalid filters show an error at their field and an empty list [PANEL-109].
       for (const query of ['due_from=2027-13-01', 'due_from=2026-03-02&due_to=2026-03-01']) {
         const { html } = await user.get(`${PATH}?${query}`)
