@@ -12,44 +12,66 @@ interface DrawerSession {
   readonly closed_at: string | null
 }
 
+/** A sale of a session that a user's till cancelled at a time of its clock. */
+export interface TimedCancellation {
+  readonly sale_id: number
+  /** Of the sale. */
+  readonly session_id: string
+  readonly user_id: number
+  /** UTC */
+  readonly at: string
+}
+
 /** The sessions that a user of a till has opened: money leaves one of them if an upload names no other session. */
 interface CashDrawerRow {
   company_id: number
   user_id: number
   /** The latest ones, by their opening; those that are open first. */
   sessions: readonly DrawerSession[]
+  /** The latest cancellations by the user, and in the user's sessions, whose drawer follows from their time. */
+  cancellations: readonly TimedCancellation[]
 }
 
-/** Sessions of a user that are known; older closed ones are forgotten. */
-const MAX_SESSIONS = 50
+/** Sessions of a user that are known, and cancellations; older closed ones are forgotten. */
+const [MAX_SESSIONS, MAX_CANCELLATIONS] = [50, 50]
 
 const cashDrawers = table<CashDrawerRow>('cash_drawers', {
-  columns: { company_id: 'bigint', user_id: 'bigint', sessions: 'json' },
+  columns: { company_id: 'bigint', user_id: 'bigint', sessions: 'json', cancellations: 'json' },
   keys: { pk: ['company_id', 'user_id'] },
 })
 
 export const cashDrawerOf = (userId: number) => byPk(cashDrawers, userId)
 
-/** Session that a user had open at a time of the till's clock, or has open now if none is known. Its drawer is loaded. */
-export function openSessionOf(rows: Rows, userId: number, at: string | null): string | null {
-  const sessions = rows.get(cashDrawerOf(userId))?.sessions ?? []
-  const atThatTime = sessions.filter(
-    ({ opened_at, closed_at }) => at !== null && opened_at <= at && (closed_at === null || closed_at > at),
-  )
-  const open = atThatTime.length > 0 ? atThatTime : sessions.filter(({ closed_at }) => closed_at === null)
-  return open.toSorted(byOpening)[0]?.session_id ?? null
+/** Sessions of a user, with a change of one that is being decided. The drawer is loaded. */
+export const sessionsOf = (rows: Rows, userId: number, changed?: DrawerSession): readonly DrawerSession[] =>
+  [...(rows.get(cashDrawerOf(userId))?.sessions ?? [])]
+    .filter(({ session_id }) => session_id !== changed?.session_id)
+    .concat(changed ?? [])
+    .sort(byOpening)
+
+/** The session that is open now, the one opened last if there are several; null if there is none. */
+export const openSessionIn = (sessions: readonly DrawerSession[]): string | null =>
+  sessions.find(({ closed_at }) => closed_at === null)?.session_id ?? null
+
+/** The session that was open at a time of the till's clock, else the next one; null if there is neither. */
+export function sessionAt(sessions: readonly DrawerSession[], at: string): string | null {
+  const wasOpen = sessions.find(({ opened_at, closed_at }) => opened_at <= at && (closed_at === null || closed_at > at))
+  return (wasOpen ?? sessions.findLast(({ opened_at }) => opened_at > at))?.session_id ?? null
 }
 
+/** Latest first. */
 const byOpening = (a: DrawerSession, b: DrawerSession): number => (a.opened_at < b.opened_at ? 1 : -1)
 
 const isClosed = ({ closed_at }: DrawerSession): number => (closed_at === null ? 0 : 1)
 
+const EMPTY = { sessions: [], cancellations: [] }
+
 function putSession(rows: Changes, userId: number, session: DrawerSession): void {
-  const before = rows.get(cashDrawerOf(userId))?.sessions ?? []
-  const others = before.filter(({ session_id }) => session_id !== session.session_id)
+  const before = rows.get(cashDrawerOf(userId)) ?? EMPTY
+  const others = before.sessions.filter(({ session_id }) => session_id !== session.session_id)
   const sessions = [session, ...others].sort((a, b) => isClosed(a) - isClosed(b) || byOpening(a, b))
   const { company_id } = companyRef(rows)
-  rows.put(cashDrawers, { company_id, user_id: userId, sessions: sessions.slice(0, MAX_SESSIONS) })
+  rows.put(cashDrawers, { ...before, company_id, user_id: userId, sessions: sessions.slice(0, MAX_SESSIONS) })
 }
 
 const refs = ({ actor, data }: Pick<EventOf<'CashSessionOpened'>, 'actor'> & { data: { readonly id: number } }) => {
@@ -57,7 +79,32 @@ const refs = ({ actor, data }: Pick<EventOf<'CashSessionOpened'>, 'actor'> & { d
   return user === null ? [] : [cashDrawerOf(user), cashSessionById(data.id)]
 }
 
+type Cancelled = EventOf<'SaleCancelled'> | EventOf<'OfflineSaleCancelled'>
+
+/** Users whose drawers know a cancellation: who cancelled the sale, and whose session it was made in. */
+const usersOf = ({ data: { timed_drawer: drawer } }: Cancelled): number[] => [
+  ...new Set([drawer?.user_id, drawer?.owner_id].filter((id) => typeof id === 'number')),
+]
+
+/** Handler of a cancellation whose drawer may follow from an opening or closing that comes later. */
+const cancelling = {
+  refs: (event: Cancelled) => usersOf(event).map(cashDrawerOf),
+  apply(rows: Changes, event: Cancelled) {
+    const { id: sale_id, cancelled_at: at, timed_drawer: drawer } = event.data
+    if (!drawer || at === undefined) return
+    const { company_id } = companyRef(rows)
+    const { session_id, user_id } = drawer
+    for (const user of usersOf(event)) {
+      const before = rows.get(cashDrawerOf(user)) ?? EMPTY
+      const cancellations = [...before.cancellations, { sale_id, session_id, user_id, at }].slice(-MAX_CANCELLATIONS)
+      rows.put(cashDrawers, { ...before, company_id, user_id: user, cancellations })
+    }
+  },
+}
+
 export const cashDrawersProjection = projection('cash_drawers', [cashDrawers], {
+  SaleCancelled: cancelling,
+  OfflineSaleCancelled: cancelling,
   CashSessionOpened: {
     refs,
     apply(rows, { actor, data }) {

@@ -69,9 +69,13 @@ export const TAKINGS = `json_build_object(
       group by w.way
     ) m))`
 
-/** What the sales of a session have brought, for the command that closes it. Its result has `takings`. */
-export const takingsLookup = (sessionId: string): Lookup => ({
+/**
+ * What the sales of a session have brought, for the command that closes it; another one gave the money of `moved` back.
+ * Its result has `takings`.
+ */
+export const takingsLookup = (sessionId: string, moved: readonly { readonly sale_id: number }[]): Lookup => ({
   name: 'takings_of_cash_session',
-  text: `select ${TAKINGS} as takings from (select $1::bigint as company_id, $2::text as session_id) t`,
-  values: [sessionId],
+  text: `select ${TAKINGS.replaceAll('s.cancel_session_id', '(case when s.id = any($3::bigint[]) then null else s.cancel_session_id end)')} as takings
+    from (select $1::bigint as company_id, $2::text as session_id) t`,
+  values: [sessionId, moved.map(({ sale_id }) => sale_id)],
 })

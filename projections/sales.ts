@@ -291,6 +291,12 @@ function costOf(rows: Changes, items: SaleObject['items']): number | null {
   return sum
 }
 
+/** Session that gave the money back of a sale that comes as cancelled. */
+function cancelSessionOf({ data }: Recorded, { status, cash_session_id }: SaleObject): string | null {
+  if (status !== 'cancelled') return null
+  return 'cancel_session_id' in data && data.cancel_session_id !== undefined ? data.cancel_session_id : cash_session_id
+}
+
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
   rows.add(sales, {
     company_id: companyRef(rows).company_id,
@@ -308,7 +314,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     line_discounts: lineDiscountsOf(event.data),
     cash_session_id: doc.cash_session_id,
     // A sale that was cancelled before its upload took no money.
-    cancel_session_id: doc.status === 'cancelled' ? doc.cash_session_id : null,
+    cancel_session_id: cancelSessionOf(event, doc),
     returned: null,
     actor: isOfOrder(event) ? null : event.actor,
     fiscal: fiscalOf(doc),
@@ -403,6 +409,10 @@ export const salesProjection = projection('sales', [sales], {
       // The till's cancellation time is unknown; the time of recording stands for it.
       addSale(rows, event, { ...doc, status: 'cancelled', cancelled_at: doc.created_at }, [])
     },
+  },
+  SaleCancellationMoved: {
+    refs: (event) => [saleById(event.data.id)],
+    apply: (rows, event) => changeSale(rows, event, {}, { cancel_session_id: event.data.cash_session_id }),
   },
   SaleCancelled: {
     refs: (event) => [saleById(event.data.id)],

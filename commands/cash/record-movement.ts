@@ -6,6 +6,7 @@ import { accept, command, type Decision, type DecisionContext, isRefusal, type P
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { cashDrawerOf, sessionsOf } from '#projections/cash-drawers.ts'
 import {
   type CashMovement,
   type CashMovementRow,
@@ -21,13 +22,14 @@ import { userById } from '#projections/users.ts'
 import { tillReceiptEvents } from '../finance/account-payments.ts'
 import { receivableSide } from '../finance/receivables.ts'
 import { findOlder, isFarAhead } from '../till-clock.ts'
+import { cancellationMoved, cancellationRefs, movedCancellations } from './moved-cancellations.ts'
 import type { CashMovementUpload } from './movement-input.ts'
 
 type Warnings = CashMovementRow['warnings']
 
 const needs = ({ offline_id, session_id, counted, receivable_id, userId }: CashMovementUpload): AnyRef[] => [
   ownCompany,
-  ...(userId === undefined ? [] : [userById(userId)]),
+  ...(userId === undefined ? [] : [userById(userId), cashDrawerOf(userId)]),
   ...(receivable_id === null ? [] : [receivableById(receivable_id)]),
   cashMovementById(offline_id),
   cashSessionByName(session_id),
@@ -43,6 +45,8 @@ const typeIdsOf = (counted: CashMovementUpload['counted']): number[] =>
  */
 export const recordCashMovement = command<CashMovementUpload>({
   needs,
+  needsMore: (rows, { kind, userId }) =>
+    kind === 'opened' && userId !== undefined ? cancellationRefs(rows, userId) : [],
   decide: (rows, upload, context) =>
     decideMovement(rows, upload, context, (known, movement) => move(rows, upload, known, movement, context.permit)),
 })
@@ -50,7 +54,8 @@ export const recordCashMovement = command<CashMovementUpload>({
 /** Closes a session, and records what its sales had brought by then. */
 export const closeCashSession = command<CashMovementUpload>({
   needs,
-  lookup: (_rows, { session_id }) => takingsLookup(session_id),
+  needsMore: (rows, { userId }) => (userId === undefined ? [] : cancellationRefs(rows, userId)),
+  lookup: (rows, upload) => takingsLookup(upload.session_id, movedBy(rows, upload)),
   decide: (rows, upload, context) =>
     decideMovement(rows, upload, context, (known, { id, content, warnings }) => {
       if (known?.closed_at) return refuse('session_closed')
@@ -59,9 +64,22 @@ export const closeCashSession = command<CashMovementUpload>({
       const { session_id, offline_id } = upload
       const { takings } = found
       const movement = { id, session_id, offline_id, at, reason, warnings }
-      return { events: [event('CashSessionClosed', { ...movement, counted, takings })], warnings }
+      const moved = movedBy(rows, upload).map(cancellationMoved)
+      return { events: [event('CashSessionClosed', { ...movement, counted, takings }), ...moved], warnings }
     }),
 })
+
+/** Cancelled sales whose money another session gave back, as an opening or closing tells. */
+function movedBy(rows: Rows, { kind, session_id, at, userId }: CashMovementUpload) {
+  if (userId === undefined) return []
+  const [closed, known] = [rows.get(cashSessionByName(session_id))?.closed_at ?? null, sessionsOf(rows, userId)]
+  const opened_at = known.find((each) => each.session_id === session_id)?.opened_at ?? null
+  return movedCancellations(rows, {
+    ...{ userId, session_id },
+    opened_at: kind === 'opened' ? at : opened_at,
+    closed_at: kind === 'closed' ? at : closed && new Date(closed).toISOString(),
+  })
+}
 
 /** A movement that is not recorded yet, ready to be. */
 interface NewMovement {
@@ -132,16 +150,18 @@ const identityOf = ({ session_id, kind, amount, at, reason, receivable_id, count
 
 function move(
   rows: Rows,
-  { session_id, offline_id }: CashMovementUpload,
+  upload: CashMovementUpload,
   known: Readonly<CashSessionRow> | null,
   { id, content: { kind, amount, at, reason, receivable_id }, warnings }: NewMovement,
   permit: Permit,
 ): Recorded | Refusal {
   if (kind === 'closed' || amount === null) throw new Error('cash: closeCashSession records closings')
+  const { session_id, offline_id } = upload
   const movement = { id, session_id, offline_id, at, reason, warnings, amount }
   if (kind === 'opened') {
     if (known?.opened_at) return refuse('session_open')
-    return { events: [event('CashSessionOpened', movement)], warnings }
+    const moved = movedBy(rows, upload).map(cancellationMoved)
+    return { events: [event('CashSessionOpened', movement), ...moved], warnings }
   }
   if (toCents(known?.doc[kind] ?? '0.00') + toCents(amount) > MAX_CENTS)
     return invalid('amount', 'a soma é grande demais')

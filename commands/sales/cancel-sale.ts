@@ -6,11 +6,12 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, type Grant, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { openSessionOf } from '#projections/cash-drawers.ts'
+import { openSessionIn, sessionsOf } from '#projections/cash-drawers.ts'
 import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleMoneyBack, type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
+import { drawerAt } from '../cash/moved-cancellations.ts'
 import { findClosedSession, NamedSession, namedSessionRefs } from '../cash/named-session.ts'
 import { refundsOf, refundTypes, SaleRefunds } from './sale-refunds.ts'
 
@@ -87,12 +88,27 @@ interface Cancelling {
  * Cash session that gives the money back: another one that the till names; that of the sale if it was not closed by then;
  * afterwards the one that the till's user had open. Null if there is none.
  */
-function sessionOfRefund(rows: Rows, own: string | null, { sessionId, userId, at = null }: Cancelling): string | null {
+export function sessionOfRefund(
+  rows: Rows,
+  own: string | null,
+  { sessionId, userId, at = null }: Pick<Cancelling, 'sessionId' | 'userId' | 'at'>,
+): string | null {
   if (sessionId !== null && sessionId !== own) return sessionId
   const closedAt = own === null ? null : (rows.get(cashSessionByName(own))?.closed_at ?? null)
-  const isClosed = closedAt !== null && (at === null || Date.parse(at) >= Date.parse(closedAt))
-  if (own !== null && !isClosed) return own
-  return userId === null ? null : openSessionOf(rows, userId, at)
+  const sessions = userId === null ? [] : sessionsOf(rows, userId)
+  if (own !== null && at !== null) return drawerAt(own, closedAt, sessions, at)
+  return own !== null && closedAt === null ? own : openSessionIn(sessions)
+}
+
+/** Who cancelled a sale of a session: what comes later may tell another drawer, unless the till names one. */
+export function timedDrawer(
+  rows: Rows,
+  { cash_session_id: own, seller_id }: Pick<SaleRow, 'cash_session_id' | 'seller_id'>,
+  { sessionId, userId, at = null }: Pick<Cancelling, 'sessionId' | 'userId' | 'at'>,
+) {
+  if (own === null || userId === null || at === null || (sessionId !== null && sessionId !== own)) return {}
+  const owner_id = rows.get(cashSessionByName(own))?.owner ?? seller_id
+  return { timed_drawer: { session_id: own, user_id: userId, owner_id } }
 }
 
 /** Events that cancel a completed sale, or its refusal. */
@@ -117,6 +133,7 @@ export function cancellation(
       ...{ id: sale.id, reason: cancelling.reason, restock, ...creditBack(sale), ...granted },
       ...(cash_session_id !== null && { cash_session_id }),
       ...(typeof cancelling.at === 'string' && { cancelled_at: cancelling.at }),
+      ...timedDrawer(rows, sale, cancelling),
       ...(cancelling.refunds && { refunds: cancelling.refunds }),
     }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),

@@ -21,7 +21,7 @@ import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
 import { limitOfUser, mayGive, userById } from '#projections/users.ts'
 import { namedSessionRefs } from '../cash/named-session.ts'
 import { awaitedDetailRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
-import { cancellation, sessionRefs, touchedBy } from './cancel-sale.ts'
+import { cancellation, sessionOfRefund, sessionRefs, timedDrawer, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { addUp, type OfflineSaleSums } from './offline-sale-checks.ts'
 import { fingerprintOf, type OfflineSale, type OfflineSaleUpload } from './offline-sale-input.ts'
@@ -223,8 +223,7 @@ export function recordSale(
   const by = { sellerId: sale.sellerId ?? null }
   if (sale.status === 'cancelled') {
     const returned = awaitedEvents(rows, { ...data, ...by, isCancelled: true, received: 0, receivables: [] }, now)
-    const { cancelled_at } = sale
-    const cancelled = event('OfflineSaleCancelled', { ...data, ...(cancelled_at !== null && { cancelled_at }) })
+    const cancelled = event('OfflineSaleCancelled', { ...data, ...drawerOfCancelled(rows, sale) })
     return accept('created', cancelled.subject, [cancelled, ...returned], [], { warnings })
   }
   const receivables = receivablesOf(rows, data, () => nextId('receivable'))
@@ -235,6 +234,18 @@ export function recordSale(
   const completed = event('OfflineSaleCompleted', { ...data, ...taken })
   const returned = awaitedEvents(rows, { ...data, ...by, isCancelled: false, received, receivables: accounts }, now)
   return accept('created', completed.subject, [completed, ...receivables, ...returned], [], { warnings })
+}
+
+/** Drawer that gave the money of a sale back which comes as cancelled, as if it had come before. */
+function drawerOfCancelled(rows: Rows, { cancelled_at: at, cash_session_id: own, sellerId }: OfflineSaleUpload) {
+  if (at === null) return {}
+  const cancelling = { sessionId: null, userId: sellerId ?? null, at }
+  const timed = timedDrawer(rows, { cash_session_id: own, seller_id: sellerId ?? null }, cancelling)
+  return {
+    cancelled_at: at,
+    ...(own !== null && { cancel_session_id: sessionOfRefund(rows, own, cancelling) }),
+    ...timed,
+  }
 }
 
 /** Money that a sale takes, in cents: of store credit what its customer has. */

@@ -296,6 +296,12 @@ const fiscalDocument = {
   xml_url: text.nullable(),
 }
 
+/**
+ * Who cancelled a sale of which session at a till: openings and closings that come later may tell another drawer.
+ * `owner_id`: whose session it is, or who sold if it is not known yet.
+ */
+const timedDrawer = z.strictObject({ session_id: text, user_id: id, owner_id: id.nullable() })
+
 export const saleEvents = {
   SaleCompleted: eventType('sale', {
     external_id: text.nullable(),
@@ -346,6 +352,9 @@ export const saleEvents = {
     ...offlineSale,
     /** By the till's clock; absent if it did not say it. */
     cancelled_at: instant.optional(),
+    /** Session that gave the money back, null if none did; absent: that of the sale. */
+    cancel_session_id: text.nullable().optional(),
+    timed_drawer: timedDrawer.optional(),
   }),
   SaleReturned: eventType('return', saleReturn),
   /** A till uploaded a return before its sale: `SaleReturned` or `ReturnRefused` follows with the sale. */
@@ -386,9 +395,12 @@ export const saleEvents = {
     cash_session_id: text.optional(),
     /** By the clock of the till that cancelled it; absent if it did not say it. */
     cancelled_at: instant.optional(),
+    timed_drawer: timedDrawer.optional(),
     /** How the money went back; absent if it was not stated. */
     refunds: z.array(moneyBack).optional(),
   }),
+  /** An opening or closing that came later tells which session gave the money of a cancelled sale back; null: none. */
+  SaleCancellationMoved: eventType('sale', { cash_session_id: text.nullable() }),
   /** A sale on credit that was made without a customer has one from now on, and its receivables too. */
   SaleCustomerAssigned: eventType('sale', { customer: party }),
   /** All known fields of the document from now on. */

@@ -219,7 +219,14 @@ export const EVERY_EVENT = ledgerOf(
       id: 6,
       changes: { customer_id: 1, customer_external_id: 'a', customer_name: 'Bia' },
     }),
-    from('pdv', offlineSaleCancelled({ id: 11, offline_id: 'pdv-2' })),
+    from(
+      'pdv',
+      offlineSaleCancelled({
+        ...{ id: 11, offline_id: 'pdv-2', cancelled_at: '2026-03-10T15:00:00.000Z', cash_session_id: 'g1' },
+        timed_drawer: { session_id: 'g1', user_id: 1, owner_id: 2 },
+      }),
+    ),
+    event('SaleCancellationMoved', { id: 11, cash_session_id: 'g2' }),
     event('FiscalDocumentRecorded', { id: 9, ...fiscalDocument }),
     saleReturned({
       sale_id: 10,

@@ -65,6 +65,7 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OfflineSaleCompleted: 'Venda do caixa recebida',
   OfflineSaleCancelled: 'Venda cancelada no caixa recebida',
   SaleCancelled: 'Venda cancelada',
+  SaleCancellationMoved: 'Gaveta do cancelamento conhecida',
   SaleReturned: 'Mercadoria devolvida',
   ReturnAwaited: 'Devolução do caixa aguardando a venda',
   ReturnRefused: 'Devolução do caixa recusada',

@@ -103,6 +103,10 @@ const SENTENCES: Sentences = {
       `Venda cancelada${approved(approved_by)}${goods(restock, ['voltou', 'voltaram'])}${moneyBack(refunds)}`,
       reason,
     ),
+  SaleCancellationMoved: ({ cash_session_id: session }) =>
+    session === null
+      ? 'O dinheiro da venda cancelada não saiu de nenhuma gaveta conhecida'
+      : `O dinheiro da venda cancelada saiu da gaveta ${session}`,
   SaleCustomerAssigned: ({ customer }) => `Cliente da venda informado: ${formatPersonName(customer.name)}`,
   SaleReturned: ({ sale_id, total, stock, reason, approved_by }) =>
     because(

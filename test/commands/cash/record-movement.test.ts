@@ -10,6 +10,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import { grantAll, type Permit } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { CashTakings } from '#projections/cash-takings.ts'
+import { saleById } from '#projections/sales.ts'
 import {
   cashMoved,
   cashSessionClosed,
@@ -332,10 +333,46 @@ describe('the cancellation of a sale of a cash session', () => {
     ]
     const at = (time: string) => drawerAt(`2026-03-10T${time}:00.000Z`, null, opened('s1', 1), closedAt, ...second)
     expect(await at('16:59')).to.equal('s1')
-    expect(await at('17:00')).to.equal('s3')
+    expect(await at('17:00'), 'the next one').to.equal('s2')
     expect(await at('19:00')).to.equal('s2')
     expect(await at('20:00')).to.equal('s3')
   })
+  const permuted = <T>(all: readonly T[]): T[][] =>
+    all.length === 0 ? [[]] : all.flatMap((one, n) => permuted(all.toSpliced(n, 1)).map((rest) => [one, ...rest]))
+
+  for (const canceller of [1, 2])
+    it(`is of the same session in every order of arrival, by user ${canceller} [CASH-760]`, async () => {
+      const sale = { ...OfflineSaleInput.parse(offlineSaleOf({ cash_session_id: 's1' })), sellerId: 1 }
+      const gone = {
+        ...sale,
+        status: 'cancelled',
+        cancelled_at: '2026-03-10T18:30:00.000Z',
+        sellerId: canceller,
+      } as const
+      const closing = { session_id: 's1', kind: 'closed', offline_id: 'c', amount: null, at: LATER }
+      const opening = { session_id: 's2', offline_id: 'o', at: '2026-03-10T18:00:00.000Z' }
+      const acts: Record<string, (scenario: Scenario) => Promise<unknown>> = {
+        cancel: (scenario) => scenario.when(recordOfflineSale, gone, 'pdv', `user/${canceller}`),
+        close: (scenario) =>
+          scenario.when(closeCashSession, { ...parsed(closing), userId: 1 }, 'pdv', 'user/1', null, [
+            { takings: TAKINGS },
+          ]),
+        open: (scenario) =>
+          scenario.when(recordCashMovement, { ...parsed(opening), userId: canceller }, 'pdv', `user/${canceller}`),
+      }
+      for (const order of permuted(Object.keys(acts)))
+        for (const isWhole of [true, false]) {
+          const users = [1, 2].map((id) => userCreated({ id, email: `u${id}@loja.example` }))
+          const known = [...shop, ...users, itemCreated({ id: 10, price: '10.00', stock: '9.000' }), opened('s1', 1)]
+          const scenario = await given(...known)
+          if (isWhole) await scenario.when(recordOfflineSale, sale, 'pdv', 'user/1')
+          for (const name of order) await acts[name]?.(scenario)
+          const row = (await scenario.rows(saleById(FIRST_NEW_ID))).get(saleById(FIRST_NEW_ID))
+          const told = `${order.join(', ')}${isWhole ? '' : ', the sale with its cancellation'}`
+          expect([row?.status, row?.cancel_session_id], told).to.deep.equal(['cancelled', 's2'])
+        }
+    })
+
   it('after the closing is of no session if the user has none open [CASH-9]', async () =>
     expect(await drawer('s1', opened('s1', 1), closed)).to.equal(null))
 })
