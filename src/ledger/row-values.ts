@@ -10,6 +10,11 @@ export type ColumnValues = Record<string, unknown>
 export function valuesOf(table: AnyTable, unsorted: ColumnValues[], vault: Vault | null): Buffer[] | null {
   if (unsorted.length === 0) return null
   const rows = unsorted.sort((a, b) => compareRows(table, a, b))
+  return arrayValues(table, rows, vault)
+}
+
+/** Rows as one array per column. */
+export function arrayValues(table: AnyTable, rows: readonly ColumnValues[], vault: Vault | null = null): Buffer[] {
   const columns = Object.entries(table.columns) as [string, ColumnType][]
   return columns.map(([column, type]) =>
     binaryArray(

@@ -83,6 +83,12 @@ const LINEAGE: { readonly [C in keyof Required<RowHistory>]: ColumnType } = {
 /** Whether a column is maintained by the working set. */
 export const isRowHistory = (column: string): boolean => column in LINEAGE
 
+/** Columns of a row's past states: the table's own, without those that past states lack. */
+export const pastColumns = ({ columns, past }: AnyTable): Record<string, ColumnType> =>
+  Object.fromEntries(
+    Object.entries<ColumnType>(columns).filter(([name]) => !isRowHistory(name) && !past?.without?.includes(name)),
+  )
+
 function lineageOf(past: HistoryDeclaration | undefined): Record<string, ColumnType> {
   if (!past || past.isFixed) return {}
   const { columns_revision, ...all } = LINEAGE
@@ -154,6 +160,12 @@ function arrayOf(type: ColumnType, position: number): string {
   return `$${position}::${element}[]${cast}`
 }
 
+/** Array parameters from a position on, with the values of all columns. */
+export const arraysOf = ({ columns }: AnyTable, from: number): string =>
+  Object.values<ColumnType>(columns)
+    .map((type, index) => arrayOf(type, from + index))
+    .join(', ')
+
 /** Column of a loaded row that holds a column of the companion's row. */
 export const companionColumn = (column: string): string => `companion_${column}`
 
@@ -193,8 +205,7 @@ export type RowWrite = (typeof WRITES)[number]
 export function writeStatement(table: AnyTable, write: RowWrite): Statement {
   const columns = Object.entries<ColumnType>(table.columns)
   const names = columns.map(([name]) => name).join(', ')
-  const arrays = columns.map(([, type], index) => arrayOf(type, index + 1))
-  const rows = `unnest(${arrays.join(', ')})`
+  const rows = `unnest(${arraysOf(table, 1)})`
   const pk = table.keys.pk as readonly string[]
   const set = (source: string) =>
     columns.flatMap(([name]) => (pk.includes(name) ? [] : [`${name} = ${source}.${name}`])).join(', ')

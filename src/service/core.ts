@@ -44,7 +44,13 @@ import { createDeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { noteStockChanges } from '#webhooks/stock-changes.ts'
 import { assertOwnStore, type BringUpOptions, bringUpDatabase, createInstallationFile } from './bring-up.ts'
-import { asOwner, type Rebuilding, verifyOnOwnConnections, withRebuild } from './maintenance-connection.ts'
+import {
+  asOwner,
+  type Rebuilding,
+  verifyChangesOnOwnConnections,
+  verifyOnOwnConnections,
+  withRebuild,
+} from './maintenance-connection.ts'
 import { unblockCompany } from './missing-keys.ts'
 import { createProofParts, type ProofOptions } from './proofs.ts'
 import { type MeasuredReplica, openReads, type ReplicaOptions } from './read-replicas.ts'
@@ -68,6 +74,8 @@ export interface Core extends LedgerServices {
   rebuild(building?: Pick<RebuildOptions, 'onApplied' | 'parallel' | 'pace'>): Promise<RebuildReport>
   /** Compares a company's rows in all read model tables with a replay of its ledger, at the same revision. */
   readonly verifyTables: TablesCore['verifyTables']
+  /** Compares what has changed in companies since their last comparison; several at once. */
+  readonly verifyChanges: TablesCore['verifyChanges']
   /**
    * Applies events that other processes wrote to an event store outside Postgres; null if the ledgers are in Postgres.
    */
@@ -250,7 +258,7 @@ function writersOf(
   }
 }
 
-type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'asOwner' | 'missingKeys' | 'unblock'>
+type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'verifyChanges' | 'asOwner' | 'missingKeys' | 'unblock'>
 
 interface WorkParts extends Rebuilding {
   /** Null if the ledgers are in Postgres. */
@@ -267,6 +275,7 @@ function worksOn(options: CoreOptions, { following, ...rebuilding }: WorkParts):
     },
     rebuild: (building = {}) => withRebuild({ ...rebuilding, ...building }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyOnOwnConnections({ ...rebuilding, ...verifying }, companyId),
+    verifyChanges: (checks, pace) => verifyChangesOnOwnConnections(rebuilding, checks, pace),
     asOwner: (work) => asOwner(options, work),
     missingKeys: () => companiesWithMissingKeys(pool),
     unblock: (companyId) =>

@@ -1,4 +1,7 @@
 import type { Pool } from 'pg'
+import { paced, type WorkPace } from '#background/pace.ts'
+import { compareChanges } from '#integrity/audit/compare-changes.ts'
+import type { VerifiedRevision } from '#integrity/audit/table-checks.ts'
 import { PARALLEL, type RebuildOptions } from '#ledger/rebuild/build.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
@@ -75,3 +78,25 @@ export const verifyOnOwnConnections = (
   apart(databaseUrl, { max: 1, application_name: 'tillbook verification' }, (pool) =>
     verifyTables({ ...rest, pool }, companyId),
   )
+
+/** Companies compared at once: while Postgres works for one, this process works for another. */
+const AT_ONCE = 4
+
+/** Compares what has changed in companies, some at once. A failure counts as a difference. */
+export async function verifyChangesOnOwnConnections(
+  { databaseUrl, ...rest }: Omit<VerifyingApart, 'pace'>,
+  checks: readonly VerifiedRevision[],
+  pace: WorkPace,
+): Promise<VerifiedRevision[]> {
+  const session = { max: AT_ONCE, application_name: 'tillbook verification' }
+  return apart(databaseUrl, session, async (pool) => {
+    const equal: VerifiedRevision[] = []
+    const compare = async ({ company_id, revision }: VerifiedRevision) => {
+      const found = await compareChanges({ ...rest, pool }, company_id, revision).catch(() => null)
+      if (found !== null) equal.push({ company_id, revision: found })
+    }
+    for (let from = 0; from < checks.length; from += AT_ONCE)
+      await paced(pace, () => Promise.all(checks.slice(from, from + AT_ONCE).map(compare)))
+    return equal
+  })
+}

@@ -256,8 +256,16 @@ for (const { name, store, runs, expected } of REPLAYS)
             expectSealed(events)
             expectCatalogued(await openedEvents(company.core, company.id), await secretsOf(company))
           }
-          for (const { core, id } of companies)
-            expect(await core.verifyTables(id)).to.deep.include({ kind: 'verified', differences: [] })
+          for (const { core, id } of companies) {
+            const found = await core.verifyTables(id)
+            expect(found).to.deep.include({ kind: 'verified', differences: [] })
+            const revision = found.kind === 'verified' ? found.revision : -1
+            for (const verified of [-1, 1, ...[1, 2, 3].map((part) => Math.floor((revision * part) / 4)), revision - 1])
+              expect(
+                await core.verifyChanges([{ company_id: id, revision: verified }], async () => {}),
+                `since ${verified} of ${revision}`,
+              ).to.deep.equal([{ company_id: id, revision }])
+          }
           for (const core of cores) {
             const { parity } = await core.rebuild()
             expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])

@@ -1,21 +1,14 @@
 import pg, { type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
 import type { Envelope } from '#ledger/envelope.ts'
 import { READ_SCHEMA } from '#ledger/projection.ts'
-import {
-  type AnyRef,
-  type AnyTable,
-  type ColumnType,
-  copyLines,
-  copyStatement,
-  isRowHistory,
-  tableDdl,
-} from '#ledger/table.ts'
+import { type AnyRef, type AnyTable, copyLines, copyStatement, pastColumns, tableDdl } from '#ledger/table.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { columnAt, columnOf, type RowsTogether } from '#postgres/row-bytes.ts'
 import { transactionOn } from '#postgres/transaction.ts'
 import type { ReadScope, ReadSetQuery } from '#queries/read-set.ts'
 import {
   type BaseRow,
+  baseOf,
   type Ledger,
   type PastRow,
   type RowChange,
@@ -86,27 +79,12 @@ export async function openPast(client: PoolClient, ledger: Ledger, last: Envelop
 
 /** Creates the ledger's position and the company's row, which every statement and every projection may read. */
 async function openBase(client: PoolClient, ledger: Ledger, last: Envelope): Promise<BaseRow> {
-  const { companyId, revision, model } = ledger
-  const [ref] = model.base
-  if (!ref?.table.past) throw new Error('a read model has a row that all projections read')
-  const { rows } = await client.query<RowChange>(
-    `select ${ref.table.past.id} as id, revision, past_revisions from ${READ_SCHEMA}.${ref.table.name} where company_id = $1`,
-    [companyId],
-  )
-  const states: { revision: number; row: PastRow }[] = []
-  const base: BaseRow = {
-    ref,
-    at: (at) => states.findLast((state) => state.revision <= at)?.row ?? null,
-  }
-  const courses = await versionChainsOf(client, ledger, ref.table, rows)
-  await reconstruct(ledger, ref.table, courses, base, (at, remade) => {
-    const row = remade.get(companyId)?.row
-    if (row) states.push({ revision: at, row })
-  })
+  const { companyId, revision } = ledger
+  const base = await baseOf(client, ledger)
   const now = base.at(revision)
   if (!now) throw new Error(`company ${companyId} is not registered`)
-  const { remade } = pastTableOf(ref.table)
-  const company = { ...remade, name: ref.table.name }
+  const { remade, table } = pastTableOf(base.ref.table)
+  const company = { ...remade, name: table.name }
   await client.query(`${tableDdl(company, 'pg_temp')}
     create temp table ledgers as select ${companyId}::bigint as company_id, ${revision}::bigint as revision,
       ${revision}::bigint as reacted_revision, ${pg.escapeLiteral(last.hash)}::text as hash,
@@ -117,14 +95,11 @@ async function openBase(client: PoolClient, ledger: Ledger, last: Envelope): Pro
 
 function pastTableOf(table: AnyTable): PastTable {
   const { name, past } = table
-  const columns = Object.keys(table.columns).filter(
-    (column) => !isRowHistory(column) && !past?.without?.includes(column),
-  )
-  const kept = Object.fromEntries(columns.map((column) => [column, table.columns[column] as ColumnType]))
+  const kept = pastColumns(table)
   return {
     table,
     idColumn: past?.id ?? '',
-    columns,
+    columns: Object.keys(kept),
     remade: {
       name: `past_${name}`,
       global: false,

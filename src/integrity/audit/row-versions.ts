@@ -86,6 +86,29 @@ export interface BaseRow {
   at(revision: number): PastRow | null
 }
 
+/** Reconstructs the row of `base` at each of its revisions. */
+export async function baseOf(client: PoolClient, ledger: Ledger): Promise<BaseRow> {
+  const { companyId, model } = ledger
+  const [ref] = model.base
+  if (!ref?.table.past) throw new Error('a read model has a row that all projections read')
+  const { rows } = await client.query<RowChange>({
+    name: `base_${ref.table.name}`,
+    text: `select ${ref.table.past.id} as id, revision, past_revisions from ${READ_SCHEMA}.${ref.table.name} where company_id = $1`,
+    values: [companyId],
+  })
+  const states: { revision: number; row: PastRow }[] = []
+  const base: BaseRow = {
+    ref,
+    at: (at) => states.findLast((state) => state.revision <= at)?.row ?? null,
+  }
+  const courses = await versionChainsOf(client, ledger, ref.table, rows)
+  await reconstruct(ledger, ref.table, courses, base, (at, remade) => {
+    const row = remade.get(companyId)?.row
+    if (row) states.push({ revision: at, row })
+  })
+  return base
+}
+
 interface Remade extends Course {
   row: PastRow | null
   /** Index in `revisions` of the next event. */

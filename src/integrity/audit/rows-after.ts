@@ -1,5 +1,5 @@
 import { isRefusal } from '#ledger/command.ts'
-import { type AnyRef, type AnyTable, isRowHistory, type Ref } from '#ledger/table.ts'
+import { type AnyRef, pastColumns, type Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { Database } from '#postgres/database.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
@@ -69,13 +69,9 @@ function loaderOf(
 
 const keyOf = ({ table, by, values }: AnyRef): string => `${table.name} ${by} ${values.join(' ')}`
 
-/** Past states have no history columns and no columns that depend on other rows. */
-const columnsOf = ({ columns, past }: AnyTable): string[] =>
-  Object.keys(columns).filter((column) => !isRowHistory(column) && !past?.without?.includes(column))
-
 async function find(pool: Database, companyId: number, { table, by, values }: AnyRef): Promise<PastRow | null> {
   const columns = table.keys[by] as readonly string[]
-  const text = `select ${columnsOf(table).join(', ')} from ${table.name} where ${columns.map((column, place) => `${column} = $${place + 1}`).join(' and ')}`
+  const text = `select ${Object.keys(pastColumns(table)).join(', ')} from ${table.name} where ${columns.map((column, place) => `${column} = $${place + 1}`).join(' and ')}`
   const ids = [(values.at(-1) as number | undefined) ?? companyId]
   const statement = { name: `row_after_${table.name}_${by}`, text, values: [companyId, ...values] }
   const { rows } = await pool.query<PastRow>(withReadSet({ ...statement, readSet: { [table.name]: ids } }))

@@ -1,18 +1,30 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import type { WorkPace } from '#background/pace.ts'
 import { recordsEvents } from '#background/records-events.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import type { Queryable } from '#postgres/database.ts'
 
+/** A company, and a revision up to which its tables match its ledger. */
+export interface VerifiedRevision {
+  readonly company_id: number
+  readonly revision: number
+}
+
 /** Dependencies for comparing a company's tables with its ledger (src/service/core.ts). */
 export interface TablesCore {
   readonly pool: Pool
   verifyTables(
     companyId: number,
-    options?: Pick<VerifyTablesOptions, 'pace' | 'yields' | 'onApplied'>,
+    options?: Pick<VerifyTablesOptions, 'pace' | 'onApplied'>,
   ): Promise<TablesVerification>
+  /**
+   * Compares what has changed since these revisions. Returns the companies without a difference; the others need a
+   * comparison with their whole ledgers.
+   */
+  verifyChanges(checks: readonly VerifiedRevision[], pace: WorkPace): Promise<readonly VerifiedRevision[]>
 }
 
 /** The last comparison of a company. */
@@ -20,14 +32,19 @@ export interface TableCheck {
   readonly checked_at: string
   readonly revision: number
   readonly differences: readonly RowDifference[]
+  /** The last comparison with the whole ledger. */
+  readonly whole_at: string
+  readonly whole_revision: number
 }
 
 /** Hours between comparisons of a company, so that each has one within a day. */
 const EVERY_HOURS = 20
 /** Shorter if rows differ: the operator may have rebuilt the tables, or needs a reminder. */
 const AGAIN_HOURS = 1
+/** Days between comparisons with whole ledgers: spread, so that companies of one day are not due on one day again. */
+const WHOLE_DAYS = { least: 22, most: 28 }
 
-/** Compares a company's tables with its ledger and records the result for metrics and panel. */
+/** Compares a company's tables with its whole ledger and records the result for metrics and panel. */
 export async function checkTables(
   core: TablesCore,
   companyId: number,
@@ -36,27 +53,55 @@ export async function checkTables(
   const found = await core.verifyTables(companyId, options)
   if (found.kind !== 'verified') return found
   const { revision, differences } = found
-  const isEqual = differences.length === 0
+  const hours = differences.length === 0 ? EVERY_HOURS : AGAIN_HOURS
+  const days = WHOLE_DAYS.least + Math.random() * (WHOLE_DAYS.most - WHOLE_DAYS.least)
   await core.pool.query({
-    ...NOTE,
-    values: [companyId, revision, JSON.stringify(differences), isEqual, isEqual ? EVERY_HOURS : AGAIN_HOURS],
+    ...NOTE_WHOLE,
+    values: [companyId, revision, JSON.stringify(differences), differences.length === 0, hours, days],
   })
   return found
 }
 
-const NOTE = {
+/** Rows that differ are compared with the whole ledger again. */
+const NOTE_WHOLE = {
   name: 'note_table_check',
-  text: `insert into table_checks (company_id, revision, differences, is_equal, checked_at, due_at)
-         values ($1, $2, $3, $4, clock_timestamp(), clock_timestamp() + make_interval(hours => $5))
-         on conflict (company_id) do update set revision = excluded.revision, differences = excluded.differences,
-           is_equal = excluded.is_equal, checked_at = excluded.checked_at, due_at = excluded.due_at`,
+  text: `insert into table_checks as t
+           (company_id, revision, whole_revision, differences, is_equal, checked_at, whole_at, due_at, whole_due_at)
+         select $1, $2, $2, $3, $4, at, at, at + make_interval(hours => $5), at + $6::float8 * interval '1 day'
+         from clock_timestamp() as at
+         on conflict (company_id) do update set revision = excluded.revision, whole_revision = excluded.whole_revision,
+           differences = excluded.differences, is_equal = excluded.is_equal, checked_at = excluded.checked_at,
+           whole_at = excluded.whole_at, due_at = excluded.due_at, whole_due_at = excluded.whole_due_at`,
+}
+
+/** Companies per search for due ones. */
+const BATCH_COMPANIES = 64
+
+/** Compares what has changed in due companies. Returns those that need a comparison with their whole ledgers. */
+async function checkChanges(core: TablesCore, due: readonly VerifiedRevision[], pace: WorkPace): Promise<number[]> {
+  const equal = await core.verifyChanges(due, pace)
+  await core.pool.query({
+    ...NOTE_CHANGES,
+    values: [equal.map(({ company_id }) => company_id), equal.map(({ revision }) => revision), EVERY_HOURS],
+  })
+  const settled = new Set(equal.map(({ company_id }) => company_id))
+  return due.flatMap(({ company_id }) => (settled.has(company_id) ? [] : [company_id]))
+}
+
+const NOTE_CHANGES = {
+  name: 'note_checked_changes',
+  text: `update table_checks t set revision = found.revision, checked_at = clock_timestamp(),
+           due_at = clock_timestamp() + make_interval(hours => $3)
+         from unnest($1::bigint[], $2::bigint[]) as found(company_id, revision)
+         where t.company_id = found.company_id and t.is_equal and t.revision <= found.revision`,
 }
 
 /** The last comparison of a company; null before the first. */
 export async function findTableCheck(pool: Queryable, companyId: number): Promise<TableCheck | null> {
   const { rows } = await pool.query<TableCheck>({
     name: 'find_table_check',
-    text: `select checked_at, revision, differences from ops.table_checks where company_id = $1 and checked_at is not null`,
+    text: `select checked_at, revision, differences, whole_at, whole_revision
+           from ops.table_checks where company_id = $1 and checked_at is not null`,
     values: [companyId],
   })
   return rows[0] ?? null
@@ -97,8 +142,9 @@ const RESTS = 4
 const BEHIND_MS = 1_000
 
 /**
- * Compares the tables of each company with its ledger within a day, one company at a time over all processes, at low
- * load. A failure for one company does not stop the others.
+ * Compares what has changed in each company within a day, many companies at once, and each whole ledger within a month,
+ * one at a time, at low load. Any number of processes share the companies. A failure for one company does not stop the
+ * others.
  */
 export function checkTablesOnSchedule(core: TablesCore, options: ScheduleOptions): Repetition {
   const { isBehind, onDifferent, onError, rest_ms = (spent) => spent * RESTS } = options
@@ -107,29 +153,28 @@ export function checkTablesOnSchedule(core: TablesCore, options: ScheduleOptions
       await delay(rest_ms(spent_ms), undefined, { signal })
       while (isBehind()) await delay(BEHIND_MS, undefined, { signal })
     }
-    await core.pool.query(NOTE_NEW)
-    for (;;) {
-      if (signal.aborted || isBehind()) return
-      const companyId = await nextDue(core.pool)
-      if (companyId === null) return
+    /** False if the tables are about to change. */
+    const checkWhole = async (companyId: number): Promise<boolean> => {
       try {
-        const found = await checkTables(core, companyId, { pace, yields: true })
-        // Another process compares the company, or its tables are about to change.
-        if (found.kind !== 'verified') return
+        const found = await checkTables(core, companyId, { pace })
+        if (found.kind !== 'verified') return false
         if (found.differences.length > 0) onDifferent(companyId, found.revision, found.differences)
       } catch (error) {
-        if (signal.aborted) return
+        if (signal.aborted) return false
         onError(error)
-        await core.pool.query({ ...PUT_OFF, values: [companyId, AGAIN_HOURS] })
       }
+      return true
+    }
+    await core.pool.query(NOTE_NEW)
+    while (!signal.aborted && !isBehind()) {
+      const changes = await claim(core.pool, IS_CHANGES, BATCH_COMPANIES)
+      // Whole ledgers wait for changes, which take far less.
+      const whole = changes.length > 0 ? await checkChanges(core, changes, pace) : await nextWhole(core.pool)
+      if (changes.length === 0 && whole.length === 0) return
+      for (const companyId of whole) if (!(await checkWhole(companyId))) return
     }
   }
   return repeat(round, ROUND_MS, onError)
-}
-
-async function nextDue(pool: Pool): Promise<number | null> {
-  const { rows } = await pool.query<{ company_id: number }>(NEXT_DUE)
-  return rows[0]?.company_id ?? null
 }
 
 const NOTE_NEW = {
@@ -140,12 +185,23 @@ const NOTE_NEW = {
          on conflict do nothing`,
 }
 
-const NEXT_DUE = {
-  name: 'next_due_table_check',
-  text: `select company_id from table_checks where due_at <= now() and ${recordsEvents('company_id')} order by due_at limit 1`,
+/** What has changed since the last comparison is compared, not the whole ledger. */
+const IS_CHANGES = 'is_equal and whole_due_at > now()'
+
+/** Due companies, which no other process takes for an hour: one that failed, or was killed, is due again then. */
+async function claim(pool: Pool, condition: string, limit: number): Promise<VerifiedRevision[]> {
+  const { rows } = await pool.query<VerifiedRevision>(
+    `update table_checks t set due_at = clock_timestamp() + make_interval(hours => $1)
+     where company_id = any (array(
+       select company_id from table_checks where due_at <= now() and ${condition} and ${recordsEvents('company_id')}
+       order by due_at limit $2 for update skip locked))
+     returning company_id, revision`,
+    [AGAIN_HOURS, limit],
+  )
+  return rows
 }
 
-const PUT_OFF = {
-  name: 'put_table_check_off',
-  text: 'update table_checks set due_at = clock_timestamp() + make_interval(hours => $2) where company_id = $1',
+async function nextWhole(pool: Pool): Promise<number[]> {
+  const claimed = await claim(pool, `not (${IS_CHANGES})`, 1)
+  return claimed.map(({ company_id }) => company_id)
 }

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { READ_SCHEMA, type ReadModel, type Rollup } from '../projection.ts'
-import type { AnyTable, ColumnType } from '../table.ts'
+import { arrayValues, type ColumnValues } from '../row-values.ts'
+import { type AnyTable, arraysOf, type ColumnType, pastColumns } from '../table.ts'
 
 /**
  * Compares the tables of a read model in two schemas of one database: all companies by content, or one company row by
@@ -113,7 +114,10 @@ async function differencesOf(
   companyId: number,
   replayedSchema: string,
 ): Promise<RowDifference[]> {
-  const { rows } = await snapshot.query<DifferingRow>(comparisonOf(table, replayedSchema), [companyId, ROWS_TOLD])
+  const live = `(select true as there, * from ${READ_SCHEMA}.${table.name} where company_id = $1)`
+  const replayed = `(select true as there, * from ${replayedSchema}.${table.name})`
+  const text = `${comparisonOf(table, live, replayed)} limit $2`
+  const { rows } = await snapshot.query<DifferingRow>(text, [companyId, ROWS_TOLD])
   return rows.map(({ is_live, is_replayed, fields, documents, key }) => {
     if (!is_live || !is_replayed) return { table: table.name, key, found: is_live ? 'unknown' : 'missing', fields: [] }
     const members = documents.flatMap(([name, live, replayed]) => membersThatDiffer(name, live, replayed))
@@ -122,7 +126,7 @@ async function differencesOf(
 }
 
 /** Rows that are on one side only, or differ; both sides are ordered by the primary key. */
-function comparisonOf(table: AnyTable, replayedSchema: string): string {
+function comparisonOf(table: AnyTable, live: string, replayed: string): string {
   const pk = table.keys.pk as readonly string[]
   const { plain, documents } = columnsOf(table)
   const others = plain.filter((column) => !pk.includes(column))
@@ -140,10 +144,62 @@ function comparisonOf(table: AnyTable, replayedSchema: string): string {
       array_remove(array[${fields.join(', ')}]::text[], null) as fields,
       to_json(array_remove(array[${texts.map((text) => `(${text})::text`).join(', ')}]::text[], null)::json[]) as documents,
       json_build_object(${key.join(', ')}) as key
-    from (select true as there, * from ${READ_SCHEMA}.${table.name} where company_id = $1) as live
-    full join (select true as there, * from ${replayedSchema}.${table.name}) as replayed using (${pk.join(', ')})
-    where live.there is null or replayed.there is null${isOther.map((each) => ` or ${each}`).join('')}
-    limit $2`
+    from ${live} as live full join ${replayed} as replayed using (${pk.join(', ')})
+    where live.there is null or replayed.there is null${isOther.map((each) => ` or ${each}`).join('')}`
+}
+
+/** Where new events begin. */
+export interface Since {
+  readonly companyId: number
+  /** The last revision before them. */
+  readonly revision: number
+  /** The least of their times (UTC). */
+  readonly from: string
+}
+
+/**
+ * Whether a table with past states differs from the rows that new events make: a row of them is absent or other, or a
+ * live row says that it is of these events and is not among them. Columns that past states lack are left out.
+ */
+export async function differsSince(
+  snapshot: PoolClient,
+  whole: AnyTable,
+  { companyId, revision, from }: Since,
+  rows: ColumnValues[],
+): Promise<boolean> {
+  const table: AnyTable = { ...whole, columns: pastColumns(whole) }
+  const found = await snapshot.query({
+    name: `differs_since_${table.name}`,
+    text: differenceSince(table),
+    values: [companyId, revision, from, ...arrayValues(table, rows)],
+  })
+  return found.rows.length > 0
+}
+
+/** Finds the rows of the new events by an index; without one in tables that stay small. */
+function rangeOf({ keys, columns, indexes }: AnyTable): string {
+  const isLater = 't.revision > $2'
+  if (keys.pk.join() === 'company_id,revision') return isLater
+  // Grows with sales, and has no index of changes.
+  if (!('changed_at' in columns)) return 'false'
+  const hasIndex = indexes.some((index) => index.startsWith('(company_id, changed_at, revision'))
+  return hasIndex ? `${isLater} and t.changed_at >= $3` : isLater
+}
+
+/** Not every range uses all parameters: the first expression gives them their types. */
+function differenceSince(table: AnyTable): string {
+  const names = Object.keys(table.columns)
+  const own = names.map((name) => `t.${name}`).join(', ')
+  const range = rangeOf(table)
+  const same = table.keys.pk.map((column) => `t.${String(column)} = r.${String(column)}`).join(' and ')
+  return `
+    with parameters as (select $1::bigint, $2::bigint, $3::timestamptz),
+    replayed as materialized (select true as there, r.* from unnest(${arraysOf(table, 4)}) as r(${names.join(', ')})),
+    live as materialized (
+      select true as there, ${own} from ${READ_SCHEMA}.${table.name} t where t.company_id = $1 and ${range}
+      union all
+      select true, ${own} from replayed r join ${READ_SCHEMA}.${table.name} t on t.company_id = $1 and ${same} where not (${range}))
+    ${comparisonOf(table, 'live', 'replayed')} limit 1`
 }
 
 /**

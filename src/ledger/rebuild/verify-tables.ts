@@ -15,13 +15,9 @@ export interface VerifyTablesOptions extends EventReader {
   readonly pace?: WorkPace
   /** Called with the number of events of each applied batch. */
   readonly onApplied?: (events: number) => void
-  /** Whether to skip the verification if another process runs one. */
-  readonly yields?: boolean
 }
 
-/**
- * `busy`: another process verifies or rebuilds. `other_version`: the tables belong to another version of the program.
- */
+/** `busy`: another process rebuilds. `other_version`: the tables belong to another version of the program. */
 export type TablesVerification =
   | {
       readonly kind: 'verified'
@@ -32,8 +28,6 @@ export type TablesVerification =
     }
   | { readonly kind: 'busy' | 'other_version' }
 
-/** Lock for verifications that yield: one at a time across all processes. */
-const VERIFICATION_LOCK = 'tillbook verification of tables'
 /** Events per portion. Bounds memory and the wait for a pause. */
 const PORTION_EVENTS = 5_000
 /** Maximum number of events applied while a snapshot is held, because a snapshot blocks vacuum. */
@@ -46,7 +40,6 @@ const NEARLY_DONE = 500
 export async function verifyTables(options: VerifyTablesOptions, companyId: number): Promise<TablesVerification> {
   const client = await options.pool.connect()
   try {
-    if (options.yields && !(await tryAdvisoryLock(client, VERIFICATION_LOCK))) return { kind: 'busy' }
     return await verifyOn(client, options, companyId)
   } finally {
     // Explicitly, because a connection with many temporary rows takes time to close.
@@ -68,7 +61,7 @@ async function verifyOn(
   await client.query([SETTINGS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
   const work: Work = { client, options, companyId, done: -1, began: null }
   for (let passes = 0; ; passes++) {
-    const head = await headOf(client, companyId)
+    const head = await tablesHeadOf(client, companyId)
     work.began ??= head.revision
     if (head.version !== model.version) return { kind: 'other_version' }
     if (passes > 0 && head.revision - work.done <= NEARLY_DONE) break
@@ -92,7 +85,10 @@ interface Work {
 }
 
 /** Revision and version of the tables. */
-async function headOf(client: PoolClient, companyId: number): Promise<{ revision: number; version: string | null }> {
+export async function tablesHeadOf(
+  client: PoolClient,
+  companyId: number,
+): Promise<{ revision: number; version: string | null }> {
   const { rows } = await client.query<{ revision: number; version: string | null }>(
     `select l.revision, m.version from ops.read_model m left join ops.ledgers l on l.company_id = $1`,
     [companyId],
@@ -127,7 +123,7 @@ async function compareNow(work: Work): Promise<TablesVerification> {
   const { client, companyId, options } = work
   await client.query('begin isolation level repeatable read')
   // The first statement takes the snapshot: revision, version and rows are consistent.
-  const { revision, version } = await headOf(client, companyId)
+  const { revision, version } = await tablesHeadOf(client, companyId)
   if (version !== options.model.version) return { kind: 'other_version' }
   if (work.done < revision) await apply(work, revision)
   const differences = await compareRows(client, options.model, companyId, 'pg_temp')

@@ -142,11 +142,16 @@ create table ops.read_model (
   served_at timestamptz
 );
 
--- When a company's rows of the read model were last compared with a replay of its ledger, and what differed.
+-- When a company's rows of the read model were last compared with its ledger, and what differed.
 create table ops.table_checks (
   company_id bigint primary key,
-  -- When it is compared again.
+  -- When it is compared again: what has changed since `revision`, or everything once `whole_due_at` has come. A process that compares it
+  -- moves this time first.
   due_at timestamptz not null,
+  whole_due_at timestamptz not null default clock_timestamp(),
+  -- The last comparison with a replay of the whole ledger; null before the first.
+  whole_at timestamptz,
+  whole_revision bigint,
   -- Null until it was compared for the first time.
   checked_at timestamptz,
   revision bigint,

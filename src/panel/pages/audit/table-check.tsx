@@ -22,7 +22,7 @@ interface LastCheckProps {
 export const LastCheck = ({ check, revision, timezone }: LastCheckProps) => {
   if (!check) return null
   const { differences, checked_at } = check
-  const at = `Comparação diária dos cadastros com o registro de auditoria: a última, em ${formatDateTime(checked_at, timezone)}, foi até o evento nº ${formatCount(check.revision)} de ${formatCount(revision)}.`
+  const at = `Comparação diária dos cadastros com o registro de auditoria: a última, em ${formatDateTime(checked_at, timezone)}, foi até o evento nº ${formatCount(check.revision)} de ${formatCount(revision)}. Cada dia confere o que mudou; a última do registro inteiro, em ${formatDateTime(check.whole_at, timezone)}, foi até o nº ${formatCount(check.whole_revision)}.`
   if (differences.length === 0) return <p class="hint">{at}</p>
   return (
     <Card title="Cadastros que não conferem com a auditoria">
