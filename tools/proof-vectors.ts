@@ -125,7 +125,7 @@ function soundFiles() {
   const checkpoints = [signed(texts[0], FIRST), signed(texts[1], SECOND)] as const
   const entries = [texts[0], checkpointText(leavesOf(ledgerOf(2, DATA)), 3, originOf(INSTALLATION, 2)), texts[1]]
   const entryLeaves = entries.map((text) => Buffer.from(text))
-  const log = checkpointText(entryLeaves, 3, installationOriginOf({ installationId: INSTALLATION, shard: 'main' }))
+  const log = checkpointText(entryLeaves, 3, installationOriginOf({ installationId: INSTALLATION, cell: 0 }))
   const witnessed =
     signed(log, SECOND) + cosignatureLine(log, { name: WITNESS_NAME, privateKey: WITNESS }, 1_795_262_400)
   const tree = treeOf(leaves)

@@ -140,7 +140,7 @@ function signaturesBy(key, name, { text, signatures }) {
 function parseCheckpoint(text) {
   const [origin, size, root, ...rest] = text.split('\n')
   const pattern =
-    /^(tillbook\/[0-9a-f-]{36})(?:\/shard-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/([2-9]|[1-9]\d+))?)?$/
+    /^(tillbook\/[0-9a-f-]{36})(?:\/cell-[1-9]\d{0,8}|\/company-([1-9]\d{0,14})(?:\/([2-9]|[1-9]\d+))?)?$/
   need(rest.length === 1 && rest[0] === '' && bytesOf(root, 32))
   const [, installation, company, generation = '1'] = need(pattern.exec(origin))
   const log = { origin, installation, company: company ? Number(company) : null, generation: Number(generation) }

@@ -6,17 +6,16 @@ import { verifierKey, vkeyOf } from '#integrity/proofs/note.ts'
 import type { ProofServices } from '#integrity/proofs/proofs.ts'
 
 interface KeysOptions {
-  readonly proof: Pick<ProofServices, 'keys'>
+  readonly proof: Pick<ProofServices, 'keys' | 'log'>
   readonly addresses: AddressLimit
 }
 
 /** `GET /proof/keys`: the key ring for verifiers, without authentication, limited by address (PROOF-30). */
 export function serveProofKeys({ proof, addresses }: KeysOptions): RequestHandler {
   return publicDocument(limitUnauthenticatedBy(addresses), async (_request, response) => {
-    const entries = await proof.keys()
-    // `tillbook/{installation id}/keys`; the installation log signs under the name without the last segment.
-    const log = entries[0]?.vkey.replace(/\/keys\+.*$/, '') ?? null
-    const keys = entries.map((entry) => ({ ...entry, log_vkey: vkeyOf(verifierKey(log ?? '', entry.public_key)) }))
+    const [entries, name] = await Promise.all([proof.keys(), proof.log()])
+    const log = entries.length > 0 ? name : null
+    const keys = entries.map((entry) => ({ ...entry, log_vkey: vkeyOf(verifierKey(name, entry.public_key)) }))
     response.setHeader('Cache-Control', 'no-store')
     sendJson(response, 200, JSON.stringify({ log, keys }))
   })

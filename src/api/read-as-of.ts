@@ -85,7 +85,14 @@ const UNAVAILABLE_AS_OF = {
   limits: { perMinute: 0, perDay: 0, bytesPerDay: 0 },
   provider: { getPaymentMethods: rejectAsOf, getCardOptions: rejectAsOf },
   verifier: { verify: rejectAsOf },
-  proof: { checkpointOf: rejectAsOf, newest: rejectAsOf, placeOf: rejectAsOf, keys: rejectAsOf, attestors: rejectAsOf },
+  proof: {
+    checkpointOf: rejectAsOf,
+    newest: rejectAsOf,
+    placeOf: rejectAsOf,
+    keys: rejectAsOf,
+    log: rejectAsOf,
+    attestors: rejectAsOf,
+  },
   prover: { inclusion: rejectAsOf, consistency: rejectAsOf },
   calls: { flush: async () => {} },
 }

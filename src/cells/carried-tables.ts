@@ -1,126 +1,128 @@
+import type { Queryable } from '#postgres/database.ts'
+
 /** A table whose rows of a company are carried (CELL-1). */
 export interface CarriedTable {
   readonly name: string
   /** Condition on a company's rows, given SQL of its id. */
   of(id: string): string
-  /** False if the rows are proved otherwise, or are not relied upon. */
-  readonly isCompared?: false
-  /** Condition of rows that no longer change: they are compared before writes are closed. */
-  readonly settled?: string
-  /** Only these columns are compared: the others change while writes are closed, like request counts. */
-  readonly lasting?: readonly string[]
-  /** The service's role may not delete from it, or may only append. */
+  /** Append-only: only the owner deletes from it. */
   readonly isOwners?: true
 }
 
-const byCompany = (id: string) => `company_id = ${id}`
-const byLog = (id: string) => `log = ${id}`
-
-const ofCompany = (name: string, more: Omit<CarriedTable, 'name' | 'of'> = {}): CarriedTable => ({
+const ofCompany = (name: string, more: Pick<CarriedTable, 'isOwners'> = {}): CarriedTable => ({
   name: `ops.${name}`,
-  of: byCompany,
+  of: (id) => `company_id = ${id}`,
   ...more,
 })
 
-const LEDGER: CarriedTable = {
+export const LEDGER: CarriedTable = {
   name: 'ledger.events',
   of: (id) => `stream = 'company-${id}'`,
-  // Verifying its hashes proves more.
-  isCompared: false,
   isOwners: true,
 }
 
-/** Longer than any work that uses a row. */
-const before = (column: string) => `${column} < now() - interval '10 minutes'`
-
-/** Tables carried by logical replication, besides the ledger. */
-const OPERATIONS: readonly CarriedTable[] = [
-  ofCompany('idempotent_answers', { settled: before('created_at') }),
-  ofCompany('api_key_secrets'),
-  ofCompany('api_key_uses', { lasting: ['api_key_id'] }),
-  ofCompany('quotas', { lasting: ['company_id'] }),
-  ofCompany('webhook_secrets'),
-  ofCompany('webhook_sequences'),
-  ofCompany('webhook_messages', { settled: before('created_at') }),
-  ofCompany('webhook_deliveries', {
-    settled: `${before('created_at')} and status <> 'pending'`,
-  }),
-  ofCompany('webhook_health'),
-  ofCompany('webhook_hours', { settled: `hour < date_trunc('hour', now()) - interval '10 minutes'` }),
-  ofCompany('webhook_replays'),
-  ofCompany('webhook_replay_days'),
-  ofCompany('webhook_stock_changes'),
-  // The last requests may be lost.
-  ofCompany('calls', { isCompared: false }),
-  ofCompany('call_counts', { isCompared: false }),
-  ofCompany('notices'),
-  ofCompany('sync_tokens', {
-    lasting: ['hash', 'user_id', 'created_at', 'expires_at', 'generation', 'person_generation'],
-  }),
-  ofCompany('sessions', {
-    lasting: ['hash', 'user_id', 'created_at', 'expires_at', 'generation', 'person_generation'],
-  }),
-  ofCompany('refused_sales'),
-  ofCompany('item_pictures'),
-  ofCompany('company_logos'),
-  ofCompany('store_secrets'),
-  ofCompany('payment_notifications', {
-    settled: before('received_at'),
-    lasting: ['id', 'order_id', 'request_id', 'received_at'],
-  }),
-  ofCompany('payment_notification_hours', {
-    lasting: ['store_id', 'hour', 'is_signed'],
-  }),
-  ofCompany('payment_sweeps'),
-  ofCompany('invitations'),
-  ofCompany('user_pins'),
-  ofCompany('invitation_counts'),
-  ofCompany('person_keys'),
+/** Carried beside the ledger. */
+export const CARRIED: readonly CarriedTable[] = [
+  ...[
+    'person_keys',
+    'idempotent_answers',
+    'api_key_secrets',
+    'api_key_uses',
+    'quotas',
+    'webhook_secrets',
+    'webhook_sequences',
+    'webhook_messages',
+    'webhook_deliveries',
+    'webhook_health',
+    'webhook_hours',
+    'webhook_replays',
+    'webhook_replay_days',
+    'webhook_stock_changes',
+    'calls',
+    'call_counts',
+    'notices',
+    'sync_tokens',
+    'sessions',
+    'refused_sales',
+    'item_pictures',
+    'company_logos',
+    'store_secrets',
+    'payment_notifications',
+    'payment_notification_hours',
+    'payment_sweeps',
+    'invitations',
+    'user_pins',
+    'invitation_counts',
+    'downloads',
+  ].map((name) => ofCompany(name)),
   ofCompany('restored_ledgers', { isOwners: true }),
   ofCompany('ledger_checkpoints', { isOwners: true }),
-  ofCompany('sealing_faults'),
-  ofCompany('table_checks', { lasting: ['company_id'] }),
-  ofCompany('downloads', { lasting: ['id', 'user_id', 'what', 'subject', 'begun_at'] }),
-  // Verified against the log on each use and rebuilt if they differ (PROOF-5).
-  { name: 'ops.trees', of: byLog, isCompared: false },
-  { name: 'ops.tree_tiles', of: byLog, isCompared: false },
 ]
+
+const byEmail = (id: string) => `email in (select doc ->> 'email' from users where company_id = ${id})`
+
+/** Logins of a company's users. Persons come last: what is of unknown ones is recognized by their absence. */
+export const OF_PERSONS: readonly CarriedTable[] = [
+  'second_factors',
+  'recovery_codes',
+  'password_links',
+  'persons',
+].map((name) => ({ name: `ops.${name}`, of: byEmail }))
+
+/** What opens a company. */
+export const CREDENTIALS = ['api_key_secrets', 'sessions', 'sync_tokens', 'store_secrets', 'invitations'].map(
+  (name) => `ops.${name}`,
+)
 
 /** Tables that are not carried, with the reason. */
 export const TABLES_LEFT: Readonly<Record<string, string>> = {
   'ops.migrations': 'of the database',
   'ops.read_model': 'of the database: the read model is made anew where the company arrives, from its ledger',
-  'ops.ledgers':
-    'made where the company arrives, as far as its read model has come; what the ledger does not say is copied in the end',
+  'ops.ledgers': 'made where the company arrives, as the first line of the file says',
+  'ops.company_moves': 'each installation has its own side of a move',
   'ops.shards': 'the directory, in main only',
   'ops.company_shards': 'the directory, in main only',
   'ops.directory_entries': 'the directory, in main only',
   'ops.panel_calls': 'counts of the last minute: where the company arrives they begin anew',
   'ops.imports': 'files of the hour: a pending import needs another upload',
-  'ops.persons': 'a person belongs to no company; main decides, and rows of the company’s users are copied in the end',
-  'ops.password_links': 'of an address, which belongs to no company: main has them',
-  'ops.second_factors': 'of an address, which belongs to no company: main has them',
-  'ops.recovery_codes': 'as second_factors',
-  'ops.second_steps': 'as second_factors',
-  'ops.login_failures': 'counted against addresses and networks: main has them',
-  'ops.login_origins': 'of addresses: main has them',
+  'ops.second_steps': 'logins of the minute',
+  'ops.login_failures': 'counted against addresses and networks',
+  'ops.login_origins': 'devices and networks, known to this installation',
   'ops.demo_companies': 'which companies a start fills with examples; those that have moved are filled already',
   'ops.stranger_notifications': 'not about an order of any company',
-  'ops.master_keys': 'of the database; both shards have the same ones',
+  'ops.master_keys': 'of the database; cells share the key',
   'ops.installation': 'of the database',
-  'ops.installation_secrets': 'the same in all shards',
-  'ops.seal_keys': 'the same in all shards',
-  'ops.checkpoints': 'how far the follower of this shard has come',
-  'ops.installation_entries': 'the log of this shard: what it has said of the company stays said',
-  'ops.installation_checkpoints': 'the log of this shard',
-  'ops.checkpoint_tokens': 'what attestors gave for the log of this shard',
-  'ops.attestors': 'how it goes with those whom this shard asks',
-  'ops.sealing_rounds': 'rounds of this shard',
+  'ops.installation_secrets': 'the same in all cells',
+  'ops.seal_keys': 'the same in all cells',
+  'ops.checkpoints': 'how far the follower of this installation has come',
+  'ops.trees': 'made anew from the ledger',
+  'ops.tree_tiles': 'made anew from the ledger',
+  'ops.table_checks': 'compared anew where the company arrives',
+  'ops.sealing_faults': 'found anew where the company arrives',
+  'ops.installation_entries': 'the log of this installation: what it has said of the company stays said',
+  'ops.installation_checkpoints': 'the log of this installation',
+  'ops.checkpoint_tokens': 'what attestors gave for the log of this installation',
+  'ops.attestors': 'how it goes with those whom this installation asks',
+  'ops.sealing_rounds': 'rounds of this installation',
 }
 
-/** Carried tables; an external event store is shared by all shards. */
-export const carriedTables = ({ transactional }: { readonly transactional: boolean }): readonly CarriedTable[] =>
-  transactional ? [LEDGER, ...OPERATIONS] : OPERATIONS
-
-/** Tables with an `id` that a shard assigns over all companies: on the target it continues after the carried ones. */
+/** Tables with an `id` that an installation assigns over all companies: it continues after the carried ones. */
 export const COUNTED_TABLES = ['ops.refused_sales', 'ops.payment_notifications', 'ops.downloads'] as const
+
+/** A stored column, and its type in SQL. */
+export interface Column {
+  readonly name: string
+  readonly type: string
+  readonly isKey: boolean
+}
+
+/** Columns of a table in order, without generated ones. */
+export async function columnsOf(client: Queryable, table: string): Promise<readonly Column[]> {
+  const { rows } = await client.query<Column>(
+    `select quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type, coalesce(a.attnum = any(i.indkey), false) as "isKey"
+     from pg_attribute a left join pg_index i on i.indrelid = a.attrelid and i.indisprimary
+     where a.attrelid = $1::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' order by a.attnum`,
+    [table],
+  )
+  return rows
+}

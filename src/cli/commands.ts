@@ -109,6 +109,28 @@ export const COMMANDS = {
   },
 
   'company list': { summary: 'lists the companies', flags: {} },
+  'company export': {
+    summary:
+      'closes a company and writes all of it to a file, or to standard output, for another installation (cell) to import; may be repeated',
+    flags: { company: required('ID'), to: optional('FILE') },
+    positional: 'company',
+  },
+  'company import': {
+    summary:
+      'imports a company from its file, or from standard input, opens it here, and prints the note for company remove',
+    flags: { from: optional('FILE'), 'allow-same-cnpj': toggle },
+  },
+  'company remove': {
+    summary: 'removes an exported company for good, given the note of its import; interrupted: run it again',
+    flags: { company: required('ID'), note: required('FILE') },
+    positional: 'company',
+  },
+  'company reopen': {
+    summary:
+      'opens an exported company again, which must not have been imported anywhere: the file is void, destroy it',
+    flags: { company: required('ID'), reason: required('TEXT') },
+    positional: 'company',
+  },
 
   'payment-type create': {
     summary:
@@ -338,8 +360,8 @@ export const COMMANDS = {
 
   'database prepare': {
     summary:
-      'migrates the database as its owner (DATABASE_OWNER_URL), and gives the role of DATABASE_URL what the service needs and no more; a start does so too where it is told the owner',
-    flags: {},
+      'migrates the database as its owner (DATABASE_OWNER_URL), and gives the role of DATABASE_URL what the service needs and no more; a start does so too where it is told the owner. --like makes it a cell beside the first installation, whose database it names: with its keys and secrets, and company ids of its own; before the first start',
+    flags: { like: secret(optional('URL')) },
   },
   'projections verify': {
     summary: 'compares the tables of a company, or of all, with a replay of the ledger; exit code 1 where rows differ',

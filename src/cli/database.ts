@@ -1,5 +1,7 @@
+import { prepareLike } from '#cells/prepare-like.ts'
 import { type Addresses, addressesOf } from '#config/config.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
+import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 import { assertLeast, roleOf } from '#postgres/privileges.ts'
@@ -35,8 +37,13 @@ async function isAdded({ databaseUrl }: Addresses): Promise<boolean> {
 
 export const verbs: Verbs<'database'> = {
   'database prepare': {
-    async run({ config, addresses }) {
-      const main = await prepare(await addresses(DEFAULT_SHARD))
+    async run({ config, addresses }, { like }) {
+      const place = await addresses(DEFAULT_SHARD)
+      const main = await prepare(place)
+      if (like !== undefined)
+        await withPool(place.databaseUrl, { max: 1, application_name: 'tillbook command' }, (pool) =>
+          prepareLike(pool, { likeUrl: like, masterKeys: loadMasterKeys(config), keyFile: config.SEAL_KEY_FILE }),
+        )
       if (!config.SHARDS) return main
       const prepared: PreparedDatabase[] = [{ shard: DEFAULT_SHARD, ...main }]
       for (const named of config.SHARDS) {

@@ -4,6 +4,7 @@ import type { Verb } from './verb.ts'
 const ledger = () => import('./ledger.ts')
 const seal = () => import('./ledger-seal.ts')
 const lists = () => import('./lists.ts')
+const cells = () => import('./cells.ts')
 
 /** Files of verbs, by first word or full name. Only the file of the current verb is loaded. */
 const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
@@ -14,6 +15,10 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'store list': lists,
   'user list': lists,
   company: () => import('./companies.ts'),
+  'company export': cells,
+  'company import': cells,
+  'company remove': cells,
+  'company reopen': cells,
   shard: () => import('./shards.ts'),
   'shard rebuild': () => import('./shard-rebuild.ts'),
   'payment-type': () => import('./payment-types.ts'),

@@ -1,4 +1,5 @@
 import { constants, setPriority } from 'node:os'
+import { CellRefused } from '#cells/cell.ts'
 import { RequestRefused, ServiceUnreachable } from '#cli/integrator/service-client.ts'
 import { WrongSetting } from '#config/config.ts'
 import { WrongMasterKey } from '#crypto/master-keys.ts'
@@ -53,6 +54,7 @@ function problemOf(error: unknown): PrintedProblem {
     return { code: refused, message: httpMessageOf(refused), details }
   }
   if (error instanceof RequestRefused) return { code: error.code, message: error.message, details: error.details }
+  if (error instanceof CellRefused) return { code: error.obstacle, message: error.message, details: error.details }
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
   if (error instanceof NoInstallation) return { code: 'no_installation', message }

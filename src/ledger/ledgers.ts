@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { type IdKind, isIdKind } from '#domain/record-kinds.ts'
 import { Unavailable } from '#lib/errors.ts'
+import type { Queryable } from '#postgres/database.ts'
 import type { Statement, Transaction } from '#postgres/transaction.ts'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
 import { KeysMissing, type MissingKeys } from './missing-keys.ts'
@@ -17,6 +18,7 @@ interface LedgerRow {
   last_recorded_at: string | null
   ids: Ids
   missing_keys: MissingKeys | null
+  closed_at: string | null
 }
 
 /** A company's locked ledger during a unit of work. */
@@ -33,7 +35,7 @@ export interface OpenLedger {
    * otherwise.
    */
   aheadUntil: string | null
-  /** Reason why writes are refused, such as missing person keys; null if they are accepted. */
+  /** Reason why writes are refused, such as an export or missing person keys; null if they are accepted. */
   readonly closed: Unavailable | null
   /** Postgres's clock when the ledger was locked. */
   readonly now: string
@@ -60,7 +62,7 @@ const EPOCH = '1970-01-01T00:00:00.000Z'
 
 const lockLedgers = {
   name: 'lock_ledgers',
-  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids, missing_keys from ledgers
+  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids, missing_keys, closed_at from ledgers
          where company_id = any($1::bigint[]) order by company_id for update`,
 }
 
@@ -106,6 +108,12 @@ export async function readLedgerClock(tx: Transaction): Promise<{ now: string; v
 export const aheadUntil = (last: string, now: string): string | null =>
   Date.parse(last) - Date.parse(now) > AHEAD_MS ? last : null
 
+const closureOf = ({ company_id, missing_keys, closed_at }: LedgerRow): Unavailable | null => {
+  if (closed_at !== null)
+    return new Unavailable(`company ${company_id} was exported to another installation at ${closed_at}`)
+  return missing_keys === null ? null : new KeysMissing(company_id)
+}
+
 /** Prepares a locked ledger for decisions. Time never goes back within a stream, even if the clock does. */
 export function openLedger(row: LedgerRow, now: string): OpenLedger {
   const last = row.last_recorded_at ?? EPOCH
@@ -117,7 +125,7 @@ export function openLedger(row: LedgerRow, now: string): OpenLedger {
     lastRecordedAt: now > last ? now : last,
     ids: row.ids,
     aheadUntil: aheadUntil(last, now),
-    closed: row.missing_keys === null ? null : new KeysMissing(row.company_id),
+    closed: closureOf(row),
     now,
     reactedRevision: row.reacted_revision,
     hasReacted: false,
@@ -194,3 +202,29 @@ async function countAhead(pool: Pool): Promise<number> {
   })
   return rows[0]?.count ?? 0
 }
+
+/** Companies that were exported and take no writes (CELL-3). */
+export async function closedCompanies(pool: Queryable): Promise<ReadonlySet<number>> {
+  const { rows } = await pool.query<{ company_id: number }>(
+    'select company_id from ops.ledgers where closed_at is not null',
+  )
+  return new Set(rows.map(({ company_id }) => company_id))
+}
+
+/** Company ids of one cell: more than it ever has, and few enough for ids of 15 digits in 100,000 cells. */
+export const IDS_OF_A_CELL = 1_000_000_000
+
+/**
+ * Assigns no company id again that has a ledger, and `room` more: a Postgres may be older than its event store, or than a folder
+ * with checkpoints. Ids of other cells do not count (CELL-8).
+ */
+export const raiseCompanyIds = (pool: Queryable, seen: readonly number[], room = 0) =>
+  pool.query(
+    `select setval('ops.company_ids', highest + $2) from (
+       select greatest(max(id), least_id) as highest from (select cell * ${IDS_OF_A_CELL}::bigint as least_id from ops.installation) own
+       left join (select company_id as id from ops.ledgers union all select company_id from ops.company_moves
+         union all select unnest($1::bigint[])) known on id > least_id and id <= least_id + ${IDS_OF_A_CELL}
+       group by least_id) ids, ops.company_ids s
+     where highest + $2 > case when s.is_called then s.last_value else 0 end`,
+    [seen, room],
+  )

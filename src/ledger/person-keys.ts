@@ -117,7 +117,7 @@ export interface PersonKeys {
   save(keys: readonly PersonKey[]): Promise<void>
 }
 
-export function createPersonKeys(pool: Pool, vault: Vault): PersonKeys {
+export function createPersonKeys(pool: Pick<Pool, 'query'>, vault: Vault): PersonKeys {
   return {
     vault,
     async find(ids) {

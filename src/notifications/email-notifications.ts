@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { isOpen } from '#background/records-events.ts'
 import { repeat } from '#background/repeat.ts'
 import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
@@ -99,7 +100,7 @@ const TAKE_NOTICE = {
   name: 'take_notice',
   text: `
 with due as (
-  select company_id, id from notices where next_email_at <= clock_timestamp()
+  select company_id, id from notices where next_email_at <= clock_timestamp() and ${isOpen('company_id')}
   order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
 ), taken as (
   update notices n set email_tries = email_tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),

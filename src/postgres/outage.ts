@@ -1,6 +1,6 @@
 /**
  * Whether an error means that Postgres is unreachable, starting, stopping or no longer the primary, or that a lock or
- * statement time-out expired. The request itself is valid, and a retry may succeed.
+ * statement time-out expired, or that the company is closed (CELL-3). The request itself is valid, and a retry may succeed.
  */
 export function isOutage(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string }
@@ -16,5 +16,5 @@ export function isOutage(error: unknown): boolean {
 export const READ_ONLY = '25006'
 
 const OUTAGES = new RegExp(
-  `^(08|53|57)...$|^(${READ_ONLY}|55P03|40001|40P01|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|ENOENT|ENOTFOUND|EAI_AGAIN)$`,
+  `^(08|53|57)...$|^(${READ_ONLY}|55P03|40001|40P01|25P03|TB003|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|ENOENT|ENOTFOUND|EAI_AGAIN)$`,
 )

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { isOpen } from '#background/records-events.ts'
 import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
 import { inTransaction } from '#postgres/transaction.ts'
@@ -49,6 +50,6 @@ const FIND_LATELY = {
   name: 'find_lately_forgotten',
   text: `select company_id, parts, array_agg(subject) as subjects
          from (select company_id, subject, array_agg(part order by part) as parts from person_keys
-               where destroyed_at > now() - make_interval(mins => $1) group by company_id, subject) as lately
+               where destroyed_at > now() - make_interval(mins => $1) and ${isOpen('company_id')} group by company_id, subject) as lately
          group by company_id, parts`,
 }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { isOpen } from '#background/records-events.ts'
 import { contextOf, openJson } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
@@ -177,7 +178,7 @@ with recursive clock as materialized (
   cross join lateral (
     select coalesce(h.failing_since >= w.watched_since, false) as failing,
       coalesce(($1::jsonb -> (a.company_id || '/' || a.webhook_id) -> 'slow')::bool, false) as slow) as state
-  where a.next_attempt_at <= clock.now
+  where a.next_attempt_at <= clock.now and ${isOpen('a.company_id')}
 ), held as materialized (
   select split_part(key, '/', 1)::bigint as company_id, sum((value ->> 'attempts')::int)::int as attempts,
     coalesce(sum((value ->> 'attempts')::int) filter (where (value ->> 'strained')::bool), 0)::int as strained

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { isOpen } from '#background/records-events.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { addMilliseconds } from '#domain/instant.ts'
@@ -110,7 +111,7 @@ const REST_MS = 100
 
 const NEXT_DUE = {
   name: 'next_due_stock_change',
-  text: `select company_id from webhook_stock_changes where due_at <= clock_timestamp()
+  text: `select company_id from webhook_stock_changes where due_at <= clock_timestamp() and ${isOpen('company_id')}
          order by ${roundRobinOrder('company_id', '$1')} limit 1`,
 }
 

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { repeat } from '#background/repeat.ts'
 import { LedgerNotIntact } from '#integrity/audit/verify.ts'
+import { closedCompanies } from '#ledger/ledgers.ts'
 import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { CheckpointAltered } from './checkpoint-files.ts'
 import type { SignedCheckpoint } from './checkpoint-log.ts'
@@ -42,8 +43,10 @@ async function sealAll(sealing: Sealing, { onSealed, onError, stopping }: Checkp
   await sealing.assertMaySeal()
   await openKeyRing(sealing)
   const made = new Map<number, SignedCheckpoint>()
+  const closed = await closedCompanies(sealing.pool)
   for (const companyId of await knownCompanies(sealing, sealing.directory)) {
     if (stopping?.aborted) return null
+    if (closed.has(companyId)) continue
     try {
       const checkpoint = await noted(sealing, companyId, () =>
         makeCheckpoint(sealing, companyId, () => stopping?.aborted ?? false),

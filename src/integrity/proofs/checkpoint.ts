@@ -1,4 +1,3 @@
-import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { TreeHead } from './merkle.ts'
 import { decodeBase64 } from './note.ts'
 
@@ -19,16 +18,14 @@ export function originOf(installationId: string, companyId: number, generation =
   return `tillbook/${installationId}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
 }
 
-/** Origin of a shard's installation log (SHARD-8). */
-export function installationOriginOf({ installationId, shard }: { installationId: string; shard: string }): string {
-  return `tillbook/${installationId}${shard === DEFAULT_SHARD ? '' : `/shard-${shard}`}`
+/** Origin of the installation log of a cell (CELL-9). */
+export function installationOriginOf({ installationId, cell }: { installationId: string; cell: number }): string {
+  return `tillbook/${installationId}${cell === 0 ? '' : `/cell-${cell}`}`
 }
 
 /** The company of an origin (null for an installation log); null if the text is not an origin of Tillbook. */
 export function parseOrigin(origin: string): { companyId: number | null } | null {
-  const found = /^tillbook\/[^/]+(?:\/shard-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/[1-9]\d{0,3})?)?$/.exec(
-    origin,
-  )
+  const found = /^tillbook\/[^/]+(?:\/cell-[1-9]\d{0,8}|\/company-([1-9]\d{0,14})(?:\/[1-9]\d{0,3})?)?$/.exec(origin)
   return found && { companyId: found[1] === undefined ? null : Number(found[1]) }
 }
 

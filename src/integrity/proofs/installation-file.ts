@@ -6,7 +6,7 @@ import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { writeFileAtomically } from '#lib/files.ts'
-import { installationOf } from './installation.ts'
+import { departedCompanies, installationOf } from './installation.ts'
 import { type InstallationView, inconsistencyId, isOfAnother, type LedgerMark } from './installation-check.ts'
 import { claimStore, lastClaim } from './store-claim.ts'
 import { readStoredMarks } from './stored-marks.ts'
@@ -96,9 +96,11 @@ async function storeOf(
 }
 
 /** Marks that the ledgers lack. */
-async function missingOf({ store }: InstallationFile, marks: readonly LedgerMark[]): Promise<LedgerMark[]> {
+async function missingOf({ pool, store }: InstallationFile, marks: readonly LedgerMark[]): Promise<LedgerMark[]> {
   const missing: LedgerMark[] = []
+  const departed = await departedCompanies(pool)
   for (const mark of marks) {
+    if (departed.has(mark.company_id)) continue
     const stream = streamOf(mark.company_id)
     let found: Envelope | undefined
     for await (const event of store.pick(stream, [mark.revision])) found = event

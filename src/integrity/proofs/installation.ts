@@ -12,6 +12,10 @@ export async function installationIdOf(client: Client): Promise<string> {
 /** Row of `ops.installation`. */
 export interface Installation {
   readonly id: string
+  /** The first of several installations with one ring of keys; names the ring and the logs of companies. */
+  readonly family: string
+  /** Number of this cell; 0 of the first one. */
+  readonly cell: number
   /** Name of this database's shard. */
   readonly name: string
   /** Hosts of the EventStoreDB with the ledgers; null if they are in this Postgres or none was recorded. */
@@ -28,10 +32,18 @@ export interface Installation {
 export async function installationOf(client: Client): Promise<Installation> {
   const { rows } = await client.query<Installation>({
     name: 'installation',
-    text: `select id, name, event_store, identity, is_copy, restoring,
+    text: `select id, coalesce(family, id) as family, cell, name, event_store, identity, is_copy, restoring,
              exists (select from ops.ledgers where revision >= 0) as has_ledgers from ops.installation`,
   })
   const [row] = rows
   if (!row) throw new Error('the database has no installation id')
   return row
+}
+
+/** Companies that are open in another installation, and have left this one. */
+export async function departedCompanies(client: Client): Promise<ReadonlySet<number>> {
+  const { rows } = await client.query<{ company_id: number }>(
+    `select company_id from ops.company_moves where state in ('confirmed', 'removed')`,
+  )
+  return new Set(rows.map(({ company_id }) => company_id))
 }

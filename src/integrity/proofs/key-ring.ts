@@ -21,7 +21,10 @@ export interface KnownKey {
 
 /** The signing key and all former ones, which still verify their own signatures. */
 export interface SealKeyRing {
+  /** Names the ring and the logs of companies: of several cells, the first installation (CELL-8). */
   readonly installationId: string
+  /** Number of this cell; 0 of the first one. */
+  readonly cell: number
   /** Name of this shard. */
   readonly shard: string
   readonly current: SigningKey
@@ -29,7 +32,7 @@ export interface SealKeyRing {
 }
 
 /** The part of the ring that verification needs. */
-export type KnownRing = Pick<SealKeyRing, 'installationId' | 'shard' | 'known'>
+export type KnownRing = Pick<SealKeyRing, 'installationId' | 'cell' | 'shard' | 'known'>
 
 /** Locations of the ring. */
 export interface RingPlace {
@@ -101,6 +104,7 @@ export function withRingLocked<T>({ pool }: RingPlace, work: (client: PoolClient
 /** Stored state: the merged entries of file and database, and the key in the file. */
 export interface ObservedRing {
   readonly installationId: string
+  readonly cell: number
   readonly shard: string
   readonly entries: readonly RingEntry[]
   /** Whether file and database have the same entries. */
@@ -112,7 +116,7 @@ export interface ObservedRing {
 
 /** @throws WrongSealKey if the entries form no ring, or two. */
 export async function readKeyRing({ directory, keyFile }: RingPlace, client: Queryable): Promise<ObservedRing> {
-  const [{ id: installationId, name: shard }, key, file, known] = await Promise.all([
+  const [{ family: installationId, cell, name: shard }, key, file, known] = await Promise.all([
     installationOf(client),
     readSigningKey(keyFile),
     ringIn(ringFileOf(directory)),
@@ -124,7 +128,7 @@ export async function readKeyRing({ directory, keyFile }: RingPlace, client: Que
   const isRing = entries.every((_, at) => isEntry(installationId, entries, at))
   if (!isRing) throw new WrongSealKey('the ring of keys was altered')
   const isSettled = file.length === known.length
-  return { installationId, shard, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
+  return { installationId, cell, shard, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
 }
 
 /** @throws WrongSealKey if the file is no ring */
@@ -137,15 +141,15 @@ async function ringIn(path: string): Promise<RingEntry[]> {
 
 /** All known keys, independent of the key in the file. @throws WrongSealKey */
 export async function knownRing(place: RingPlace): Promise<KnownRing> {
-  const { installationId, shard, entries } = await readKeyRing(place, place.pool)
-  return { installationId, shard, known: knownKeys(entries) }
+  const { installationId, cell, shard, entries } = await readKeyRing(place, place.pool)
+  return { installationId, cell, shard, known: knownKeys(entries) }
 }
 
 /** Null if the key in the file is not the last one of the ring. */
-function ringOf({ installationId, shard, entries, key }: ObservedRing): SealKeyRing | null {
+function ringOf({ installationId, cell, shard, entries, key }: ObservedRing): SealKeyRing | null {
   const last = entries.at(-1)
   if (!key || last?.public_key !== key.publicKey) return null
-  return { installationId, shard, current: key, known: knownKeys(entries) }
+  return { installationId, cell, shard, current: key, known: knownKeys(entries) }
 }
 
 /** Keys of the entries, oldest first. */

@@ -1,6 +1,7 @@
 import type { LedgerStores } from '#integrity/audit/verify.ts'
 import { companyIdOfStream } from '#ledger/envelope.ts'
 import { companiesOfFiles } from './checkpoint-files.ts'
+import { departedCompanies } from './installation.ts'
 
 /** For a table with many rows per company: one index lookup for each company. */
 const companiesOf = (table: string): string => `
@@ -30,5 +31,6 @@ export async function knownCompanies({ pool, store }: LedgerStores, directory: s
     const companyId = companyIdOfStream(stream)
     if (companyId !== null) ids.add(companyId)
   }
+  for (const companyId of await departedCompanies(pool)) ids.delete(companyId)
   return [...ids].sort((a, b) => a - b)
 }

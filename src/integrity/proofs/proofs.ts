@@ -2,8 +2,10 @@ import type { Pool } from 'pg'
 import { Unavailable } from '#lib/errors.ts'
 import { type AttestationStatus, attestationStatuses } from '../attestors/attestation-status.ts'
 import type { NamedAttestor } from '../attestors/attestor.ts'
+import { installationOriginOf } from './checkpoint.ts'
 import type { SignedCheckpoint } from './checkpoint-log.ts'
 import { createCheckpoints, newestCheckpoint, type Sealing } from './checkpoints.ts'
+import { installationOf } from './installation.ts'
 import { type LogInclusion, logInclusionOf } from './installation-log.ts'
 import { ringEntries } from './key-ring.ts'
 import type { RingEntry } from './key-statement.ts'
@@ -24,6 +26,8 @@ export interface ProofServices {
   placeOf(companyId: number): Promise<LogInclusion | null>
   /** The key ring, oldest entry first. */
   keys(): Promise<RingEntry[]>
+  /** Name of the installation log. */
+  log(): Promise<string>
   /** Status of the attestors of the installation log. */
   attestors(): Promise<AttestationStatus[]>
 }
@@ -41,6 +45,10 @@ export function createProofServices(pool: Pool, { sealing, attestors }: ProofOpt
     newest: (companyId) => newestCheckpoint(pool, companyId),
     placeOf: (companyId) => logInclusionOf(pool, companyId),
     keys: () => ringEntries(pool),
+    async log() {
+      const { family: installationId, cell } = await installationOf(pool)
+      return installationOriginOf({ installationId, cell })
+    },
     attestors: () => attestationStatuses(pool, attestors),
   }
 }

@@ -7,6 +7,7 @@ import { isIdKind, RECORD_KINDS } from '#domain/record-kinds.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { raiseCompanyIds } from '#ledger/ledgers.ts'
 import { isOutside } from '#ledger/port.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -90,7 +91,7 @@ export async function restore(given: Restore, said: RestoreDeclaration): Promise
 async function restoreAlone(given: Restore, said: RestoreDeclaration): Promise<RestoreReport | Refusal> {
   const restoring = await begin(given, said)
   const { restored_at, lost_after, reason, copy_id, heads } = restoring
-  await raiseCompanyIds(given)
+  await raiseCompanyIds(given.pool, await companiesOfFiles(join(given.dataDir, 'seals')), COMPANIES_BEYOND)
   let other_logs = 0
   for (const [companyId, head] of heads) {
     const recorded = await record(given, restoring, companyId, head)
@@ -149,16 +150,6 @@ async function makeRoom(
 
 /** Margin for ids of companies created after the backup; the folder may have checkpoints of some. */
 const COMPANIES_BEYOND = 1_000
-
-async function raiseCompanyIds({ pool, dataDir }: Restore): Promise<void> {
-  const sealed = Math.max(0, ...(await companiesOfFiles(join(dataDir, 'seals'))))
-  await pool.query(
-    `select setval('ops.company_ids', greatest($1, (select coalesce(max(company_id), 0) from ops.ledgers)) + $2)
-     from ops.company_ids s where case when s.is_called then s.last_value else 0 end
-       < greatest($1, (select coalesce(max(company_id), 0) from ops.ledgers)) + $2`,
-    [sealed, COMPANIES_BEYOND],
-  )
-}
 
 /** Returns the ledger's `InstallationRestored` of this restore. */
 async function record(
@@ -254,7 +245,7 @@ async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
     if (copy_id !== null) await client.query('delete from ops.sealing_faults')
     await client.query(
       `update ops.installation set id = $1, is_copy = is_copy or $2, identity = coalesce($3, identity),
-         event_store = $4, restoring = null`,
+         event_store = $4, restoring = null, family = case when $2 then null else family end, cell = case when $2 then 0 else cell end`,
       [id, copy_id !== null, identity, eventStoreUrl === null ? null : hostsOf(eventStoreUrl)],
     )
   })

@@ -23,17 +23,31 @@ export async function resolvePlacements(
   companyIds: readonly number[],
   resolvePlacement: ResolvePlacement | undefined,
 ): Promise<Map<number, PlacedCompany>> {
-  const { rows } = await pool.query<{ company_id: number; revision: number }>({
+  const { rows } = await pool.query<{ company_id: number; revision: number; closed_at: string | null }>({
     name: 'placed_companies',
-    text: 'select company_id, revision from ops.ledgers where company_id = any($1::bigint[])',
+    text: 'select company_id, revision, closed_at from ops.ledgers where company_id = any($1::bigint[])',
     values: [companyIds],
   })
   const found = new Map<number, PlacedCompany>()
-  for (const { company_id, revision } of rows) found.set(company_id, { lives: 'here', revision })
+  // Without an event it is being imported, and its stream is not followed yet.
+  for (const { company_id, revision, closed_at } of rows)
+    found.set(company_id, { lives: closed_at !== null && revision < 0 ? 'unknown' : 'here', revision })
   const unknown = companyIds.filter((companyId) => !found.has(companyId))
+  const departed = unknown.length > 0 ? await departedFrom(pool, unknown) : []
+  for (const companyId of departed) found.set(companyId, { lives: 'elsewhere', revision: null })
   const placed = unknown.length > 0 ? await resolvePlacement?.(unknown) : undefined
-  for (const companyId of unknown) found.set(companyId, { lives: placed?.get(companyId) ?? 'here', revision: null })
+  for (const companyId of unknown)
+    if (!found.has(companyId)) found.set(companyId, { lives: placed?.get(companyId) ?? 'here', revision: null })
   return found
+}
+
+/** Companies that have left for another installation; an outside store keeps their streams. */
+async function departedFrom(pool: Pool, companyIds: readonly number[]): Promise<number[]> {
+  const { rows } = await pool.query<{ company_id: number }>(
+    `select company_id from ops.company_moves where company_id = any($1::bigint[]) and state = 'removed'`,
+    [companyIds],
+  )
+  return rows.map(({ company_id }) => company_id)
 }
 
 /** Streams per lookup. */

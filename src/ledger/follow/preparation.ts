@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import { Unavailable } from '#lib/errors.ts'
 import { retry } from '#lib/retry.ts'
+import { raiseCompanyIds } from '../ledgers.ts'
 import { type CatchUpSubscriptionOptions, catchUpAll } from './follower.ts'
 
 /** Work that must be done before a process may write to an external store. */
@@ -33,7 +33,7 @@ export function prepare(
     async () => {
       try {
         await assertOwn()
-        await raiseCompanyIds(options.pool, await catchUpAll(options))
+        await raiseCompanyIds(options.pool, [await catchUpAll(options)])
         isDone = true
         return 'done'
       } finally {
@@ -54,16 +54,3 @@ export function prepare(
     },
   }
 }
-
-/**
- * A Postgres that is new, or older than its event store, would otherwise assign company ids that have a ledger already,
- * here or on another shard.
- */
-const raiseCompanyIds = (pool: Pool, seen: number) =>
-  pool.query(
-    `select setval('ops.company_ids', highest)
-     from (select greatest($1, max(company_id), (select max(company_id) from ops.company_shards)) as highest from ops.ledgers) ids,
-       ops.company_ids s
-     where highest > case when s.is_called then s.last_value else 0 end`,
-    [seen],
-  )

@@ -45,17 +45,27 @@ export async function copyLedgers(
   // Ledgers of another installation would become companies of this one.
   for await (const stream of to.streams()) if (!streams.has(stream)) throw new CopyDiffers(stream, 0)
   for (const stream of streams) {
-    const compared = () => compare(stream, from.read(stream, 0), to.read(stream, 0))
-    const known = await compared()
-    onEvents(known)
-    await append(stream, from.read(stream, known), { to, known, onEvents })
-    // Reads to the end of the target; newer events of the source are left to the next run.
-    const events = await compared()
+    const { events, known } = await copyStream(stream, from, to, { onEvents })
     report.streams += 1
     report.events += events
     report.known += known
   }
   return report
+}
+
+/** As copyLedgers, for one ledger. @throws CopyDiffers */
+export async function copyStream(
+  stream: string,
+  from: Pick<EventStore, 'read'>,
+  to: EventStore,
+  { onEvents = () => {} }: CopyOptions = {},
+): Promise<Pick<CopyReport, 'events' | 'known'>> {
+  const compared = () => compare(stream, from.read(stream, 0), to.read(stream, 0))
+  const known = await compared()
+  onEvents(known)
+  await append(stream, from.read(stream, known), { to, known, onEvents })
+  // Reads to the end of the target; newer events of the source are left to the next run.
+  return { events: await compared(), known }
 }
 
 /** Number of events in the target; the source must have all of them. */

@@ -106,10 +106,26 @@ create table ops.ledgers (
   -- Set while sealed fields of the ledger cannot be opened, because keys of persons are missing; the company is read-only (LEDGER-51).
   --   pending: events with such fields are not applied
   --   blank: tables were rebuilt with these fields empty
-  missing_keys text check (missing_keys in ('pending', 'blank'))
+  missing_keys text check (missing_keys in ('pending', 'blank')),
+  -- Since when the company is exported to another installation (CELL-3); null while it is open.
+  closed_at timestamptz
 ) with (fillfactor = 50);
 -- Background work and the health check search for them.
-create index ledgers_with_missing_keys on ops.ledgers (company_id) where missing_keys is not null;
+create index ledgers_without_work on ops.ledgers (company_id) where missing_keys is not null or closed_at is not null;
+
+-- Held shared by transactions that write rows of a company beside its ledger, exclusively by the one that closes the company.
+create function ops.side_lock(p_company bigint) returns bigint language sql immutable as
+$$ select hashtextextended('tillbook company ' || p_company, 0) $$;
+
+-- For tables that are written without the lock of the ledger: what a closed company got would be lost.
+create function ops.refuse_closed() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pg_advisory_xact_lock_shared(ops.side_lock(new.company_id));
+  if exists (select from ops.ledgers where company_id = new.company_id and closed_at is not null and revision >= 0) then
+    raise exception using errcode = 'TB003', message = format('company %s is exported to another installation', new.company_id);
+  end if;
+  return new;
+end $$;
 
 -- How far the events of a store outside this Postgres are applied: everything up to the position is.
 create table ops.checkpoints (

@@ -4,7 +4,7 @@ import { requireHttps } from '#http/middleware/transport.ts'
 import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { keyIdOf } from '#integrity/audit/signing-key.ts'
-import { installationIdOf } from '#integrity/proofs/installation.ts'
+import { installationOf } from '#integrity/proofs/installation.ts'
 import { isEntry, parseStatement, type RingEntry } from '#integrity/proofs/key-statement.ts'
 import { rawOf } from '#integrity/proofs/note.ts'
 import { RECEIPT_PAGE } from '#integrity/proofs/receipt.ts'
@@ -18,12 +18,12 @@ export function serveVerificationPage({ pool, proof, checkoutLimit }: Services):
   one.get(async (request, response) => {
     const counted = await checkoutLimit.consume(request.ip ?? '')
     if (counted.limited) throw limited(counted)
-    const [installation, entries] = await Promise.all([installationIdOf(pool), proof.keys()])
+    const [{ family }, entries] = await Promise.all([installationOf(pool), proof.keys()])
     response.setHeader('Content-Security-Policy', PAGE_POLICY)
     response.setHeader('Referrer-Policy', 'no-referrer')
     // Keys rotate: the page must embed the present ring.
     response.setHeader('Cache-Control', 'no-cache')
-    response.type('html').send(documentOf(trustedOf(installation, entries)))
+    response.type('html').send(documentOf(trustedOf(family, entries)))
   })
   one.all(() => {
     throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })

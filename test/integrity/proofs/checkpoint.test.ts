@@ -17,17 +17,17 @@ CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
 `
 
 describe('checkpoints', () => {
-  it('have three lines: origin, size, root [PROOF-3, SHARD-8]', () => {
+  it('have three lines: origin, size, root [PROOF-3, CELL-9]', () => {
     const checkpoint = parseCheckpoint(TEXT)
     expect(checkpoint?.origin).to.equal(originOf(INSTALLATION, 7))
     expect(checkpoint?.size).to.equal(20_852_163)
     expect(checkpoint && formatCheckpoint(checkpoint)).to.equal(TEXT)
-    expect(installationOriginOf({ installationId: INSTALLATION, shard: 'main' })).to.equal(`tillbook/${INSTALLATION}`)
-    expect(installationOriginOf({ installationId: INSTALLATION, shard: 'south' })).to.equal(
-      `tillbook/${INSTALLATION}/shard-south`,
+    expect(installationOriginOf({ installationId: INSTALLATION, cell: 0 })).to.equal(`tillbook/${INSTALLATION}`)
+    expect(installationOriginOf({ installationId: INSTALLATION, cell: 2 })).to.equal(
+      `tillbook/${INSTALLATION}/cell-2`,
     )
-    expect(parseOrigin(`tillbook/${INSTALLATION}/shard-south`)).to.deep.equal({ companyId: null })
-    expect(parseOrigin(`tillbook/${INSTALLATION}/shard-`)).to.equal(null)
+    expect(parseOrigin(`tillbook/${INSTALLATION}/cell-2`)).to.deep.equal({ companyId: null })
+    expect(parseOrigin(`tillbook/${INSTALLATION}/cell-`)).to.equal(null)
     expect(originOf(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
   })
 

@@ -276,7 +276,7 @@ def of_key(signatures, name, key):
 
 
 def parse_origin(origin):
-    found = need(re.fullmatch(r"(tillbook/[0-9a-f-]{36})(?:/shard-[a-z][a-z0-9-]{0,30}|/company-([1-9][0-9]{0,14})(?:/([1-9][0-9]*))?)?", origin))
+    found = need(re.fullmatch(r"(tillbook/[0-9a-f-]{36})(?:/cell-[1-9][0-9]{0,8}|/company-([1-9][0-9]{0,14})(?:/([1-9][0-9]*))?)?", origin))
     need(found[3] != "1")
     return {"origin": origin, "installation": found[1], "company": int(found[2]) if found[2] else None,
             "generation": int(found[3] or 1)}

@@ -171,7 +171,7 @@ export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
 /** Positions of the last entries in a cosigned checkpoint of the installation log. */
 function placesOf(texts: readonly string[], companies: readonly number[], key: SigningKey, round: number): Kept[] {
   const leaves = texts.map((text) => Buffer.from(text))
-  const log = checkpointOf(installationOriginOf({ installationId: INSTALLATION, shard: 'main' }), leaves)
+  const log = checkpointOf(installationOriginOf({ installationId: INSTALLATION, cell: 0 }), leaves)
   const checkpoint = signCheckpoint(log, key) + cosignatureLine(formatCheckpoint(log), WITNESS, round)
   return companies.map((company, at) => {
     const index = texts.length - companies.length + at

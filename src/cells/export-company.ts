@@ -1,0 +1,201 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool, PoolClient } from 'pg'
+import { installationOf } from '#integrity/proofs/installation.ts'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import type { Ids } from '#ledger/ledgers.ts'
+import { inTransaction } from '#postgres/transaction.ts'
+import { CARRIED, type CarriedTable, columnsOf, OF_PERSONS } from './carried-tables.ts'
+import { type Cell, CellRefused } from './cell.ts'
+import { createFileWriter, type FileHeader, type FilePart } from './company-file.ts'
+
+export interface ExportReport {
+  readonly company_id: number
+  readonly export: string
+  readonly events: number
+  readonly rows: number
+}
+
+interface Exporting {
+  readonly newId: () => string
+  /** Writes a part of the file; resolves when more may come. */
+  readonly write: (text: string) => Promise<void>
+  readonly onEvents: (events: number) => void
+}
+
+/**
+ * Closes a company and writes all of it to a file (CELL-2, CELL-3). Repeatable: a closed company does not change, and keeps the id
+ * of its export. @throws CellRefused
+ */
+export async function exportCompany(
+  cell: Cell,
+  companyId: number,
+  { newId, write, onEvents }: Exporting,
+): Promise<ExportReport> {
+  const id = await closeCompany(cell.pool, companyId, newId)
+  await awaitLeases(cell.pool, companyId)
+  return inTransaction(
+    cell.pool,
+    async (_, client) => {
+      const header = await headerOf(cell, client, companyId, id)
+      const writer = createFileWriter(write, cell.vault, header)
+      await writer.begin()
+      let rows = 0
+      const part = async (next: FilePart) => {
+        await writer.part(next)
+        if ('rows' in next) rows += next.rows.length
+        else onEvents(next.events.length)
+      }
+      for (const table of [...OF_PERSONS, ...CARRIED]) await writeRows(client, table, companyId, part)
+      await writeEvents(cell, header, part)
+      await writer.end()
+      return { company_id: companyId, export: id, events: header.revision + 1, rows }
+    },
+    'begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = 0',
+  )
+}
+
+/** Waits for the ledger's lock, and for transactions that write beside it (`ops.refuse_closed`). Returns the export's id. */
+async function closeCompany(pool: Pool, companyId: number, newId: () => string): Promise<string> {
+  return inTransaction(pool, async (_, client) => {
+    const { rows } = await client.query<{ revision: number; hash: string; missing_keys: string | null }>(
+      'select revision, hash, missing_keys from ops.ledgers where company_id = $1 for update',
+      [companyId],
+    )
+    const [ledger] = rows
+    if (!ledger || ledger.revision < 0) throw new CellRefused('no_company', `there is no company ${companyId} here`)
+    if (ledger.missing_keys)
+      throw new CellRefused(
+        'keys_missing',
+        `company ${companyId} is read-only because keys of persons are missing: run "tillbook person lost-keys" first`,
+      )
+    await client.query('select pg_advisory_xact_lock(ops.side_lock($1))', [companyId])
+    await client.query(
+      'update ops.ledgers set closed_at = coalesce(closed_at, clock_timestamp()) where company_id = $1',
+      [companyId],
+    )
+    const known = await client.query<{ id: string; state: string }>(
+      `select id, state from ops.company_moves where company_id = $1 and state in ('exported', 'confirmed')`,
+      [companyId],
+    )
+    const [open] = known.rows
+    if (open?.state === 'confirmed')
+      throw new CellRefused(
+        'being_removed',
+        `company ${companyId} is open elsewhere and is being removed here: run "tillbook company remove" again`,
+      )
+    if (open) return open.id
+    const id = newId()
+    await client.query(
+      `insert into ops.company_moves (id, company_id, revision, hash, state) values ($1, $2, $3, $4, 'exported')`,
+      [id, companyId, ledger.revision, ledger.hash],
+    )
+    return id
+  })
+}
+
+/** Deliveries and e-mails under way end before their rows are read; what takes longer may be sent once more. */
+const LEASES_MS = 25_000
+const POLL_MS = 20
+
+async function awaitLeases(pool: Pool, companyId: number): Promise<void> {
+  const { rows } = await pool.query<{ now: string }>('select clock_timestamp()::text as now')
+  const deadline = performance.now() + LEASES_MS
+  while (performance.now() < deadline) {
+    const { rowCount } = await pool.query(UNDER_WAY, [companyId, rows[0]?.now])
+    if (rowCount === 0) return
+    await delay(POLL_MS)
+  }
+}
+
+/** Leases, and statements that began before the company was closed: they may take a lease. */
+const UNDER_WAY = `
+  select from ops.webhook_deliveries where status = 'pending' and company_id = $1 and leased_until > clock_timestamp()
+  union all select from ops.notices where company_id = $1 and leased_until > clock_timestamp()
+  union all select from ops.payment_sweeps where company_id = $1 and leased_until > clock_timestamp()
+  union all select from pg_stat_activity
+    where datname = current_database() and usename = current_user and pid <> pg_backend_pid() and backend_type = 'client backend'
+      and state = 'active' and query_start <= $2
+  limit 1`
+
+interface LedgerHead {
+  readonly revision: number
+  readonly hash: string
+  readonly last_recorded_at: string
+  readonly reacted_revision: number
+  readonly ids: Ids
+}
+
+async function headerOf(cell: Cell, client: PoolClient, companyId: number, id: string): Promise<FileHeader> {
+  const { id: installation, family } = await installationOf(client)
+  const { rows } = await client.query<LedgerHead>(
+    'select revision, hash, last_recorded_at, reacted_revision, ids from ops.ledgers where company_id = $1',
+    [companyId],
+  )
+  const [head] = rows
+  if (!head) throw new CellRefused('no_company', `there is no company ${companyId} here any more`)
+  return {
+    format: 'tillbook-company/1',
+    export: id,
+    installation,
+    family,
+    master_key: cell.masterKey,
+    version: cell.model.version,
+    company_id: companyId,
+    ...head,
+    ids: head.ids as Record<string, number>,
+  }
+}
+
+/** Rows fetched at once, and bytes of a line: bounds of memory. */
+const FETCHED = 200
+const LINE_BYTES = 1_048_576
+
+type WritePart = (part: FilePart) => Promise<void>
+
+async function writeRows(client: PoolClient, table: CarriedTable, companyId: number, write: WritePart): Promise<void> {
+  const columns = await columnsOf(client, table.name)
+  const names = columns.map(({ name }) => name)
+  const texts = names.map((name) => `${name}::text`).join(', ')
+  const key = columns.filter(({ isKey }) => isKey).map(({ name }) => name)
+  await client.query(
+    `declare company_rows no scroll cursor for select json_build_array(${texts})::text as row from ${table.name}
+     where ${table.of(String(companyId))} order by ${key.join(', ')}`,
+  )
+  let rows: (string | null)[][] = []
+  let bytes = 0
+  const flush = async () => {
+    if (rows.length > 0) await write({ table: table.name, columns: names, rows })
+    rows = []
+    bytes = 0
+  }
+  for (;;) {
+    const fetched = await client.query<{ row: string }>(`fetch ${FETCHED} from company_rows`)
+    for (const { row } of fetched.rows) {
+      rows.push(JSON.parse(row))
+      bytes += row.length
+      if (bytes > LINE_BYTES) await flush()
+    }
+    if (fetched.rows.length < FETCHED) break
+  }
+  await flush()
+  await client.query('close company_rows')
+}
+
+/** Events of a line. */
+const EVENTS = 200
+
+async function writeEvents({ store }: Cell, header: FileHeader, write: WritePart): Promise<void> {
+  let events: Envelope[] = []
+  let last: Envelope | null = null
+  for await (const event of store.read(streamOf(header.company_id), 0)) {
+    if (event.revision > header.revision) break
+    events.push(event)
+    last = event
+    if (events.length < EVENTS) continue
+    await write({ events })
+    events = []
+  }
+  if (events.length > 0) await write({ events })
+  if (last?.hash !== header.hash)
+    throw new CellRefused('busy', 'the ledger does not end where its tables do: verify it, or try again in a moment')
+}

@@ -1,0 +1,254 @@
+import type { Pool, PoolClient } from 'pg'
+import { walkChain } from '#integrity/audit/chain-walk.ts'
+import { type Installation, installationOf } from '#integrity/proofs/installation.ts'
+import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
+import { createPersonKeys } from '#ledger/person-keys.ts'
+import { isOutside } from '#ledger/port.ts'
+import { readNewest } from '#ledger/reading.ts'
+import { REBUILD_LOCK } from '#ledger/rebuild/rebuild.ts'
+import { replay } from '#ledger/rebuild/replay.ts'
+import { readSchemasOf } from '#ledger/rebuild/version.ts'
+import { CopyDiffers, copyStream } from '#ledger/stores/copy.ts'
+import { withPool } from '#postgres/pool.ts'
+import { type BulkTransaction, inTransaction, type Transaction } from '#postgres/transaction.ts'
+import { COUNTED_TABLES } from './carried-tables.ts'
+import { type Cell, CellRefused } from './cell.ts'
+import { BrokenFile, type FileHeader, readHeader, readParts } from './company-file.ts'
+import { signImport } from './import-note.ts'
+import { adoptLogins, createRowWriter } from './import-rows.ts'
+
+interface Importing {
+  /** Whether another company may have the same CNPJ (OPS-29). */
+  readonly allowsSameCnpj: boolean
+  /** UTC. */
+  readonly now: () => string
+  readonly onEvents: (events: number) => void
+}
+
+export interface ImportReport {
+  readonly company_id: number
+  readonly export: string
+  readonly events: number
+  /** Signed note for the installation that exported. */
+  readonly note: string
+}
+
+/**
+ * Imports a company from its file in one transaction, which opens the company here (CELL-4). Events of a store outside Postgres are
+ * appended just before its COMMIT, and another run finds them. @throws CellRefused
+ */
+export async function importCompany(cell: Cell, path: string, importing: Importing): Promise<ImportReport> {
+  const header = await readHeader(path).catch(refuseBroken)
+  const installation = await installationOf(cell.pool)
+  await assertMayCome(cell, installation, header)
+  await verifyFile(cell, path, header)
+  const { company_id: companyId, export: exportId, installation: from, revision, hash } = header
+  const said = { companyId, exportId, from, to: installation.id, revision, hash, at: importing.now() }
+  const note = await signImport(cell.sealing, said)
+  if (isOutside(cell.store)) await reserve(cell.pool, companyId)
+  const sessions = { max: 1, pipeline: true, keyLookupsOnly: true, read_schemas: readSchemasOf(cell.model) }
+  const own = { statement_timeout_ms: 0, idle_in_transaction_timeout_ms: 0, application_name: 'tillbook import' }
+  try {
+    await withPool(cell.databaseUrl, { ...sessions, ...own }, (pool) =>
+      inTransaction(pool, (tx, client) => bringIn({ cell, path, header, note, tx, client }, importing)),
+    )
+  } catch (error) {
+    if (isOutside(cell.store)) await release(cell, companyId)
+    throw error instanceof BrokenFile ? refusalOf(error) : (takenOf(error) ?? error)
+  }
+  return { company_id: companyId, export: exportId, events: revision + 1, note }
+}
+
+/** Checks that need no more than the file's first line. @throws CellRefused */
+async function assertMayCome({ pool, masterKey, model }: Cell, own: Installation, header: FileHeader): Promise<void> {
+  const { company_id: id } = header
+  if (header.installation === own.id)
+    throw new CellRefused(
+      'own_export',
+      `this installation has exported the file itself: "tillbook company reopen ${id}" opens the company again`,
+    )
+  if (header.family !== own.family)
+    throw new CellRefused(
+      'other_family',
+      'the file is of an installation with other keys: prepare a new cell by "tillbook database prepare --like" before its first start',
+    )
+  if (header.master_key !== masterKey)
+    throw new CellRefused(
+      'other_master_key',
+      `the file is sealed by master key ${header.master_key}, not by ${masterKey}`,
+    )
+  if (header.version !== model.version)
+    throw new CellRefused(
+      'other_version',
+      'the file is of another version of the program: both cells need the same one',
+    )
+  const { rows } = await pool.query<{ note: string }>(
+    `select note from ops.company_moves where id = $1 and state = 'arrived'`,
+    [header.export],
+  )
+  if (rows[0])
+    throw new CellRefused(
+      'already_imported',
+      `company ${id} has been imported from this export already, with this note`,
+      {
+        note: rows[0].note,
+      },
+    )
+}
+
+/** Reads the whole file before anything is changed: its digest, its ledger, and that it goes on where the company left. */
+async function verifyFile({ pool, vault }: Cell, path: string, header: FileHeader): Promise<void> {
+  const { company_id: id, revision, hash } = header
+  const { rows } = await pool.query<{ revision: number; hash: string }>(
+    `select revision, hash from ops.company_moves where company_id = $1 and state = 'removed'`,
+    [id],
+  )
+  const [left] = rows
+  async function* stored() {
+    for await (const part of readParts(path, vault))
+      if ('events' in part) for (const event of part.events) yield { json: JSON.stringify(event), beside: {} }
+  }
+  const anchors = [{ revision, hash }, ...rows]
+  const found = await walkChain(stored(), { stream: streamOf(id), anchors }).catch(refuseBroken)
+  const fault = found.first_error ?? (found.revision > revision ? { revision, reason: 'beyond_head' } : null)
+  if (left && (left.revision > revision || (fault?.reason === 'other_hash' && fault.revision === left.revision)))
+    throw new CellRefused(
+      'older_ledger',
+      `company ${id} left here with event ${left.revision}, which the file does not have: import a later export`,
+    )
+  if (fault)
+    throw new CellRefused(
+      'broken_file',
+      `the ledger in the file is not whole: ${fault.reason} at revision ${fault.revision}`,
+    )
+}
+
+interface Bringing {
+  readonly cell: Cell
+  readonly path: string
+  readonly header: FileHeader
+  readonly note: string
+  readonly tx: BulkTransaction
+  readonly client: PoolClient
+}
+
+/** All of the import that Postgres commits at once. */
+async function bringIn(bringing: Bringing, { allowsSameCnpj, onEvents }: Importing): Promise<void> {
+  const { cell, path, header, note, tx, client } = bringing
+  const { company_id: id, revision } = header
+  await assertFree(bringing)
+  const writer = createRowWriter(client, id)
+  async function* events() {
+    for await (const part of readParts(path, cell.vault)) {
+      if ('rows' in part) await writer.write(part)
+      else yield* recorded(cell, part.events, tx)
+    }
+  }
+  const keys = createPersonKeys(client, cell.vault)
+  const reader = { model: cell.model, keys, store: { ...cell.store, read: events } }
+  await replay(tx, cell.model, id, readNewest(reader, streamOf(id), 0), revision, { onApplied: onEvents })
+  await adoptLogins(client, id, writer.persons)
+  if (!allowsSameCnpj) await assertOwnCnpj(client, id)
+  for (const table of COUNTED_TABLES) await client.query(raiseIds(table), [id])
+  const { hash, reacted_revision, last_recorded_at, ids } = header
+  await client.query(
+    `insert into ops.ledgers (company_id, revision, reacted_revision, hash, last_recorded_at, ids) values ($1, $2, $3, $4, $5, $6)
+     on conflict (company_id) do update set revision = excluded.revision, reacted_revision = excluded.reacted_revision,
+       hash = excluded.hash, last_recorded_at = excluded.last_recorded_at, ids = excluded.ids, closed_at = null`,
+    [id, revision, reacted_revision, hash, last_recorded_at, JSON.stringify(ids)],
+  )
+  await client.query(`update ops.company_moves set state = 'returned' where company_id = $1 and state = 'removed'`, [
+    id,
+  ])
+  await client.query(
+    `insert into ops.company_moves (id, company_id, revision, hash, state, note) values ($1, $2, $3, $4, 'arrived', $5)`,
+    [header.export, id, revision, hash, note],
+  )
+  if (isOutside(cell.store)) await appendOutside(bringing)
+}
+
+/** Locks out a rebuild, which would miss the company, and another import of it. @throws CellRefused */
+async function assertFree({ cell, header, client }: Bringing): Promise<void> {
+  const { company_id: id } = header
+  const { rows } = await client.query<{ version: string; mine: boolean; calm: boolean; revision: number | null }>(
+    `select m.version, pg_try_advisory_xact_lock(hashtextextended('tillbook import ' || $1, 0)) as mine,
+       pg_try_advisory_xact_lock_shared(hashtextextended($2, 0)) as calm, l.revision
+     from ops.read_model m left join ops.ledgers l on l.company_id = $1 and not (l.revision < 0 and l.closed_at is not null)`,
+    [id, REBUILD_LOCK],
+  )
+  const [found] = rows
+  if (found?.revision !== null) throw new CellRefused('taken', `there is a company ${id} here already`)
+  if (!found.mine) throw new CellRefused('busy', `another command is importing company ${id}`)
+  if (!found.calm || found.version !== cell.model.version)
+    throw new CellRefused('busy', 'the tables are being rebuilt: import the company afterwards')
+}
+
+async function* recorded(cell: Cell, events: readonly Envelope[], tx: Transaction): AsyncGenerator<Envelope> {
+  const [first] = events
+  if (first && cell.store.transactional)
+    await cell.store.append([{ stream: first.stream, expectedRevision: first.revision - 1, commands: [events] }], tx)
+  yield* events
+}
+
+/** @throws CellRefused */
+async function assertOwnCnpj(client: PoolClient, companyId: number): Promise<void> {
+  const { rows } = await client.query<{ holder: number | null }>(
+    `select (select min(o.company_id) from companies o where o.cnpj = c.cnpj and o.company_id <> c.company_id and not o.is_test) as holder,
+       pg_advisory_xact_lock(hashtextextended(c.cnpj, 0))
+     from companies c where c.company_id = $1 and not c.is_test`,
+    [companyId],
+  )
+  const holder = rows[0]?.holder ?? null
+  if (holder !== null)
+    throw new CellRefused('same_cnpj', `company ${holder} here has the same CNPJ: --allow-same-cnpj allows it`)
+}
+
+/** Numbers that all companies of an installation share go on after the company's. */
+const raiseIds = (table: string): string =>
+  `with brought as (select max(id) as id from ${table} where company_id = $1),
+     given as (select last_value as id from pg_sequences
+       where format('%I.%I', schemaname, sequencename) = pg_get_serial_sequence('${table}', 'id'))
+   select setval(pg_get_serial_sequence('${table}', 'id'), brought.id) from brought, given where brought.id >= coalesce(given.id, 0)`
+
+/** A row that keeps processes from following the stream of a company that is not there yet. */
+const reserve = (pool: Pool, companyId: number) =>
+  pool.query(
+    'insert into ops.ledgers (company_id, hash, closed_at) values ($1, $2, clock_timestamp()) on conflict do nothing',
+    [companyId, GENESIS_HASH],
+  )
+
+/** Unless events were appended: the next import goes on with them. */
+async function release({ pool, store }: Cell, companyId: number): Promise<void> {
+  for await (const _ of store.read(streamOf(companyId), 0)) return
+  await pool.query('delete from ops.ledgers where company_id = $1 and revision < 0 and closed_at is not null', [
+    companyId,
+  ])
+}
+
+async function appendOutside({ cell, path, header }: Bringing): Promise<void> {
+  async function* read(_stream: string, from: number) {
+    for await (const part of readParts(path, cell.vault))
+      if ('events' in part) for (const event of part.events) if (event.revision >= from) yield event
+  }
+  await copyStream(streamOf(header.company_id), { read }, cell.store).catch((error) => {
+    if (!(error instanceof CopyDiffers)) throw error
+    throw new CellRefused('taken', `the event store has other events of company ${header.company_id}: ${error.message}`)
+  })
+}
+
+const refusalOf = ({ message }: BrokenFile): CellRefused => new CellRefused('broken_file', message)
+
+function refuseBroken(error: unknown): never {
+  throw error instanceof BrokenFile ? refusalOf(error) : error
+}
+
+/** A row that another company has, such as the alias of a store. */
+function takenOf(error: unknown): CellRefused | null {
+  const { code, table, constraint, detail } = error as { [member: string]: string | undefined }
+  if (code !== '23505') return null
+  const [, alias] = (constraint === 'store_secrets_alias_key' && /=\(([^)]*)\)/.exec(detail ?? '')) || []
+  return new CellRefused(
+    'taken',
+    alias ? `another company here has the store alias ${alias}` : `a row of ${table} is here already`,
+  )
+}

@@ -1,0 +1,369 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { CellRefused } from '#cells/cell.ts'
+import { createCustomer } from '#commands/people/customers.ts'
+import { createStore } from '#commands/stores.ts'
+import { createUser } from '#commands/users.ts'
+import { verifyLedger } from '#integrity/audit/verify.ts'
+import { checkpointFileOf } from '#integrity/proofs/checkpoint-files.ts'
+import { makeCheckpoint } from '#integrity/proofs/checkpoints.ts'
+import { knownCompanies } from '#integrity/proofs/known-companies.ts'
+import { leaseDue } from '#webhooks/delivery-leases.ts'
+import { type Reply, send, type TestCompany } from '../support/api.ts'
+import { rowsOf } from '../support/company-rows.ts'
+import { placedOrder } from '../support/orders.ts'
+import { panelUser } from '../support/panel.ts'
+import { cheapHash } from '../support/passwords.ts'
+import { createTestUser, logIn, openTill, tillWith } from '../support/till.ts'
+import { altered, callAt, type TestCell, useTwoCells } from './two-cells.ts'
+
+const sale = (cash: number) => ({
+  items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
+  payments: [{ payment_type_id: cash, amount: '5.00' }],
+})
+
+/** The obstacle of a refused step; null if it was done. */
+const refusal = (work: Promise<unknown>): Promise<string | null> =>
+  work.then(
+    () => null,
+    (error: unknown) => {
+      if (!(error instanceof CellRefused)) throw error
+      return error.obstacle
+    },
+  )
+
+const expectRetryLater = ({ status, headers, text }: Pick<Reply, 'status' | 'headers'> & { text?: string }) => {
+  expect(status, text).to.equal(503)
+  expect(Number(headers.get('retry-after'))).to.be.above(0)
+}
+
+describe('company that moves to another cell', () => {
+  const cells = useTwoCells()
+
+  interface Moving {
+    readonly company: TestCompany
+    readonly cash: number
+    /** Of its endpoint. */
+    readonly webhook: number
+  }
+
+  async function shop(): Promise<Moving> {
+    const company = await cells.north.api.company()
+    const cash = await company.paymentType('cash')
+    await company.post('/customers', { name: 'Ana', email: 'ana@example.com' })
+    const { body } = await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+    // An endpoint gets what its own key did not cause.
+    await company.run(createCustomer, { name: 'Bia', email: null } as never)
+    return { company, cash, webhook: body.data.id }
+  }
+
+  /** Exports from one cell and imports into the other. Returns the note. */
+  async function move({ id }: TestCompany, from = cells.north, to = cells.south): Promise<string> {
+    const path = cells.path()
+    await from.exportTo(path, id)
+    return (await to.importFrom(path)).note
+  }
+
+  const answersOf = async (cell: TestCell, { company, webhook }: Moving) => {
+    const paths = ['/sales', '/events', '/customers', '/sales/payment-types', '/catalog/items', '/webhooks', '/stores']
+    const answers: [string, string][] = []
+    for (const path of [
+      ...paths,
+      `/webhooks/${webhook}/deliveries`,
+      `/webhooks/${webhook}/replay`,
+      '/sales?updated_since=2026-01-01T00:00:00Z',
+    ])
+      answers.push([path, (await callAt(cell, company, 'GET', path)).text])
+    return answers
+  }
+
+  it('answers the same there, byte for byte, and goes on [CELL-4]', async () => {
+    const moving = await shop()
+    const { company, cash, webhook } = moving
+    const first = await company.post('/sales', sale(cash), { 'idempotency-key': 'a' })
+    await company.post(`/webhooks/${webhook}/replay`, {})
+    const before = await answersOf(cells.north, moving)
+    await move(company)
+    for (const [place, [path, text]] of (await answersOf(cells.south, moving)).entries())
+      expect(text, path).to.equal(before[place]?.[1])
+    const again = await callAt(cells.south, company, 'POST', '/sales', sale(cash), { 'idempotency-key': 'a' })
+    expect(again.text).to.equal(first.text)
+    const next = await callAt(cells.south, company, 'POST', '/sales', sale(cash))
+    expect(next.body.data.id).to.equal(first.body.data.id + 1)
+    expect(await cells.south.api.core.verifyTables(company.id)).to.deep.include({ kind: 'verified', differences: [] })
+    const { rows } = await cells.south.cell.pool.query(
+      `select max(sequence)::int as last, count(*)::int as count from ops.webhook_deliveries where company_id = $1 and sequence is not null`,
+      [company.id],
+    )
+    expect(rows[0].last).to.equal(rows[0].count)
+  })
+
+  it('is closed where it was: all that would be lost gets 503, and reads go on [CELL-3]', async () => {
+    const { company, cash, webhook } = await shop()
+    const [{ url }, { pool }] = [cells.north.api, cells.north.cell]
+    const [clerk, owner] = [await createTestUser(company), await panelUser(cells.north.api, company)]
+    const till = await openTill(url, company, clerk)
+    await company.run(createStore, { alias: `loja-${company.id}`, commission_percentage: '5', sandbox: true } as never)
+    const order = await placedOrder(company, `loja-${company.id}`)
+    const delivery = (await company.get(`/webhooks/${webhook}/deliveries`)).body.data[0].id
+    await cells.north.exportTo(cells.path(), company.id)
+    // Requests are logged, and counted, all the same.
+    const unlogged = async () => {
+      const tables = [
+        'sessions',
+        'sync_tokens',
+        'refused_sales',
+        'webhook_deliveries',
+        'webhook_replays',
+        'payment_notifications',
+      ]
+      const each = tables.map(
+        (name) => `select '${name}', json_agg(t)::jsonb as rows from ops.${name} t where company_id = ${company.id}`,
+      )
+      return (await pool.query(each.join(' union all '))).rows
+    }
+    const rows = await unlogged()
+    const refused = { sales: [{ offline_id: 'x' }] }
+    for (const answer of [
+      await company.post('/sales', sale(cash)),
+      await company.post('/webhooks', { url: 'http://127.0.0.1:9/b', events: ['*'] }),
+      await company.post(`/webhooks/${webhook}/deliveries/${delivery}/redeliver`, {}),
+      await company.post(`/webhooks/${webhook}/replay`, {}),
+      await company.post(`/webhooks/${webhook}/test`, {}),
+      await logIn(url, clerk),
+      await till.post('/sync/sales', refused),
+      await till.post('/auth/logout'),
+      await owner.logIn(),
+      await owner.submit('/painel/clientes', {}, '/painel/sair'),
+      await send(`${url}/webhook/paymentprovider/loja-${company.id}/${order}`, 'POST', {
+        type: 'payment',
+        data: { id: '1' },
+      }),
+    ])
+      expectRetryLater(answer)
+    expect((await company.get('/sales')).status).to.equal(200)
+    expect((await till.get('/sync/products')).status).to.equal(200)
+    expect((await owner.get('/painel/clientes')).status).to.equal(200)
+    expect(await unlogged()).to.deep.equal(rows)
+  })
+
+  it('is delivered nothing while it is closed, and its pending deliveries go on elsewhere [CELL-3, CELL-4]', async () => {
+    const { company } = await shop()
+    const leased = ({ cell }: TestCell) =>
+      leaseDue(
+        { pool: cell.pool, vault: cell.vault, log: () => {} },
+        { sound: 1_000, strained: 1_000, busy: {} },
+        1_000,
+      ).then(({ claims }) => claims.filter(({ company_id }) => company_id === company.id))
+    await move(company)
+    expect(await leased(cells.north)).to.deep.equal([])
+    expect(await leased(cells.south)).not.to.deep.equal([])
+  })
+
+  it('is exported again as it was, and sells again once it is reopened [CELL-3, CELL-7]', async () => {
+    const { company, cash } = await shop()
+    const [first, second] = [cells.path(), cells.path()]
+    const made = await cells.north.exportTo(first, company.id)
+    expect(await cells.north.exportTo(second, company.id)).to.deep.equal(made)
+    await cells.north.reopen(company.id)
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+    expect(await refusal(cells.north.reopen(company.id))).to.equal('not_exported')
+    const later = await cells.north.exportTo(first, company.id)
+    expect(later.export).not.to.equal(made.export)
+    const { note } = await cells.south.importFrom(second)
+    // The company was open in both: neither is removed.
+    expect(await refusal(cells.north.remove(company.id, note))).to.equal('other_note')
+    await cells.north.reopen(company.id)
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+  })
+
+  it('is removed by the note of its import alone, and comes back with a longer ledger [CELL-6, CELL-7]', async () => {
+    const { company, cash } = await shop()
+    const other = (await shop()).company
+    const { north, south } = cells
+    const file = north.cell.sealing && checkpointFileOf(north.cell.sealing.directory, company.id)
+    await makeCheckpoint(north.cell.sealing, company.id)
+    const note = await move(company)
+    expect(await refusal(north.remove(company.id, await move(other)))).to.equal('other_note')
+    expect(await refusal(north.remove(company.id, note.replace(/[0-9a-f]{64}/, '0'.repeat(64))))).to.equal('other_note')
+    expect(existsSync(file)).to.equal(true)
+    await north.remove(company.id, note)
+    await north.remove(company.id, note)
+    expect(existsSync(file)).to.equal(false)
+    expect(await rowsOf(north.cell.pool, company.id)).to.equal(0)
+    expect(await refusal(north.reopen(company.id))).to.equal('not_exported')
+    expect(await refusal(north.exportTo(cells.path(), company.id))).to.equal('no_company')
+    expect(await knownCompanies(north.cell, north.cell.sealing.directory)).not.to.include(company.id)
+    const former = cells.path()
+    await south.exportTo(former, company.id)
+    await south.reopen(company.id)
+    const sold = await callAt(south, company, 'POST', '/sales', sale(cash))
+    expect(sold.status).to.equal(201)
+    await south.remove(company.id, await move(company, south, north))
+    expect((await company.get('/sales')).body.data).to.deep.include(sold.body.data)
+    expect((await company.post('/sales', sale(cash))).body.data.id).to.equal(sold.body.data.id + 1)
+    expect(await refusal(south.importFrom(former))).to.equal('own_export')
+    expect(await rowsOf(south.cell.pool, company.id)).to.equal(0)
+  })
+
+  it('keeps its checkpoints going, by the same name and ring of keys [CELL-9]', async () => {
+    const { company, cash } = await shop()
+    const { north, south } = cells
+    const before = await makeCheckpoint(north.cell.sealing, company.id)
+    await move(company)
+    await callAt(south, company, 'POST', '/sales', sale(cash))
+    const after = await makeCheckpoint(south.cell.sealing, company.id)
+    expect(after?.origin).to.equal(before?.origin)
+    expect(after?.size).to.be.above(before?.size ?? 0)
+    expect(await verifyLedger(south.cell, company.id)).to.include({ valid: true })
+    const proof = await callAt(south, company, 'GET', `/events/consistency?from=${before?.size}&to=${after?.size}`)
+    expect(proof.status, proof.text).to.equal(200)
+    const keys = await Promise.all([north, south].map(({ api }) => send(`${api.url}/proof/keys`, 'GET')))
+    expect(keys[0]?.body.keys.map(({ vkey }: { vkey: string }) => vkey)).to.deep.equal(
+      keys[1]?.body.keys.map(({ vkey }: { vkey: string }) => vkey),
+    )
+    expect(keys[1]?.body.log).to.equal(`${keys[0]?.body.log}/cell-1`)
+  })
+
+  it('leaves companies of further cells with ids of their own [CELL-8]', async () => {
+    const born = await cells.south.api.company()
+    expect(born.id).to.be.above(1_000_000_000)
+    await move(born, cells.south, cells.north)
+    expect((await callAt(cells.north, born, 'GET', '/me')).status).to.equal(200)
+  })
+
+  describe('with people whom the other cell knows', () => {
+    it('leaves them the password of there; their tills stay logged in, their sessions end [CELL-5]', async () => {
+      const { company } = await shop()
+      const { north, south } = cells
+      const known = await createTestUser(company)
+      const alone = await createTestUser(company)
+      const tills = await Promise.all([known, alone].map((user) => openTill(north.api.url, company, user)))
+      const there = await south.api.company()
+      await there.run(createUser, {
+        name: 'Outra',
+        email: known.email,
+        role: 'clerk',
+        password_hash: await cheapHash('outra senha qualquer'),
+      } as never)
+      const owner = await panelUser(north.api, company)
+      await move(company)
+      expect((await logIn(south.api.url, known)).status).to.equal(401)
+      expect((await logIn(south.api.url, alone)).status).to.equal(200)
+      for (const { user, token } of tills)
+        expect((await tillWith(south.api.url, user, token).get('/auth/user')).status).to.equal(200)
+      const page = await fetch(`${south.api.url}/painel/clientes`, {
+        headers: { cookie: owner.cookie() },
+        redirect: 'manual',
+      })
+      expect(page.status).to.equal(200)
+    })
+
+    it('is refused where the file’s password would open a company whose user has lost the own [CELL-5]', async () => {
+      const { company } = await shop()
+      const user = await createTestUser(company)
+      const { south } = cells
+      const there = await south.api.company()
+      await there.run(createUser, { name: 'A', email: user.email, role: 'owner', password_hash: 'x' } as never)
+      await south.cell.pool.query('delete from ops.persons where email = $1', [user.email])
+      const path = cells.path()
+      await cells.north.exportTo(path, company.id)
+      expect(await refusal(south.importFrom(path))).to.equal('login_lost')
+      expect(await rowsOf(south.cell.pool, company.id)).to.equal(0)
+    })
+  })
+
+  describe('is refused with a reason, and nothing changes', () => {
+    /** An exported company, and what an attempt to import it leaves. */
+    async function attempt(change: (lines: string[]) => string[]): Promise<string | null> {
+      const { company } = await shop()
+      const path = cells.path()
+      await cells.north.exportTo(path, company.id)
+      const refused = await refusal(cells.south.importFrom(await altered(path, change)))
+      expect(await rowsOf(cells.south.cell.pool, company.id)).to.equal(0)
+      return refused
+    }
+
+    const lastOf = (lines: readonly string[]) => JSON.parse(lines.at(-2) as string)
+
+    it('if the file is cut at any line, or within one [CELL-4]', async () => {
+      for (const cut of [1, 2, 3])
+        expect(await attempt((lines) => [...lines.slice(0, -1 - cut), '']), String(cut)).to.equal('broken_file')
+      expect(await attempt((lines) => [...lines.slice(0, -2), (lines.at(-2) as string).slice(0, 40)])).to.equal(
+        'broken_file',
+      )
+      expect(await attempt(() => [''])).to.equal('broken_file')
+      expect(await attempt(() => ['{"format":"zip"}', ''])).to.equal('broken_file')
+    })
+
+    it('if a byte of it is another one, also with a digest to match [CELL-4]', async () => {
+      const flipped = (lines: string[], from: string, to: string) => {
+        const at = lines.findIndex((line) => line.includes(from))
+        expect(at).to.be.above(-1)
+        return lines.with(at, (lines[at] as string).replace(from, to))
+      }
+      expect(await attempt((lines) => flipped(lines, 'Café', 'Cafe'))).to.equal('broken_file')
+      expect(await attempt((lines) => flipped(lines, 'api_key_secrets', 'api_key_secretz'))).to.equal('broken_file')
+      const forged = await attempt((lines) => {
+        const changed = flipped(lines, 'ops.api_key_uses', 'ops.api_key_usez')
+        const sha256 = createHash('sha256')
+          .update(
+            changed
+              .slice(0, -2)
+              .map((line) => `${line}\n`)
+              .join(''),
+          )
+          .digest('hex')
+        return [...changed.slice(0, -2), JSON.stringify({ ...lastOf(lines), sha256 }), '']
+      })
+      expect(forged).to.equal('broken_file')
+    })
+
+    it('if it was sealed by another MASTER_KEY, or is of other keys or another version [CELL-4]', async () => {
+      const header = (lines: string[], member: object) =>
+        lines.with(0, JSON.stringify({ ...JSON.parse(lines[0] as string), ...member }))
+      expect(await attempt((lines) => header(lines, { master_key: '0'.repeat(16) }))).to.equal('other_master_key')
+      expect(await attempt((lines) => header(lines, { version: 'x' }))).to.equal('other_version')
+      const family = '0190b2c4-1111-7000-8000-000000000001'
+      expect(await attempt((lines) => header(lines, { family }))).to.equal('other_family')
+    })
+
+    it('if it was imported before, tells the note again, and if it is of this installation [CELL-4]', async () => {
+      const { company } = await shop()
+      const path = cells.path()
+      await cells.north.exportTo(path, company.id)
+      expect(await refusal(cells.north.importFrom(path))).to.equal('own_export')
+      const { note } = await cells.south.importFrom(path)
+      const again = await cells.south.importFrom(path).catch((error: CellRefused) => error)
+      expect(again).to.deep.include({ obstacle: 'already_imported', details: { note } })
+      const { rowCount } = await cells.south.cell.pool.query('select from ops.api_key_secrets where company_id = $1', [
+        company.id,
+      ])
+      expect(rowCount).to.equal(1)
+    })
+
+    it('if there is a company with its id, its CNPJ or the alias of its store [CELL-4]', async () => {
+      const { north, south } = cells
+      const { company } = await shop()
+      const path = cells.path()
+      await company.run(createStore, {
+        alias: `vila-${company.id}`,
+        commission_percentage: '5',
+        sandbox: true,
+      } as never)
+      await north.exportTo(path, company.id)
+      await south.cell.pool.query('insert into ops.ledgers (company_id, hash) values ($1, $2)', [company.id, ''])
+      expect(await refusal(south.importFrom(path))).to.equal('taken')
+      await south.cell.pool.query('delete from ops.ledgers where company_id = $1', [company.id])
+      const there = await south.api.company()
+      expect(await refusal(south.importFrom(path, false))).to.equal('same_cnpj')
+      await there.run(createStore, { alias: `vila-${company.id}`, commission_percentage: '5', sandbox: true } as never)
+      expect(await refusal(south.importFrom(path))).to.equal('taken')
+      expect(await rowsOf(south.cell.pool, company.id)).to.equal(0)
+      await north.reopen(company.id)
+    })
+  })
+})
