@@ -139,8 +139,7 @@ function signaturesBy(key, name, { text, signatures }) {
 /** Origin, size, root. The origin names a ledger and its generation (2: after a restore that lost what was signed), or an installation log (company null). */
 function parseCheckpoint(text) {
   const [origin, size, root, ...rest] = text.split('\n')
-  const pattern =
-    /^(tillbook\/[0-9a-f-]{36})(?:\/cell-[1-9]\d{0,8}|\/company-([1-9]\d{0,14})(?:\/([2-9]|[1-9]\d+))?)?$/
+  const pattern = /^(tillbook\/[0-9a-f-]{36})(?:\/cell-[1-9]\d{0,8}|\/company-([1-9]\d{0,14})(?:\/([2-9]|[1-9]\d+))?)?$/
   need(rest.length === 1 && rest[0] === '' && bytesOf(root, 32))
   const [, installation, company, generation = '1'] = need(pattern.exec(origin))
   const log = { origin, installation, company: company ? Number(company) : null, generation: Number(generation) }

@@ -110,15 +110,15 @@ export const TABLES_LEFT: Readonly<Record<string, string>> = {
 export const COUNTED_TABLES = ['ops.refused_sales', 'ops.payment_notifications', 'ops.downloads'] as const
 
 /** A stored column, and its type in SQL. */
-export interface Column {
+export interface StoredColumn {
   readonly name: string
   readonly type: string
   readonly isKey: boolean
 }
 
 /** Columns of a table in order, without generated ones. */
-export async function columnsOf(client: Queryable, table: string): Promise<readonly Column[]> {
-  const { rows } = await client.query<Column>(
+export async function storedColumnsOf(client: Queryable, table: string): Promise<readonly StoredColumn[]> {
+  const { rows } = await client.query<StoredColumn>(
     `select quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type, coalesce(a.attnum = any(i.indkey), false) as "isKey"
      from pg_attribute a left join pg_index i on i.indrelid = a.attrelid and i.indisprimary
      where a.attrelid = $1::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' order by a.attnum`,

@@ -5,7 +5,7 @@ import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 
 /** An installation, with what moves a company into it and out of it. */
-export interface Cell {
+export interface CellParts {
   readonly pool: Pool
   readonly databaseUrl: string
   readonly store: EventStore

@@ -28,12 +28,12 @@ const FileHeader = z.strictObject({
 export type FileHeader = z.infer<typeof FileHeader>
 
 /** Some rows of a table; each value is Postgres's text of it. */
-const Rows = z.strictObject({
+const CarriedRows = z.strictObject({
   table: z.string(),
   columns: z.array(z.string()),
   rows: z.array(z.array(z.string().nullable())),
 })
-export type Rows = z.infer<typeof Rows>
+export type CarriedRows = z.infer<typeof CarriedRows>
 
 const Events = z.strictObject({ events: z.array(z.custom<Envelope>((event) => typeof event === 'object')) })
 
@@ -41,7 +41,7 @@ const Events = z.strictObject({ events: z.array(z.custom<Envelope>((event) => ty
 const Trailer = z.strictObject({ count: z.int().positive(), sha256: z.string(), seal: z.base64() })
 
 /** A line between the first and the last one. */
-export type FilePart = Rows | z.infer<typeof Events>
+export type FilePart = CarriedRows | z.infer<typeof Events>
 
 /** The file is none, or is not whole. The message is for operators. */
 export class BrokenFile extends Error {
@@ -120,7 +120,7 @@ export async function* readParts(path: string, vault: Vault): AsyncGenerator<Fil
     if (last) {
       hash.update(last)
       count += 1
-      if (header) yield parsed(z.union([Rows, Events]), last, `line ${count}`)
+      if (header) yield parsed(z.union([CarriedRows, Events]), last, `line ${count}`)
       header ??= parsed(FileHeader, last, 'its first line')
     }
     last = line

@@ -4,8 +4,8 @@ import { installationOf } from '#integrity/proofs/installation.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { Ids } from '#ledger/ledgers.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { CARRIED, type CarriedTable, columnsOf, OF_PERSONS } from './carried-tables.ts'
-import { type Cell, CellRefused } from './cell.ts'
+import { CARRIED, type CarriedTable, OF_PERSONS, storedColumnsOf } from './carried-tables.ts'
+import { type CellParts, CellRefused } from './cell.ts'
 import { createFileWriter, type FileHeader, type FilePart } from './company-file.ts'
 
 export interface ExportReport {
@@ -27,7 +27,7 @@ interface Exporting {
  * of its export. @throws CellRefused
  */
 export async function exportCompany(
-  cell: Cell,
+  cell: CellParts,
   companyId: number,
   { newId, write, onEvents }: Exporting,
 ): Promise<ExportReport> {
@@ -125,7 +125,7 @@ interface LedgerHead {
   readonly ids: Ids
 }
 
-async function headerOf(cell: Cell, client: PoolClient, companyId: number, id: string): Promise<FileHeader> {
+async function headerOf(cell: CellParts, client: PoolClient, companyId: number, id: string): Promise<FileHeader> {
   const { id: installation, family } = await installationOf(client)
   const { rows } = await client.query<LedgerHead>(
     'select revision, hash, last_recorded_at, reacted_revision, ids from ops.ledgers where company_id = $1',
@@ -153,7 +153,7 @@ const LINE_BYTES = 1_048_576
 type WritePart = (part: FilePart) => Promise<void>
 
 async function writeRows(client: PoolClient, table: CarriedTable, companyId: number, write: WritePart): Promise<void> {
-  const columns = await columnsOf(client, table.name)
+  const columns = await storedColumnsOf(client, table.name)
   const names = columns.map(({ name }) => name)
   const texts = names.map((name) => `${name}::text`).join(', ')
   const key = columns.filter(({ isKey }) => isKey).map(({ name }) => name)
@@ -184,7 +184,7 @@ async function writeRows(client: PoolClient, table: CarriedTable, companyId: num
 /** Events of a line. */
 const EVENTS = 200
 
-async function writeEvents({ store }: Cell, header: FileHeader, write: WritePart): Promise<void> {
+async function writeEvents({ store }: CellParts, header: FileHeader, write: WritePart): Promise<void> {
   let events: Envelope[] = []
   let last: Envelope | null = null
   for await (const event of store.read(streamOf(header.company_id), 0)) {

@@ -12,7 +12,7 @@ import { CopyDiffers, copyStream } from '#ledger/stores/copy.ts'
 import { withPool } from '#postgres/pool.ts'
 import { type BulkTransaction, inTransaction, type Transaction } from '#postgres/transaction.ts'
 import { COUNTED_TABLES } from './carried-tables.ts'
-import { type Cell, CellRefused } from './cell.ts'
+import { type CellParts, CellRefused } from './cell.ts'
 import { BrokenFile, type FileHeader, readHeader, readParts } from './company-file.ts'
 import { signImport } from './import-note.ts'
 import { adoptLogins, createRowWriter } from './import-rows.ts'
@@ -37,7 +37,7 @@ export interface ImportReport {
  * Imports a company from its file in one transaction, which opens the company here (CELL-4). Events of a store outside Postgres are
  * appended just before its COMMIT, and another run finds them. @throws CellRefused
  */
-export async function importCompany(cell: Cell, path: string, importing: Importing): Promise<ImportReport> {
+export async function importCompany(cell: CellParts, path: string, importing: Importing): Promise<ImportReport> {
   const header = await readHeader(path).catch(refuseBroken)
   const installation = await installationOf(cell.pool)
   await assertMayCome(cell, installation, header)
@@ -60,7 +60,11 @@ export async function importCompany(cell: Cell, path: string, importing: Importi
 }
 
 /** Checks that need no more than the file's first line. @throws CellRefused */
-async function assertMayCome({ pool, masterKey, model }: Cell, own: Installation, header: FileHeader): Promise<void> {
+async function assertMayCome(
+  { pool, masterKey, model }: CellParts,
+  own: Installation,
+  header: FileHeader,
+): Promise<void> {
   const { company_id: id } = header
   if (header.installation === own.id)
     throw new CellRefused(
@@ -97,7 +101,7 @@ async function assertMayCome({ pool, masterKey, model }: Cell, own: Installation
 }
 
 /** Reads the whole file before anything is changed: its digest, its ledger, and that it goes on where the company left. */
-async function verifyFile({ pool, vault }: Cell, path: string, header: FileHeader): Promise<void> {
+async function verifyFile({ pool, vault }: CellParts, path: string, header: FileHeader): Promise<void> {
   const { company_id: id, revision, hash } = header
   const { rows } = await pool.query<{ revision: number; hash: string }>(
     `select revision, hash from ops.company_moves where company_id = $1 and state = 'removed'`,
@@ -124,7 +128,7 @@ async function verifyFile({ pool, vault }: Cell, path: string, header: FileHeade
 }
 
 interface Bringing {
-  readonly cell: Cell
+  readonly cell: CellParts
   readonly path: string
   readonly header: FileHeader
   readonly note: string
@@ -183,7 +187,7 @@ async function assertFree({ cell, header, client }: Bringing): Promise<void> {
     throw new CellRefused('busy', 'the tables are being rebuilt: import the company afterwards')
 }
 
-async function* recorded(cell: Cell, events: readonly Envelope[], tx: Transaction): AsyncGenerator<Envelope> {
+async function* recorded(cell: CellParts, events: readonly Envelope[], tx: Transaction): AsyncGenerator<Envelope> {
   const [first] = events
   if (first && cell.store.transactional)
     await cell.store.append([{ stream: first.stream, expectedRevision: first.revision - 1, commands: [events] }], tx)
@@ -218,7 +222,7 @@ const reserve = (pool: Pool, companyId: number) =>
   )
 
 /** Unless events were appended: the next import goes on with them. */
-async function release({ pool, store }: Cell, companyId: number): Promise<void> {
+async function release({ pool, store }: CellParts, companyId: number): Promise<void> {
   for await (const _ of store.read(streamOf(companyId), 0)) return
   await pool.query('delete from ops.ledgers where company_id = $1 and revision < 0 and closed_at is not null', [
     companyId,

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
-import { CARRIED, columnsOf, OF_PERSONS } from './carried-tables.ts'
+import { CARRIED, OF_PERSONS, storedColumnsOf } from './carried-tables.ts'
 import { CellRefused } from './cell.ts'
-import { BrokenFile, type Rows } from './company-file.ts'
+import { BrokenFile, type CarriedRows } from './company-file.ts'
 
 /** A person as the file has them. */
 interface Person {
@@ -18,8 +18,8 @@ export function createRowWriter(client: PoolClient, companyId: number) {
   const statements = new Map<string, string>()
   const persons: Person[] = []
 
-  async function statementOf({ table, columns }: Rows): Promise<string> {
-    const own = NAMES.has(table) ? await columnsOf(client, table) : []
+  async function statementOf({ table, columns }: CarriedRows): Promise<string> {
+    const own = NAMES.has(table) ? await storedColumnsOf(client, table) : []
     if (own.map(({ name }) => name).join() !== columns.join())
       throw new BrokenFile(`the file has a table ${table} with other columns`)
     const values = own.map(({ type }, place) => `(r ->> ${place})::${type}`)
@@ -31,7 +31,7 @@ export function createRowWriter(client: PoolClient, companyId: number) {
 
   return {
     persons,
-    async write(part: Rows): Promise<void> {
+    async write(part: CarriedRows): Promise<void> {
       const statement = statements.get(part.table) ?? (await statementOf(part))
       statements.set(part.table, statement)
       if (part.table === 'ops.persons') {
@@ -44,7 +44,7 @@ export function createRowWriter(client: PoolClient, companyId: number) {
   }
 }
 
-function personsOf({ columns, rows }: Rows): Person[] {
+function personsOf({ columns, rows }: CarriedRows): Person[] {
   const textOf = (row: readonly (string | null)[], name: string) => row[columns.indexOf(name)] ?? ''
   return rows.map((row) => ({
     email: textOf(row, 'email'),

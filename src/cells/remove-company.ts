@@ -5,7 +5,7 @@ import { installationOf } from '#integrity/proofs/installation.ts'
 import { LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/lock-retry.ts'
 import { inTransaction, inTransactionOn } from '#postgres/transaction.ts'
 import { CARRIED, type CarriedTable, CREDENTIALS, LEDGER, OF_PERSONS } from './carried-tables.ts'
-import { type Cell, CellRefused } from './cell.ts'
+import { type CellParts, CellRefused } from './cell.ts'
 import { openImport } from './import-note.ts'
 
 interface Move {
@@ -26,7 +26,7 @@ async function lockMove(client: PoolClient, companyId: number): Promise<Move> {
 }
 
 /** Takes an export back (CELL-7). @throws CellRefused after the import was confirmed */
-export async function reopenCompany({ pool }: Cell, companyId: number, reason: string): Promise<void> {
+export async function reopenCompany({ pool }: CellParts, companyId: number, reason: string): Promise<void> {
   await inTransaction(pool, async (_, client) => {
     const { id, state } = await lockMove(client, companyId)
     if (state === 'confirmed')
@@ -44,7 +44,7 @@ export async function reopenCompany({ pool }: Cell, companyId: number, reason: s
  * and an interrupted removal goes on. @throws CellRefused
  */
 export async function removeCompany(
-  cell: Cell,
+  cell: CellParts,
   companyId: number,
   note: string,
   tell: (line: string) => void,
@@ -111,7 +111,7 @@ async function deletePortion(pool: Pick<Pool, 'query'>, table: string, condition
 
 /** Only the owner deletes from append-only tables, with their trigger disabled for each portion. */
 async function deleteRows(
-  cell: Cell,
+  cell: CellParts,
   { name, of, isOwners }: CarriedTable,
   companyId: number,
   tell: (line: string) => void,

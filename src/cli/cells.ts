@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Cell } from '#cells/cell.ts'
+import type { CellParts } from '#cells/cell.ts'
 import { type ExportReport, exportCompany } from '#cells/export-company.ts'
 import { type ImportReport, importCompany } from '#cells/import-company.ts'
 import { removeCompany, reopenCompany } from '#cells/remove-company.ts'
@@ -18,7 +18,7 @@ import { newId } from '#lib/ids.ts'
 import { sealingOf } from './ledger-seal.ts'
 import { type Context, countEvents, parseIdArgument, Refused, type Verbs, validateInput } from './verb.ts'
 
-async function cellOf(context: Context): Promise<Cell> {
+async function cellOf(context: Context): Promise<CellParts> {
   const core = await context.core()
   const { databaseUrl } = await context.addresses(DEFAULT_SHARD)
   const masterKey = loadMasterKeys(context.config).current().id

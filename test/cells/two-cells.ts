@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before } from 'mocha'
 import { v7 as uuidv7 } from 'uuid'
-import type { Cell } from '#cells/cell.ts'
+import type { CellParts } from '#cells/cell.ts'
 import { type ExportReport, exportCompany } from '#cells/export-company.ts'
 import { type ImportReport, importCompany } from '#cells/import-company.ts'
 import { prepareLike } from '#cells/prepare-like.ts'
@@ -19,7 +19,7 @@ import { sealsOf } from '../support/seals.ts'
 /** An installation of the test, and what its command line does. */
 export interface TestCell {
   readonly api: TestApi
-  readonly cell: Cell
+  readonly cell: CellParts
   exportTo(path: string, companyId: number): Promise<ExportReport>
   importFrom(path: string, allowsSameCnpj?: boolean): Promise<ImportReport>
   remove(companyId: number, note: string): Promise<void>
@@ -33,7 +33,7 @@ export interface TwoCells {
   path(): string
 }
 
-const cellOf = ({ core, databaseUrl }: TestApi): Cell => ({
+const cellOf = ({ core, databaseUrl }: TestApi): CellParts => ({
   ...core,
   databaseUrl,
   masterKey: masterKeys.current().id,

@@ -23,9 +23,7 @@ describe('checkpoints', () => {
     expect(checkpoint?.size).to.equal(20_852_163)
     expect(checkpoint && formatCheckpoint(checkpoint)).to.equal(TEXT)
     expect(installationOriginOf({ installationId: INSTALLATION, cell: 0 })).to.equal(`tillbook/${INSTALLATION}`)
-    expect(installationOriginOf({ installationId: INSTALLATION, cell: 2 })).to.equal(
-      `tillbook/${INSTALLATION}/cell-2`,
-    )
+    expect(installationOriginOf({ installationId: INSTALLATION, cell: 2 })).to.equal(`tillbook/${INSTALLATION}/cell-2`)
     expect(parseOrigin(`tillbook/${INSTALLATION}/cell-2`)).to.deep.equal({ companyId: null })
     expect(parseOrigin(`tillbook/${INSTALLATION}/cell-`)).to.equal(null)
     expect(originOf(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
