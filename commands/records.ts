@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { Id, NewExternalId } from '#domain/text.ts'
+import { apostropheSpellings, Id, NewExternalId } from '#domain/text.ts'
+import type { Ref } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import type { CommandWarnings } from './catalog/item-input.ts'
 
 /** Input of commands that need only the record's id. */
 export const RecordId = z.strictObject({ id: Id })
@@ -45,6 +48,24 @@ export function duplicateOf(field: string, holder: Holder | null, ownId: number 
   if (!holder || holder.id === ownId) return null
   const details = { field, conflicting_id: holder.id }
   return refuse('duplicate_resource', holder.deleted_at ? { ...details, deleted: true } : details)
+}
+
+/** References of a unique name, and of its spellings with another apostrophe. */
+export const namedRefs = <R>(byName: (name: string) => Ref<R>, name: string | null | undefined): Ref<R>[] =>
+  typeof name === 'string' ? [name, ...apostropheSpellings(name)].map(byName) : []
+
+/** Warning if another record has this name with another apostrophe (PERSON-820). */
+export function spelledAlike<R extends { id: number }>(
+  rows: Rows,
+  { byName }: { byName(name: string): Ref<R> },
+  name: string | null | undefined,
+  ownId: number | null,
+): CommandWarnings | undefined {
+  const found = name ? apostropheSpellings(name).map((one) => rows.get(byName(one))) : []
+  const other = found.find((one) => one && one.id !== ownId)
+  if (!other) return undefined
+  const message = `o cadastro ${other.id} tem o mesmo nome, com outro apóstrofo`
+  return { warnings: [{ code: 'name_in_use', field: 'name', message, conflicting_id: other.id }] }
 }
 
 /**

@@ -6,7 +6,8 @@ import { accept, command } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type CategoryFields, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
-import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { changedRecordFields, duplicateOf, isEmpty, namedRefs, type RecordId, spelledAlike } from '../records.ts'
+import type { CommandWarnings } from './item-input.ts'
 
 const Name = nameText(80)
 
@@ -22,7 +23,7 @@ export const createCategory = command<CreateCategoryInput>({
     const duplicate = findDuplicate(rows, { name, external_id }, null)
     if (duplicate) return duplicate
     const created = event('CategoryCreated', { id: nextId('category'), external_id, name })
-    return accept('created', created.subject, [created])
+    return accept('created', created.subject, [created], [], alike(rows, name, null))
   },
 })
 
@@ -38,13 +39,15 @@ export const replaceCategory = command<ReplaceCategoryInput>({
     const known = rows.get(categoryByExternalId(fields.external_id))
     const duplicate = findDuplicate(rows, { name: fields.name }, known?.id ?? null)
     if (duplicate) return duplicate
+    const remarks = alike(rows, fields.name, known?.id ?? null)
     if (!known) {
       const created = event('CategoryCreated', { id: nextId('category'), ...fields })
-      return accept('created', created.subject, [created])
+      return accept('created', created.subject, [created], [], remarks)
     }
     const { id } = known
-    if (known.deleted_at) return accept('updated', `category/${id}`, [event('CategoryRevived', { id, ...fields })])
-    return changed(id, changedRecordFields(known.doc, fields))
+    if (known.deleted_at)
+      return accept('updated', `category/${id}`, [event('CategoryRevived', { id, ...fields })], [], remarks)
+    return changed(id, changedRecordFields(known.doc, fields), remarks)
   },
 })
 
@@ -62,7 +65,7 @@ export const updateCategory = command<UpdateCategoryInput>({
     const known = rows.get(categoryById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const duplicate = findDuplicate(rows, patch, id)
-    return duplicate ?? changed(id, changedRecordFields(known.doc, patch))
+    return duplicate ?? changed(id, changedRecordFields(known.doc, patch), alike(rows, patch.name, id))
   },
 })
 
@@ -83,10 +86,7 @@ export const deleteCategory = command<RecordId>({
 type UniqueFields = Partial<{ readonly [F in keyof CategoryFields]: CategoryFields[F] | undefined }>
 
 function uniqueRefs({ name, external_id }: UniqueFields): AnyRef[] {
-  return [
-    ...(name === undefined ? [] : [categoryByName(name)]),
-    ...(external_id ? [categoryByExternalId(external_id)] : []),
-  ]
+  return [...namedRefs(categoryByName, name), ...(external_id ? [categoryByExternalId(external_id)] : [])]
 }
 
 /** Refusal if another category has this name or external id; the name is checked first. */
@@ -96,9 +96,11 @@ function findDuplicate(rows: Rows, { name, external_id }: UniqueFields, ownId: n
   return duplicateOf('external_id', rows.get(categoryByExternalId(external_id)), ownId)
 }
 
-function changed(id: number, changes: UniqueFields) {
-  if (isEmpty(changes)) return accept('unchanged', `category/${id}`)
-  return accept('updated', `category/${id}`, [
-    event('CategoryUpdated', { id, changes: changes as Partial<CategoryFields> }),
-  ])
+const alike = (rows: Rows, name: string | undefined, ownId: number | null) =>
+  spelledAlike(rows, { byName: categoryByName }, name, ownId)
+
+function changed(id: number, changes: UniqueFields, remarks: CommandWarnings | undefined) {
+  if (isEmpty(changes)) return accept('unchanged', `category/${id}`, [], [], remarks)
+  const updated = event('CategoryUpdated', { id, changes: changes as Partial<CategoryFields> })
+  return accept('updated', `category/${id}`, [updated], [], remarks)
 }

@@ -1,14 +1,12 @@
 import { type MetadataInput, mergedMetadata } from '#domain/metadata.ts'
 import { forgotten, type Refusal, refuse } from '#domain/refusal.ts'
-import { apostropheSpellings } from '#domain/text.ts'
 import { accept, type Command, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import type { PersonFields, PersonRow } from '#projections/people.ts'
-import type { CommandWarnings } from '../catalog/item-input.ts'
-import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { changedRecordFields, duplicateOf, isEmpty, namedRefs, type RecordId, spelledAlike } from '../records.ts'
 import { namesLike } from './free-name.ts'
 import { documentTypeMismatch, type PersonPatch, patchOf } from './person-input.ts'
 
@@ -166,22 +164,7 @@ interface UniqueFields {
 }
 
 function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
-  const names = typeof name === 'string' ? [name, ...apostropheSpellings(name)] : []
-  return [...names.map(byName), ...(external_id ? [byExternalId(external_id)] : [])]
-}
-
-/** Warning if another person of the kind has this name with another apostrophe (PERSON-820). */
-function spelledAlike<R extends { id: number }>(
-  rows: Rows,
-  { byName }: Lookups<R>,
-  name: string | null | undefined,
-  ownId: number | null,
-): CommandWarnings | undefined {
-  const found = name ? apostropheSpellings(name).map((one) => rows.get(byName(one))) : []
-  const other = found.find((one) => one && one.id !== ownId)
-  if (!other) return undefined
-  const message = `o cadastro ${other.id} tem o mesmo nome, com outro apóstrofo`
-  return { warnings: [{ code: 'name_in_use', field: 'name', message, conflicting_id: other.id }] }
+  return [...namedRefs(byName, name), ...(external_id ? [byExternalId(external_id)] : [])]
 }
 
 /** Refusal if another person of the kind has this name or external id; the name is checked first. */

@@ -199,6 +199,8 @@ const categories = recordRoutes({
   record: Category,
   target: { kind: 'category', byExternalId: categoryByExternalId },
   examples: { whole: categoryInput, changes: { name: 'Bebidas frias' } },
+  // They depend on other records: they are those of the commands (PERSON-820).
+  warnings: () => [],
   refusals: {
     create: ['duplicate_resource'],
     replace: ['duplicate_resource'],
