@@ -2,6 +2,7 @@ import { dateInZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { carrierOf } from '#domain/orders.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import type { SalePaymentDetails } from '#domain/sale-payment.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import type { DecisionContext } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
@@ -19,6 +20,7 @@ import { storeById } from '#projections/stores.ts'
 import { quantitiesTaken } from '../sales/lines.ts'
 import { takenPayments } from '../sales/payments.ts'
 import { type ReturnableSale, returnableUpload, shareMoneyBack, sumCents, worthOf } from '../sales/returned-goods.ts'
+import { findUsed } from '../sales/used-payments.ts'
 
 type SaleItems = DataOf<'SaleCompleted'>['items']
 type Warnings = NonNullable<DataOf<'SaleCompleted'>['warnings']>
@@ -50,6 +52,8 @@ interface PaidState {
   readonly isPaid: boolean
   /** Events of the same decision that come before. */
   readonly earlier: readonly NewEvent[]
+  /** The Pix that paid it; absent if it is not known. */
+  readonly proofs?: readonly SalePaymentDetails[]
 }
 
 /**
@@ -111,7 +115,9 @@ function registered(rows: Rows, order: Readonly<OrderRow>, id: number, state: Pa
   const customer = customer_id === null ? null : rows.get(customerById(customer_id))
   const isKnown = customer && !customer.deleted_at && customer.doc.forgotten_at === null
   const { items, takenAgain, keptBack } = goodsOf(rows, order, state)
-  const warnings = shortages(rows, items)
+  const { proofs = [] } = state
+  const short = shortages(rows, items)
+  const used = findUsed(rows, proofs).map(({ sale_id }) => ({ code: 'payment_already_used', sale_id }) as const)
   const completed = event('SaleCompleted', {
     id,
     external_id: null,
@@ -119,12 +125,16 @@ function registered(rows: Rows, order: Readonly<OrderRow>, id: number, state: Pa
     customer: isKnown ? { id: customer.id, external_id: customer.external_id, name: customer.doc.name } : null,
     sold_at: now,
     ...{ items, subtotal, delivery_fee, total },
-    payments: takenPayments([{ type: onlineTypeOf(rows), amount: total }], 0, () => dateInZone(now, timezoneOf(rows))),
+    payments: takenPayments(
+      [{ type: onlineTypeOf(rows), amount: total, ...(proofs[0] && { details: proofs[0] }) }],
+      0,
+      () => dateInZone(now, timezoneOf(rows)),
+    ),
     change: '0.00',
-    warnings,
+    warnings: [...short, ...used],
     ...testMarkOf(rows),
   })
-  const isShort = warnings.length > 0 ? [alarm(doc.id, state.provider_payment_id, 'stock_short')] : []
+  const isShort = short.length > 0 ? [alarm(doc.id, state.provider_payment_id, 'stock_short')] : []
   return [completed, ...takenAgain, ...isShort, ...saleRestocked(id, doc.id, returnableUpload({ items }), keptBack)]
 }
 

@@ -13,7 +13,8 @@ import {
   splitOf,
 } from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
-import { boundedText, Id } from '#domain/text.ts'
+import type { SalePaymentDetails } from '#domain/sale-payment.ts'
+import { boundedText, Id, limitedText } from '#domain/text.ts'
 import { type DataOf, EVENT_TYPES, event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
@@ -21,6 +22,7 @@ import { ownCompany } from '#projections/companies.ts'
 import { type PaymentObject, paymentRecorded } from '#projections/order-payments.ts'
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
+import { proofRefs, provedSaleRefs } from '../sales/used-payments.ts'
 import { orderSaleRefs, saleFollows } from './order-sale.ts'
 import { restockRefs } from './refunds.ts'
 import { ListedRefunds, settledRefunds } from './settle-refunds.ts'
@@ -42,6 +44,10 @@ export const RecordPaymentInput = z.strictObject({
     changed_at: true,
     expires_at: true,
   }).shape,
+  /** Of a paid Pix, if the provider tells it. */
+  end_to_end_id: limitedText(35)
+    .regex(/^[A-Za-z0-9]{1,35}$/)
+    .optional(),
   /** All refunds of the payment; absent if not reported. */
   refunds: ListedRefunds.optional(),
 })
@@ -56,11 +62,14 @@ type Payments = readonly PaymentObject[]
  */
 export const recordPayment = command<RecordPaymentInput>({
   needs: ({ id }) => [ownCompany, orderById(id)],
-  needsMore: (rows, { id }) => {
+  needsMore: (rows, { id, end_to_end_id }) => {
     const order = rows.get(orderById(id))
     if (!order) return []
-    return [storeById(order.store_id), ...restockRefs(order), ...orderSaleRefs(rows, order)]
+    const proofs = proofRefs(proofsOf(end_to_end_id))
+    return [storeById(order.store_id), ...restockRefs(order), ...orderSaleRefs(rows, order), ...proofs]
   },
+  needsLast: (rows, { id, end_to_end_id }) =>
+    rows.get(orderById(id)) ? provedSaleRefs(rows, proofsOf(end_to_end_id)) : [],
   decide(rows, input, context) {
     const { now, recordedAt } = context
     const { id, provider_payment_id, attempt_id } = input
@@ -95,11 +104,21 @@ export const recordPayment = command<RecordPaymentInput>({
       event('PaymentRecorded', recorded),
       ...orderFollows(order, after, recorded, {
         now,
-        sale: (isPaid) => saleFollows(rows, order, { after, provider_payment_id, isPaid, earlier: settled }, context),
+        sale: (isPaid) =>
+          saleFollows(
+            rows,
+            order,
+            { after, provider_payment_id, isPaid, earlier: settled, proofs: proofsOf(input.end_to_end_id) },
+            context,
+          ),
       }),
     ])
   },
 })
+
+/** What identifies the payment's transaction; nothing if it is not known. */
+const proofsOf = (end_to_end_id: string | undefined): readonly SalePaymentDetails[] =>
+  end_to_end_id === undefined ? [] : [{ end_to_end_id }]
 
 /** Payment details that are new. Pix and boleto details are only of use while the payment is pending. */
 function newDetails(

@@ -42,6 +42,17 @@ const picture = boundedText(PICTURE_CHARACTERS)
   .nullish()
   .catch(null)
 
+/** Identifier of a paid Pix, with other letters before it or not; what is none is dropped. */
+const pixTransaction = z
+  .object({ transaction_id: boundedText(100).nullish().catch(null), e2e_id: boundedText(100).nullish().catch(null) })
+  .nullish()
+  .catch(null)
+const pixTold = z.object({
+  point_of_interaction: z.object({ transaction_data: pixTransaction }).nullish().catch(null),
+  transaction_details: pixTransaction,
+})
+const END_TO_END = /E\d{20}[A-Za-z0-9]{11}/
+
 /** Payment details and card; unreadable parts are dropped. */
 const detailed = z.object({
   point_of_interaction: z
@@ -129,6 +140,17 @@ function detailsOf(found: z.infer<typeof detailed>): PaymentDetails {
   return last_four === null ? {} : { card: { last_four, installments: installments ?? null } }
 }
 
+/** The provider tells it of a paid Pix alone, in one of these places. */
+function endToEndOf(answer: unknown): Pick<PaymentDetails, 'end_to_end_id'> {
+  const { point_of_interaction, transaction_details } = pixTold.parse(answer)
+  const { e2e_id, transaction_id } = point_of_interaction?.transaction_data ?? {}
+  for (const text of [e2e_id, transaction_id, transaction_details?.transaction_id]) {
+    const [end_to_end_id] = END_TO_END.exec(text ?? '') ?? []
+    if (end_to_end_id !== undefined) return { end_to_end_id }
+  }
+  return {}
+}
+
 /** Statuses of a refund that happened, and of one that did not; any other is in process. */
 const DONE: readonly string[] = ['approved', 'refunded', 'processed']
 const UNDONE: readonly string[] = ['rejected', 'cancelled', 'failed']
@@ -177,8 +199,10 @@ export function readCardOptions(answer: unknown): CardOptions | null {
 }
 
 /** @throws z.ZodError for an unexpected response */
-export const readPayment = (answer: unknown, account: ProviderAccount): ProviderPayment =>
-  present(payment.parse(answer), account)
+export function readPayment(answer: unknown, account: ProviderAccount): ProviderPayment {
+  const read = present(payment.parse(answer), account)
+  return { ...read, details: { ...read.details, ...endToEndOf(answer) } }
+}
 
 /** @throws z.ZodError for an unexpected response */
 export function readMade(

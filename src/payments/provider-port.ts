@@ -84,7 +84,10 @@ export interface ProviderRefund {
 type Recorded = DataOf<'PaymentRecorded'>
 
 /** Payment details as recorded in events, of the payment's method only. */
-export type PaymentDetails = Pick<Recorded, 'pix' | 'boleto' | 'card'>
+export type PaymentDetails = Pick<Recorded, 'pix' | 'boleto' | 'card'> & {
+  /** Of a paid Pix. */
+  readonly end_to_end_id?: string
+}
 
 /** Instalment options of a card. */
 export interface CardOptions {

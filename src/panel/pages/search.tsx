@@ -71,8 +71,9 @@ async function show(visit: PageContext): Promise<PanelPage> {
       ))}
       {shown.length === 0 && (
         <Nothing icon="search" title="O que você pode buscar">
-          Vendas pelo número, pelo código externo, pelo valor (12,50) ou pela chave da nota fiscal; produtos pelo nome
-          ou pelo código; clientes e fornecedores pelo nome, pelo CPF ou CNPJ ou pelo telefone.
+          Vendas pelo número, pelo código externo, pelo valor (12,50), pela chave da nota fiscal, pelo identificador do
+          Pix ou pelo NSU do cartão; produtos pelo nome ou pelo código; clientes e fornecedores pelo nome, pelo CPF ou
+          CNPJ ou pelo telefone.
         </Nothing>
       )}
     </>

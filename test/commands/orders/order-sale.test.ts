@@ -16,6 +16,7 @@ import {
   itemCreated,
   orderPlaced,
   paymentTypeCreated,
+  saleCompleted,
   stockCounted,
   storeCreated,
 } from '../../support/facts.ts'
@@ -121,6 +122,18 @@ describe('sale of an order', () => {
       alarms: [],
     })
     expect(await stockIn(scenario)).to.equal('3.000')
+  })
+
+  it('has the Pix that paid it, and names another sale of the same Pix [SALE-910]', async () => {
+    const end_to_end_id = 'E00038166202611281559y6j6mt9l0pi'
+    const paid = { payment_type_id: 4, name: 'Loja online', amount: '10.00', surcharge: '0.00', net: '10.00' }
+    const counter = saleCompleted({ id: 77, payments: [{ ...paid, end_to_end_id }] })
+    const scenario = await given(...shop(), counter, placed())
+    await report(scenario, 1, 'approved', { end_to_end_id })
+    const { payments, warnings } = await saleIn(scenario)
+    expect(payments[0]).to.include({ payment_type_id: 4, end_to_end_id })
+    expect(warnings).to.deep.equal([{ code: 'payment_already_used', sale_id: 77 }])
+    expect((await orderIn(scenario)).alarms).to.deep.equal([])
   })
 
   it('belongs to the service, also if a request of an API key recorded the payment [ORDER-42]', async () => {

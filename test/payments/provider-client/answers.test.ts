@@ -33,6 +33,27 @@ describe('payment provider client: responses', () => {
     })
   }
 
+  const PIX = 'E00038166202611281559y6j6mt9l0pi'
+  for (const [place, told, expected] of [
+    ['the Pix', { point_of_interaction: { transaction_data: { e2e_id: PIX, transaction_id: null } } }, PIX],
+    [
+      'the Pix, with other letters',
+      { point_of_interaction: { transaction_data: { transaction_id: `PIX${PIX}` } } },
+      PIX,
+    ],
+    ['the details', { transaction_details: { transaction_id: PIX, bank_transfer_id: 5 } }, PIX],
+    [
+      'no place',
+      { transaction_details: { transaction_id: '123' }, point_of_interaction: { transaction_data: 7 } },
+      undefined,
+    ],
+  ] as const)
+    it(`reads the end-to-end id of a Pix from ${place} [SALE-910]`, async () => {
+      provider.answer = json(200, shown(told))
+      const payment = await provider.clientOf().getPayment(account, '1')
+      expect(payment?.details.end_to_end_id).to.equal(expected)
+    })
+
   for (const [name, begin] of [
     ['100 Continue', (response) => response.writeContinue()],
     [
