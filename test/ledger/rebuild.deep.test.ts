@@ -106,6 +106,50 @@ describe('rebuild', () => {
     expect(await given.schemas()).to.deep.equal(['read'])
   })
 
+  it('continues a killed run company by company, and starts anew if a ledger was restored meanwhile [OPS-943]', async () => {
+    await given.fill()
+    const { pool } = given.harness
+    const before = await given.rows()
+    /** Kills the rebuild when the second ledger is read. */
+    const killed = () => {
+      const read: string[] = []
+      const store: EventStore = {
+        ...given.harness.store,
+        async *read(stream, from) {
+          read.push(stream)
+          if (read.length === 2)
+            await pool.query(
+              `select pg_terminate_backend(pid) from pg_stat_activity
+               where datname = current_database() and application_name = $1`,
+              [BUILDER],
+            )
+          yield* given.harness.store.read(stream, from)
+        },
+      }
+      return { read, store }
+    }
+    const run = async (store: EventStore) => {
+      const buildPool = createPool(database.url, { max: 4, read_schemas: [NEXT_SCHEMA], application_name: BUILDER })
+      const options = { pool: given.pool, buildPool, store, keys: keysIn(given.pool), model: newer, parallel: 1 }
+      return rebuild(options)
+        .catch(() => null)
+        .finally(() => buildPool.end())
+    }
+    expect(await run(killed().store)).to.equal(null)
+    expect(await given.rows(), 'former tables serve').to.deep.equal(before)
+    await given.fill(2, 500)
+    // Events of the first company that is built already, and all of the other.
+    const { events, companies } = (await run(given.harness.store)) ?? {}
+    expect({ events, companies }).to.deep.equal({ events: 32, companies: 2 })
+    expect(await given.version()).to.deep.equal([{ version: 'newer' }])
+    expect(await given.schemas())
+      .to.include('read')
+      .and.not.include(NEXT_SCHEMA)
+    expect(await run(killed().store)).to.equal(null)
+    await pool.query('update read_next.built_companies set revision = revision + 9')
+    expect(await run(given.harness.store)).to.deep.include({ events: 62, companies: 2 })
+  })
+
   it('handles ledgers far longer than the memory limit', async () => {
     const inputs = Array.from({ length: 500 }, (_, n) => n)
     for (let start = 0; start < 9_500; start += inputs.length) {

@@ -6,7 +6,9 @@ import type { MissingKeys } from '../missing-keys.ts'
 import type { CannotOpen } from '../personal-fields.ts'
 import { readNewest } from '../reading.ts'
 import {
-  createTables,
+  forgetBuilt,
+  noteBuilt,
+  openTables,
   PARALLEL,
   prepareForQueries,
   type RebuildOptions,
@@ -14,10 +16,7 @@ import {
   sideBySide,
 } from './build.ts'
 import { replay } from './replay.ts'
-import { dropLeftovers, NEXT_SCHEMA, switchSchemas } from './switch-schemas.ts'
-
-/** Companies that are completely in the new tables; dropped at the switch. */
-const FILLED = `${NEXT_SCHEMA}.filled_companies`
+import { switchSchemas } from './switch-schemas.ts'
 
 type FillOptions = RebuildOptions & Required<Pick<RebuildOptions, 'tell'>>
 
@@ -29,7 +28,7 @@ type FillOptions = RebuildOptions & Required<Pick<RebuildOptions, 'tell'>>
  */
 export async function fill(options: FillOptions, holder: PoolClient): Promise<RebuildReport> {
   const { buildPool, model, store, tell, parallel = PARALLEL } = options
-  const filled = await begin(options, holder)
+  const filled = new Set((await openTables(holder, options)).map(({ company_id }) => company_id))
   const companies: number[] = []
   for await (const stream of store.streams()) {
     const companyId = companyIdOfStream(stream)
@@ -45,38 +44,9 @@ export async function fill(options: FillOptions, holder: PoolClient): Promise<Re
     tell,
     before: null,
     keepUp: async () => {},
-    finish: async () => void (await holder.query(`drop table ${FILLED}`)),
+    finish: () => forgetBuilt(holder),
   })
   return { events: work.events, companies: filled.size + companies.length, parity: null }
-}
-
-/** Returns the companies that an earlier run filled. */
-async function begin({ model, tell }: FillOptions, holder: PoolClient): Promise<ReadonlySet<number>> {
-  const { rows } = await holder.query<{ version: string | null }>(
-    `select obj_description(oid, 'pg_namespace') as version from pg_namespace where nspname = $1`,
-    [NEXT_SCHEMA],
-  )
-  if (rows[0]?.version !== model.version) {
-    await dropLeftovers(holder, { tell })
-    await createTables(holder, model, [
-      `create table ${FILLED} (company_id bigint primary key);`,
-      `comment on schema ${NEXT_SCHEMA} is '${model.version}';`,
-    ])
-    return new Set()
-  }
-  await dropIndexes(holder)
-  const filled = await holder.query<{ company_id: number }>(`select company_id from ${FILLED}`)
-  return new Set(filled.rows.map(({ company_id }) => company_id))
-}
-
-/** Drops indexes that a killed run has created. Their names are generated, so the next run could not recognize them. */
-async function dropIndexes(holder: PoolClient): Promise<void> {
-  const { rows } = await holder.query<{ name: string }>(
-    `select i.indexrelid::regclass::text as name from pg_index i join pg_class c on c.oid = i.indexrelid
-     where c.relnamespace = $1::regnamespace and not exists (select from pg_constraint where conindid = i.indexrelid)`,
-    [NEXT_SCHEMA],
-  )
-  if (rows.length > 0) await holder.query(`drop index ${rows.map(({ name }) => name).join(', ')}`)
 }
 
 /** State at the end of a ledger: its last event and assigned ids. */
@@ -125,7 +95,7 @@ async function adopt(tx: BulkTransaction, companyId: number, { last, ids, cannot
       JSON.stringify(ids),
       missingKeys,
     ])
-  await tx.query(NOTE_FILLED, [companyId])
+  await noteBuilt(tx, { company_id: companyId, revision: last?.revision ?? -1, is_blank: cannotOpen !== null })
 }
 
 const ADOPT_LEDGER = {
@@ -137,5 +107,3 @@ const ADOPT_LEDGER = {
            last_recorded_at = excluded.last_recorded_at, ids = excluded.ids, missing_keys = excluded.missing_keys
          where l.revision < excluded.revision`,
 }
-
-const NOTE_FILLED = { name: 'note_filled', text: `insert into ${FILLED} values ($1)` }

@@ -8,7 +8,9 @@ import type { CannotOpen } from '../personal-fields.ts'
 import { isOutside } from '../port.ts'
 import { readNewest } from '../reading.ts'
 import {
-  createTables,
+  forgetBuilt,
+  noteBuilt,
+  openTables,
   PARALLEL,
   prepareForQueries,
   type RebuildOptions,
@@ -17,7 +19,7 @@ import {
 } from './build.ts'
 import { fill } from './fill.ts'
 import { replay } from './replay.ts'
-import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
+import { switchSchemas } from './switch-schemas.ts'
 import { isCompatible, versionOfTables } from './version.ts'
 
 /** One rebuilder at a time; others wait. */
@@ -63,13 +65,18 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
   const before = await versionOfTables(pool)
   // Without tables the store is the only source.
   if (before === null) return fill({ ...options, tell }, holder)
-  await dropLeftovers(holder, { tell })
-  await createTables(holder, model)
+  const built = await openTables(holder, { model, tell })
   for await (const stream of store.streams()) {
     const companyId = companyIdOfStream(stream)
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
-  const work: Work = { ...options, tell, built: new Map(), blank: new Set(), events: 0 }
+  const work: Work = {
+    ...options,
+    tell,
+    built: new Map(built.map(({ company_id, revision }) => [company_id, revision])),
+    blank: new Set(built.flatMap(({ company_id, is_blank }) => (is_blank ? [company_id] : []))),
+    events: 0,
+  }
   await replayAll(work, work.pace)
   await prepareForQueries(options)
   const parity = await switchSchemas({
@@ -85,6 +92,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     async finish() {
       await replayAll(work, undefined)
       await noteMissingKeys(holder, work)
+      await forgetBuilt(holder)
     },
   })
   return { events: work.events, companies: work.built.size, parity }
@@ -112,9 +120,9 @@ async function noteMissingKeys(holder: PoolClient, { store, built, blank }: Work
 
 /** Applies each ledger's new events, several companies in parallel. Returns the number of events. */
 async function replayAll(work: Work, pace: WorkPace | undefined): Promise<number> {
-  // The longest ledgers first, so that none of them runs alone at the end.
+  // The longest ledgers first, so that none of them runs alone at the end; of equal ones those that were written last.
   const { rows } = await work.pool.query<Ledger>(
-    `select company_id, revision, missing_keys = 'blank' as is_blank from ops.ledgers order by revision desc, company_id`,
+    `select company_id, revision, missing_keys = 'blank' as is_blank from ops.ledgers order by revision desc, last_recorded_at desc, company_id`,
   )
   const before = work.events
   await sideBySide(rows, (row) => replayCompany(work, row, pace), work.parallel ?? PARALLEL)
@@ -143,13 +151,16 @@ async function replayCompany(
   const mayLack = is_blank === true || work.missingKeys === 'block'
   const onCannotOpen = mayLack ? (error: CannotOpen) => noteBlank(work, companyId, error) : undefined
   const events = readNewest({ ...work, onCannotOpen }, streamOf(companyId), from)
-  const applied = await inTransaction(buildPool, (tx) =>
-    replay(tx, model, companyId, events, upTo, {
+  const applied = await inTransaction(buildPool, async (tx) => {
+    const replayed = await replay(tx, model, companyId, events, upTo, {
       onApplied: work.onApplied,
       pace,
       ...(from > 0 && { erasesAfter: from - 1 }),
-    }),
-  )
+    })
+    const is_blank = work.blank.has(companyId)
+    await noteBuilt(tx, { company_id: companyId, revision: from + replayed - 1, is_blank })
+    return replayed
+  })
   built.set(companyId, from + applied - 1)
   work.events += applied
 }
