@@ -5,7 +5,7 @@ import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { ROLE_TRAITS, ROLES, type Role } from '#domain/roles.ts'
 import { boundedText, Email, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { accept, command, type Grant, isRefusal, type Permit } from '#ledger/command.ts'
+import { accept, command, type Grant, isRefusal, type Lookup, type Permit } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
 import {
@@ -171,6 +171,24 @@ export const changePassword = command<ChangePasswordInput>({
     const changed = event('UserPasswordChanged', { id })
     return accept('updated', changed.subject, [changed], [{ table: persons, row }])
   },
+})
+
+/** Companies of a person, also those that have only invited it: an invitation is accepted later. */
+const companiesLookup = (email: string): Lookup => ({
+  name: 'other_companies_of_person',
+  text: `select from users where company_id <> $1::bigint and doc ->> 'email' = $2 limit 1`,
+  values: [email],
+})
+
+/**
+ * Sets the password by a link that another user of the company handed over. It ends when its person belongs to another
+ * company (ROLE-721), which has a ledger of its own: that is read in the transaction of the decision.
+ */
+export const usePasswordLink = command<ChangePasswordInput>({
+  ...changePassword,
+  lookup: (rows, { id }) => companiesLookup(rows.get(userById(id))?.doc.email ?? ''),
+  decide: (rows, input, context) =>
+    context.found.length > 0 ? refuse('not_found') : changePassword.decide(rows, input, context),
 })
 
 /** Only a hash of the PIN arrives here; neither may enter an event. */

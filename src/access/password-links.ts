@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
-import { changePassword } from '#commands/users.ts'
+import { changePassword, usePasswordLink } from '#commands/users.ts'
 import type { Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
@@ -121,12 +121,17 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
       if (!membership) return false
       const { holder } = membership
       const { generation, made_by, for_owner } = taken
-      const changed = await runAs(writer, asUser(holder, 'panel', requestId), changePassword, {
-        id: holder.userId,
-        password_hash,
-        latest_generation: generation ?? undefined,
-        ...(made_by !== null && { handed_over: { made_by, for_owner: for_owner === true } }),
-      })
+      const changed = await runAs(
+        writer,
+        asUser(holder, 'panel', requestId),
+        made_by === null ? changePassword : usePasswordLink,
+        {
+          id: holder.userId,
+          password_hash,
+          latest_generation: generation ?? undefined,
+          ...(made_by !== null && { handed_over: { made_by, for_owner: for_owner === true } }),
+        },
+      )
       return !isRefusal(changed)
     },
   }

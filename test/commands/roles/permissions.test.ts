@@ -68,6 +68,7 @@ const WITHOUT_PERMISSION = [
   'settleRefund',
   'startPayment',
   'updateItem',
+  'usePasswordLink',
 ]
 
 describe('permissions of commands', () => {
