@@ -3,7 +3,7 @@ import { growTree, ledgerLog } from '#integrity/proofs/trees.ts'
 import { type Costing, costingOf, meterOf } from './cost.ts'
 import { type Call, generate, loadSide, sendPaced } from './load.ts'
 import { isNamed, isSelected, type Options } from './options.ts'
-import type { Line } from './report.ts'
+import { bounded, type Line } from './report.ts'
 import * as requests from './requests.ts'
 import { measureInTurns, median, type Side } from './rounds.ts'
 import { type Checkout, type Child, type Environment, withCheckout } from './servers.ts'
@@ -105,17 +105,10 @@ const timed = (costing: Costing, work: (seconds: number) => Promise<number>): Si
     ),
 })
 
-const line = (name: string, value: number): Line => ({
-  name,
-  value,
-  unit: 'µs',
-  floor: null,
-  ratio: null,
-  target: null,
-  isHigherBetter: false,
-  against: '',
-  spreads: [],
-})
+const line = (name: string, value: number): Line => {
+  const unjudged = { floor: null, ratio: null, target: null, against: '' }
+  return { ...bounded({ name, value, unit: 'µs' }, 1), ...unjudged }
+}
 
 /** Growth of each company's tree by one sale, by this process: its processor time and that of Postgres. */
 async function timeOfTree({ service, database, shops }: Checkout, { rounds }: Options): Promise<number> {

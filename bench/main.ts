@@ -1,14 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { AGAINST_BENCHMARKS, benchAgainst } from './against.ts'
 import { Books } from './books.ts'
-import {
-  BATCH_BENCHMARK,
-  benchBatch,
-  benchProducts,
-  benchUpload,
-  PRODUCTS_BENCHMARK,
-  UPLOAD_BENCHMARK,
-} from './bulk.ts'
+import * as bulk from './bulk.ts'
 import { benchCosts, COST_BENCHMARKS } from './costs.ts'
 import { benchLists, LIST_BENCHMARKS } from './lists.ts'
 import { benchMixed, MIXED_BENCHMARKS } from './mixed.ts'
@@ -30,10 +23,10 @@ type Bench = (environment: Environment, options: Options, books: Books) => Promi
 
 const BENCHMARKS: readonly (readonly [readonly string[], Bench])[] = [
   [SALES_BENCHMARKS, benchSales],
-  [[UPLOAD_BENCHMARK], benchUpload],
-  [[BATCH_BENCHMARK], benchBatch],
+  [[bulk.UPLOAD_BENCHMARK], bulk.benchUpload],
+  [[bulk.BATCH_BENCHMARK], bulk.benchBatch],
   [LIST_BENCHMARKS, benchLists],
-  [[PRODUCTS_BENCHMARK], benchProducts],
+  [[bulk.PRODUCTS_BENCHMARK], bulk.benchProducts],
   [REBUILD_BENCHMARKS, benchRebuild],
   [WEBHOOK_BENCHMARKS, benchWebhooks],
   [START_PAGE_BENCHMARKS, benchStartPage],

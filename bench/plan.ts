@@ -24,9 +24,11 @@ export const MEASURED = {
   idle: [14_423, 5_862],
   /** Of a sale: disk of ledger and tables with indexes, and of `ops` for a month at most; log (WAL of `costs-sale-32`). */
   bytes: { kept: 3_756, passing: 1_423, log: 7_833 },
-  /** Events a second, by `rebuild-200000` and `comparison-200000`. */
+  /** Events a second of a process, by `rebuild-200000` and `comparison-200000`. */
   rebuilt: 34_416,
   compared: 20_000,
+  /** By `comparison-of-changes-200000`, 28 November 2026: a fifth of `comparison-200000` in the same run. */
+  comparedChanges: 4_000,
 } as const
 export type Kind = keyof typeof MEASURED.calls
 const KINDS = Object.keys(MEASURED.calls) as Kind[]
@@ -38,13 +40,13 @@ export const BOUNDS = {
   /** At 200 MB a second, 8 TB are restored in 11 hours. */
   terabytes: 8,
   rebuildHours: 48,
-  /** Of the daily comparison of tables with whole ledgers. */
-  comparisonHours: 24,
+  /** A day, of comparing what has changed and its part of the whole ledgers. */
+  comparisonHours: 20,
 } as const
 /** Share of cores in the busiest minute; the rest is for rebuilds, backups, comparisons and the loss of a machine. */
 const USED = 0.5
-/** Share of the time in which tables are compared. */
-const COMPARING = 0.2
+/** Share of the time of each process in which tables are compared, and days within which all of them are. */
+const [COMPARING, WHOLE_DAYS] = [0.2, 25]
 /** Of a process to Postgres. */
 const CONNECTIONS = 20
 /** Days of ledgers, and sales of a usual day relative to the last one of a month. */
@@ -112,7 +114,8 @@ export function needsOf(companies: number, minute: '09:00' | '12:00') {
     connections: processes * CONNECTIONS,
     terabytes: (events * MEASURED.bytes.kept + sales * 30 * MEASURED.bytes.passing) / 1e12,
     logGigabytes: (sales * MEASURED.bytes.log) / 1e9,
-    comparisonHours: events / MEASURED.compared / COMPARING / 3_600,
+    comparisonHours:
+      (sales / MEASURED.comparedChanges + events / WHOLE_DAYS / MEASURED.compared) / COMPARING / processes / 3_600,
     rebuildHours: events / MEASURED.rebuilt / 3_600,
   }
 }

@@ -16,7 +16,7 @@ export interface RoundOrder {
   readonly eventStoreUrl: string | undefined
   /** Last revision of each company. */
   readonly ends: readonly { readonly companyId: number; readonly revision: number }[]
-  readonly work: 'rebuild' | 'comparison'
+  readonly work: keyof typeof WORKS
   readonly first: 'work' | 'reading'
 }
 
@@ -32,6 +32,12 @@ export interface RoundFigures {
 const { databaseUrl, eventStoreUrl, ends, work, first } = JSON.parse(process.env.ROUND ?? '') as RoundOrder
 const EVENTS = ends.reduce((sum, { revision }) => sum + revision + 1, 0)
 
+/** New events of a company in a day, by its mean of sales; and comparisons of them, by turns. */
+const CHANGED = 47
+const COMPARISONS = 200
+
+const WORKS = { rebuild: rebuildAll, comparison: compareAll, 'comparison-of-changes': compareChanges }
+
 lowerHeapGrowth()
 
 const gauge = await gaugeOf(countOwn(databaseUrl), databaseUrl)
@@ -39,23 +45,19 @@ const gauge = await gaugeOf(countOwn(databaseUrl), databaseUrl)
 await withCore(databaseUrl, measure, eventStoreUrl)
 
 async function measure(core: Core): Promise<void> {
-  const early = first === 'reading' ? await perSecond(() => readAll(core)) : null
-  let events = 0
-  const { value: rate, spent } = await gauge(() =>
-    perSecond(async () => {
-      events = work === 'rebuild' ? await rebuildAll(core) : await compareAll(core)
-    }),
-  )
-  const reading = early ?? (await perSecond(() => readAll(core)))
+  const early = first === 'reading' ? (await perSecond(() => readAll(core))).rate : null
+  const { value, spent } = await gauge(() => perSecond(() => WORKS[work](core)))
+  const { rate, events } = value
+  const reading = early ?? (await perSecond(() => readAll(core))).rate
   const figures: RoundFigures = { rate, reading, spent, events }
   console.log(JSON.stringify(figures))
 }
 
-/** Rate of going once through all events. */
-async function perSecond(once: () => Promise<void>): Promise<number> {
+/** Number of worked events, and their rate. */
+async function perSecond(once: () => Promise<number>): Promise<{ rate: number; events: number }> {
   const start = performance.now()
-  await once()
-  return (EVENTS * 1_000) / (performance.now() - start)
+  const events = await once()
+  return { rate: (events * 1_000) / (performance.now() - start), events }
 }
 
 async function rebuildAll(core: Core): Promise<number> {
@@ -75,10 +77,22 @@ async function compareAll(core: Core): Promise<number> {
   return EVENTS
 }
 
-async function readAll(core: Core): Promise<void> {
+async function readAll(core: Core): Promise<number> {
   for (const { companyId, revision } of ends) {
     let last = -1
     for await (const event of core.store.read(streamOf(companyId), 0)) last = event.revision
     if (last !== revision) throw new Error(`the ledger ends at ${last}, not at ${revision}`)
   }
+  return EVENTS
+}
+
+async function compareChanges(core: Core): Promise<number> {
+  const checks = Array.from({ length: COMPARISONS }, (_, place) => {
+    const { companyId, revision } = ends[place % ends.length] as RoundOrder['ends'][number]
+    return { company_id: companyId, revision: revision - CHANGED }
+  })
+  const equal = await core.verifyChanges(checks, async () => {})
+  if (equal.length < COMPARISONS)
+    throw new Error(`${COMPARISONS - equal.length} comparisons of changes found none equal`)
+  return COMPARISONS * CHANGED
 }
