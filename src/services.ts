@@ -27,14 +27,12 @@ import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { EventFeed } from '#webhooks/event-feed.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 
-/** What a shard's ledgers and read model offer to interfaces. `pool` is for queries that concern no company. */
+/** What ledgers and read model offer to interfaces. `pool` is for queries that concern no company. */
 export interface LedgerServices extends AsOfCore {
   /** For the statements of a company: its share of the same connections. */
   readonly poolOf: PoolOf
   /** Connections of the statements that look up keys, logins, sessions and tokens: each request waits for one. */
   readonly gate: Pool
-  /** Login data, which one shard keeps for all. */
-  readonly logins: () => Pool
   readonly writer: Writer
   /** Checks that database, DATA_DIR and event store belong together. */
   readonly installationCheck: InstallationCheck
@@ -55,7 +53,7 @@ export interface LedgerServices extends AsOfCore {
 }
 
 /**
- * Services of a shard, made once by src/service and handed on whole: each interface takes from it what it needs. Pages
+ * Services of a process, made once by src/service and handed on whole: each interface takes from it what it needs. Pages
  * that show only ledger data read from `readsOf` a company, others from `poolOf`.
  */
 export interface Services extends LedgerServices {

@@ -24,8 +24,8 @@ certificate() {
 once proxy_certificate certificate
 
 # Certificates of etcd and of Patroni, each for both sides of a connection. The key of their authority is not kept: to renew them (after ten
-# years), delete all five files, run this again and restart etcd and the shards.
-members=DNS:main-a.consensus,DNS:main-b.consensus,DNS:south-a.consensus,DNS:south-b.consensus
+# years), delete all five files, run this again and restart etcd and Postgres.
+members=DNS:main-a.consensus,DNS:main-b.consensus
 draft="$(mktemp -d)"
 trap 'rm -rf "$draft"' EXIT
 ec='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'

@@ -3,16 +3,15 @@
 set -eu
 : "${SECRETS:=/run/secrets}"
 
-urls_of() { # role, password
-  main="postgres://$1:$2@$MAIN_HOSTS/tillbook?target_session_attrs=read-write"
-  south="south=postgres://$1:$2@$SOUTH_HOSTS/tillbook?target_session_attrs=read-write"
+url_of() { # role, password
+  echo "postgres://$1:$2@$POSTGRES_HOSTS/tillbook?target_session_attrs=read-write"
 }
 
-urls_of tillbook_service "$(cat "$SECRETS/postgres_service_password")"
-export DATABASE_URL="$main" SHARDS="$south"
+DATABASE_URL="$(url_of tillbook_service "$(cat "$SECRETS/postgres_service_password")")"
+export DATABASE_URL
 if [ -r "$SECRETS/postgres_owner_password" ]; then
-  urls_of tillbook_owner "$(cat "$SECRETS/postgres_owner_password")"
-  export DATABASE_OWNER_URL="$main" SHARDS_OWNER_URLS="$south"
+  DATABASE_OWNER_URL="$(url_of tillbook_owner "$(cat "$SECRETS/postgres_owner_password")")"
+  export DATABASE_OWNER_URL
 fi
 MASTER_KEY="$(cat "$SECRETS/master_key")"
 export MASTER_KEY

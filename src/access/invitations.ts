@@ -12,7 +12,7 @@ import type { Mailer } from '#notifications/mailer.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import type { Login, LoginFailure, LoginSource } from './login.ts'
 import { INVITATION_TOKENS as TOKENS } from './opaque-token.ts'
-import { type People, peopleOf } from './people.ts'
+import { peopleOf } from './people.ts'
 
 /** An invitation that can be accepted. */
 export interface OpenInvitation {
@@ -53,15 +53,14 @@ interface InvitationOptions {
   readonly pool: Pool
   readonly writer: Writer
   readonly login: Login
-  /** By default those of `pool`. */
-  readonly people?: People
   /** Null without e-mail: the panel then shows links to the inviting user. */
   readonly mailer: Mailer | null
   readonly publicUrl: string
 }
 
 export function createInvitations(options: InvitationOptions): Invitations {
-  const { pool, writer, login, mailer, publicUrl, people = peopleOf(pool) } = options
+  const { pool, writer, login, mailer, publicUrl } = options
+  const people = peopleOf(pool)
 
   const companiesOf = async (email: string): Promise<number[]> =>
     (await login.membershipsOf(email)).map(({ holder }) => holder.companyId)

@@ -18,7 +18,7 @@ import {
 import { createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
-import { type FoundPerson, type Membership, type People, peopleOf, type SessionHolder } from './people.ts'
+import { type FoundPerson, type Membership, peopleOf, type SessionHolder } from './people.ts'
 import type { StepHolder } from './second-steps.ts'
 
 /**
@@ -117,16 +117,12 @@ async function inTurn<T>(turns: KeyedSemaphore, { address }: LoginAttempt, work:
   }
 }
 
-const NO_PROOF: LoginProof = { device: null, token: null, isKnown: false }
+const NO_PROOF: LoginProof = { device: null, token: null }
 
-async function proofOf(people: People, email: string, { keeps, kept }: LoginFrom): Promise<LoginProof> {
-  const token = keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null
-  return {
-    device: keeps === 'cookie' ? DEVICE_TOKENS.hashOf(kept ?? '') : null,
-    token,
-    isKnown: token !== null && (await people.knowsToken(email, token)),
-  }
-}
+const proofOf = ({ keeps, kept }: LoginFrom): LoginProof => ({
+  device: keeps === 'cookie' ? DEVICE_TOKENS.hashOf(kept ?? '') : null,
+  token: keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null,
+})
 
 /** Remembers where the person has logged in from. A right password alone leaves no trace if a second factor follows. */
 async function complete(
@@ -142,7 +138,8 @@ async function complete(
 }
 
 /** Checks the limits in `pool` (login-limits.ts) before it verifies a password. */
-export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login {
+export function createLogin(pool: Pool): Login {
+  const people = peopleOf(pool)
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
   const looks = createKeyedSemaphore(LOOKS)
   const known = createKeyedSemaphore(VERIFICATIONS)
@@ -179,7 +176,7 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
   function logIn(credentials: Credentials, from: TillLogin): Promise<CompletedLogin | LoginFailure>
   function logIn(credentials: Credentials, from: LoginFrom): Promise<LoginOutcome>
   async function logIn({ email, password }: Credentials, from: LoginFrom): Promise<LoginOutcome> {
-    const attempt = { email, address: from.address, proof: await proofOf(people, email, from) }
+    const attempt = { email, address: from.address, proof: proofOf(from) }
     const checked = await check(attempt, byPassword(password))
     if (checked.kind !== 'right') return checked
     const { person, isDeviceKnown } = checked
@@ -195,7 +192,7 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
     grants,
     logIn,
     async completeLogin({ email, generation }, from, isRight) {
-      const attempt = { email, address: from.address, proof: await proofOf(people, email, from) }
+      const attempt = { email, address: from.address, proof: proofOf(from) }
       const checked = await check(attempt, async (person) => person?.generation === generation && (await isRight()))
       if (checked.kind !== 'right') return checked
       const memberships = await checked.person.memberships()

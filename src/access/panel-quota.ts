@@ -36,12 +36,12 @@ interface WaitingCall {
 /** Upper bound of the queue. Normal load empties it every tick; only a slow Postgres fills it. */
 const WAITING_CALLS = 10_000
 
-/** A session of the tick. `granted` is null if its company is on another shard; then nothing was counted. */
+/** A session of the tick. */
 interface CountedSession extends FoundSession {
   readonly position: number
   readonly hash: Buffer
   readonly calls: number
-  readonly granted: number | null
+  readonly granted: number
   readonly retry_after: number | null
 }
 
@@ -97,9 +97,7 @@ function answer(calls: readonly WaitingCall[], session: CountedSession | undefin
     return
   }
   const { position, hash, calls: asked, granted, retry_after, ...found } = session
-  const letThrough = granted ?? calls.length
-  for (const [place, call] of calls.entries())
-    call.resolve({ found, retryAfter: place < letThrough ? null : retry_after })
+  for (const [place, call] of calls.entries()) call.resolve({ found, retryAfter: place < granted ? null : retry_after })
 }
 
 /**
@@ -119,5 +117,5 @@ const ADMIT = {
              from found) a
            cross join lateral ops.count_panel_calls(a.companies, a.users, a.hashes, a.calls, $4, $5, $6) c
          )
-         select f.*, c.granted, c.retry_after from found f left join counted c on c.of_session = f.hash`,
+         select f.*, c.granted, c.retry_after from found f join counted c on c.of_session = f.hash`,
 }

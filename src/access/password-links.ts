@@ -12,7 +12,7 @@ import type { Login } from './login.ts'
 import { type AddressLimit, createAddressLimit } from './minute-limit.ts'
 import { opaqueTokens } from './opaque-token.ts'
 import { hashPassword } from './passwords.ts'
-import { type Membership, type People, peopleOf } from './people.ts'
+import { type Membership, peopleOf } from './people.ts'
 
 /**
  * Lifetime of a link, and the minimum pause before another one to the same address, which prevents floods of e-mail.
@@ -52,8 +52,6 @@ interface PasswordLinkOptions {
   readonly pool: Pool
   readonly writer: Writer
   readonly login: Login
-  /** By default those of `pool`. */
-  readonly people?: People
   readonly mailer: Mailer | null
   readonly publicUrl: string
   readonly log: (message: string, error: unknown) => void
@@ -72,7 +70,8 @@ interface TakenLink {
 }
 
 export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks {
-  const { pool, writer, login, mailer, publicUrl, log, people = peopleOf(pool) } = options
+  const { pool, writer, login, mailer, publicUrl, log } = options
+  const people = peopleOf(pool)
 
   /** Null within the pause after the last link. */
   async function create(email: string, pauseMinutes: number, made?: HandedOver): Promise<string | null> {

@@ -23,12 +23,6 @@ export interface SessionHolder {
   readonly personGeneration: number
 }
 
-/** Registers a session or token in the directory before it is returned. */
-export type RegisterLogin = (
-  hash: Buffer,
-  holder: Pick<SessionHolder, 'userId' | 'companyId' | 'personGeneration'>,
-) => Promise<void>
-
 /** A company of a person, and the person's user there. */
 export interface Membership {
   readonly companyName: string
@@ -51,21 +45,15 @@ export interface FoundPerson {
 export interface People {
   /** `email` in the format of `Email`. */
   find(email: string): Promise<FoundPerson | null>
-  /**
-   * Whether a till's token (by its hash) belongs to a user of the address, if the login limits cannot look it up in
-   * their own database.
-   */
-  knowsToken(email: string, hash: Buffer): Promise<boolean>
-  /** Ids of all companies that have a user with the address, invited and former ones included. @throws Unavailable */
+  /** Ids of all companies that have a user with the address, invited and former ones included. */
   companiesOf(email: string): Promise<ReadonlySet<number>>
   /**
    * Sets the first password of an invited person. False if the person exists or must have existed; then the existing
    * password applies.
    */
-  begin(invited: { readonly email: string; readonly companyId: number }, password: string): Promise<boolean>
+  begin(invited: { readonly email: string }, password: string): Promise<boolean>
 }
 
-/** People in one database. */
 export function peopleOf(pool: Pool): People {
   return {
     async find(email) {
@@ -78,8 +66,10 @@ export function peopleOf(pool: Pool): People {
       const { password_hash, generation } = found
       return { password_hash, generation, memberships: async () => membershipsOf(found, email, generation) }
     },
-    knowsToken: async () => false,
-    companiesOf: (email) => companiesIn(pool, email),
+    async companiesOf(email) {
+      const { rows } = await pool.query<{ company_id: number }>({ ...COMPANIES_OF, values: [email] })
+      return new Set(rows.map(({ company_id }) => company_id))
+    },
     async begin({ email }, password) {
       const known = await pool.query({ ...PERSON_EXISTS, values: [email] })
       if (known.rowCount !== 0) return false
@@ -87,22 +77,6 @@ export function peopleOf(pool: Pool): People {
       return rowCount === 1
     },
   }
-}
-
-/** Memberships of an address in one database, for a person with the password in another. */
-export async function membershipsIn(
-  pool: Pool,
-  email: string,
-  personGeneration: number,
-): Promise<readonly Membership[]> {
-  const { rows } = await pool.query<FoundUsers>({ ...FIND_USERS, values: [email] })
-  return rows.flatMap((found) => membershipsOf(found, email, personGeneration))
-}
-
-/** Companies of one database with a user of the address. */
-export async function companiesIn(pool: Pool, email: string): Promise<ReadonlySet<number>> {
-  const { rows } = await pool.query<{ company_id: number }>({ ...COMPANIES_OF, values: [email] })
-  return new Set(rows.map(({ company_id }) => company_id))
 }
 
 /** A user of a company as selected from the database. */
@@ -150,9 +124,7 @@ const COMPANIES_OF = {
   text: `select company_id from users where doc->>'email' = $1`,
 }
 
-const FIND_USERS = { name: 'find_users_of_person', text: `select ${USERS}` }
-
-export const PERSON_EXISTS = { name: 'knows_person', text: 'select from ops.persons where email = $1' }
+const PERSON_EXISTS = { name: 'knows_person', text: 'select from ops.persons where email = $1' }
 
 /**
  * If an address has belonged to a user but its password was lost with its Postgres, an invitation does not set a new

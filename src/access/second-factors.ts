@@ -75,7 +75,6 @@ export interface SecondFactors {
 }
 
 interface SecondFactorOptions {
-  /** Of the default shard, which has the persons. */
   readonly pool: Pool
   readonly vault: Vault
   /** Null without e-mail: nothing is sent. */

@@ -18,7 +18,7 @@ import {
 } from './open-sessions.ts'
 import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
 import type { PasswordLinks } from './password-links.ts'
-import type { People, RegisterLogin, SessionHolder } from './people.ts'
+import type { People, SessionHolder } from './people.ts'
 import type { SecondFactors } from './second-factors.ts'
 
 /** Maximum lifetime of a session. */
@@ -119,17 +119,11 @@ export interface PanelAccess {
   newKey(isTest: boolean): NewKey
 }
 
-interface SessionOptions {
-  /** Registers a session by its hash before it is returned. */
-  readonly register?: RegisterLogin
-  readonly limits?: PanelLimits
-}
-
 /** `onError` receives failures to record the last use, which happens in the background. */
 export function createSessions(
   pool: Pool,
   onError: (error: unknown) => void,
-  { register, limits = PANEL_LIMITS }: SessionOptions = {},
+  limits: PanelLimits = PANEL_LIMITS,
 ): Sessions {
   const gate = createPanelGate(pool, limits)
   /** Hashes with a write of the last use in progress: requests of one page arrive together. */
@@ -167,7 +161,6 @@ export function createSessions(
     const { userId, companyId, generation } = holder
     const token = TOKENS.make()
     const hash = TOKENS.hashOf(token) as Buffer
-    await register?.(hash, holder)
     const values = [hash, userId, companyId, generation, LIVE_SESSIONS_OF_USER - 1, ...more]
     const { rows } = await pool.query<{ expires_at: string }>({ ...statement, values })
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null

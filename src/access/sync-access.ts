@@ -5,7 +5,7 @@ import { companysTimeSql } from '#projections/companies.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
 import { DATABASE_CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
-import type { RegisterLogin, SessionHolder } from './people.ts'
+import type { SessionHolder } from './people.ts'
 
 /** Authentication and rate limit of the till sync interface. */
 export interface SyncAccess {
@@ -68,19 +68,15 @@ interface TokensOptions {
   readonly days: number | null
   /** Of the installation: successors of tokens are derived under it, and need not be stored. */
   readonly secret: Buffer
-  /** Registers a token by its hash before it is returned. */
-  readonly register?: RegisterLogin
 }
 
-export function createTokens(pool: Pool, { days, secret, register }: TokensOptions): Tokens {
+export function createTokens(pool: Pool, { days, secret }: TokensOptions): Tokens {
   const issued = async (
     token: string,
-    holder: Parameters<RegisterLogin>[1],
     statement: { name: string; text: string },
     values: (hash: Buffer) => unknown[],
   ) => {
     const hash = TOKENS.hashOf(token) as Buffer
-    await register?.(hash, holder)
     const { rows } = await pool.query<{ expires_at: string | null }>({ ...statement, values: values(hash) })
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
@@ -88,7 +84,7 @@ export function createTokens(pool: Pool, { days, secret, register }: TokensOptio
     async issue(holder) {
       const { userId, companyId, generation, personGeneration } = holder
       const generations = [generation, personGeneration]
-      const token = await issued(TOKENS.make(), holder, ISSUE, (hash) => [
+      const token = await issued(TOKENS.make(), ISSUE, (hash) => [
         hash,
         userId,
         companyId,
@@ -110,7 +106,7 @@ export function createTokens(pool: Pool, { days, secret, register }: TokensOptio
     },
     async renew(session, token) {
       const next = TOKENS.next(token, secret)
-      return issued(next, session, RENEW, (hash) => [hash, session.tokenHash, days])
+      return issued(next, RENEW, (hash) => [hash, session.tokenHash, days])
     },
     async revoke({ tokenHash }) {
       await pool.query({ ...REVOKE, values: [tokenHash] })

@@ -23,7 +23,7 @@ const WAIT_BUDGET_MS = 1_000
 
 /**
  * Required revision of an answer: that of the ledger at authentication, or a lower one if the client allows it
- * (SHARD-101). The next page must not be older than the previous one, so a cursor requires the current revision.
+ * (READ-921). The next page must not be older than the previous one, so a cursor requires the current revision.
  */
 export function requiredRevisionOf(request: Request, { revision, tables }: AuthenticatedCall) {
   const required = request.get(MIN_REVISION)

@@ -4,20 +4,16 @@ import type { Problem } from '#http/problems.ts'
 import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#http/request-log/masking.ts'
 import type { RequestLog } from '#http/request-log/request-log.ts'
 
-/**
- * Logs each authenticated request when it ends, whatever its outcome (KIT-50); unauthenticated ones are not logged. A
- * request that was routed to several shards is logged by the last, which answered.
- */
+/** Logs each authenticated request when it ends, whatever its outcome (KIT-50); unauthenticated ones are not logged. */
 export function logRequests(calls: RequestLog): RequestHandler {
   return (request, response, next) => {
     const began = performance.now()
     const at_ms = Date.now()
     // Express restores these values after the router.
     const { method, baseUrl, originalUrl } = request
-    response.locals.calls = calls
     response.on('close', () => {
-      const { admission, calls: last } = response.locals as { admission?: AuthenticatedCall; calls: RequestLog }
-      if (!admission || last !== calls) return
+      const { admission } = response.locals as { admission?: AuthenticatedCall }
+      if (!admission) return
       const { companyId, keyId } = admission
       const duration_ms = Math.round(performance.now() - began)
       calls.add({

@@ -20,7 +20,7 @@ import type { Services } from '#services.ts'
 import type { EventFeed } from '#webhooks/event-feed.ts'
 import type { Caller } from './authenticate.ts'
 
-/** Minimum revision that the answer must show (SHARD-101). */
+/** Minimum revision that the answer must show (READ-921). */
 export const MIN_REVISION = 'X-Min-Ledger-Revision'
 
 /** 1 MB (HTTP-7). */
@@ -87,7 +87,7 @@ export interface ReadRoute<Q = unknown> extends Common {
    * them changes. Data in `ops` changes independently of the ledger.
    */
   readonly ofLedger?: boolean
-  /** Not cached, but a read replica may answer: its revision shows how new it is (SHARD-100). */
+  /** Not cached, but a read replica may answer: its revision shows how new it is (READ-920). */
   readonly fromReplica?: boolean
   /** Error codes beyond those of any read. */
   readonly refusals?: readonly ProblemCode[]

@@ -10,7 +10,6 @@ import { type ExportReport, exportCompany } from '#cells/export-company.ts'
 import { type ImportReport, importCompany } from '#cells/import-company.ts'
 import { removeCompany, reopenCompany } from '#cells/remove-company.ts'
 import { RestoreInput } from '#commands/companies.ts'
-import { DEFAULT_SHARD } from '#config/databases.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { invalid } from '#domain/refusal.ts'
 import { fsyncFolder } from '#lib/files.ts'
@@ -20,7 +19,7 @@ import { type Context, countEvents, parseIdArgument, Refused, type Verbs, valida
 
 async function cellOf(context: Context): Promise<CellParts> {
   const core = await context.core()
-  const { databaseUrl } = await context.addresses(DEFAULT_SHARD)
+  const { databaseUrl } = await context.addresses()
   const masterKey = loadMasterKeys(context.config).current().id
   return { ...core, databaseUrl, masterKey, sealing: sealingOf(core) }
 }
@@ -73,7 +72,7 @@ export const verbs: Verbs<'company export' | 'company import' | 'company remove'
       const companyId = parseIdArgument(company)
       const cell = await cellOf(context)
       const { progress } = context
-      progress.begin('events', await countEvents([cell], companyId))
+      progress.begin('events', await countEvents(cell, companyId))
       const work = (write: (text: string) => Promise<void>): Promise<ExportReport> =>
         exportCompany(cell, companyId, { newId, write, onEvents: progress.add })
       if (to !== undefined) return toFile(to, work)

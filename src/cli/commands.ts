@@ -79,7 +79,6 @@ export const COMMANDS = {
       name: required('NAME'),
       cnpj: required('CNPJ'),
       ...ofCompany,
-      shard: optional('NAME'),
       test: toggle,
       'without-payment-types': toggle,
     },
@@ -90,24 +89,6 @@ export const COMMANDS = {
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
   },
-  'shard add': {
-    summary:
-      'makes the database that SHARDS has under this name a shard: migrates it as its owner, gives it id, secrets and keys of the installation; interrupted: run it again',
-    flags: { name: required('NAME') },
-    positional: 'name',
-  },
-  'shard list': {
-    summary: 'lists the shards, how many companies live in each, and whether it can be reached',
-    flags: {},
-  },
-
-  'shard rebuild': {
-    summary:
-      'makes an empty database a shard again from the event store; what only the lost one knew is gone, which --yes confirms. --without-keys goes on where keys of persons are not there: what they sealed is empty for good',
-    flags: { name: required('NAME'), yes: toggle, 'without-keys': toggle },
-    positional: 'name',
-  },
-
   'company list': { summary: 'lists the companies', flags: {} },
   'company export': {
     summary:
@@ -350,7 +331,7 @@ export const COMMANDS = {
   restored: {
     summary:
       'records that the database comes from a backup, so that the service goes on: in each ledger, with ids beyond those given out since; --copy for a copy on purpose, which gets an id of its own and sends nothing out; interrupted: run it again',
-    flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle, shard: optional('NAME') },
+    flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle },
   },
   'ledger copy': {
     summary:
@@ -362,6 +343,11 @@ export const COMMANDS = {
     summary:
       'migrates the database as its owner (DATABASE_OWNER_URL), and gives the role of DATABASE_URL what the service needs and no more; a start does so too where it is told the owner. --like makes it a cell beside the first installation, whose database it names: with its keys and secrets, and company ids of its own; before the first start',
     flags: { like: secret(optional('URL')) },
+  },
+  'database rebuild': {
+    summary:
+      'fills an empty database from the event store; what only the lost one knew is gone, which --yes confirms. --without-keys goes on where keys of persons are not there: what they sealed is empty for good; interrupted: run it again',
+    flags: { yes: toggle, 'without-keys': toggle },
   },
   'projections verify': {
     summary: 'compares the tables of a company, or of all, with a replay of the ledger; exit code 1 where rows differ',

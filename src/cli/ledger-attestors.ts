@@ -5,19 +5,13 @@ import type { Verbs } from './verb.ts'
 export const verbs: Verbs<'ledger attestors'> = {
   'ledger attestors': {
     async run(context) {
-      const shards = await context.readers()
-      const isOne = shards.length === 1
-      const states = shards.map(async ({ name, reader }) => {
-        const { proof } = await reader.proofs()
-        return (await proof.attestors()).map((state) => (isOne ? state : { shard: name, ...state }))
-      })
-      return (await Promise.all(states)).flat()
+      const { proof } = await (await context.reader()).proofs()
+      return proof.attestors()
     },
     show: (states) =>
       formatAsText(
-        (states as (AttestationStatus & { shard?: string })[]).map(
-          ({ shard, source, kind, size, obtained_at, waiting, failures, failing_since, problem, detail }) => ({
-            ...(shard !== undefined && { shard }),
+        (states as AttestationStatus[]).map(
+          ({ source, kind, size, obtained_at, waiting, failures, failing_since, problem, detail }) => ({
             source,
             kind,
             size,

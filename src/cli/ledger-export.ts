@@ -11,7 +11,7 @@ const exportVerb: Verb<'ledger export'> = {
       throw new Refused(invalid('from', 'deve ser um número inteiro a partir de 0'))
     const { companyId, ...reader } = await readerFrom(context, company)
     const lines = exportLines(reader.store, companyId, Number(from))
-    context.progress.begin('events', Math.max(0, (await countEvents([reader], companyId)) - Number(from)))
+    context.progress.begin('events', Math.max(0, (await countEvents(reader, companyId)) - Number(from)))
     // On a terminal the events themselves show it.
     const counted = process.stdout.isTTY ? lines : counting(lines, context.progress)
     await pipeline(Readable.from(counted), process.stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {

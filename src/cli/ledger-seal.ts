@@ -12,8 +12,7 @@ import { knownCompanies } from '#integrity/proofs/known-companies.ts'
 import { readOwnCheckpoints } from '#integrity/proofs/own-checkpoints.ts'
 import { checkRoots } from '#integrity/proofs/root-check.ts'
 import type { Core } from '#service/core.ts'
-import { copySealKeys } from '#sharding/seal-keys.ts'
-import { type Context, companyIdFrom, countEvents, type NamedShard, Refused, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyIdFrom, countEvents, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** A printed checkpoint. */
 interface PrintedCheckpoint {
@@ -45,17 +44,13 @@ const sealVerb: Verb<'ledger seal'> = {
     if (company !== undefined) {
       const { core, companyId } = await companyIdFrom(context, company)
       return withRefusals(async () => {
-        context.progress.begin('events', await countEvents([core], companyId))
+        context.progress.begin('events', await countEvents(core, companyId))
         return toPrintedCheckpoint(await verifyAndSeal(context, sealingOf(core), companyId))
       })
     }
-    const shards = await context.shards()
-    context.progress.begin('events', await countEvents(shards.map(({ core }) => core)))
-    return withRefusals(async () => {
-      const made: PrintedCheckpoint[] = []
-      for (const { core } of shards) made.push(...(await sealShard(context, core)))
-      return made
-    })
+    const core = await context.core()
+    context.progress.begin('events', await countEvents(core))
+    return withRefusals(() => sealAllLedgers(context, core))
   },
   // Prints the complete signed documents, to be archived.
   show: (found) =>
@@ -64,8 +59,8 @@ const sealVerb: Verb<'ledger seal'> = {
       : (found as PrintedCheckpoint).note.slice(0, -1),
 }
 
-/** Seals the ledgers of a shard, then its installation log. */
-async function sealShard(context: Context, core: Core): Promise<PrintedCheckpoint[]> {
+/** Seals all ledgers, then the installation log. */
+async function sealAllLedgers(context: Context, core: Core): Promise<PrintedCheckpoint[]> {
   const sealing = sealingOf(core)
   const made: PrintedCheckpoint[] = []
   for (const companyId of await knownCompanies(core, sealing.directory))
@@ -130,17 +125,9 @@ function toPrintedKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
   return { key_id: keyIdOf(public_key), since, succession, reason, signed_by, public_key, vkey, pem: pemOf(public_key) }
 }
 
-/** Changes the key on the default shard; the other shards, which use the same key, adopt it. */
-async function changeKeyOnAllShards(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
-  const [main, ...others] = (await context.shards()) as [NamedShard, ...NamedShard[]]
-  return withRefusals(async () => {
-    const entry = await change(sealingOf(main.core))
-    for (const { core } of others) {
-      await copySealKeys(main.core.pool, core.pool)
-      await openKeyRing(sealingOf(core))
-    }
-    return toPrintedKey(entry)
-  })
+async function changeKey(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
+  const sealing = sealingOf(await context.core())
+  return withRefusals(async () => toPrintedKey(await change(sealing)))
 }
 
 const LINE = /^[^\p{Cc}]{1,500}$/u
@@ -149,12 +136,12 @@ export const verbs: Verbs<'ledger seal' | 'ledger public-key' | 'seal-key'> = {
   'ledger seal': sealVerb,
   'ledger public-key': publicKeyVerb,
   'seal-key rotate': {
-    run: async (context) => changeKeyOnAllShards(context, (sealing) => rotateKey(sealing)),
+    run: async (context) => changeKey(context, (sealing) => rotateKey(sealing)),
   },
   'seal-key adopt': {
     async run(context, { reason }) {
       if (!LINE.test(reason)) throw new Refused(invalid('reason', 'deve ser uma linha de até 500 caracteres'))
-      return changeKeyOnAllShards(context, (sealing) => adoptKey(sealing, reason))
+      return changeKey(context, (sealing) => adoptKey(sealing, reason))
     },
   },
 }

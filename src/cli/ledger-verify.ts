@@ -115,17 +115,14 @@ async function verifyStored(
   })
   if (flags.company !== undefined) {
     const { companyId, ...reader } = await readerFrom(context, flags.company)
-    context.progress.begin('events', await countEvents([reader], companyId))
+    context.progress.begin('events', await countEvents(reader, companyId))
     return verifyOne(reader, companyId, requireOwnCheckpoints(given, companyId))
   }
-  const companies = new Map<number, Reader>()
-  for (const { reader } of await context.readers())
-    for (const companyId of await companiesOf(reader)) companies.set(companyId, reader)
-  for (const { company_id } of given)
-    if (!companies.has(company_id)) companies.set(company_id, await context.readerOf(company_id))
-  context.progress.begin('events', await countEvents([...new Set(companies.values())]))
+  const reader = await context.reader()
+  const companies = new Set([...(await companiesOf(reader)), ...given.map(({ company_id }) => company_id)])
+  context.progress.begin('events', await countEvents(reader))
   const results: VerificationResult[] = []
-  for (const [companyId, reader] of [...companies].sort(([a], [b]) => a - b))
+  for (const companyId of [...companies].sort((a, b) => a - b))
     results.push(await verifyOne(reader, companyId, ofCompany(given, companyId)))
   return results
 }

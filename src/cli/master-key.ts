@@ -5,9 +5,8 @@ import type { Verbs } from './verb.ts'
 export const verbs: Verbs<'master-key'> = {
   'master-key rotate': {
     async run(context) {
-      const shards = await context.shards()
-      const pools = shards.map(({ core }) => core.pool)
-      return rotateMasterKey(pools, loadMasterKeys(context.config))
+      const { pool } = await context.core()
+      return rotateMasterKey(pool, loadMasterKeys(context.config))
     },
   },
 }

@@ -3,7 +3,7 @@ import { checkTables } from '#integrity/audit/table-checks.ts'
 import type { RowDifference, TableParity } from '#ledger/rebuild/compare-tables.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
-import { type Context, companyIdFrom, countEvents, onEachShard, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyIdFrom, countEvents, type Verb, type Verbs } from './verb.ts'
 
 /** Result for one company. */
 interface TableVerification {
@@ -17,17 +17,15 @@ const verifyVerb: Verb<'projections verify'> = {
   async run(context, { company }) {
     if (company !== undefined) {
       const { core, companyId } = await companyIdFrom(context, company)
-      context.progress.begin('events', await countEvents([core], companyId))
+      context.progress.begin('events', await countEvents(core, companyId))
       return verifyOne(context, core, companyId)
     }
+    const core = await context.core()
+    context.progress.begin('events', await countEvents(core))
+    const { rows } = await core.pool.query<{ company_id: number }>('select company_id from ledgers order by company_id')
     const results: TableVerification[] = []
-    const shards = await context.shards()
-    context.progress.begin('events', await countEvents(shards.map(({ core }) => core)))
-    for (const { core } of shards) {
-      const { rows } = await core.pool.query<{ company_id: number }>('select company_id from ledgers')
-      for (const { company_id } of rows) results.push(await verifyOne(context, core, company_id))
-    }
-    return results.sort((a, b) => a.company_id - b.company_id)
+    for (const { company_id } of rows) results.push(await verifyOne(context, core, company_id))
+    return results
   },
   isBad: (result) => [result].flat().some((each) => !(each as TableVerification).equal),
 }
@@ -57,13 +55,14 @@ export const verbs: Verbs<'projections'> = {
     yields: true,
     async run(context, { 'at-once': isAtOnce }) {
       const pace = isAtOnce ? {} : PACED
-      const shards = await context.shards({ upgrades: true })
-      const total = await countEvents(shards.map(({ core }) => core))
-      context.progress.begin('events', total, isAtOnce ? ESTIMATED_RATE : ESTIMATED_RATE / (1 + RESTS))
-      return onEachShard(shards, async (core) => {
-        const { events, companies, parity } = await core.rebuild({ onApplied: context.progress.add, ...pace })
-        return { version: readModel.version, events, companies, parity: context.json ? parity : wordsOf(parity) }
-      })
+      const core = await context.core({ upgrades: true })
+      context.progress.begin(
+        'events',
+        await countEvents(core),
+        isAtOnce ? ESTIMATED_RATE : ESTIMATED_RATE / (1 + RESTS),
+      )
+      const { events, companies, parity } = await core.rebuild({ onApplied: context.progress.add, ...pace })
+      return { version: readModel.version, events, companies, parity: context.json ? parity : wordsOf(parity) }
     },
   },
 }

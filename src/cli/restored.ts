@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { RestoreInput } from '#commands/companies.ts'
-import { configOf } from '#config/config.ts'
-import { DEFAULT_SHARD } from '#config/databases.ts'
 import { invalid } from '#domain/refusal.ts'
 import { CheckpointAltered } from '#integrity/proofs/checkpoint-files.ts'
-import { installationIdOf } from '#integrity/proofs/installation.ts'
 import { WrongSealKey } from '#integrity/proofs/key-ring.ts'
 import { CannotRestore, restore } from '#integrity/proofs/restore.ts'
 import { newId } from '#lib/ids.ts'
@@ -18,23 +15,20 @@ export const verbs: Verbs<'restored'> = {
     async run(context, flags) {
       const { reason } = validateInput(RestoreReason, { reason: flags.reason })
       const statement = { lost_after: parsePastInstant(flags['lost-after']), reason, copy: flags.copy !== undefined }
-      const core = await context.core({ shard: flags.shard })
+      const core = await context.core()
       const { event_store } = await core.health()
       if (event_store !== undefined && event_store !== 'up')
         throw new CannotRestore('EventStoreDB is unreachable or the service has not caught up with it; retry later')
-      const { EVENTSTORE_URL: eventStoreUrl = null } = context.config
+      const { DATA_DIR: dataDir, EVENTSTORE_URL: eventStoreUrl = null } = context.config
       const place = {
         ...sealingOf(core),
-        dataDir: configOf(context.config, flags.shard ?? DEFAULT_SHARD).DATA_DIR,
+        dataDir,
         eventStoreUrl,
         writer: core.writerAfterRestore,
         asOwner: core.asOwner,
       }
       try {
-        // All shards belong to one installation, also in a copy: the default shard must be recorded first.
-        const isFurther = flags.shard !== undefined && flags.shard !== DEFAULT_SHARD
-        const copyId = isFurther ? await installationIdOf((await context.core()).pool) : randomUUID()
-        return accepted(await restore({ ...place, newId, newInstallationId: () => copyId }, statement))
+        return accepted(await restore({ ...place, newId, newInstallationId: randomUUID }, statement))
       } catch (error) {
         if (error instanceof CheckpointAltered || error instanceof WrongSealKey)
           throw new Refused(invalid('seal-key', error.message))

@@ -25,11 +25,10 @@ import {
 
 /** Runs a command on the store with an alias, which also identifies its company. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
-  for (const { core } of await context.shards()) {
-    const store = await findStore(core.pool, core.vault, input.alias)
-    if (store) return accepted(await runAsSystem<StoreObject, I>(core.writer, store.companyId, command, input))
-  }
-  throw new Refused(refuse('not_found', { alias: input.alias }))
+  const { pool, vault, writer } = await context.core()
+  const store = await findStore(pool, vault, input.alias)
+  if (!store) throw new Refused(refuse('not_found', { alias: input.alias }))
+  return accepted(await runAsSystem<StoreObject, I>(writer, store.companyId, command, input))
 }
 
 const switchVerb = (command: Command<SwitchStoreInput>): Verb<'store enable' | 'store disable'> => ({

@@ -118,7 +118,6 @@ export const verbs: Omit<Verbs<'user'>, 'user list'> = {
     async run(context, { company, ...values }) {
       const { email } = validateInput(NamedByEmail, values)
       const user = await onUser(context, company, { email, method: null }, recordSecondFactorRemoval)
-      // The default shard has the second factors of all persons.
       const { pool, vault } = await context.core()
       const { PUBLIC_URL: publicUrl } = context.config
       await createSecondFactors({ pool, vault, publicUrl, mailer: null, log: () => {} }).remove(email, null)

@@ -4,25 +4,12 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { refuseInvalid } from '#domain/validation.ts'
 import type { Core } from '#service/core.ts'
 import type { Reader } from '#service/reader.ts'
-import type { Directory } from '#sharding/directory.ts'
 import type { COMMANDS, Flags, Name } from './commands.ts'
 import type { Progress } from './progress.ts'
 
 /** Flag values of a verb. */
 type Values<F extends Flags> = {
   readonly [N in keyof F]: F[N]['required'] extends true ? string : string | undefined
-}
-
-/** A shard with its core. */
-export interface NamedShard {
-  readonly name: string
-  readonly core: Core
-}
-
-/** A shard with its reader. */
-export interface NamedReader {
-  readonly name: string
-  readonly reader: Reader
 }
 
 /** Resources of a verb. */
@@ -33,24 +20,14 @@ export interface Context {
   /** Shows how far a long command is, on standard error. */
   readonly progress: Progress
   /**
-   * Core of a shard, by default the default shard. Opened at the first call and closed after the verb. A database of
-   * another version is upgraded only if `upgrades` is set (OPS-38).
+   * Opened at the first call and closed after the verb. A database of another version is upgraded only if `upgrades` is
+   * set (OPS-38).
    */
-  core(options?: { readonly upgrades?: boolean; readonly shard?: string | undefined }): Promise<Core>
-  /** Core of the company's shard; of the default shard if the company does not exist. */
-  coreOf(companyId: number): Promise<Core>
-  /** Database addresses of a shard. */
-  addresses(shard: string): Promise<Addresses>
-  /** Placement of all companies; empty with one shard. */
-  directory(): Promise<Directory>
-  /** All shards, the default one first (SHARD-12). @throws Unavailable if one is unreachable */
-  shards(options?: { readonly upgrades: boolean }): Promise<readonly NamedShard[]>
-  /** Reader of a shard, for a verb that only reads: it opens in a fraction of the time of a core. */
-  reader(shard?: string): Promise<Reader>
-  /** Reader of the company's shard; of the default shard if the company does not exist. */
-  readerOf(companyId: number): Promise<Reader>
-  /** Readers of all shards, the default one first. @throws Unavailable if one is unreachable */
-  readers(): Promise<readonly NamedReader[]>
+  core(options?: { readonly upgrades: boolean }): Promise<Core>
+  /** For a verb that only reads: it opens in a fraction of the time of a core. */
+  reader(): Promise<Reader>
+  /** Of the database. */
+  addresses(): Promise<Addresses>
 }
 
 /** Implementation of a verb. */
@@ -108,20 +85,20 @@ export function parseIdArgument(text: string): number {
   return id
 }
 
-/** The company of a command, and its shard. @throws Refused if it does not exist */
+/** The company of a command. @throws Refused if it does not exist */
 export async function companyIdFrom(
   context: Context,
   text: string,
 ): Promise<{ core: Core; companyId: number; isTest: boolean }> {
   const companyId = parseIdArgument(text)
-  const core = await context.coreOf(companyId)
+  const core = await context.core()
   return { core, companyId, isTest: await isTestCompany(core, companyId) }
 }
 
-/** Reader of the shard of a command's company. @throws Refused if it does not exist */
+/** Reader for a command's company. @throws Refused if it does not exist */
 export async function readerFrom(context: Context, text: string): Promise<Reader & { readonly companyId: number }> {
   const companyId = parseIdArgument(text)
-  const reader = await context.readerOf(companyId)
+  const reader = await context.reader()
   await isTestCompany(reader, companyId)
   return { ...reader, companyId }
 }
@@ -135,32 +112,13 @@ async function isTestCompany({ pool }: Pick<Core, 'pool'>, companyId: number): P
   return rows[0].is_test
 }
 
-/** Runs `work` on each shard in turn. With several shards, each result names its shard. */
-export async function onEachShard<T extends object>(
-  shards: readonly NamedShard[],
-  work: (core: Core) => Promise<T>,
-): Promise<T | T[]> {
-  const [{ core: only }, ...others] = shards as [NamedShard, ...NamedShard[]]
-  if (others.length === 0) return work(only)
-  const answers: T[] = []
-  for (const { name, core } of shards) answers.push({ shard: name, ...(await work(core)) })
-  return answers
-}
-
 /** Number of recorded events of all companies, or of one, for the progress of a command. */
-export async function countEvents(
-  cores: readonly Pick<Core, 'pool'>[],
-  companyId: number | null = null,
-): Promise<number> {
-  let events = 0
-  for (const { pool } of cores) {
-    const { rows } = await pool.query<{ events: number }>(
-      `select coalesce(sum(revision + 1), 0)::float8 as events from ops.ledgers where $1::bigint is null or company_id = $1`,
-      [companyId],
-    )
-    events += rows[0]?.events ?? 0
-  }
-  return events
+export async function countEvents({ pool }: Pick<Core, 'pool'>, companyId: number | null = null): Promise<number> {
+  const { rows } = await pool.query<{ events: number }>(
+    `select coalesce(sum(revision + 1), 0)::float8 as events from ops.ledgers where $1::bigint is null or company_id = $1`,
+    [companyId],
+  )
+  return rows[0]?.events ?? 0
 }
 
 /** Removes undefined members: commands distinguish absent from empty values. */

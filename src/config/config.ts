@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { PANEL_LIMITS } from '#access/panel-quota.ts'
-import { DEFAULT_SHARD, databaseUrl, type NamedUrl, namedUrls, readUrls } from './databases.ts'
+import { databaseUrl, readUrls } from './databases.ts'
 import {
   ascendingSeconds,
   attestorUrl,
@@ -72,11 +72,7 @@ const settings = z.object({
   DATABASE_URL: databaseUrl.optional(),
   /** The same database as its owner, who migrates it; needed if the service's role may only append to ledgers. */
   DATABASE_OWNER_URL: databaseUrl.optional(),
-  /** Additional shards by name; DATABASE_URL is the default shard. */
-  SHARDS: namedUrls.optional(),
-  /** The same databases as their owners. */
-  SHARDS_OWNER_URLS: namedUrls.optional(),
-  /** Read replicas by shard. */
+  /** Read replicas of that database. */
   READ_URLS: readUrls.optional(),
   /** Largest lag in ms of a replica that is read from. */
   READ_MAX_LAG_MS: integerSetting(1, 3_600_000).default(5_000),
@@ -197,7 +193,6 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const isEmbedded = config.DATABASE_URL === undefined
   if (isEmbedded && config.DATABASE_OWNER_URL)
     throw new WrongSetting('DATABASE_OWNER_URL requires DATABASE_URL; the embedded Postgres has its own owner')
-  assertShards(config)
   const DATA_DIR = resolve(config.DATA_DIR)
   const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
   const PUBLIC_URL = config.PUBLIC_URL ?? `${config.TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${config.PORT}`
@@ -224,51 +219,14 @@ const GO_WITH = [
   ['PAYMENT_CLIENT_SECRET', 'PAYMENT_CLIENT_ID'],
 ] as const
 
-/** @throws WrongSetting */
-function assertShards({
-  DATABASE_URL,
-  SHARDS = [],
-  SHARDS_OWNER_URLS = [],
-  READ_URLS = {},
-}: z.infer<typeof settings>): void {
-  const isMain = SHARDS.find(({ url }) => url === DATABASE_URL)
-  if (isMain)
-    throw new WrongSetting(
-      `SHARDS lists the database of DATABASE_URL, the default shard ${DEFAULT_SHARD}, as ${isMain.name}`,
-    )
-  for (const { name } of SHARDS_OWNER_URLS)
-    if (!SHARDS.some((shard) => shard.name === name))
-      throw new WrongSetting(`SHARDS_OWNER_URLS lists ${name}, which SHARDS does not`)
-  for (const name of Object.keys(READ_URLS))
-    if (name !== DEFAULT_SHARD && !SHARDS.some((shard) => shard.name === name))
-      throw new WrongSetting(`READ_URLS lists ${name}, which SHARDS does not`)
-}
-
 function expectation(name: string): string {
   const schema = settings.shape[name as keyof typeof settings.shape]
   const inner = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema
   return (inner as z.ZodType).description ?? 'a text'
 }
 
-/** Database URLs of a shard. */
+/** URLs of a database. */
 export interface Addresses {
   readonly databaseUrl: string
   readonly ownerUrl: string | undefined
 }
-
-/** URLs of an additional shard. */
-export const addressesOf = ({ SHARDS_OWNER_URLS = [] }: Config, { name, url }: NamedUrl): Addresses => ({
-  databaseUrl: url,
-  ownerUrl: SHARDS_OWNER_URLS.find((owner) => owner.name === name)?.url,
-})
-
-/** Settings of a shard: its local files are in a folder of its own. */
-export const configOf = (config: Config, shard: string): Config =>
-  shard === DEFAULT_SHARD
-    ? config
-    : {
-        ...config,
-        DATA_DIR: join(config.DATA_DIR, 'shards', shard),
-        READ_URLS: { [DEFAULT_SHARD]: config.READ_URLS?.[shard] ?? [] },
-        SEED_DEMO: false,
-      }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import { createVault, MASTER_KEY_BYTES, toMasterKey, type Vault } from '#crypto/vault.ts'
-import { withAdvisoryLocks } from '#postgres/advisory-lock.ts'
+import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransactionOn } from '#postgres/transaction.ts'
 import { registeredMasterKeys, registerMasterKey } from './master-key-registry.ts'
 import { type MasterKeys, WrongMasterKey } from './master-keys.ts'
@@ -28,47 +28,41 @@ export interface Rotation {
 }
 
 /**
- * Reseals all secrets of the shards' databases with another master key while services run (OPS-73): with a new one in
+ * Reseals all secrets of the database with another master key while services run (OPS-73): with a new one in
  * the key file, or with MASTER_KEY if the present one is listed in MASTER_KEY_FORMER. If interrupted, another call
  * continues.
  * @throws WrongMasterKey if there is no other key
  */
-export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys): Promise<Rotation> {
+export async function rotateMasterKey(pool: Pool, keys: MasterKeys): Promise<Rotation> {
   const ifTaken = () => {
     throw new WrongMasterKey('The master key is being changed by another command already.')
   }
   const lock = { key: ROTATION_LOCK, wait_ms: LOCK_PATIENCE_MS, ifTaken }
-  return withAdvisoryLocks<Rotation>(pools, lock, (clients) => rotateAlone(clients, keys))
+  return withAdvisoryLock<Rotation>(pool, lock, (client) => rotateAlone(client, keys))
 }
 
-async function rotateAlone(clients: readonly PoolClient[], keys: MasterKeys): Promise<Rotation> {
+async function rotateAlone(client: PoolClient, keys: MasterKeys): Promise<Rotation> {
   // More than one key is left from an interrupted call.
-  if (keys.all().length === 1) await introduce(clients, keys)
+  if (keys.all().length === 1) await introduce(client, keys)
   const { id } = keys.current()
   const vault = createVault(keys)
-  const former = new Set<string>()
+  await registerMasterKey(client, id)
+  await othersEnded(client)
+  const former = (await registeredMasterKeys(client)).filter((other) => other !== id)
   let resealed = 0
-  for (const client of clients) {
-    await registerMasterKey(client, id)
-    await othersEnded(client)
-    for (const other of await registeredMasterKeys(client)) {
-      if (other === id) continue
-      resealed += await retire(client, vault, other)
-      former.add(other)
-    }
-  }
+  for (const other of former) resealed += await retire(client, vault, other)
   await keys.file?.dropFormer()
-  return { master_key: id, former: [...former], resealed }
+  return { master_key: id, former, resealed }
 }
 
-/** Adds a new key. Each database registers it before any process can seal with it. */
-async function introduce(clients: readonly PoolClient[], keys: MasterKeys): Promise<void> {
+/** Adds a new key. The database registers it before any process can seal with it. */
+async function introduce(client: PoolClient, keys: MasterKeys): Promise<void> {
   if (!keys.file)
     throw new WrongMasterKey(
       `${keys.source} is the only key: set it to a new one, and ${keys.source}_FORMER to that of before`,
     )
   const secret = randomBytes(MASTER_KEY_BYTES)
-  for (const client of clients) await registerMasterKey(client, toMasterKey(secret).id)
+  await registerMasterKey(client, toMasterKey(secret).id)
   await keys.file.renew(secret)
 }
 

@@ -63,8 +63,8 @@ export interface WorkingSet {
   forget(companyId: number, tables: readonly AnyTable[]): void
   /** Marks the rows added to a table as written by another transaction. */
   markWritten(table: AnyTable): void
-  /** Rows of a table that were put or added, and whether they are known to be new. */
-  changedOf<R>(table: Table<R>): readonly { readonly row: Readonly<R>; readonly isNew: boolean }[]
+  /** Rows of a table that were put or added. */
+  changedOf<R>(table: Table<R>): readonly Readonly<R>[]
   /**
    * Sends one statement per changed table and way to write, rows in key order: existing rows give up names before new
    * rows take them.
@@ -163,9 +163,7 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
     },
     changedOf<R>({ name }: Table<R>) {
       const changed = states.get(name)?.changed
-      return WRITES.flatMap((write) =>
-        [...(changed?.[write].values() ?? [])].map((row) => ({ row: row as R, isNew: write === 'add' })),
-      )
+      return WRITES.flatMap((write) => [...(changed?.[write].values() ?? [])] as R[])
     },
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, stateOf, vault)),
     flush: (tx) => {

@@ -10,16 +10,6 @@ export class Unavailable extends Error {
 export class TenantLimitExceeded extends Unavailable {}
 
 /**
- * The company is on another shard. The shard router forwards the request there; a caller that cannot be
- * forwarded gets 503.
- */
-export class WrongShardError extends Unavailable {
-  constructor(readonly companyId: number) {
-    super(`company ${companyId} is on another shard`)
-  }
-}
-
-/**
  * The database belongs to another version of this program and was not, or cannot be, migrated. The message is for
  * operators.
  */

@@ -33,7 +33,7 @@ export async function withApproval(submission: FormSubmission): Promise<FormSubm
   if (email === '' && secret === '') return submission
   const services = {
     pool: context.poolOf(session.companyId),
-    logins: context.logins(),
+    logins: context.pool,
     login: context.panel.login,
   }
   const outcome = await confirmApprover(services, { email, secret }, { ...session, address })

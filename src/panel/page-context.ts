@@ -65,7 +65,7 @@ function maskedPoolOf(session: PanelSession, pool: Queryable): Queryable {
 
 /**
  * Context that may read from a replica. Pages show everything committed before the request, wherever they are read
- * (SHARD-103).
+ * (READ-923).
  */
 export function withReplicaReads(visit: PageContext): PageContext {
   const { context, session, readModel } = visit

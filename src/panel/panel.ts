@@ -12,7 +12,7 @@ import {
   unauthenticatedBodyBudget,
 } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { interfaceProblems } from '#http/middleware/problem-handler.ts'
+import { problemHandler } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { type Params, routeSpecificity } from '#http/paths.ts'
@@ -148,7 +148,7 @@ export function panel(context: Services): Router {
     one.all(onlyBy(Allow))
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
-  router.use(interfaceProblems(context.log, answerPanelFailure))
+  router.use(problemHandler(context.log, answerPanelFailure))
   return router
 }
 

@@ -24,7 +24,7 @@ export async function createTwin(submission: FormSubmission): Promise<Refusal | 
   const { context, session } = submission
   const { companyId } = session
   const pool = context.poolOf(companyId)
-  const { rows } = await context.logins().query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  const { rows } = await context.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const noted = await submission.run(makeTestTwin, { twin_id: (rows[0] as { id: number }).id })
   if (isRefusal(noted)) return noted
   const twinId = (await getTestCompanyState(pool, companyId))?.twin_id

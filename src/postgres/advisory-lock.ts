@@ -31,18 +31,6 @@ export async function withAdvisoryLock<T>(
   return ifTaken()
 }
 
-/** Takes the lock in several databases, one after the other. */
-export function withAdvisoryLocks<T>(
-  [pool, ...others]: readonly Pool[],
-  lock: AdvisoryLock<T>,
-  work: (clients: readonly PoolClient[]) => Promise<T>,
-): Promise<T> {
-  if (!pool) return work([])
-  return withAdvisoryLock(pool, lock, (client) =>
-    withAdvisoryLocks(others, lock, (clients) => work([client, ...clients])),
-  )
-}
-
 /** Takes the lock for the rest of the session; false if another session holds it. */
 export async function tryAdvisoryLock(
   client: ClientBase,

@@ -77,8 +77,6 @@ export type ExportPart =
 
 interface Source extends EventReader {
   readonly pool: Database
-  /** Database with the login origins. */
-  readonly logins: () => Database
 }
 
 const TABLES = { customer: 'customers', supplier: 'suppliers', user: 'users', order: 'orders' } as const
@@ -288,7 +286,7 @@ async function countWebhooks({ pool, companyId, webhooks }: Collecting, revision
 }
 
 async function accessOf(
-  { pool, logins, companyId }: Pick<Collecting, 'pool' | 'logins' | 'companyId'>,
+  { pool, companyId }: Pick<Collecting, 'pool' | 'companyId'>,
   userId: number,
   { email }: { readonly email: string | null },
 ): Promise<Access> {
@@ -300,11 +298,11 @@ async function accessOf(
     'select created_at, last_used_at from ops.sync_tokens where company_id = $1 and user_id = $2 and revoked_at is null order by created_at',
     [companyId, userId],
   )
-  const origins = await logins().query<{ seen_at: string }>(
+  const origins = await pool.query<{ seen_at: string }>(
     'select seen_at from ops.login_origins where account = $1 order by seen_at',
     [email === null ? null : loginAccountOf(email)],
   )
-  const factors = await logins().query<Access['second_factors'][number]>(
+  const factors = await pool.query<Access['second_factors'][number]>(
     'select method, label, created_at, last_used_at from ops.second_factors where email = $1 order by created_at',
     [email],
   )

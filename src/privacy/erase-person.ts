@@ -22,7 +22,6 @@ import { type ErasedPerson, textErasureOf } from './record-erasure.ts'
  * | sessions, sync_tokens, invitations | user of the login | ended; by user |
  * | persons, password_links, second_factors, recovery_codes, second_steps | e-mail address | deleted with its last user |
  * | login_origins, login_failures | hash of the e-mail address | deleted with its last user |
- * | directory_entries | e-mail address, or its hash | deleted after the commit, if there are several shards (SHARD-27) |
  *
  * The other tables have no personal data: ledgers, read_model, checkpoints, table_checks and quotas hold positions and
  * numbers; calls is masked (src/http/request-log/masking.ts); webhook_hours and call_counts hold numbers;

@@ -6,31 +6,24 @@ import { erasePerson, idsOf } from './erase-person.ts'
 
 const forgottenBy = ({ data }: Envelope) => data as DataOf<'PersonForgotten'>
 
-/** E-mail addresses of users who may have been erased; the commit may have failed. */
-export interface FormerEmails {
-  readonly companyId: number
-  readonly emails: readonly string[]
-}
-
 /** Erases a person from `ops` in the transaction of the event (PRIV-30). `onForgotten` runs after the commit. */
-export function createErasureReactor(onForgotten: (former: readonly FormerEmails[]) => void = () => {}) {
-  let wiped: FormerEmails[] = []
+export function createErasureReactor(onForgotten: () => void = () => {}) {
+  let hasErased = false
   const reactor: Reactor = {
     refs: (_rows, { type }) => (type === 'PersonForgotten' ? [] : null),
     react() {},
     look: (tx, companyId, event) => emailsOf(tx, companyId, idsOf(forgottenBy(event), 'user')),
     async finish(tx, companyId, event, emails) {
       await erasePerson(tx, companyId, forgottenBy(event), emails)
-      wiped.push({ companyId, emails })
+      hasErased = true
     },
   }
   return {
     reactor,
     /** Must be called after each commit. */
     onCommitted() {
-      const former = wiped
-      wiped = []
-      if (former.length > 0) onForgotten(former)
+      if (hasErased) onForgotten()
+      hasErased = false
     },
   }
 }

@@ -19,11 +19,6 @@ export async function eraseLogins(
   emails: readonly string[],
 ): Promise<void> {
   for (const end of END_ACCESS) await tx.query(end, [companyId, userIds])
-  await eraseUnusedLogins(tx, emails)
-}
-
-/** Deletes the logins of addresses without a user, with all related rows. */
-export async function eraseUnusedLogins(tx: Transaction, emails: readonly string[]): Promise<void> {
   // A concurrent insert of related rows locks the login or the user, so this statement waits for it.
   const { rows } = await tx.query<{ email: string }>(DELETE_LOGINS, [emails])
   const gone = rows.map(({ email }) => email)
@@ -61,16 +56,11 @@ const END_ACCESS = [
   },
 ]
 
-/**
- * Returns addresses without a user, with or without a login. Users on other shards are in the directory, which is empty
- * if there is only one shard.
- */
+/** Returns addresses without a user, with or without a login. */
 const DELETE_LOGINS = {
   name: 'delete_logins',
   text: `with gone as (
-           select email from unnest($1::text[]) as known(email) where not exists (select from users u where u.email = known.email) and not exists (
-             select from ops.directory_entries e join ops.company_shards h on h.company_id = e.company_id
-             where e.kind = 'email' and e.key = convert_to(known.email, 'UTF8') and h.shard <> 'main')
+           select email from unnest($1::text[]) as known(email) where not exists (select from users u where u.email = known.email)
          ), deleted as (
            delete from ops.persons p using gone where p.email = gone.email
          )

@@ -4,19 +4,20 @@ import { createApiAuthenticator, type QuotaLimits } from '#access/api-authentica
 import { KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
-import { type AddressLimit, createAddressLimit, createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
+import { type AddressLimit, createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
 import { peopleOf } from '#access/people.ts'
 import { createSecondFactors } from '#access/second-factors.ts'
-import { createSessions, type PanelAccess } from '#access/sessions.ts'
-import { createTokens, type Tokens } from '#access/sync-access.ts'
+import { createSessions } from '#access/sessions.ts'
+import { createTokens } from '#access/sync-access.ts'
 import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
 import { createOutgoing } from '#http/outgoing.ts'
 import { createPageCache } from '#http/page-cache.ts'
 import { createRequestLog } from '#http/request-log/request-log.ts'
+import { newId } from '#lib/ids.ts'
 import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createLiveUpdates } from '#live/updates.ts'
@@ -67,18 +68,12 @@ type InterfaceFigures = Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'wat
 interface InterfaceDependencies
   extends Pick<SharedServices, 'config' | 'core' | 'databaseUrl' | 'provider' | 'connector' | 'log'> {
   readonly metrics: InterfaceFigures
-  readonly common: CommonServices
-  /** Access across all shards if there are several; by default that of this shard. */
-  readonly access?: InterfaceAccess
+  /** That of `openAddressLimit`. */
+  readonly addresses: AddressLimit
 }
 
 /** Login, sessions and tokens of the interfaces. */
-export interface InterfaceAccess extends Omit<PanelAccess, 'newKey'> {
-  readonly tokens: Tokens
-}
-
-/** Access for a single shard. */
-function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer | null): InterfaceAccess {
+function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer | null) {
   const { pool, gate, writer } = core
   const login = createLogin(gate)
   const links = { pool, writer, login, mailer, publicUrl: config.PUBLIC_URL, log }
@@ -88,9 +83,11 @@ function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer |
     passwordLinks: createPasswordLinks(links),
     secondFactors: createSecondFactors({ ...links, vault: core.vault }),
     companiesOf: peopleOf(gate).companiesOf,
-    sessions: createSessions(gate, (error) => log('the use of a session could not be noted', error), {
-      limits: panelLimitsOf(config),
-    }),
+    sessions: createSessions(
+      gate,
+      (error) => log('the use of a session could not be noted', error),
+      panelLimitsOf(config),
+    ),
     tokens: createTokens(gate, { days: config.SYNC_TOKEN_DAYS ?? null, secret: core.requestSecret }),
   }
 }
@@ -115,35 +112,11 @@ function openShared({ watchShared }: InterfaceFigures) {
   return { bodies, largeCalls, panelTurns, outgoing, unauthenticatedBodies }
 }
 
-/** Shared by the interfaces of all shards of a process. Closed after the last of them. */
-export interface CommonServices {
-  readonly services: ReturnType<typeof commonOf> & ReturnType<typeof openShared> & Pick<Services, 'addresses'>
-  /** Requests per token of a till. */
-  readonly tillCalls: MinuteLimit
-  /** Null without a mail server. */
-  readonly mailer: Mailer | null
-  close(): void
-}
-
-/** `addresses` is that of `openAddressLimit`. */
-export function openCommon(
-  config: Config,
-  metrics: InterfaceFigures,
-  addresses: AddressLimit,
-  newId: () => string,
-): CommonServices {
-  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
-  const services = { ...commonOf(config, newId), ...openShared(metrics), addresses }
-  const tillCalls = createMinuteLimit({ perMinute: config.SYNC_QUOTA_PER_MINUTE })
-  return { services, tillCalls, mailer, close: () => mailer?.close() }
-}
-
 /** Limit of clients without a key or login, for all answers of a process. */
 export const openAddressLimit = (config: Config): AddressLimit => createAddressLimit(limitsOf(config))
 
-function commonOf(config: Config, newId: () => string) {
+function settingsOf(config: Config) {
   return {
-    limits: limitsOf(config),
     panelLimits: panelLimitsOf(config),
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),
@@ -160,12 +133,12 @@ function commonOf(config: Config, newId: () => string) {
   }
 }
 
-/** Creates the dependencies of a shard's HTTP interfaces. Stopped after the last request was answered. */
+/** Creates the dependencies of the HTTP interfaces. Stopped after the last request was answered. */
 export function openInterfaces(dependencies: InterfaceDependencies): Interfaces {
-  const { config, core, databaseUrl, provider, connector, metrics, common, log } = dependencies
-  // A copy sends no mail, even if the common settings have a mail server.
-  const mailer = config.SMTP_URL === undefined ? null : common.mailer
-  const { tokens, ...panel } = dependencies.access ?? accessOf(dependencies, mailer)
+  const { config, core, databaseUrl, provider, connector, metrics, addresses, log } = dependencies
+  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
+  const { tokens, ...panel } = accessOf(dependencies, mailer)
+  const limits = limitsOf(config)
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -181,12 +154,15 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
   return {
     services: {
       ...core,
-      ...common.services,
+      ...settingsOf(config),
+      ...openShared(metrics),
+      addresses,
+      limits,
       feed,
       calls,
       onPage: metrics.onPage,
-      authenticator: countedAuthenticator(createApiAuthenticator(core.gate, common.services.limits), metrics),
-      sync: { login: panel.login, tokens, calls: common.tillCalls },
+      authenticator: countedAuthenticator(createApiAuthenticator(core.gate, limits), metrics),
+      sync: { login: panel.login, tokens, calls: createMinuteLimit({ perMinute: config.SYNC_QUOTA_PER_MINUTE }) },
       live,
       panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },
       provider,
@@ -195,7 +171,10 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
       log,
     },
     leave: live.close,
-    stop: () => calls.stop(),
+    async stop() {
+      await calls.stop()
+      mailer?.close()
+    },
   }
 }
 
@@ -205,7 +184,7 @@ const limitsOf = (config: Config): QuotaLimits => ({
   bytesPerDay: config.QUOTA_BYTES_PER_DAY,
 })
 
-export const panelLimitsOf = (config: Config): PanelLimits => ({
+const panelLimitsOf = (config: Config): PanelLimits => ({
   ofSession: config.PANEL_QUOTA_PER_SESSION,
   ofUser: config.PANEL_QUOTA_PER_USER,
   ofCompany: config.PANEL_QUOTA_PER_COMPANY,

@@ -6,7 +6,6 @@ import type { TablesCore } from '#integrity/audit/table-checks.ts'
 import type { Sealing } from '#integrity/proofs/checkpoints.ts'
 import { assertConsistent, createInstallationCheck } from '#integrity/proofs/installation-watch.ts'
 import { type CatchUpSubscription, startCatchUpSubscription } from '#ledger/follow/follower.ts'
-import { ownStreams, type ResolvePlacement } from '#ledger/follow/placement.ts'
 import { type Preparation, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
 import { companiesWithMissingKeys } from '#ledger/missing-keys.ts'
@@ -34,7 +33,7 @@ import { createLiveNotifier } from '#live/notifier.ts'
 import { switchOffNotifications } from '#notifications/switch-off-notifications.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
-import { createErasureReactor, type FormerEmails } from '#privacy/erasure-reactor.ts'
+import { createErasureReactor } from '#privacy/erasure-reactor.ts'
 import { keyDestruction } from '#privacy/key-destruction.ts'
 import { testDataReset } from '#privacy/test-data-reset.ts'
 import { readModel } from '#projections/index.ts'
@@ -107,8 +106,6 @@ export interface CoreOptions extends BringUpOptions, ProofOptions, ReplicaOption
   readonly publicUrl?: string
   /** Directory on this machine that belongs to the database; without it nothing is compared. */
   readonly dataDir?: string
-  /** Resolves the placement of companies unknown to this Postgres, if several shards share an external event store. */
-  readonly resolvePlacement?: ResolvePlacement | undefined
   /** How missing or outdated tables are built, and the callbacks for it. */
   readonly building?: Building
   /** Another event store, for tests. */
@@ -120,19 +117,10 @@ export interface CoreOptions extends BringUpOptions, ProofOptions, ReplicaOption
   /** `application_name` of the connections; the service's by default. */
   readonly applicationName?: string
   readonly log: (message: string, error: unknown) => void
-  /**
-   * Records in the directory, before the first event, that the company is on this shard; absent with one shard. @throws
-   * Unavailable
-   */
-  readonly register?: ((companyId: number) => Promise<void>) | undefined
   /** Called when a newer version has replaced the tables; this process can no longer write. */
   readonly onOutdated: () => void
-  /** Called after a commit with the erased persons. */
-  readonly onForgotten?: (former: readonly FormerEmails[]) => void
-  /** Reserves names in the directory before they are written; absent with one shard. */
-  readonly reserve?: WriterOptions['reserve']
-  /** Pool of the shard that keeps login data, if it is another one. */
-  readonly logins?: () => Pool
+  /** Called after a commit that erased persons. */
+  readonly onForgotten?: () => void
   /** Time limit for an answer as of a past moment. */
   readonly asOfTimeoutMs?: number
   /** Called for each group that the writer has answered. */
@@ -186,17 +174,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const gate = createPool(options.databaseUrl, { ...GATE_POOL, ...known, application_name: 'tillbook gate' })
   const queries = createKeyedSemaphore(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
-  const whole = await storeOf(options, pool, poolOf)
-  const store = ownPartOf(whole, pool, options)
+  const store = await storeOf(options, pool, poolOf)
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
-  // The companies of one shard do not show whether a shared store is empty, so the check reads the whole store.
-  const installationCheck = createInstallationCheck(createInstallationFile({ pool, store: whole }, options))
+  const installationCheck = createInstallationCheck(createInstallationFile({ pool, store }, options))
   await bringUp({ ...rebuilding, installationCheck }, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
-  const following = isOutside(store) ? { ...writing, store, resolvePlacement: options.resolvePlacement } : null
+  const following = isOutside(store) ? { ...writing, store } : null
   const preparation = following && prepare(following, () => assertOwnStore(installationCheck))
   await preparation?.tried
   const proving = createProofParts({ pool, store, installationCheck }, options)
@@ -207,7 +193,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     pool,
     poolOf,
     gate,
-    logins: options.logins ?? (() => pool),
     readsOf,
     replicas,
     store,
@@ -269,10 +254,7 @@ interface WorkParts extends Rebuilding {
 function worksOn(options: CoreOptions, { following, ...rebuilding }: WorkParts): Works {
   const { pool } = rebuilding
   return {
-    async found(companyId) {
-      await options.register?.(companyId)
-      await ensureLedger(pool, companyId)
-    },
+    found: (companyId) => ensureLedger(pool, companyId),
     rebuild: (building = {}) => withRebuild({ ...rebuilding, ...building }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyOnOwnConnections({ ...rebuilding, ...verifying }, companyId),
     verifyChanges: (checks, pace) => verifyChangesOnOwnConnections(rebuilding, checks, pace),
@@ -288,7 +270,7 @@ function writingOf(
   options: CoreOptions,
   { databaseUrl, pool, store, model, keys, paymentLinks }: Rebuilding & Pick<Core, 'paymentLinks'>,
 ) {
-  const { onOutdated, onGroup, log, onForgotten, reserve } = options
+  const { onOutdated, onGroup, log, onForgotten } = options
   const deliveryNotifier = createDeliveryNotifier(pool, newId(), (error) =>
     log('dispatchers were not notified of deliveries', error),
   )
@@ -309,7 +291,6 @@ function writingOf(
     },
     onOutdated,
     onGroup,
-    reserve,
     log,
   }
   return { writing, deliveryNotifier, liveNotifier }
@@ -356,9 +337,6 @@ async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean
   const event_store = await isUp(store.ping())
   return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
 }
-
-const ownPartOf = (store: EventStore, pool: Pool, { resolvePlacement }: CoreOptions): EventStore =>
-  resolvePlacement && isOutside(store) ? ownStreams(store, pool, resolvePlacement) : store
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store

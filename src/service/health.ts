@@ -8,8 +8,6 @@ import type { Core } from './core.ts'
 export interface HealthReport {
   /** States of its dependencies, by name: `up`, or why the process cannot serve. */
   readonly parts: Readonly<Record<string, string>>
-  /** States of the additional shards, by their names in `parts`. */
-  readonly shards?: Readonly<Record<string, string>>
   /** Ledgers that take no writes. Other processes are affected too, so this does not make the process unready. */
   readonly ledgers_ahead_of_clock?: number
   /** Companies that are read-only because keys of their persons are missing. Other processes are affected too. */
@@ -57,20 +55,16 @@ export function createHealthCheck(
   }
 }
 
-/**
- * `/health/live`: the process runs. `/health/ready`: it can serve, or the answer names the part that is down. One
- * reachable shard is enough, so an unreachable one does not affect the others (SHARD-6). Neither needs a key.
- */
+/** `/health/live`: the process runs. `/health/ready`: it can serve, or the answer names the part that is down. Neither needs a key. */
 export function probes(health: CheckHealth, isStopping: () => boolean): Router {
   const router = express.Router()
   router.get('/live', (_request, response) => sendJson(response, 200, '{"status":"live"}'))
   router.get('/ready', async (_request, response) => {
-    const { parts, shards = {}, ...rest } = await health()
-    const canServe = Object.values(parts).every((state) => state === 'up') || Object.values(shards).includes('up')
-    const isReady = canServe && !isStopping()
+    const { parts, ...rest } = await health()
+    const isReady = Object.values(parts).every((state) => state === 'up') && !isStopping()
     const body = {
       status: isReady ? 'ready' : 'not_ready',
-      parts: { ...parts, ...shards, ...(isStopping() ? { service: 'stopping' } : {}) },
+      parts: { ...parts, ...(isStopping() ? { service: 'stopping' } : {}) },
       ...rest,
     }
     sendJson(response, isReady ? 200 : 503, JSON.stringify(body))

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
 import type { Config } from '#config/config.ts'
-import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { createReadRouter, type OpenReadSession, type ReadFrom, readFromPrimary } from '#ledger/replicas/reads.ts'
@@ -22,7 +21,7 @@ export interface ReplicaOptions {
 
 /** Replica options of the service. Commands are short and use none. */
 export const replicaSettings = (config: Config, { onRead }: Pick<Metrics, 'onRead'>): ReplicaOptions => ({
-  readUrls: config.READ_URLS?.[DEFAULT_SHARD] ?? [],
+  readUrls: config.READ_URLS ?? [],
   readMaxLagMs: config.READ_MAX_LAG_MS,
   onRead,
 })

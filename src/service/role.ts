@@ -3,7 +3,7 @@ import type { Config } from '#config/config.ts'
 import type { ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { ErasureList } from '#privacy/erasure-list.ts'
-import type { ShardMetrics } from '#service/metrics/metrics.ts'
+import type { Metrics } from '#service/metrics/metrics.ts'
 import type { Core } from './core.ts'
 import type { Log } from './log.ts'
 
@@ -19,7 +19,7 @@ export interface SharedServices {
   readonly provider: PaymentProvider
   /** Null without credentials of the service at the provider. */
   readonly connector: ProviderConnector | null
-  readonly metrics: ShardMetrics
+  readonly metrics: Metrics
   readonly seedDemo: SeedDemo
   readonly logger: Logger
   readonly log: Log

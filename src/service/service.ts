@@ -11,9 +11,8 @@ import { createMetrics, type Metrics } from '#service/metrics/metrics.ts'
 import { openAddressLimit, seed } from './api.ts'
 import { createApp } from './app.ts'
 import { type Log, logOf } from './log.ts'
+import { createProcess, quietlyTo } from './process.ts'
 import type { SeedDemo } from './role.ts'
-import { quietlyTo } from './shard.ts'
-import { createServedShards } from './shards.ts'
 
 /** The roles of one process, from start to orderly shutdown. */
 export interface Service {
@@ -59,13 +58,13 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   /** Opened resources, closed in reverse order. */
   const closing: (() => Promise<void>)[] = []
   const addressLimit = openAddressLimit(config)
-  const shards = createServedShards({ config, metrics, addresses: addressLimit, logger, log, seedDemo, onFailure })
+  const serving = createProcess({ config, metrics, addresses: addressLimit, logger, log, seedDemo, onFailure })
 
   const app = createApp({
     ...appSettings(config, metrics),
     addresses: addressLimit,
     isStopping: () => stopping,
-    isOver: shards.isOver,
+    isOver: serving.isOver,
     onTlsError: (error) => log('a renewed certificate cannot be used', error),
     log,
   })
@@ -75,9 +74,9 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     async start() {
       listening = await startListening(app.server, { port: config.PORT, host: config.HOST })
       const addresses = await openPostgres({ config, log, closing, onFailure })
-      const main = await shards.open(addresses, openProvider(config, closing))
-      const demoFile = isApi ? await seed(main) : null
-      app.open(shards.health, isApi ? shards.serve() : undefined)
+      const shared = await serving.open(addresses, openProvider(config, closing))
+      const demoFile = isApi ? await seed(shared) : null
+      app.open(serving.health, isApi ? serving.serve() : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'service started')
       if (isApi) welcome(config, demoFile)
@@ -85,8 +84,8 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     async stop() {
       stopping = true
       const delay_ms = isApi && isOpen ? config.STOP_DELAY_SECONDS * 1000 : 0
-      await Promise.all([quietly(async () => listening?.drain(delay_ms)), shards.quiet()])
-      await shards.close()
+      await Promise.all([quietly(async () => listening?.drain(delay_ms)), serving.quiet()])
+      await serving.close()
       for (const close of closing.splice(0).reverse()) await quietly(close)
     },
   }

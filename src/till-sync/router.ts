@@ -9,7 +9,7 @@ import {
 } from '#http/middleware/json-body.ts'
 import { limitLargeRequests } from '#http/middleware/large-requests.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { interfaceProblems } from '#http/middleware/problem-handler.ts'
+import { problemHandler } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
@@ -56,7 +56,7 @@ export function syncRouter(options: Services): Router {
     handlers.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
   }
   router.use(refuse(new Problem('not_found')))
-  router.use(interfaceProblems(options.log, answerSyncProblem))
+  router.use(problemHandler(options.log, answerSyncProblem))
   return router
 }
 

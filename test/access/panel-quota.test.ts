@@ -29,7 +29,7 @@ describe('quota of the panel', () => {
   after(() => Promise.all([api.close(), other.end()]))
 
   const sessionsOn = (on: Pool, limits: Partial<PanelLimits> = {}): Sessions =>
-    createSessions(on, (error) => Promise.reject(error), { limits: { ...LIMITS, ...limits } })
+    createSessions(on, (error) => Promise.reject(error), { ...LIMITS, ...limits })
   const sessionOf = async ({ id, companyId }: TestUser): Promise<string> =>
     (await sessionsOn(pool).issue({ userId: id, companyId, generation: 0, personGeneration: 0 })).token
   const user = () => createTestUser(company)

@@ -47,9 +47,7 @@ describe('tables of a company that leaves its installation', () => {
     const left = ofCompanies.filter((name) => name in TABLES_LEFT)
     expect(left.sort()).to.deep.equal([
       'ops.company_moves',
-      'ops.company_shards',
       'ops.demo_companies',
-      'ops.directory_entries',
       'ops.imports',
       'ops.installation_entries',
       'ops.ledgers',

@@ -60,27 +60,6 @@ describe('settings', () => {
     expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
   })
 
-  it('list additional shards, including those with several hosts [SHARD-2]', () => {
-    const SHARDS = 'north=postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write, south=postgresql://c/db'
-    expect(readConfig({ SHARDS }).SHARDS).to.deep.equal([
-      { name: 'north', url: 'postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write' },
-      { name: 'south', url: 'postgresql://c/db' },
-    ])
-    for (const list of ['main=postgres://c/db', 'south=http://c', 'South=postgres://c/db', 'postgres://u:secret@c/db'])
-      expect(wrong({ SHARDS: list }), list).to.match(/^SHARDS should be shards with commas/)
-    expect(wrong({ SHARDS: 'a=postgres://c/x,a=postgres://c/y' })).to.match(/^SHARDS should be/)
-    expect(wrong({ SHARDS: 'a=postgres://c/x,b=postgres://c/x' })).to.match(/^SHARDS should be/)
-    const OF_STANDBY = 'north=postgres://a,b/db?target_session_attrs=standby'
-    expect(wrong({ SHARDS: OF_STANDBY })).to.match(/^SHARDS should be/)
-    const DATABASE_URL = 'postgres://u:secret@c/x'
-    expect(wrong({ DATABASE_URL, SHARDS: `a=${DATABASE_URL}` })).to.equal(
-      'SHARDS lists the database of DATABASE_URL, the default shard main, as a',
-    )
-    expect(wrong({ SHARDS, SHARDS_OWNER_URLS: 'east=postgres://o@c/db' })).to.equal(
-      'SHARDS_OWNER_URLS lists east, which SHARDS does not',
-    )
-  })
-
   it('parse the webhook retry schedule and the mail server', () => {
     expect(readConfig({})).to.deep.include({
       WEBHOOK_RETRY_SECONDS: [60, 300, 1_800, 7_200, 21_600],
@@ -180,29 +159,15 @@ describe('settings', () => {
     })
   }
 
-  it('list replicas by shard, one server in each URL [SHARD-100]', () => {
+  it('list replicas, one server in each URL [READ-920]', () => {
     const DATABASE_URL = 'postgres://t@c/db'
-    const of = (READ_URLS: string) =>
-      readConfig({ DATABASE_URL, SHARDS: 'south=postgres://t@s/db', READ_URLS }).READ_URLS
-    expect(of('postgres://t:p=x@a:5432/db?sslmode=require')).to.deep.equal({
-      main: ['postgres://t:p=x@a:5432/db?sslmode=require'],
-    })
-    expect(of('main=postgres://a/db|postgresql://b/db, south=postgres://c/db')).to.deep.equal({
-      main: ['postgres://a/db', 'postgresql://b/db'],
-      south: ['postgres://c/db'],
-    })
-    for (const list of [
-      'a/db',
-      'postgres://a:1,b:2/db',
-      'postgres://a/db|',
-      'postgres://a/db|postgres://a/db',
-      'postgres://a/db,postgres://b/db',
-      'South=postgres://a/db',
+    const of = (READ_URLS: string) => readConfig({ DATABASE_URL, READ_URLS }).READ_URLS
+    expect(of('postgres://t:p=x@a:5432/db?sslmode=require')).to.deep.equal([
+      'postgres://t:p=x@a:5432/db?sslmode=require',
     ])
-      expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be replicas by shard/)
-    expect(wrong({ DATABASE_URL, READ_URLS: 'east=postgres://a/db' })).to.equal(
-      'READ_URLS lists east, which SHARDS does not',
-    )
+    expect(of('postgres://a/db, postgresql://b/db')).to.deep.equal(['postgres://a/db', 'postgresql://b/db'])
+    for (const list of ['a/db', 'postgres://a:1,b:2/db', 'postgres://a/db,', 'postgres://a/db,postgres://a/db'])
+      expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be URLs of replicas/)
     expect(wrong({ READ_URLS: 'postgres://a/db' })).to.match(/^READ_URLS requires DATABASE_URL/)
     expect(wrong({ READ_MAX_LAG_MS: '0' })).to.match(/^READ_MAX_LAG_MS should be/)
   })

@@ -61,7 +61,7 @@ describe(`reads from a read replica (${TITLE})`, function () {
     })
   const create = async (name: string): Promise<Reply> => company.post('/customers', { name, person_type: 'PF' })
 
-  it('miss nothing for a poller during creations, changes and deletions, on any server [SHARD-102, LIST-5]', async () => {
+  it('miss nothing for a poller during creations, changes and deletions, on any server [READ-922, LIST-5]', async () => {
     await postgres.delay(DELAY_MS)
     const choices = fc.sample(fc.boolean(), { numRuns: 20_000, seed: SEED })
     const poller = pollerOf(company, () => choices.pop() ?? false)
@@ -109,7 +109,7 @@ describe(`reads from a read replica (${TITLE})`, function () {
     await postgres.delay(0)
   })
 
-  it('include everything written before the request, and less only if the client accepts less [SHARD-101]', async () => {
+  it('include everything written before the request, and less only if the client accepts less [READ-921]', async () => {
     await create('Aba')
     const made = await create('Ana')
     const { id } = made.body.data
@@ -140,7 +140,7 @@ describe(`reads from a read replica (${TITLE})`, function () {
     )
   })
 
-  it('in the panel include everything written before the page request, and show the past [SHARD-103]', async () => {
+  it('in the panel include everything written before the page request, and show the past [READ-923]', async () => {
     const user = await panelUser(api, company)
     const made = await create('Dora de Agora')
     expect((await user.get('/painel/clientes')).html).to.include('Dora de Agora')
@@ -154,7 +154,7 @@ describe(`reads from a read replica (${TITLE})`, function () {
     expect(read.replica - before.replica).to.equal(3)
   })
 
-  it('move to the primary, once and transparently, if the replica cancels them [SHARD-105]', async () => {
+  it('move to the primary, once and transparently, if the replica cancels them [READ-925]', async () => {
     const before = { ...read }
     const { pool } = api.core.readsOf(company.id, { revision: 0, wait_budget_ms: 1_000 })
     const slow = pool.query({
@@ -172,7 +172,7 @@ describe(`reads from a read replica (${TITLE})`, function () {
     expect([read.replica - before.replica, read.again - before.again]).to.deep.equal([1, 1])
   })
 
-  it('continue during a rebuild, from the old or the new tables [SHARD-105]', async () => {
+  it('continue during a rebuild, from the old or the new tables [READ-925]', async () => {
     let isRebuilding = true
     const polling = (async () => {
       const seen = []
@@ -187,7 +187,7 @@ describe(`reads from a read replica (${TITLE})`, function () {
     expect(seen[0]?.body.data).to.have.length(3)
   })
 
-  it('exclude a replica that lags or is down, but not beside an idle primary; it returns by itself, and never as a primary [SHARD-104]', async () => {
+  it('exclude a replica that lags or is down, but not beside an idle primary; it returns by itself, and never as a primary [READ-924]', async () => {
     const { id } = (await create('Eva')).body.data
     const turns = createKeyedSemaphore({ running: 1, waiting: 1 })
     const [watch, queries] = [createPool(postgres.standby, { max: 1 }), createPool(postgres.standby, { max: 1 })]

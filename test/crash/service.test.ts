@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { freePort } from '#lib/free-port.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
-import { shardsEnv } from '../support/shards.ts'
 import { type Listeners, startListeners } from './listeners.ts'
 import { scenario } from './scenario.ts'
 import { play, type Surroundings, startSurroundings } from './stage.ts'
@@ -21,7 +20,7 @@ describe('killed service [LEDGER-6, OPS-5, FEED-10, KIT-14]', function () {
     surroundings = await startSurroundings()
     const port = await freePort(null)
     url = `http://127.0.0.1:${port}`
-    env = { ...surroundings.env, ...(await shardsEnv(database.url)), DATABASE_URL: database.url, PORT: String(port) }
+    env = { ...surroundings.env, DATABASE_URL: database.url, PORT: String(port) }
   })
   beforeEach(async () => {
     service = await startService(env, STARTING)

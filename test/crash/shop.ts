@@ -2,13 +2,11 @@ import { createStore } from '#commands/stores.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { startApi } from '../support/api.ts'
 import { panelUser } from '../support/panel.ts'
-import { SOUTH, southOf } from '../support/shards.ts'
 import { openTill } from '../support/till.ts'
 
 /** A company prepared for a run. */
 export interface Shop {
   readonly companyId: number
-  /** Database of its shard. */
   readonly databaseUrl: string
   readonly key: string
   /** Till token of a clerk. */
@@ -53,11 +51,10 @@ export async function openShops(databaseUrl: string, count: number, webhookUrl: 
       const people = await Promise.all([panelUser(office, company), panelUser(office, company)])
       const cookies = people.map((person) => person.cookie())
       const { id: companyId, key } = company
-      const isSouth = office.shards !== null && company.core === office.shards.cores.at(SOUTH)
       const { id: webhook } = registered.body.data
       shops.push({
         companyId,
-        databaseUrl: isSouth ? southOf(databaseUrl) : databaseUrl,
+        databaseUrl,
         key,
         token: till.token,
         cookies,

@@ -37,7 +37,7 @@ describe('master key rotation', () => {
   afterEach(async () => {
     // Restores the key of the other tests, through the environment.
     const [current] = (await readFile(path, 'utf8')).split('\n')
-    if (current !== MASTER_KEY) await rotateMasterKey([pool], given(MASTER_KEY, current as string))
+    if (current !== MASTER_KEY) await rotateMasterKey(pool, given(MASTER_KEY, current as string))
     await pool.query('delete from ops.person_keys; delete from ops.store_secrets')
     await pool.end()
     await rm(folder, { recursive: true })
@@ -46,7 +46,7 @@ describe('master key rotation', () => {
   it('replaces the current key: all secrets open with the new key, none with the old one [OPS-73]', async () => {
     const running = masterKeysInFile(path)
     const before = running.current().id
-    const rotation = await rotateMasterKey([pool], masterKeysInFile(path))
+    const rotation = await rotateMasterKey(pool, masterKeysInFile(path))
     expect(rotation).to.deep.include({ former: [before], resealed: PERSON_KEYS + OTHERS })
     expect(
       masterKeysInFile(path)
@@ -69,29 +69,29 @@ describe('master key rotation', () => {
 
   it('takes the new key from the environment if there is no file, with the old one as a former key [OPS-73]', async () => {
     const next = Buffer.alloc(32, 5).toString('base64')
-    const alone = await rotateMasterKey([pool], given(MASTER_KEY)).catch((error: Error) => error)
+    const alone = await rotateMasterKey(pool, given(MASTER_KEY)).catch((error: Error) => error)
     expect((alone as Error).message).to.include('MASTER_KEY_FORMER')
     const both = given(next, MASTER_KEY)
     await claim(pool, both)
     // Services with the former key continue if they know both keys.
     const services = [both, given(MASTER_KEY, next)]
     for (const keys of services) await expectOpen(pool, keys)
-    const { resealed } = await rotateMasterKey([pool], both)
+    const { resealed } = await rotateMasterKey(pool, both)
     expect(resealed).to.equal(PERSON_KEYS + OTHERS)
     for (const keys of [...services, given(next)]) await expectOpen(pool, keys)
     await claim(pool, given(next))
-    expect(await rotateMasterKey([pool], both)).to.deep.include({ former: [], resealed: 0 })
+    expect(await rotateMasterKey(pool, both)).to.deep.include({ former: [], resealed: 0 })
     await writeFile(path, `${next}\n`)
   })
 
   it('runs in one command at a time, which waits for one that is about to end [OPS-73]', async () => {
     const other = await pool.connect()
     await other.query('select pg_advisory_lock(hashtextextended($1, 0))', [ROTATION_LOCK])
-    const refused = await rotateMasterKey([pool], masterKeysInFile(path)).catch((error: Error) => error)
+    const refused = await rotateMasterKey(pool, masterKeysInFile(path)).catch((error: Error) => error)
     expect(refused).to.be.instanceOf(WrongMasterKey)
     expect((refused as Error).message).to.include('by another command')
     expect(masterKeysInFile(path).all()).to.have.length(1)
-    const rotation = rotateMasterKey([pool], masterKeysInFile(path))
+    const rotation = rotateMasterKey(pool, masterKeysInFile(path))
     await untilBlocked(pool)
     other.release(true)
     expect(await rotation).to.include({ resealed: PERSON_KEYS + OTHERS })
@@ -101,7 +101,7 @@ describe('master key rotation', () => {
     await pool.query(`delete from ops.person_keys where subject > 'order/1010'`)
     let step = 0
     for (let isDone = false; !isDone; step++) {
-      const interrupted = rotateMasterKey([failingAfter(step, pool)], failingKeys(path))
+      const interrupted = rotateMasterKey(failingAfter(step, pool), failingKeys(path))
       isDone = await interrupted
         .then(() => true)
         .catch((error: Error) => {
@@ -113,7 +113,7 @@ describe('master key rotation', () => {
       await expectOpen(pool, keys)
     }
     expect(step).to.be.above(20)
-    await rotateMasterKey([pool], masterKeysInFile(path))
+    await rotateMasterKey(pool, masterKeysInFile(path))
     const { rows } = await pool.query(`select encode(id, 'hex') as id from ops.master_keys`)
     expect(rows).to.deep.equal([{ id: masterKeysInFile(path).current().id }])
     expect(masterKeysInFile(path).all()).to.have.length(1)
@@ -142,7 +142,7 @@ describe('master key rotation', () => {
     await expectOpen(pool, keys)
 
     let sealed = 0
-    const again = rotateMasterKey([pool], masterKeysInFile(path)).finally(() => {
+    const again = rotateMasterKey(pool, masterKeysInFile(path)).finally(() => {
       sealed = -sealed
     })
     while (sealed >= 0) await fill(pool, keys, 1, `order/late-${sealed++}`)

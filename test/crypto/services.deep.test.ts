@@ -41,7 +41,7 @@ describe('services and their master key', function () {
         await service.company.run(createCustomer, { name: `Cliente ${++customers}`, person_type: 'PF' as const }, 'pdv')
       }
       let isRotating = true
-      const rotating = rotateMasterKey([service.api.core.pool], masterKeysInFile(path)).finally(() => {
+      const rotating = rotateMasterKey(service.api.core.pool, masterKeysInFile(path)).finally(() => {
         isRotating = false
       })
       while (isRotating || customers < 20) await create()

@@ -58,7 +58,7 @@ interface ComposeService {
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
 }
 
-describe('deploy/compose [SHARD-98]', () => {
+describe('deploy/compose [OPS-923]', () => {
   let compose: {
     readonly services: Readonly<Record<string, ComposeService>>
     readonly secrets: Readonly<Record<string, { readonly file: string }>>
@@ -130,7 +130,6 @@ describe('deploy/compose [SHARD-98]', () => {
       const config = settled(
         Object.fromEntries(SETTING_NAMES.flatMap((each) => (env[each] ? [[each, env[each]]] : []))),
       )
-      expect(config.SHARDS?.map((shard) => shard.name)).to.deep.equal(['south'])
       expect(config.MASTER_KEY, 'a key of 32 bytes').to.have.length(32)
       expect(config.DATABASE_OWNER_URL !== undefined, `${name} migrates`).to.equal(name === 'prepare')
     }
@@ -138,14 +137,12 @@ describe('deploy/compose [SHARD-98]', () => {
 
   it('uses the addresses at which Postgres, EventStoreDB, the service and its probes listen', async () => {
     const [, { environment = {} }] = servicesOf('service')[0] as [string, ComposeService]
-    const hosts = [environment.MAIN_HOSTS, environment.SOUTH_HOSTS].join(',').split(',')
-    expect(hosts).to.deep.equal([...servicesOf('main-'), ...servicesOf('south-')].map(([name]) => `${name}:5432`))
+    expect(environment.POSTGRES_HOSTS?.split(',')).to.deep.equal(servicesOf('main-').map(([name]) => `${name}:5432`))
     const patroni = parse(await textOf('compose', 'postgres', 'patroni.yml'))
     expect(patroni.postgresql.listen).to.equal('0.0.0.0:5432')
     expect(patroni.etcd3.protocol).to.equal('https')
     expect(patroni.etcd3.hosts.split(',')).to.deep.equal(servicesOf('etcd-').map(([name]) => `${name}:2379`))
     expect(patroni.bootstrap.dcs).to.deep.include({ synchronous_mode: true })
-    expect(patroni.bootstrap.dcs.postgresql.parameters).to.include({ wal_level: 'logical' })
     const stores = servicesOf('eventstore-').map(([name]) => `${name}:2113`)
     expect(environment.EVENTSTORE_URL).to.equal(`esdb://${stores.join(',')}?tls=false`)
     for (const [name, { environment: own = {} }] of servicesOf('eventstore-')) {
@@ -162,7 +159,7 @@ describe('deploy/compose [SHARD-98]', () => {
   })
 })
 
-describe('deploy/compose: primary election [SHARD-98]', () => {
+describe('deploy/compose: primary election [OPS-923]', () => {
   let compose: {
     readonly services: Readonly<Record<string, ComposeService>>
     readonly networks: Readonly<Record<string, unknown>>
@@ -182,14 +179,14 @@ describe('deploy/compose: primary election [SHARD-98]', () => {
     const { networks = [] } = compose.services[name] ?? {}
     return Array.isArray(networks) ? networks : Object.keys(networks)
   }
-  const members = () => named(/^(?:main|south)-/)
+  const members = () => named(/^main-/)
 
   it('uses an internal network without other services', async () => {
     for (const name of Object.keys(compose.services)) expect(networksOf(name), name).not.to.deep.equal([])
     const inConsensus = Object.keys(compose.services).filter((name) => networksOf(name).includes('consensus'))
     expect(inConsensus.sort()).to.deep.equal([...named(/^etcd-/), ...members()].sort())
     for (const name of named(/^etcd-/)) expect(networksOf(name)).to.deep.equal(['consensus'])
-    for (const name of ['consensus', 'shards', 'ledgers'])
+    for (const name of ['consensus', 'databases', 'ledgers'])
       expect(compose.networks[name]).to.deep.equal({ internal: true })
     const published = Object.entries(compose.services).flatMap(([name, { ports }]) => (ports ? [name] : []))
     expect(published).to.deep.equal(['proxy', 'mail'])
@@ -197,7 +194,7 @@ describe('deploy/compose: primary election [SHARD-98]', () => {
     expect(start).to.include('PATRONI_RESTAPI_LISTEN="$PATRONI_NAME.consensus:8008"')
     for (const name of members())
       expect(compose.services[name]?.networks, name).to.deep.equal({
-        shards: {},
+        databases: {},
         consensus: { aliases: [`${name}.consensus`] },
       })
   })
@@ -294,7 +291,7 @@ interface Container {
 /** API version of the Postgres operator, whose schema is not in this repository. */
 const OPERATED = 'postgresql.cnpg.io/v1'
 
-describe('deploy/kubernetes [SHARD-98]', () => {
+describe('deploy/kubernetes [OPS-923]', () => {
   let manifests: Manifest[]
   before(async () => {
     const files = (await readdir(join(FOLDER, 'kubernetes'))).sort()
@@ -315,7 +312,7 @@ describe('deploy/kubernetes [SHARD-98]', () => {
     }
     expect(
       manifests.filter(({ apiVersion }) => apiVersion === OPERATED).map(({ metadata }) => metadata.name),
-    ).to.deep.equal(['main', 'south'])
+    ).to.deep.equal(['main'])
   })
 
   it('pass known and valid settings to the service, and the owner URLs to the job only', () => {
@@ -330,7 +327,6 @@ describe('deploy/kubernetes [SHARD-98]', () => {
       expect(Object.keys(given).filter((name) => !SETTING_NAMES.includes(name))).to.deep.equal([])
       const filled = Object.entries(given).map(([name, value]) => [name, value === 'REPLACE' ? 'a'.repeat(64) : value])
       const config = settled(Object.fromEntries(filled))
-      expect(config.SHARDS?.map(({ name }) => name)).to.deep.equal(['south'])
       expect(config.DATABASE_OWNER_URL !== undefined, 'migrates').to.equal(command !== undefined)
     }
   })
@@ -354,7 +350,7 @@ describe('deploy/kubernetes [SHARD-98]', () => {
       'PodDisruptionBudget tillbook-worker',
       'PodDisruptionBudget eventstore',
       'NetworkPolicy tillbook',
-      'NetworkPolicy shards',
+      'NetworkPolicy postgres',
       'NetworkPolicy eventstore',
       'Job tillbook-prepare',
     ])

@@ -10,14 +10,12 @@ import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { type Envelope, GENESIS_HASH, hashOf, type Origin, streamOf } from '#ledger/envelope.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 import { type Core, openCore } from '#service/core.ts'
-import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { expectSealed, openedEvents } from '../support/opened.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, SECRETS, type Step, step } from '../support/random-history.ts'
-import { openTwoShards, SPREAD, type TwoShards } from '../support/shards.ts'
 
 /** Request of a client: one command, or several of a batch. */
 interface Call {
@@ -41,9 +39,8 @@ const call: fc.Arbitrary<Call> = fc.record({
 /** Groups of concurrent calls, one group after the other. */
 const history = fc.array(fc.array(call, { minLength: 4, maxLength: 12 }), { minLength: 8, maxLength: 12 })
 
-/** Company on a shard, with its known records. */
+/** Company with its known records. */
 interface Opened {
-  readonly core: Core
   readonly id: number
   readonly known: Known
 }
@@ -105,35 +102,23 @@ const REPLAYS = [
 for (const { name, store, runs, expected } of REPLAYS)
   describe(name, () => {
     const database = useDatabase()
-    /** One, or with TEST_SHARDS a shard per company. */
-    let cores: readonly Core[]
-    let shards: TwoShards | null = null
+    let core: Core
     const seen = new Set<string>()
 
     before(async () => {
-      const open = (databaseUrl: string, hooks: Partial<DirectoryHooks>) =>
-        openCore({
-          masterKeys,
-          databaseUrl,
-          queryConnections: 4,
-          log: console.error,
-          onOutdated: () => {},
-          ...(store && { store }),
-          ...hooks,
-        })
-      if (store || SPREAD === '1') cores = [await open(database.url, {})]
-      else {
-        shards = await openTwoShards(database.url, console.error, ({ url, hooks }) => open(url, hooks))
-        cores = shards.cores.present().map(({ shard }) => shard)
-      }
+      core = await openCore({
+        masterKeys,
+        databaseUrl: database.url,
+        queryConnections: 4,
+        log: console.error,
+        onOutdated: () => {},
+        ...(store && { store }),
+      })
     })
-    after(async () => {
-      if (shards) await shards.close()
-      else await cores[0]?.close()
-    })
+    after(() => core.close())
 
     const run = (
-      { core, id: companyId }: Pick<Opened, 'core' | 'id'>,
+      { id: companyId }: Pick<Opened, 'id'>,
       invocations: readonly Invocation[],
       rest: Partial<Request> = {},
     ) =>
@@ -147,22 +132,22 @@ for (const { name, store, runs, expected } of REPLAYS)
       })
 
     /** Company with a cash payment type. */
-    async function open(core: Core): Promise<Opened> {
-      const { rows } = await (cores[0] as Core).pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+    async function open(): Promise<Opened> {
+      const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
       const id = (rows[0] as { id: number }).id
       await core.found(id)
       const [timezone, logo_url] = ['America/Sao_Paulo', null]
-      await run({ core, id }, [
+      await run({ id }, [
         invoke(registerCompany, { id, name: 'Loja', cnpj: '11.222.333/0001-81', plan: 'api', timezone, logo_url }),
       ])
-      const paid = await run({ core, id }, [
+      const paid = await run({ id }, [
         invoke(createPaymentType, { name: 'Dinheiro', kind: 'cash', fee_percentage: '0.00', due_days: 30 }),
       ])
       if (isRefusal(paid)) throw new Error('setup: payment type refused')
-      return { core, id, known: new Map([['payment_type', [(paid.record as { id: number }).id]]]) }
+      return { id, known: new Map([['payment_type', [(paid.record as { id: number }).id]]]) }
     }
 
-    async function send({ steps, origin, key }: Call, { core, id, known }: Opened): Promise<void> {
+    async function send({ steps, origin, key }: Call, { id, known }: Opened): Promise<void> {
       const tried = steps.flatMap((each) => {
         const invocation = invocationOf(each, known)
         return invocation ? [{ kind: kindOf(each), invocation }] : []
@@ -175,7 +160,7 @@ for (const { name, store, runs, expected } of REPLAYS)
         return { outcome: 'updated', json: '' }
       }
       const answer = await run(
-        { core, id },
+        { id },
         tried.map(({ invocation }) => invocation),
         {
           origin,
@@ -194,14 +179,14 @@ for (const { name, store, runs, expected } of REPLAYS)
       }
     }
 
-    async function eventsOf({ core, id: companyId }: Opened): Promise<Envelope[]> {
+    async function eventsOf({ id: companyId }: Opened): Promise<Envelope[]> {
       const events: Envelope[] = []
       for await (const event of core.store.read(streamOf(companyId), 0)) events.push(event)
       return events
     }
 
     /** Revisions without gaps, non-decreasing times, and a chain of hashes. */
-    async function expectChain({ core, id: companyId }: Opened, events: readonly Envelope[]): Promise<void> {
+    async function expectChain({ id: companyId }: Opened, events: readonly Envelope[]): Promise<void> {
       let previous = { hash: GENESIS_HASH, recorded_at: '' }
       for (const [revision, event] of events.entries()) {
         const { hash, ...rest } = event
@@ -220,7 +205,7 @@ for (const { name, store, runs, expected } of REPLAYS)
     }
 
     /** Secrets of a company outside its ledger, in every form that an event could contain. */
-    async function secretsOf({ core, id: companyId }: Opened): Promise<string[]> {
+    async function secretsOf({ id: companyId }: Opened): Promise<string[]> {
       const { rows } = await core.pool.query<{ secret: string }>(
         `select password_hash as secret from ops.persons where $1 > 0
        union all
@@ -247,16 +232,15 @@ for (const { name, store, runs, expected } of REPLAYS)
     it('of any history gives equal tables, byte for byte, from valid ledgers without secrets [LEDGER-5, LEDGER-10, OPS-45]', async () => {
       await explore(
         fc.asyncProperty(history, async (groups) => {
-          const [first, last] = [cores.at(0), cores.at(-1)] as [Core, Core]
-          const companies = [await open(first), await open(last)] as const
+          const companies = [await open(), await open()] as const
           for (const calls of groups) await Promise.all(calls.map((each) => send(each, companies[each.company])))
           for (const company of companies) {
             const events = await eventsOf(company)
             await expectChain(company, events)
             expectSealed(events)
-            expectCatalogued(await openedEvents(company.core, company.id), await secretsOf(company))
+            expectCatalogued(await openedEvents(core, company.id), await secretsOf(company))
           }
-          for (const { core, id } of companies) {
+          for (const { id } of companies) {
             const found = await core.verifyTables(id)
             expect(found).to.deep.include({ kind: 'verified', differences: [] })
             const revision = found.kind === 'verified' ? found.revision : -1
@@ -266,10 +250,8 @@ for (const { name, store, runs, expected } of REPLAYS)
                 `since ${verified} of ${revision}`,
               ).to.deep.equal([{ company_id: id, revision }])
           }
-          for (const core of cores) {
-            const { parity } = await core.rebuild()
-            expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
-          }
+          const { parity } = await core.rebuild()
+          expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
         }),
         runs,
       )

@@ -14,7 +14,6 @@ import { openCounter } from '../support/offline-sales.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { type Service, startService } from '../support/process.ts'
 import { DEPTH, explore, TITLE } from '../support/random.ts'
-import { shardsEnv } from '../support/shards.ts'
 import { openTill } from '../support/till.ts'
 import { bytesOf, exchange } from '../support/wire.ts'
 import { unreconciled } from './books.ts'
@@ -77,7 +76,6 @@ describe(`third attack: all interfaces at once (${TITLE})`, function () {
     for (let n = 0; n < 10; n++) await counter.sell({ external_id: `${HIDDEN}-${n}` })
     service = await startService({
       DATABASE_URL: database.url,
-      ...(await shardsEnv(database.url)),
       LOG_LEVEL: 'error',
       SEED_DEMO: 'false',
       QUOTA_PER_MINUTE: '1000000',

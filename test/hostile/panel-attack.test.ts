@@ -17,7 +17,6 @@ import { openCounter, upload } from '../support/offline-sales.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { type Service, startService } from '../support/process.ts'
 import { DEPTH, explore, TITLE } from '../support/random.ts'
-import { shardsEnv } from '../support/shards.ts'
 import { openTill } from '../support/till.ts'
 import { bytesOf, exchange } from '../support/wire.ts'
 import { type LiveFigures, type LiveWatch, watchLive } from './live-watch.ts'
@@ -84,7 +83,6 @@ describe(`random attack on the panel (${TITLE})`, function () {
   async function start(): Promise<void> {
     service = await startService({
       DATABASE_URL: panel.databaseUrl,
-      ...(await shardsEnv(panel.databaseUrl)),
       LOG_LEVEL: 'error',
       SEED_DEMO: 'false',
       WEBHOOK_ALLOW_PRIVATE: 'false',

@@ -81,7 +81,7 @@ describe('page cache', () => {
     expect(cache.find('1 /sales', MOMENT)).to.equal(null)
   })
 
-  it('does not replace a page by one of a replica that lags behind [SHARD-102]', () => {
+  it('does not replace a page by one of a replica that lags behind [READ-922]', () => {
     const cache = cacheOf(1_000 * KIB)
     cache.keep('1 /sales', MOMENT, page(10))
     cache.keep('1 /sales', { ...MOMENT, revision: MOMENT.revision - 1 }, page(20))

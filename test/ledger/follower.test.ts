@@ -9,7 +9,6 @@ import {
   catchUpAll,
   startCatchUpSubscription,
 } from '#ledger/follow/follower.ts'
-import { ownStreams, type Placement, type ResolvePlacement } from '#ledger/follow/placement.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
@@ -17,7 +16,7 @@ import { keysIn } from '../support/master-key.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { until } from '../support/wait.ts'
 import { addition, counterModel, echo } from './counters.ts'
-import { appendOf, collect } from './event-store-contract.ts'
+import { appendOf } from './event-store-contract.ts'
 import { type Sketch, sealedAfter } from './sealed-events.ts'
 import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
 
@@ -51,8 +50,7 @@ describe('follower of a store outside Postgres', () => {
     await Promise.all([harness.close(), pool.end()])
   })
 
-  const options = (resolvePlacement?: ResolvePlacement): CatchUpSubscriptionOptions => ({
-    resolvePlacement,
+  const options = (): CatchUpSubscriptionOptions => ({
     pool,
     store,
     model: counterModel,
@@ -164,54 +162,5 @@ describe('follower of a store outside Postgres', () => {
     follower = startCatchUpSubscription(options())
     await until(async () => logged.includes('outdated'), { what: 'the other version to be noticed' })
     expect(await revisionOf(1)).to.equal(-1)
-  })
-
-  describe('of a store shared by several shards', () => {
-    const told = (answers: Record<number, Placement>): ResolvePlacement & { asked: number[] } => {
-      const asked: number[] = []
-      const resolvePlacement = async (companyIds: readonly number[]) => {
-        asked.push(...companyIds)
-        return new Map(companyIds.map((companyId) => [companyId, answers[companyId] ?? 'here']))
-      }
-      return Object.assign(resolvePlacement, { asked })
-    }
-    it('applies events of its own companies only, and skips those of other shards [SHARD-90]', async () => {
-      await left(1, [added(1, 'r-1')])
-      await left(2, [added(1, 'r-2')])
-      await left(3, [added(1, 'r-3')])
-      const resolvePlacement = told({ 2: 'elsewhere', 3: 'here' })
-      expect(await catchUpAll(options(resolvePlacement))).to.equal(3)
-      expect(resolvePlacement.asked, 'a ledger of its own comes first').to.deep.equal([2, 3])
-      await Promise.all([assertLedger(harness, 1, 1), assertLedger(harness, 3, 1)])
-      expect(await revisionOf(2)).to.equal(undefined)
-      expect(await readSubscriptionCheckpoint(pool)).to.equal('2')
-      follower = startCatchUpSubscription(options(resolvePlacement))
-      await left(2, [added(1, 'r-5')], store.events('company-2').at(-1))
-      await until(async () => (await readSubscriptionCheckpoint(pool)) === '3', { what: 'the checkpoint' })
-      expect([await revisionOf(2), follower.lag()]).to.deep.equal([undefined, 0])
-    })
-
-    it('holds back companies with an unknown shard, and the checkpoint before them, without blocking others [SHARD-90]', async () => {
-      const answers: Record<number, Placement> = { 2: 'unknown' }
-      await left(1, [added(1, 'r-1')])
-      await left(2, [added(1, 'r-2')])
-      await left(1, [added(1, 'r-3')], store.events('company-1').at(-1))
-      await catchUpAll(options(told(answers)))
-      await assertLedger(harness, 1, 2)
-      expect([await revisionOf(2), await readSubscriptionCheckpoint(pool)]).to.deep.equal([undefined, '0'])
-      follower = startCatchUpSubscription(options(told(answers)))
-      await until(() => follower?.lag() === 1, { what: 'the one that is held' })
-      answers[2] = 'here'
-      await untilApplied(2, 0)
-      await until(async () => (await readSubscriptionCheckpoint(pool)) === '2', { what: 'the checkpoint' })
-    })
-
-    it('lists the streams of its own companies, and none while the placement is unknown [SHARD-90]', async () => {
-      for (const companyId of [1, 2, 3]) await left(companyId, [added(1, 'r-1')])
-      const own = ownStreams(store, pool, told({ 2: 'elsewhere' }))
-      expect(await collect(own.streams())).to.deep.equal(['company-1', 'company-3'])
-      const lost = await collect(ownStreams(store, pool, told({ 2: 'unknown' })).streams()).catch(String)
-      expect(lost).to.match(/^Unavailable: placement of the company of company-2 is unknown/)
-    })
   })
 })

@@ -167,7 +167,7 @@ describe('rebuild', () => {
     expect(await given.rows()).to.deep.equal(before)
   })
 
-  it('fills missing tables, and resumes a killed run company by company [SHARD-94]', async () => {
+  it('fills missing tables, and resumes a killed run company by company [OPS-920]', async () => {
     await given.fill()
     const { pool } = given.harness
     const ledgers = async () =>

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { ReservationFailed, StaleDecision } from '#ledger/write/name-reservation.ts'
 import { retriesOf } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 
@@ -37,13 +36,6 @@ describe('retry after a failure before the append', () => {
   it('decides a single request again if its name was taken meanwhile, a limited number of times', () => {
     expect(retriesOf(alone, database('23505'), true)).to.deep.equal([alone])
     expect(retriesOf(alone, database('23505'), false)).to.deep.equal([])
-  })
-
-  it('decides the group again after a stale decision, and each request separately after a failed reservation [SHARD-24]', () => {
-    expect(retriesOf(group, new StaleDecision('another password is in force'), true)).to.deep.equal([group])
-    expect(retriesOf(group, new StaleDecision('another password is in force'), false)).to.deep.equal([])
-    expect(retriesOf(group, new ReservationFailed('no directory'), true)).to.deep.equal([[a1], [b1], [a2]])
-    expect(retriesOf(alone, new ReservationFailed('no directory'), true)).to.deep.equal([])
   })
 
   it('does not retry without a connection or disk space, or if the request itself is at fault', () => {

@@ -4,8 +4,7 @@ import { verifyLedger } from '#integrity/audit/verify.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { type Json, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
-import { draws, SEED, TITLE } from '../support/random.ts'
-import { SPREAD } from '../support/shards.ts'
+import { draws, TITLE } from '../support/random.ts'
 import { aCase, type Call, type Case } from './calls.ts'
 import { checkOrder } from './check.ts'
 import { shownCustomer } from './customers.ts'
@@ -18,12 +17,10 @@ import { shownAs } from './wire-form.ts'
 
 /** Random histories, each in a new company. A seed repeats them, as far as concurrency can be repeated. */
 const DRAWS = draws(300)
-/** Every other seed spreads companies over two shards, unless TEST_SHARDS is set. */
-const SHARDS = process.env.TEST_SHARDS ? SPREAD : SEED % 2 === 0 ? '2' : '1'
 /** Companies that run concurrently. */
 const AT_A_TIME = 12
 
-describe(`the service compared with its model (${TITLE} TEST_SHARDS=${SHARDS})`, function () {
+describe(`the service compared with its model (${TITLE})`, function () {
   this.timeout(0)
   const database = useDatabase()
   const logged: unknown[] = []
@@ -33,8 +30,8 @@ describe(`the service compared with its model (${TITLE} TEST_SHARDS=${SHARDS})`,
 
   before(async () => {
     const log = (message: string, error: unknown) => logged.push(message, error)
-    api = await startApi(database.url, { log, shards: SHARDS })
-    other = await startApi(database.url, { log, shards: SHARDS })
+    api = await startApi(database.url, { log })
+    other = await startApi(database.url, { log })
   })
   after(async () => {
     await other.close()
@@ -115,15 +112,11 @@ describe(`the service compared with its model (${TITLE} TEST_SHARDS=${SHARDS})`,
   })
 
   it('and leaves valid ledgers, and tables that equal a replay', async () => {
-    let ledgers = 0
-    for (const { shard: core } of api.shards?.cores.present() ?? [{ shard: api.core }]) {
-      const { rows } = await core.pool.query<{ id: number }>('select company_id as id from ops.ledgers')
-      ledgers += rows.length
-      for (const { id } of rows) expect(await verifyLedger(core, id)).to.include({ valid: true })
-      const { parity } = await core.rebuild()
-      expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
-    }
-    expect(ledgers).to.be.at.least(DRAWS[0]?.runs ?? 0)
+    const { rows } = await api.core.pool.query<{ id: number }>('select company_id as id from ops.ledgers')
+    for (const { id } of rows) expect(await verifyLedger(api.core, id)).to.include({ valid: true })
+    const { parity } = await api.core.rebuild()
+    expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
+    expect(rows.length).to.be.at.least(DRAWS[0]?.runs ?? 0)
   })
 })
 

@@ -21,7 +21,6 @@ export interface Observation {
 /** Company and the observations of its clients. */
 export interface Played {
   readonly companyId: number
-  /** Core of the company's shard. */
   readonly core: Core
   /** The ledger's revision before the first call. */
   readonly start: number

@@ -11,7 +11,7 @@ import { administer, onDatabase } from '../support/server.ts'
 import { snippetsOf } from '../support/snippets.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
-import { type Belongings, expectAtShard, gather, printed, sell } from './belongings.ts'
+import { type Belongings, expectBelongings, gather, printed, sell } from './belongings.ts'
 import { contentsOf } from './contents.ts'
 import { accountForPostgres, type SystemPostgres, startSystemPostgres } from './system-postgres.ts'
 
@@ -93,7 +93,7 @@ describe('backup and restore as documented in docs/operations', function () {
       service = await startService({ ...CALM, ...env, SEED_DEMO: 'false' }, STARTING)
       expect(await contentsOf((await findEmbedded(RESTORED_DATA_DIR)) ?? '')).to.deep.equal(before)
       expect(await printed(env, 'ledger', 'public-key')).to.equal(await readFile(publicKey, 'utf8'))
-      await expectAtShard(service.url, belongings, receiver)
+      await expectBelongings(service.url, belongings, receiver)
       await expectWhole(env, seals, publicKey)
     } finally {
       await service?.stop()
@@ -136,7 +136,7 @@ describe('backup and restore as documented in docs/operations', function () {
     expect(JSON.stringify(refused)).to.include('restore_unconfirmed')
     await printed(env, ...RESTORED, '--lost-after', lostAfter)
     await until(async () => (await (await fetch(health)).json()).installation === undefined, { timeout_ms: 30_000 })
-    await expectAtShard(url, belongings, receiver)
+    await expectBelongings(url, belongings, receiver)
     await expectWhole(env, seals, publicKey)
   }
 

@@ -63,7 +63,7 @@ export async function sell(url: string, company: DemoAccess, body: Json, key: st
  * Asserts that keys, passwords, tokens, stored responses and secrets work on the restored service as before, and that
  * it continues to sell.
  */
-export async function expectAtShard(url: string, before: Belongings, receiver: Receiver): Promise<void> {
+export async function expectBelongings(url: string, before: Belongings, receiver: Receiver): Promise<void> {
   const { company, tillToken, sale } = before
   expect((await callAs(url, company)('GET', '/me')).status).to.equal(200)
   const till = await send(`${url}/api/sync/status`, 'GET', undefined, { authorization: `Bearer ${tillToken}` })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import type { Pool, PoolClient } from 'pg'
-import { tryAdvisoryLock, withAdvisoryLock, withAdvisoryLocks } from '#postgres/advisory-lock.ts'
+import { tryAdvisoryLock, withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
@@ -68,24 +68,6 @@ describe('an advisory lock', () => {
     }).catch((error) => error)
     expect(failure).to.match(/division by zero/)
     expect(await isFree()).to.equal(true)
-  })
-
-  it('of several databases is acquired in all of them or in none', async () => {
-    const template = createPool(new URL('/postgres', database.ownerUrl).href, { max: 2 })
-    try {
-      await withAdvisoryLock(template, { key: KEY }, async () => {
-        expect(await withAdvisoryLocks([pool, template], busy, async () => 'had')).to.equal('taken')
-        expect(await isFree()).to.equal(true)
-      })
-      const names = await withAdvisoryLocks([pool, template], { key: KEY }, (clients) =>
-        Promise.all(
-          clients.map(async (client) => (await client.query('select current_database() as name')).rows[0].name),
-        ),
-      )
-      expect(names).to.deep.equal([new URL(database.url).pathname.slice(1), 'postgres'])
-    } finally {
-      await template.end()
-    }
   })
 
   it('can be shared', async () => {

@@ -146,7 +146,7 @@ const valueAt = (data: object, path: readonly string[]): unknown =>
 
 describe('fields that the event catalogue marks as personal [PRIV-62]', function () {
   this.timeout(120_000)
-  const { api, company } = useCompany({ shards: '1' })
+  const { api, company } = useCompany()
 
   /** Rows of the read model, by table, as a statement of a pool sees them. */
   async function rowsSeenBy(pool: Queryable): Promise<Map<string, Json[]>> {

@@ -31,23 +31,6 @@ describe('metrics of a process', function () {
     return found === undefined ? null : Number(found.slice(line.length + 1))
   }
 
-  it('contain no shard metrics with one shard, and open no connection for them [SHARD-1]', async () => {
-    const { text } = await send(`${service.url}/metrics`, 'GET')
-    expect(text).not.to.include('shard=')
-    expect((await send(`${service.url}/health/ready`, 'GET')).body.parts).to.deep.equal({ postgres: 'up' })
-    const { rows } = await office.core.pool.query<{ name: string }>(
-      `select distinct application_name as name from pg_stat_activity where datname = current_database() order by 1`,
-    )
-    const names = rows.map(({ name }) => name)
-    expect(['tillbook', 'tillbook gate', 'tillbook listener', 'tillbook live', 'tillbook webhooks']).to.include.members(
-      names,
-    )
-    const { rows: tables } = await office.core.pool.query(
-      `select from ops.shards union all select from ops.company_shards union all select from ops.directory_entries`,
-    )
-    expect(tables).to.deep.equal([])
-  })
-
   it('contain requests, commands, refusals, groups, deliveries and connections, without company labels [OPS-19]', async () => {
     const company = await office.company()
     const receiver = await startReceiver()

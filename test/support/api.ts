@@ -13,7 +13,6 @@ import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import { readConfig } from '#config/config.ts'
-import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { MasterKeys } from '#crypto/master-keys.ts'
 import { RECORD_KINDS } from '#domain/record-kinds.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
@@ -31,20 +30,17 @@ import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { openAddressLimit, openCommon, openInterfaces, panelLimitsOf } from '#service/api.ts'
+import { openAddressLimit, openInterfaces } from '#service/api.ts'
 import { createApp, interfaceRouter } from '#service/app.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { createHealthCheck } from '#service/health.ts'
 import type { Services } from '#services.ts'
-import { accessOnShard } from '#sharding/cross-shard-access.ts'
-import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { expectDocumentedCall } from './contract.ts'
 import { masterKeys } from './master-key.ts'
 import { NO_PANEL_QUOTA } from './program.ts'
 import { noProvider } from './provider.ts'
 import { sealsOf } from './seals.ts'
 import { onDatabase } from './server.ts'
-import { openTwoShards, SOUTH, SPREAD, southOf, type TwoShards } from './shards.ts'
 import { until } from './wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
@@ -61,7 +57,6 @@ export interface Reply {
 /** A company with a key, and calls made with it. */
 export interface TestCompany {
   readonly id: number
-  /** Of the company's shard. */
   readonly core: Core
   readonly key: string
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
@@ -91,11 +86,8 @@ export interface TestApi {
   readonly url: string
   /** For additional services on the same database. */
   readonly databaseUrl: string
-  /** Core of the default shard, which has all companies unless there are two shards. */
   readonly core: Core
-  /** Null with a single shard. */
-  readonly shards: TwoShards | null
-  /** Till tokens, on any shard. */
+  /** Till tokens. */
   readonly tokens: Tokens
   company(options?: CompanyOptions): Promise<TestCompany>
   /** Number of open connections to it. */
@@ -107,8 +99,6 @@ export interface TestApi {
 export const PUBLIC_URL = 'https://tillbook.example'
 
 export interface TestApiOptions {
-  /** `2`: companies alternate between two shards; `south`: all are on the second one. TEST_SHARDS by default. */
-  readonly shards?: '1' | '2' | 'south'
   readonly perMinute?: number
   readonly perDay?: number
   readonly bytesPerDay?: number
@@ -170,44 +160,31 @@ const heard = (message: string, error: unknown): void => {
  */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
   const { log = heard } = options
-  const open = (url: string, hooks: Partial<DirectoryHooks>) =>
-    openCore({
-      masterKeys: options.masterKeys ?? masterKeys,
-      databaseUrl: url,
-      seals: { ...sealsOf(url), keyFile: sealsOf(databaseUrl).keyFile },
-      publicUrl: PUBLIC_URL,
-      queryConnections: options.queryConnections ?? 4,
-      log,
-      onOutdated: () => {},
-      ...replicasOf(url, options),
-      ...(options.store && { store: options.store }),
-      ...(options.onExcess && { onExcess: options.onExcess }),
-      ownerUrl: options.ownerUrl,
-      ...hooks,
-    })
-  const spread = options.store ? '1' : (options.shards ?? SPREAD)
-  const shards = spread === '1' ? null : await openTwoShards(databaseUrl, log, ({ url, hooks }) => open(url, hooks))
-  const main = shards ? shards.cores.main : await open(databaseUrl, {})
-  if (process.env.TILLBOOK_TEST_REPLICA) await until(() => main.replicas.every(({ state }) => state === 'up'))
-  const { url, server, tokens, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), shards)
-  let made = 0
-  const shard = (): Core => {
-    made += 1
-    if (!shards) return main
-    return shards.cores.at(spread === 'south' || made % 2 === 0 ? SOUTH : DEFAULT_SHARD)
-  }
+  const core = await openCore({
+    masterKeys: options.masterKeys ?? masterKeys,
+    databaseUrl,
+    seals: sealsOf(databaseUrl),
+    publicUrl: PUBLIC_URL,
+    queryConnections: options.queryConnections ?? 4,
+    log,
+    onOutdated: () => {},
+    ...replicasOf(databaseUrl, options),
+    ...(options.store && { store: options.store }),
+    ...(options.onExcess && { onExcess: options.onExcess }),
+    ownerUrl: options.ownerUrl,
+  })
+  if (process.env.TILLBOOK_TEST_REPLICA) await until(() => core.replicas.every(({ state }) => state === 'up'))
+  const { url, server, tokens, close } = await serve(core, databaseUrl, { ...options, log }, insteadOf(options))
   return {
     url,
     databaseUrl,
-    core: spread === 'south' && shards ? shards.cores.at(SOUTH) : main,
-    shards,
+    core,
     tokens,
-    company: (wanted) => createCompany({ main, shard: shard() }, url, wanted),
+    company: (wanted) => createCompany(core, url, wanted),
     connections: () => promisify(server.getConnections.bind(server))(),
     async close() {
       await close()
-      if (shards) await shards.close()
-      else await main.close()
+      await core.close()
     },
   }
 }
@@ -252,13 +229,12 @@ const NOT_COUNTED = {
   watchShared: () => {},
 }
 
-/** Serves a core, or both shards, like a process with the role `api`; `instead` replaces what such a process opens. */
+/** Serves a core like a process with the role `api`; `instead` replaces what such a process opens. */
 export async function serve(
   core: Core,
   databaseUrl: string,
   { provider = noProvider, connector = null, log = () => {}, trustProxy = false, ...options }: TestApiOptions,
   instead: (opened: Services) => Partial<Services>,
-  shards: TwoShards | null = null,
 ): Promise<Serving> {
   const config = readConfig({
     DATABASE_URL: databaseUrl,
@@ -273,25 +249,8 @@ export async function serve(
     ...options.settings,
   })
   const addresses = openAddressLimit(config)
-  const common = openCommon(config, NOT_COUNTED, addresses, uuidv7)
-  const access = shards?.access({
-    mailer: common.mailer,
-    tokenDays: config.SYNC_TOKEN_DAYS ?? null,
-    publicUrl: PUBLIC_URL,
-    panelLimits: panelLimitsOf(config),
-  })
-  const served = [{ name: DEFAULT_SHARD, core, url: databaseUrl }]
-  if (shards) served.push({ name: SOUTH, core: shards.cores.at(SOUTH), url: southOf(databaseUrl) })
-  const opened = served.map(({ name, core, url }) => {
-    const plain = { config, core, databaseUrl: url, provider, connector, metrics: NOT_COUNTED, common, log }
-    const interfaces = openInterfaces({
-      ...plain,
-      ...(access && shards && { access: accessOnShard(name, access, shards.directory) }),
-    })
-    const router = interfaceRouter({ ...interfaces.services, ...instead(interfaces.services) })
-    return { name, router, interfaces }
-  })
-  const routers = Object.fromEntries(opened.map(({ name, router }) => [name, router]))
+  const opening = { config, core, databaseUrl, provider, connector, metrics: NOT_COUNTED, addresses, log }
+  const { services, leave, stop } = openInterfaces(opening)
   const { server, open } = createApp({
     onAnswered: () => {},
     trustProxy: config.TRUST_PROXY,
@@ -301,21 +260,18 @@ export async function serve(
     limits: { ...SERVER_LIMITS, ...options.server },
     log,
   })
-  open(createHealthCheck(config.ROLES, core), shards ? shards.front(routers) : routers[DEFAULT_SHARD])
+  open(createHealthCheck(config.ROLES, core), interfaceRouter({ ...services, ...instead(services) }))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
-    tokens: opened[0]?.interfaces.services.sync.tokens as Tokens,
+    tokens: services.sync.tokens,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      for (const { interfaces } of opened) {
-        await interfaces.leave()
-        await interfaces.stop()
-      }
-      common.close()
+      await leave()
+      await stop()
     },
   }
 }
@@ -335,11 +291,11 @@ function withClock(gate: ApiAuthenticator, now: TestApiOptions['now']): ApiAuthe
 }
 
 async function createCompany(
-  { main, shard: core }: { readonly main: Core; readonly shard: Core },
+  core: Core,
   url: string,
   { plan = 'api', scopes = SCOPES, timezone = 'America/Sao_Paulo', idsFrom, test }: CompanyOptions = {},
 ): Promise<TestCompany> {
-  const { rows } = await main.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const id = (rows[0] as { id: number }).id
   await core.found(id)
   if (idsFrom !== undefined) {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** Number of a company's rows in all tables of a shard. */
+/** Number of a company's rows in all tables of a database. */
 export async function rowsOf(pool: Pool, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
     `select coalesce(sum((xpath('/row/n/text()', query_to_xml(
@@ -10,7 +10,7 @@ export async function rowsOf(pool: Pool, companyId: number): Promise<number> {
        select case a.attname when 'stream' then format('stream = ''company-%s''', $1::bigint) else format('%I = %s', a.attname, $1::bigint) end as condition
        from pg_attribute a where a.attrelid = c.oid and a.attname in ('company_id', 'stream', 'log') limit 1) as found
      where n.nspname in ('ops', 'ledger', 'read') and c.relkind = 'r'
-       and c.relname not in ('ledgers', 'company_shards', 'directory_entries', 'installation_entries', 'company_moves')`,
+       and c.relname not in ('ledgers', 'installation_entries', 'company_moves')`,
     [companyId],
   )
   return rows[0]?.count ?? 0

@@ -135,7 +135,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
       return decided(decision)
     },
     happens: happen,
-    changed: (table) => set.changedOf(table).map(({ row }) => row),
+    changed: (table) => set.changedOf(table),
     async rows(...refs) {
       await load(refs)
       return rows

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Called by Patroni once in the life of a shard, with the address of the new server: both roles and the database
+# Called by Patroni once in the life of a cluster, with the address of the new server: both roles and the database
 # (docs/operations/install.md, "Two roles of Postgres").
 set -eu
 secret() { cat "/run/secrets/postgres_$1_password"; }

@@ -4,7 +4,7 @@ import { WritesBlocked } from '#integrity/proofs/installation-watch.ts'
 import { LedgerAhead } from '#ledger/ledgers.ts'
 import { KeysMissing } from '#ledger/missing-keys.ts'
 import { CannotOpen } from '#ledger/personal-fields.ts'
-import { TenantLimitExceeded, Unavailable, WrongShardError } from '#lib/errors.ts'
+import { TenantLimitExceeded, Unavailable } from '#lib/errors.ts'
 import { ProviderMisconfigured, ProviderUnavailable, StoreNotConnected } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from '../answer.ts'
@@ -65,18 +65,6 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
 function answerLate(response: Response, problem: Problem, answer: AnswerProblem): void {
   if (response.headersSent || response.locals.isRefused) return
   answer(response, problem)
-}
-
-/**
- * Error handler of an interface. A WrongShardError goes to the shard router, as long as nothing was answered;
- * without a router, to the last handler.
- */
-export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRequestHandler {
-  const last = problemHandler(log, answer)
-  return (error, request, response, next) => {
-    if (error instanceof WrongShardError && !response.headersSent) next(error)
-    else last(error, request, response, next)
-  }
 }
 
 export const answerProblem = (response: Response, problem: Problem): void =>

@@ -11,7 +11,7 @@ const HASH_BYTES = 32
 const DECIMAL = /^(?:0|[1-9]\d{0,15})$/
 
 /**
- * Origin of a company's ledger, the same on every shard. A restore that lost sealed events starts another log:
+ * Origin of a company's ledger. A restore that lost sealed events starts another log:
  * `generation` counts from 1.
  */
 export function originOf(installationId: string, companyId: number, generation = 1): string {

@@ -97,6 +97,10 @@ export function inconsistencyId(
   return database.hasLedgers ? database.id : (store?.id ?? database.id)
 }
 
+/** Whether the database gets the id of the ledgers that it finds. */
+export const adoptsLedgers = ({ database, store }: Pick<InstallationView, 'database' | 'store'>): boolean =>
+  database.id !== inconsistencyId(database, store)
+
 function storeTrouble(database: InstallationView['database'], store: InstallationView['store']): Inconsistency | null {
   if (!store) return database.event_store === null ? null : 'event_store_forgotten'
   if (!database.hasLedgers) return null

@@ -1,6 +1,12 @@
 import { Unavailable } from '#lib/errors.ts'
 import { installationOf } from './installation.ts'
-import { type Inconsistency, inconsistencyMessage, inconsistencyOf, isOfAnother } from './installation-check.ts'
+import {
+  adoptsLedgers,
+  type Inconsistency,
+  inconsistencyMessage,
+  inconsistencyOf,
+  isOfAnother,
+} from './installation-check.ts'
 import { type InstallationFile, readInstallation, settleInstallation } from './installation-file.ts'
 
 /** Consistency of the process's database, DATA_DIR and event store (OPS-80). */
@@ -26,8 +32,8 @@ export function createInstallationCheck(place: InstallationFile | null): Install
     isCopy = (await installationOf(place.pool)).is_copy
     inconsistency = inconsistencyOf(sight)
     isFirst = false
-    // Must run before the database has events; after that the check would report another installation's DATA_DIR.
-    if (inconsistency === null && isOfAnother(sight)) await settleInstallation(place, sight)
+    // Must run before the database has events; after that the check would report another installation's files.
+    if (inconsistency === null && (isOfAnother(sight) || adoptsLedgers(sight))) await settleInstallation(place, sight)
     return inconsistency
   }
   return {

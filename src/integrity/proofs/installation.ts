@@ -16,8 +16,6 @@ export interface Installation {
   readonly family: string
   /** Number of this cell; 0 of the first one. */
   readonly cell: number
-  /** Name of this database's shard. */
-  readonly name: string
   /** Hosts of the EventStoreDB with the ledgers; null if they are in this Postgres or none was recorded. */
   readonly event_store: string | null
   readonly identity: string | null
@@ -32,7 +30,7 @@ export interface Installation {
 export async function installationOf(client: Client): Promise<Installation> {
   const { rows } = await client.query<Installation>({
     name: 'installation',
-    text: `select id, coalesce(family, id) as family, cell, name, event_store, identity, is_copy, restoring,
+    text: `select id, coalesce(family, id) as family, cell, event_store, identity, is_copy, restoring,
              exists (select from ops.ledgers where revision >= 0) as has_ledgers from ops.installation`,
   })
   const [row] = rows

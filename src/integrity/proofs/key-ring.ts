@@ -25,14 +25,12 @@ export interface SealKeyRing {
   readonly installationId: string
   /** Number of this cell; 0 of the first one. */
   readonly cell: number
-  /** Name of this shard. */
-  readonly shard: string
   readonly current: SigningKey
   readonly known: readonly KnownKey[]
 }
 
 /** The part of the ring that verification needs. */
-export type KnownRing = Pick<SealKeyRing, 'installationId' | 'cell' | 'shard' | 'known'>
+export type KnownRing = Pick<SealKeyRing, 'installationId' | 'cell' | 'known'>
 
 /** Locations of the ring. */
 export interface RingPlace {
@@ -105,7 +103,6 @@ export function withRingLocked<T>({ pool }: RingPlace, work: (client: PoolClient
 export interface ObservedRing {
   readonly installationId: string
   readonly cell: number
-  readonly shard: string
   readonly entries: readonly RingEntry[]
   /** Whether file and database have the same entries. */
   readonly isSettled: boolean
@@ -116,7 +113,7 @@ export interface ObservedRing {
 
 /** @throws WrongSealKey if the entries form no ring, or two. */
 export async function readKeyRing({ directory, keyFile }: RingPlace, client: Queryable): Promise<ObservedRing> {
-  const [{ family: installationId, cell, name: shard }, key, file, known] = await Promise.all([
+  const [{ family: installationId, cell }, key, file, known] = await Promise.all([
     installationOf(client),
     readSigningKey(keyFile),
     ringIn(ringFileOf(directory)),
@@ -128,7 +125,7 @@ export async function readKeyRing({ directory, keyFile }: RingPlace, client: Que
   const isRing = entries.every((_, at) => isEntry(installationId, entries, at))
   if (!isRing) throw new WrongSealKey('the ring of keys was altered')
   const isSettled = file.length === known.length
-  return { installationId, cell, shard, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
+  return { installationId, cell, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
 }
 
 /** @throws WrongSealKey if the file is no ring */
@@ -141,15 +138,15 @@ async function ringIn(path: string): Promise<RingEntry[]> {
 
 /** All known keys, independent of the key in the file. @throws WrongSealKey */
 export async function knownRing(place: RingPlace): Promise<KnownRing> {
-  const { installationId, cell, shard, entries } = await readKeyRing(place, place.pool)
-  return { installationId, cell, shard, known: knownKeys(entries) }
+  const { installationId, cell, entries } = await readKeyRing(place, place.pool)
+  return { installationId, cell, known: knownKeys(entries) }
 }
 
 /** Null if the key in the file is not the last one of the ring. */
-function ringOf({ installationId, cell, shard, entries, key }: ObservedRing): SealKeyRing | null {
+function ringOf({ installationId, cell, entries, key }: ObservedRing): SealKeyRing | null {
   const last = entries.at(-1)
   if (!key || last?.public_key !== key.publicKey) return null
-  return { installationId, cell, shard, current: key, known: knownKeys(entries) }
+  return { installationId, cell, current: key, known: knownKeys(entries) }
 }
 
 /** Keys of the entries, oldest first. */

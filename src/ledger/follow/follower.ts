@@ -12,19 +12,13 @@ import {
   trackCheckpoint,
   writeSubscriptionCheckpoint,
 } from './checkpoint-tracker.ts'
-import { type ResolvePlacement, resolvePlacements } from './placement.ts'
 
-/**
- * A writer applies its own events within this time. If a company lags longer, its writer has crashed or is on another
- * shard.
- */
+/** A writer applies its own events within this time. If a company lags longer, its writer has crashed. */
 const BEHIND_MS = 1000
 const TICK_MS = 250
 
 export interface CatchUpSubscriptionOptions extends CatchUpOptions {
   readonly store: OutsideStore
-  /** Present if there are several shards (SHARD-90). */
-  readonly resolvePlacement?: ResolvePlacement | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -36,9 +30,9 @@ export interface CatchUpSubscription {
 }
 
 /**
- * Applies all events after the checkpoint for the companies on this shard, before this process writes: the read model
- * may be restored from an older copy than the store, and ids in the store must not be assigned again. Returns the
- * highest company id found, on any shard; 0 if nothing was new.
+ * Applies all events after the checkpoint, before this process writes: the read model may be restored from an older
+ * copy than the store, and ids in the store must not be assigned again. Returns the highest company id found; 0 if
+ * nothing was new.
  */
 export async function catchUpAll(options: CatchUpSubscriptionOptions): Promise<number> {
   const after = await readSubscriptionCheckpoint(options.pool)
@@ -170,24 +164,41 @@ function applyInTurn(
 }
 
 /**
- * Companies with unapplied notes, with the last noted revision. Drops those without unapplied notes, and those on other
- * shards. A company on this shard without a ledger gets one. Companies of unknown placement are checked again later.
+ * Companies with unapplied notes, with the last noted revision; the others are dropped, and those that have left for
+ * another installation. A new company gets its ledger. One that is being imported is looked at again later.
  */
 async function look(
-  { pool, resolvePlacement }: CatchUpSubscriptionOptions,
+  { pool }: CatchUpSubscriptionOptions,
   tracker: CheckpointTracker,
 ): Promise<ReadonlyMap<number, number>> {
   const noted = tracker.behind()
+  if (noted.size === 0) return noted
+  const { rows } = await pool.query<NotedCompany>({ ...NOTED, values: [[...noted.keys()]] })
   const behind = new Map<number, number>()
-  if (noted.size === 0) return behind
-  for (const [companyId, { lives, revision }] of await resolvePlacements(pool, [...noted.keys()], resolvePlacement)) {
+  for (const { companyId, revision, isArriving, hasLeft } of rows) {
     const last = noted.get(companyId) as number
-    if (lives === 'elsewhere') tracker.applied(companyId, last, performance.now())
-    else if (lives === 'here') {
-      if (revision === null) await ensureLedger(pool, companyId)
-      else tracker.applied(companyId, revision, performance.now())
-      if (revision === null || revision < last) behind.set(companyId, last)
-    }
+    if (isArriving) continue
+    if (hasLeft || revision !== null) tracker.applied(companyId, hasLeft ? last : (revision ?? -1), performance.now())
+    else await ensureLedger(pool, companyId)
+    if (!hasLeft && (revision ?? -1) < last) behind.set(companyId, last)
   }
   return behind
+}
+
+interface NotedCompany {
+  readonly companyId: number
+  /** Null if the company has no ledger here. */
+  readonly revision: number | null
+  /** Closed without an event: it is being imported. */
+  readonly isArriving: boolean
+  /** An outside store keeps its stream. */
+  readonly hasLeft: boolean
+}
+
+const NOTED = {
+  name: 'noted_companies',
+  text: `select asked.id as "companyId", l.revision, coalesce(l.closed_at is not null and l.revision < 0, false) as "isArriving",
+           l.company_id is null and exists (
+             select from ops.company_moves m where m.company_id = asked.id and m.state = 'removed') as "hasLeft"
+         from unnest($1::bigint[]) as asked(id) left join ops.ledgers l on l.company_id = asked.id`,
 }

@@ -23,7 +23,7 @@ type FillOptions = RebuildOptions & Required<Pick<RebuildOptions, 'tell'>>
 /**
  * Creates the tables of a Postgres that never had any, and its rows of `ops.ledgers`, from the store. No webhooks are
  * sent for past events. Each company is one transaction; after a crash the next run continues with the missing
- * companies (SHARD-94). There are no concurrent writers, because without tables no command can be decided. `holder` has
+ * companies (OPS-920). There are no concurrent writers, because without tables no command can be decided. `holder` has
  * the rebuild's lock.
  */
 export async function fill(options: FillOptions, holder: PoolClient): Promise<RebuildReport> {

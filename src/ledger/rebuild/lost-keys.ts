@@ -51,7 +51,7 @@ export async function declareKeysLost(
   return lost
 }
 
-/** Declares the missing keys of all ledgers in the store lost (SHARD-97). */
+/** Declares the missing keys of all ledgers in the store lost (OPS-922). */
 export async function declareAllKeysLost(reading: EventReader & { readonly pool: Pool }): Promise<number> {
   let lost = 0
   for await (const stream of reading.store.streams()) {

@@ -16,7 +16,6 @@ import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
-import { type NameReserver, reserveNames } from './name-reservation.ts'
 import {
   type Decided,
   decideRequest,
@@ -32,8 +31,6 @@ export interface AttemptOptions {
   readonly model: ReadModel
   readonly reactors: readonly Reactor[]
   readonly keys: PersonKeys
-  /** Reserves names before the append; absent if no name must be unique across databases. */
-  readonly reserve?: NameReserver | undefined
   /** A UUID version 7, for events and rows derived from them. */
   readonly newId: () => string
   /** Called after each commit that advanced ledgers, to notify components that wait for it. */
@@ -86,7 +83,6 @@ export async function attempt(
     decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
   }
   onDecided(decided)
-  if (options.reserve) await reserveNames(options.reserve, set)
   const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)
   await commit(options, client, tx, { set, keychain, isLarge: commands >= LARGE_COMMANDS }, [...ledgers.values()])
   reportCommit(options, ledgers.values())

@@ -6,7 +6,6 @@ import { isOutage } from '#postgres/outage.ts'
 import { blockFor } from '../missing-keys.ts'
 import type { Answer } from './answer.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
-import { NameTaken, ReservationFailed, StaleDecision } from './name-reservation.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
 import { type Doubtful, findStored } from './resolve.ts'
 import type { Decided, Request } from './unit-of-work.ts'
@@ -81,25 +80,9 @@ async function runGroup(options: WriterOptions, group: readonly Pending[], attem
     decided = await withClient(options.pool, (client) => attempt(options, client, group, (all) => (decided = all)))
   } catch (error) {
     if (error instanceof InDoubt) return resolveOutcomes(options, group, decided, attemptsLeft)
-    if (error instanceof NameTaken) return refuseTaken(options, group, decided, attemptsLeft, error)
     return failed(options, group, attemptsLeft, error)
   }
   for (const [position, request] of group.entries()) settle(request, decided[position] as Decided)
-}
-
-/** Nothing was appended. The request that wanted the name is refused; the others are decided again. */
-async function refuseTaken(
-  options: WriterOptions,
-  group: readonly Pending[],
-  decided: readonly Decided[],
-  attemptsLeft: number,
-  { row, refusal }: NameTaken,
-): Promise<void> {
-  const isTaken = (position: number) => decided[position]?.privateRows.some((each) => each.row === row) ?? false
-  const others = group.filter((_request, position) => !isTaken(position))
-  if (others.length === group.length) throw new Error('writer: no command of the group has the taken name')
-  for (const [position, request] of group.entries()) if (isTaken(position)) request.resolve(refusal)
-  if (others.length > 0) await runGroup(options, others, attemptsLeft)
 }
 
 /** Nothing was appended. The bug or lock of one request must not fail the others, so they run in separate groups. */
@@ -113,8 +96,8 @@ async function failed(
   for (const retry of retries) await runGroup(options, retry, attemptsLeft - (retry === group ? 1 : 0))
   if (retries.length > 0) return
   options.log('a unit of work failed', error)
-  const told = error instanceof ReservationFailed ? error.cause : error
-  for (const request of group) request.reject(isOutage(told) ? new Unavailable('the database cannot be reached') : told)
+  const answer = isOutage(error) ? new Unavailable('the database cannot be reached') : error
+  for (const request of group) request.reject(answer)
 }
 
 /**
@@ -201,7 +184,6 @@ export function retriesOf<T extends { readonly companyId: number }>(
   mayRepeat: boolean,
 ): (readonly T[])[] {
   const code = String((error as { code?: unknown } | null)?.code ?? '')
-  if (error instanceof StaleDecision) return mayRepeat ? [group] : []
   if (error instanceof Unavailable || EXHAUSTED.test(code)) return []
   // One company's lock was the cause: the requests of a company wait together or fail together.
   if (WAITED_TOO_LONG.includes(code)) return several(companiesOf(group))

@@ -28,7 +28,7 @@ create index person_keys_by_master_key on ops.person_keys (master_key_id, key_id
 -- Keys that have ended lately: what they sealed is looked for once more, and keys of a restored backup are compared with them.
 create index person_keys_by_end on ops.person_keys (destroyed_at) where destroyed_at is not null;
 
--- Secrets that are made once, and that all processes and shards share.
+-- Secrets that are made once, and that all processes share.
 create table ops.installation_secrets (
   name text primary key,
   -- Base64 in JSON, sealed.

@@ -108,17 +108,13 @@ create function ops.skip_change() returns trigger language plpgsql set search_pa
 begin
   return null;
 end $$;
--- A password is decided in shard `main`, and other shards have copies: a late write of an earlier one changes nothing.
+-- A late write of an earlier password, as after an unknown outcome, changes nothing.
 create trigger newest_password before update on ops.persons for each row when (new.generation < old.generation)
   execute function ops.skip_change();
 
--- Two passwords of a person have two generations: of two concurrent changes, one is decided again. On additional shards a copy of the
--- default shard's decision replaces any other.
+-- Two passwords of a person have two generations: of two concurrent changes, one is decided again.
 create function ops.refuse_second_password() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  if exists (select from ops.installation where name <> 'main') then
-    return new;
-  end if;
   raise exception 'another password of this generation is in force' using errcode = 'unique_violation';
 end $$;
 create trigger one_password_a_generation before update on ops.persons for each row

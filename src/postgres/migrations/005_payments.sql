@@ -33,7 +33,7 @@ create table ops.payment_notifications (
   http_status integer,
   duration_ms integer,
   outcome text check (outcome in ('applied', 'duplicate', 'stale', 'ignored', 'refused', 'failed')),
-  -- Another shard may have given out the same id .
+  -- Another installation, which a company may come from, gives out the same ids.
   primary key (company_id, id)
 );
 create index payment_notifications_by_order on ops.payment_notifications (company_id, order_id, id);

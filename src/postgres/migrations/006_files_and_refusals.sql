@@ -27,7 +27,7 @@ create table ops.refused_sales (
   settled_note text,
   -- The sale that a person has recorded for it; null where none was.
   sale_id bigint,
-  -- Another shard may have given out the same id .
+  -- Another installation, which a company may come from, gives out the same ids.
   primary key (company_id, id),
   unique (company_id, digest)
 );

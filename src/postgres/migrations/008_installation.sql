@@ -1,12 +1,10 @@
--- The installation, its companies, and the shards that they live in.
+-- The installation and its companies.
 
 -- Which installation this database is of, and where its ledgers are: a restored or copied database is told by it
 -- (src/integrity/proofs/installation.ts).
 create table ops.installation (
   only_row boolean primary key default true check (only_row),
   id uuid not null,
-  -- Which shard this database is: exchanged URLs are noticed.
-  name text not null default 'main',
   -- Hosts of the EventStoreDB that keeps the ledgers; null: they are in this Postgres, or it is not known yet.
   event_store text,
   -- Server, timeline and database as Postgres identifies them; null if not known yet.
@@ -65,34 +63,3 @@ create table ops.demo_companies (
   -- Until when its tills have uploaded: nothing is added before, whatever has been changed since. Null before the first month.
   sold_until timestamptz
 );
-
--- The directory: in which shard each company lives, and by what it is found without its id. Kept in shard `main` alone, and empty
--- where there is no other one (ADR-0031).
-create table ops.shards (
-  name text primary key check (name ~ '^[a-z][a-z0-9-]{0,30}$'),
-  -- Takes no new companies: those it has are to leave.
-  draining boolean not null default false
-);
-
-create table ops.company_shards (
-  company_id bigint primary key,
-  shard text not null references ops.shards,
-  since timestamptz not null default clock_timestamp()
-);
-create index company_shards_by_shard on ops.company_shards (shard, company_id);
-
-create table ops.directory_entries (
-  kind text not null check (kind in ('api_key', 'session', 'sync_token', 'invitation', 'store_alias', 'email')),
-  -- SHA-256 of a key or token; the alias or address itself.
-  key bytea not null,
-  company_id bigint not null,
-  -- SHA-256 of the account of a session or token (src/access/login-limits.ts): those of an account end together, wherever they are.
-  account bytea,
-  -- When it was last reserved.
-  created_at timestamptz not null default clock_timestamp(),
-  primary key (kind, key, company_id)
-);
--- A person may be a user of several companies; everything else has one.
-create unique index directory_entries_of_one on ops.directory_entries (kind, key) where kind <> 'email';
-create index directory_entries_by_company on ops.directory_entries (company_id);
-create index directory_entries_by_account on ops.directory_entries (account) where account is not null;

@@ -8,7 +8,7 @@ import { serveBrandStyles } from '#http/brand-style.ts'
 import { dropFormCharset, FORM_TYPE } from '#http/content-type.ts'
 import { bodyProblem, holdBody, unauthenticatedBodyBudget } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { interfaceProblems } from '#http/middleware/problem-handler.ts'
+import { problemHandler } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { httpStatusOf, Problem } from '#http/problems.ts'
@@ -91,7 +91,7 @@ export function checkout(options: Services): Router {
   router.use((_request, _response, next) => next(new Problem('not_found')))
   // The request path is a credential and must not be logged.
   router.use(
-    interfaceProblems((_, error, id) => options.log('checkout: request failed', error, id), answerCheckoutFailure),
+    problemHandler((_, error, id) => options.log('checkout: request failed', error, id), answerCheckoutFailure),
   )
   return router
 }

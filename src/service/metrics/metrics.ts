@@ -1,4 +1,4 @@
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { NotificationOutcome } from '#domain/orders.ts'
 import type { ObservedRequest } from '#http/middleware/observe.ts'
 import type { ReadFrom } from '#ledger/replicas/reads.ts'
@@ -7,16 +7,10 @@ import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import type { DeliveryResult } from '#webhooks/delivery-results.ts'
 
 /** Metrics of a process (docs/operations/metrics.md). No metric names a company. */
-export interface Metrics extends ShardMetrics {
+export interface Metrics {
   readonly contentType: string
   /** A scrape: all metrics in Prometheus's text format. Concurrent calls share one. */
   read(): Promise<string>
-  /** Metrics of one shard, with a label that names it (SHARD-6). */
-  ofShard(name: string): ShardMetrics
-}
-
-/** Metrics of a shard, or of the process if there is one shard. */
-export interface ShardMetrics {
   onAnswered(call: ObservedRequest): void
   onPage(from: 'memory' | 'tables'): void
   /** Answers that a read replica may give; none without replicas. */
@@ -59,38 +53,21 @@ const ATTEMPT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Metrics of this process, with memory, processor and event loop. */
 export function createMetrics(): Metrics {
-  const machine = new Registry()
-  collectDefaultMetrics({ register: machine })
-  const own = new Registry()
-  const ofShards: Registry[] = []
-  const ours = () => (ofShards.length === 0 ? own : merged([own, ...ofShards]))
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
   const scrapes: Scrapes = { begun: 0 }
   let running: Promise<string> | null = null
-  const scrape = async () => {
-    scrapes.begun += 1
-    return `${await machine.metrics()}\n${await (await ours()).metrics()}`
-  }
   return {
-    ...figuresIn(own, scrapes),
-    contentType: machine.contentType,
+    ...figuresIn(registry, scrapes),
+    contentType: registry.contentType,
     read() {
-      running ??= scrape().finally(() => {
+      scrapes.begun += running ? 0 : 1
+      running ??= registry.metrics().finally(() => {
         running = null
       })
       return running
     },
-    ofShard(shard) {
-      const registry = new Registry()
-      registry.setDefaultLabels({ shard })
-      ofShards.push(registry)
-      return figuresIn(registry, scrapes)
-    },
   }
-}
-
-/** No metric is an average, so different label sets can be merged. */
-async function merged(registries: readonly Registry[]): Promise<Pick<Registry, 'metrics'>> {
-  return AggregatorRegistry.aggregate(await Promise.all(registries.map((each) => each.getMetricsAsJSON())))
 }
 
 /** Number of scrapes so far; they do not overlap. */
@@ -106,7 +83,7 @@ function onceIn<T>(scrapes: Scrapes, read: () => Promise<T>): () => Promise<T> {
   }
 }
 
-function figuresIn(registry: Registry, scrapes: Scrapes): ShardMetrics {
+function figuresIn(registry: Registry, scrapes: Scrapes): Omit<Metrics, 'contentType' | 'read'> {
   const registers = [registry]
   const pools = watchPools(registers)
   const shared = watchShared(registers)

@@ -38,7 +38,7 @@ describe('errors of API v1: headers', () => {
     expect(await revision('GET', '/sales')).to.equal(before + 1)
   })
 
-  it('X-Min-Ledger-Revision accepts revisions only; without a replica it changes nothing [SHARD-101]', async () => {
+  it('X-Min-Ledger-Revision accepts revisions only; without a replica it changes nothing [READ-921]', async () => {
     const least = (value: string, path = '/customers?limit=1') =>
       company.call('GET', path, undefined, { 'x-min-ledger-revision': value })
     for (const value of ['', '-1', '1.5', '07', 'abc', '1, 2', '1'.repeat(16)]) {

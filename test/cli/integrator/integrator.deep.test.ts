@@ -48,7 +48,7 @@ async function expectTold(told: AsyncGenerator<StreamedEvent>, event: string, re
 
 describe('tillbook listen and trigger', () => {
   const provider = createMemoryProvider()
-  const api = useApi({ shards: '1', provider })
+  const api = useApi({ provider })
   const closing: (() => unknown)[] = []
   let receiver: Receiver
   beforeEach(async () => {

@@ -44,14 +44,14 @@ const failure = (code: string) =>
   Object.assign(new Error('canceling statement due to conflict with recovery'), { code })
 
 describe('routing of reads to replicas', () => {
-  it('alternates between replicas that have the required revision [SHARD-100]', async () => {
+  it('alternates between replicas that have the required revision [READ-920]', async () => {
     const { read, counted, asked } = readsFrom(replicaAt('1', 5), replicaAt('2', 9))
     expect([await read(), await read(), await read()]).to.deep.equal(['1', '2', '1'])
     expect(counted).to.deep.equal(['replica', 'replica', 'replica'])
     expect(asked).to.deep.equal([])
   })
 
-  it('tries another replica, then the primary, and waits only for the last replica [SHARD-101]', async () => {
+  it('tries another replica, then the primary, and waits only for the last replica [READ-921]', async () => {
     const [behind, level] = [replicaAt('1', 4), replicaAt('2', 5)]
     expect(await readsFrom(behind, level).read()).to.equal('2')
     expect([behind.patience, level.patience]).to.deep.equal([[0], [20]])
@@ -60,18 +60,18 @@ describe('routing of reads to replicas', () => {
     expect(counted).to.deep.equal(['primary'])
   })
 
-  it('never uses an excluded replica [SHARD-104]', async () => {
+  it('never uses an excluded replica [READ-924]', async () => {
     const states = ['starting', 'down', 'lagging', 'no_standby', 'other_database', 'other_version'] as const
     expect(await readsFrom(...states.map((state) => replicaAt(state, 9, { state }))).read()).to.equal('primary')
   })
 
-  it('shows everything the primary had at the start of a read as of now [SHARD-103]', async () => {
+  it('shows everything the primary had at the start of a read as of now [READ-923]', async () => {
     const now = (replica: Replica) => readsFrom(replica).read(LATEST as typeof DEMAND)
     expect(await now(replicaAt('1', 5))).to.equal('primary')
     expect(await now(replicaAt('1', 6))).to.equal('1')
   })
 
-  it('switches to the primary from the first statement that fails on a replica, transparently [SHARD-105]', async () => {
+  it('switches to the primary from the first statement that fails on a replica, transparently [READ-925]', async () => {
     let fails: unknown = null
     const replica = replicaAt('1', 5)
     const flaky = Object.assign(replica, {
@@ -91,7 +91,7 @@ describe('routing of reads to replicas', () => {
     expect(await whence(readsOf(COMPANY, DEMAND)), 'the next answer').to.equal('1')
   })
 
-  it('does not repeat a read after a time-out or at the tenant limit [SHARD-105]', async () => {
+  it('does not repeat a read after a time-out or at the tenant limit [READ-925]', async () => {
     for (const fails of [failure('57014'), new TenantLimitExceeded('too many')]) {
       const { read, asked } = readsFrom(replicaAt('1', 5, { fails }))
       expect(await read().catch((error) => error)).to.equal(fails)

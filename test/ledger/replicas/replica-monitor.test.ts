@@ -48,12 +48,12 @@ async function judged(said: Partial<ReplicaProbe> | Error) {
 }
 
 describe('replica monitor', () => {
-  it('uses a replica that is level, without logging [SHARD-104]', async () => {
+  it('uses a replica that is level, without logging [READ-924]', async () => {
     expect(await judged({})).to.deep.equal({ state: 'up', lag_ms: 0, heard: [] })
     expect((await judged({ committed_at: '2020-01-01T00:00:00.000Z' })).state, 'of an idle primary').to.equal('up')
   })
 
-  it('excludes a replica that lags, is a primary, or has another database or other tables [SHARD-104]', async () => {
+  it('excludes a replica that lags, is a primary, or has another database or other tables [READ-924]', async () => {
     const states = []
     for (const said of [
       { bytes: 900, committed_at: '2026-11-22T11:59:54.000Z' },
@@ -79,7 +79,7 @@ describe('replica monitor', () => {
     ])
   })
 
-  it('uses a replica for an older process while the tables of its version still exist [SHARD-104]', async () => {
+  it('uses a replica for an older process while the tables of its version still exist [READ-924]', async () => {
     expect((await judged({ version: 'v3', number: 3 })).state).to.equal('up')
   })
 })

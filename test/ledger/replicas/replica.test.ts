@@ -32,7 +32,7 @@ describe('a read replica shows a ledger', () => {
   const shows = (...looks: Parameters<typeof standbyWith>) =>
     standbyWith(...looks).replica.shows(COMPANY, { revision: 5, tables: TABLES }, 0)
 
-  it('once it has replayed the required revision, in the required tables [SHARD-101]', async () => {
+  it('once it has replayed the required revision, in the required tables [READ-921]', async () => {
     expect(await shows({ revision: 5 })).to.equal(true)
     expect(await shows({ revision: 4 })).to.equal(false)
     expect(await shows({ revision: 9, tables: TABLES + 1 }), 'a rebuild is not there yet').to.equal(false)
@@ -42,7 +42,7 @@ describe('a read replica shows a ledger', () => {
     expect(await replica.shows(COMPANY, { revision: 0 }, 0), 'any tables').to.equal(true)
   })
 
-  it('after a wait within the wait budget, if it lags no further than that [SHARD-101]', async () => {
+  it('after a wait within the wait budget, if it lags no further than that [READ-921]', async () => {
     const { replica, asked } = standbyWith({ revision: 3 }, { revision: 4 }, { revision: 5 })
     expect(await replica.shows(COMPANY, { revision: 5 }, 1_000)).to.equal(true)
     expect(asked).to.have.length(3)
@@ -52,7 +52,7 @@ describe('a read replica shows a ledger', () => {
     expect(late.asked).to.have.length(1)
   })
 
-  it('to all waiting readers with one query [SHARD-101]', async () => {
+  it('to all waiting readers with one query [READ-921]', async () => {
     const { replica, asked } = standbyWith({ revision: 4 })
     const wanted = [3, 4, 5].map((revision) => replica.shows(COMPANY, { revision }, 0))
     expect(await Promise.all([...wanted, replica.shows(8, { revision: 0 }, 0)])).to.deep.equal([
@@ -64,7 +64,7 @@ describe('a read replica shows a ledger', () => {
     expect(asked).to.deep.equal([[COMPANY, 8]])
   })
 
-  it('no longer once it is unreachable: no reader waits for its time-out [SHARD-105]', async () => {
+  it('no longer once it is unreachable: no reader waits for its time-out [READ-925]', async () => {
     const { replica } = standbyWith({ revision: 5 })
     const reading = replica.query(COMPANY, 'select 1').then(
       () => 'answered',

@@ -202,7 +202,7 @@ describe('checkpoint for a receipt', () => {
 
 describe('receipts while checkpoints cannot be written', () => {
   const logged: unknown[] = []
-  const { api, company } = useCompany({ shards: '1', log: (_message, error) => logged.push(error) })
+  const { api, company } = useCompany({ log: (_message, error) => logged.push(error) })
 
   for (const [how, instead] of [
     ['the file is a folder', (file: string) => mkdir(file)],

@@ -22,7 +22,7 @@ const STATEMENTS = {
 }
 
 describe('scrape of the metrics of background roles', () => {
-  const api = useApi({ shards: '1' })
+  const api = useApi()
   const counts = new Map<string, number>()
   let directory: string
   let metrics: Metrics

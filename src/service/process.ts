@@ -1,13 +1,12 @@
 import type { Router } from 'express'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Addresses, Config } from '#config/config.ts'
-import type { MasterKeys } from '#crypto/master-keys.ts'
 import { createProviderConnector, type ProviderConnector } from '#payments/provider-connector.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { countRefusedConnections } from '#queries/stores.ts'
 import { countedWriter } from '#service/metrics/counted-writer.ts'
-import type { ShardMetrics } from '#service/metrics/metrics.ts'
-import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
-import { type CommonServices, type InterfaceAccess, openInterfaces } from './api.ts'
+import type { Metrics } from '#service/metrics/metrics.ts'
+import { openInterfaces } from './api.ts'
 import { interfaceRouter } from './app.ts'
 import { type Core, openCore } from './core.ts'
 import { coreSettings } from './core-settings.ts'
@@ -18,7 +17,7 @@ import type { Log } from './log.ts'
 import { startProjector } from './projector.ts'
 import { measureReplicas, replicaSettings } from './read-replicas.ts'
 import { eraseRestoredOnStart, openErasureList } from './restored-persons.ts'
-import type { RunningRole, SeedDemo, SharedServices } from './role.ts'
+import type { RunningRole, SharedServices } from './role.ts'
 import { createRollingUpgrade } from './rolling-upgrade.ts'
 
 /** Connections for queries; the writer and API key authentication have their own. */
@@ -29,32 +28,19 @@ const KEY_MADE = 'a master key was made: keep a copy of it apart from the databa
 const TOO_MIGHTY =
   'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations/install.md, "Two roles of Postgres")'
 
-export interface ShardOptions extends Pick<SharedServices, 'config' | 'logger' | 'log'> {
-  readonly metrics: ShardMetrics
-  readonly seedDemo: SeedDemo
-  /** The same keys for all shards. */
-  readonly masterKeys: (config: Config) => MasterKeys
-  /** Hooks that update the directory; with several shards only. */
-  readonly directory?: () => DirectoryHooks
+export interface ProcessOptions extends Pick<SharedServices, 'config' | 'logger' | 'log' | 'metrics' | 'seedDemo'> {
+  /** That of `openAddressLimit`. */
+  readonly addresses: AddressLimit
   /** Called when the process cannot continue and should stop. */
   readonly onFailure: () => void
 }
 
-/**
- * A shard within a process: core, roles and interfaces of the companies of one Postgres, from start to orderly
- * shutdown.
- */
-export interface ShardProcess {
-  /** Opens the core, on which everything else is built. */
+/** Core, roles and interfaces of a process, from start to orderly shutdown. */
+interface ServiceProcess {
+  /** Opens the core, repeats erasures that a restored backup has undone, then starts the background roles. */
   open(addresses: Addresses, provider: PaymentProvider): Promise<SharedServices>
-  /** Repeats erasures that a restored backup has undone, then starts the background roles. */
-  begin(): Promise<void>
-  /** Router of its interfaces. */
-  serve(common: CommonServices, access?: InterfaceAccess): Router
-  /** Announces that the process serves. */
-  succeed(): void
-  /** @throws before it is open */
-  core(): Core
+  /** Router of the interfaces; the process serves from now on. */
+  serve(): Router
   health: CheckHealth
   /** Whether a newer version has replaced this process. */
   isOver(): boolean
@@ -64,8 +50,8 @@ export interface ShardProcess {
   close(): Promise<void>
 }
 
-/** A shard that is not open yet. `quiet` and `close` may be called at any time. */
-export function createShard(options: ShardOptions): ShardProcess {
+/** A process that is not open yet. `quiet` and `close` may be called at any time. */
+export function createProcess(options: ProcessOptions): ServiceProcess {
   const { config, metrics, logger, log, seedDemo, onFailure } = options
   const isApi = config.ROLES.includes('api')
   const forgotten = openErasureList(config, log)
@@ -78,27 +64,21 @@ export function createShard(options: ShardOptions): ShardProcess {
   const closing: (() => Promise<void>)[] = []
   const quietly = quietlyTo(log)
   const shared = (): SharedServices => {
-    if (!opened) throw new Error('the shard is not open')
+    if (!opened) throw new Error('the process is not open')
     return opened
   }
 
   return {
     async open(addresses, provider) {
-      const hooks = options.directory?.()
       const bare = await openCore({
         ...addresses,
         ...coreSettings(config),
-        masterKeys: options.masterKeys(config),
-        ...hooks,
         onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
         onExcess: (privileges) => logger.warn({ privileges }, TOO_MIGHTY),
         queryConnections: QUERY_CONNECTIONS,
         log,
         onOutdated: succession.onReplaced,
-        onForgotten(former) {
-          forgotten.note()
-          hooks?.onForgotten(former)
-        },
+        onForgotten: forgotten.note,
         onGroup: metrics.onGroup,
         admission: [succession.untilWritable],
         ...replicaSettings(config, metrics),
@@ -112,22 +92,19 @@ export function createShard(options: ShardOptions): ShardProcess {
       const outward = outwardOf(core, { config, provider }, closing)
       const { databaseUrl } = addresses
       opened = { ...outward, databaseUrl, core, forgottenList, metrics, seedDemo, logger, log }
+      await warnOfMissingKeys(opened)
+      await eraseRestoredOnStart(opened, background)
+      const start = () => !stopping && background.push(...rolesOf(shared()))
+      background.push(watchInstallation({ ...opened, begin: start, onEnd: onFailure }))
       return opened
     },
-    async begin() {
-      await warnOfMissingKeys(shared())
-      await eraseRestoredOnStart(shared(), background)
-      const start = () => !stopping && background.push(...rolesOf(shared()))
-      background.push(watchInstallation({ ...shared(), begin: start, onEnd: onFailure }))
-    },
-    serve(common, access) {
-      const interfaces = openInterfaces({ ...shared(), common, ...(access && { access }) })
+    serve() {
+      const interfaces = openInterfaces({ ...shared(), addresses: options.addresses })
       closing.push(interfaces.stop)
       background.push({ stop: interfaces.leave })
+      succession.succeed(shared().core)
       return interfaceRouter(interfaces.services)
     },
-    succeed: () => succession.succeed(shared().core),
-    core: () => shared().core,
     health: () => healthOf(shared())(),
     isOver: succession.isOver,
     async quiet() {
@@ -164,7 +141,7 @@ function openConnector(config: Config, closing: (() => Promise<void>)[]): Provid
   return connector
 }
 
-const withCountedWriters = (core: Core, metrics: ShardMetrics): Core => ({
+const withCountedWriters = (core: Core, metrics: Metrics): Core => ({
   ...core,
   writer: countedWriter(core.writer, metrics),
   writerAfterRestore: countedWriter(core.writerAfterRestore, metrics),
@@ -182,10 +159,7 @@ function rolesOf(shared: SharedServices): RunningRole[] {
 export const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
   stop().catch((error: unknown) => log('a part of the service did not stop', error))
 
-function watchCore(
-  metrics: ShardMetrics,
-  { pools, shared, replicas }: Pick<Core, 'pools' | 'shared' | 'replicas'>,
-): void {
+function watchCore(metrics: Metrics, { pools, shared, replicas }: Pick<Core, 'pools' | 'shared' | 'replicas'>): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
   measureReplicas(metrics, replicas)
