@@ -42,6 +42,15 @@ export function seedDemo(core: Core, { baseUrl, demoFile, soldUntil }: SeedOptio
     for (const [index, demo] of DEMO_COMPANIES.entries()) {
       const companyId = await ensureCompany(core, index + 1, demo)
       const access = known?.companies.find((company) => company.id === companyId)
+      // It may have moved to another installation.
+      const { rowCount: isOpen } = await session.query(
+        'select from ops.ledgers where company_id = $1 and closed_at is null',
+        [companyId],
+      )
+      if (!isOpen) {
+        if (access) companies.push(access)
+        continue
+      }
       const ensured = await ensureAccess(core, companyId, demo, access)
       companies.push(ensured)
       if (soldUntil !== undefined && index === 0)

@@ -2,20 +2,27 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import type { Pool } from 'pg'
 import { CellRefused } from '#cells/cell.ts'
+import { prepareLike } from '#cells/prepare-like.ts'
 import { createCustomer } from '#commands/people/customers.ts'
 import { createStore } from '#commands/stores.ts'
 import { createUser } from '#commands/users.ts'
+import { configuredMasterKeys } from '#crypto/master-keys.ts'
 import { verifyLedger } from '#integrity/audit/verify.ts'
 import { checkpointFileOf } from '#integrity/proofs/checkpoint-files.ts'
 import { makeCheckpoint } from '#integrity/proofs/checkpoints.ts'
 import { knownCompanies } from '#integrity/proofs/known-companies.ts'
+import { raiseCompanyIds } from '#ledger/ledgers.ts'
 import { leaseDue } from '#webhooks/delivery-leases.ts'
 import { type Reply, send, type TestCompany } from '../support/api.ts'
 import { rowsOf } from '../support/company-rows.ts'
+import { masterKeys } from '../support/master-key.ts'
 import { placedOrder } from '../support/orders.ts'
 import { panelUser } from '../support/panel.ts'
 import { cheapHash } from '../support/passwords.ts'
+import { sealsOf } from '../support/seals.ts'
+import { onDatabase } from '../support/server.ts'
 import { createTestUser, logIn, openTill, tillWith } from '../support/till.ts'
 import { altered, callAt, type TestCell, useTwoCells } from './two-cells.ts'
 
@@ -233,6 +240,26 @@ describe('company that moves to another cell', () => {
     expect(born.id).to.be.above(1_000_000_000)
     await move(born, cells.south, cells.north)
     expect((await callAt(cells.north, born, 'GET', '/me')).status).to.equal(200)
+    await raiseCompanyIds(cells.north.cell.pool, [born.id])
+    expect((await cells.north.api.company()).id).to.be.below(1_000_000_000)
+  })
+
+  it('finds a cell that was prepared beside the first one, with its keys, or is refused [CELL-8]', async () => {
+    const { north, south } = cells
+    const [first, second] = [north.api.databaseUrl, south.api.databaseUrl]
+    const { keyFile } = sealsOf(second)
+    const prepared = (pool: Pool, likeness: object) =>
+      prepareLike(pool, { likeUrl: first, masterKeys, keyFile, ...likeness }).then(
+        () => null,
+        (error: Error) => error.message,
+      )
+    expect(await prepared(south.cell.pool, {})).to.equal(null)
+    expect(await prepared(south.cell.pool, { keyFile: `${keyFile}.other` })).to.include('SEAL_KEY_FILE')
+    const other = configuredMasterKeys([Buffer.alloc(32, 7)], 'MASTER_KEY')
+    expect(await prepared(south.cell.pool, { masterKeys: other })).to.include('MASTER_KEY')
+    expect(await prepared(south.cell.pool, { likeUrl: second })).to.include('first installation')
+    expect(await prepared(south.cell.pool, { likeUrl: onDatabase(first, 'postgres') })).to.include('this version')
+    expect(await prepared(north.cell.pool, {})).to.include('in use')
   })
 
   describe('with people whom the other cell knows', () => {

@@ -190,6 +190,17 @@ describe('demonstration data', () => {
       expect(await revisions()).to.deep.equal(before)
     })
 
+    it('leaves a company alone that moves to another cell [CELL-3]', async () => {
+      const [file, before] = [await read(), await revisions()]
+      const first = file.companies[0]?.id
+      await core.pool.query('update ops.ledgers set closed_at = now() where company_id = $1', [first])
+      const soldUntil = '2026-03-10T15:00:00.000Z'
+      expect(await seedDemo(core, { baseUrl: BASE_URL, demoFile, soldUntil })).to.equal(true)
+      expect(await read()).to.deep.equal(file)
+      await core.pool.query('update ops.ledgers set closed_at = null where company_id = $1', [first])
+      expect(await revisions()).to.deep.equal(before)
+    })
+
     it('adds a missing store to demo.json, and keeps the rest', async () => {
       const file = await read()
       const companies = file.companies.map((company) => ({ ...company, store: null }))
