@@ -108,9 +108,11 @@ export async function readLedgerClock(tx: Transaction): Promise<{ now: string; v
 export const aheadUntil = (last: string, now: string): string | null =>
   Date.parse(last) - Date.parse(now) > AHEAD_MS ? last : null
 
+const exportedAt = (companyId: number, at: string): Unavailable =>
+  new Unavailable(`company ${companyId} was exported to another installation at ${at}`)
+
 const closureOf = ({ company_id, missing_keys, closed_at }: LedgerRow): Unavailable | null => {
-  if (closed_at !== null)
-    return new Unavailable(`company ${company_id} was exported to another installation at ${closed_at}`)
+  if (closed_at !== null) return exportedAt(company_id, closed_at)
   return missing_keys === null ? null : new KeysMissing(company_id)
 }
 
@@ -228,3 +230,13 @@ export const raiseCompanyIds = (pool: Queryable, seen: readonly number[], room =
      where highest + $2 > case when s.is_called then s.last_value else 0 end`,
     [seen, room],
   )
+
+/** For rows that belong to no company, which its people change here. @throws Unavailable */
+export async function assertOpen(pool: Queryable, companyId: number): Promise<void> {
+  const { rows } = await pool.query<{ closed_at: string | null }>(
+    'select closed_at from ops.ledgers where company_id = $1',
+    [companyId],
+  )
+  const at = rows[0]?.closed_at ?? null
+  if (at !== null) throw exportedAt(companyId, at)
+}

@@ -3,6 +3,7 @@ import type { MinuteLimit } from '#access/minute-limit.ts'
 import { type AdmittedSession, csrfMatches, type PanelSession } from '#access/sessions.ts'
 import { limited } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
+import { assertOpen } from '#ledger/ledgers.ts'
 import type { Services } from '#services.ts'
 import type { ResponseTarget } from './answer.tsx'
 import { attributesFor, cookieOf, nameFor } from './cookies.ts'
@@ -83,10 +84,14 @@ async function admittedOf(
 }
 
 /** Checks the session again after the form was read: it may have ended meanwhile (KEY-21). */
-export function requireSessionStill({ panel }: Services, toLogin: RequestHandler): RequestHandler {
+export function requireSessionStill({ panel, pool }: Services, toLogin: RequestHandler): RequestHandler {
   return async (request, response, next) => {
-    if (request.method !== 'POST' || (await panel.sessions.isLive(sessionCookie(request) ?? ''))) next()
-    else await toLogin(request, response, next)
+    if (request.method !== 'POST') return next()
+    if (!(await panel.sessions.isLive(sessionCookie(request) ?? '')))
+      return void (await toLogin(request, response, next))
+    // Second factors are of no company: the ledger's lock does not keep them from changing (CELL-3).
+    await assertOpen(pool, (response.locals.session as PanelSession).companyId)
+    next()
   }
 }
 

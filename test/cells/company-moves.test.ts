@@ -145,6 +145,7 @@ describe('company that moves to another cell', () => {
       await till.post('/auth/logout'),
       await owner.logIn(),
       await owner.submit('/painel/clientes', {}, '/painel/sair'),
+      await owner.submit('/painel/conta/verificacao/aplicativo', { code: '000000' }),
       await send(`${url}/webhook/paymentprovider/loja-${company.id}/${order}`, 'POST', {
         type: 'payment',
         data: { id: '1' },
