@@ -95,6 +95,13 @@ function createParser({ open, text, close }: Elements) {
   return parser
 }
 
+/** Bytes that are parsed at a time: some 2 ms. */
+const PIECE = 8_192
+
+function* piecesOf(chunk: Buffer): Generator<Buffer> {
+  for (let at = 0; at < chunk.length; at += PIECE) yield chunk.subarray(at, at + PIECE)
+}
+
 async function openPackage(bytes: Buffer, pause: Pause): Promise<Package> {
   const zip: ZipFile = await yauzl.fromBufferPromise(bytes, { lazyEntries: true })
   if (zip.entryCount > MAX_ENTRIES) throw new Stop('parts')
@@ -115,10 +122,12 @@ async function openPackage(bytes: Buffer, pause: Pause): Promise<Package> {
       const stream = await zip.openReadStreamPromise(entry)
       try {
         for await (const chunk of stream) {
-          await pause()
           unpacked += (chunk as Buffer).length
           if (unpacked > MAX_UNPACKED) throw new Stop('parts')
-          parser.write(decoder.write(chunk as Buffer))
+          for (const piece of piecesOf(chunk as Buffer)) {
+            await pause()
+            parser.write(decoder.write(piece))
+          }
         }
       } finally {
         stream.destroy()

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { loadOf } from '../support/load.ts'
 import { hiddenFields, usePanelUser } from '../support/panel.ts'
+import { xlsx } from '../support/xlsx.ts'
 
 /** A slice is about 5 ms, a page several times that. Parsing a whole file takes seconds. */
 const LONGEST_TURN_MS = 400
@@ -22,6 +23,34 @@ const FILES: Readonly<Record<string, readonly [content: string | Buffer, status:
   'cells of blanks': [rows(400, (n) => `${n};${n};1;x${' '.repeat(4_700)}x`), 303],
   'names that are far too long': [rows(400, (n) => `${'é'.repeat(2_400)};${n};${'1'.repeat(200)}`), 303],
   '5,000 rows of 59 cells': [rows(5_000, (n) => `${n};${n};1${';a"=b'.repeat(56)}`), 303],
+}
+
+const repeated = (unit: string, length: number): string => unit.repeat(Math.floor(length / unit.length))
+const sheetOf = (rows: string) => ({
+  'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>`,
+})
+const TITLES = '<row><c t="inlineStr"><is><t>Nome</t></is></c><c t="inlineStr"><is><t>Preço</t></is></c></row>'
+const ENTITIES = `<!DOCTYPE a [${Array.from({ length: 30 }, (_, n) => `<!ENTITY e${n} "&e${n - 1};&e${n - 1};">`).join('')}]>`
+
+/** Parts of workbooks, of some KB as files, with the status of the response. */
+const WORKBOOKS: Readonly<Record<string, readonly [parts: Readonly<Record<string, string>>, status: number]>> = {
+  'a ZIP of 60 MB': [sheetOf(repeated('<row/>', 60_000_000)), 422],
+  'a sheet of 31 MB': [sheetOf(TITLES + repeated('<row><c><v>1</v></c></row>', 31_000_000)), 422],
+  'a row of 8 MB of empty cells': [sheetOf(`${TITLES}<row>${repeated('<c/>', 8_000_000)}</row>`), 422],
+  'a text of 31 MB': [sheetOf(`<row><c t="inlineStr"><is><t>${repeated('x', 31_000_000)}</t></is></c></row>`), 422],
+  'shared texts of 31 MB': [{ 'xl/sharedStrings.xml': `<sst>${repeated('<si><t>a</t></si>', 31_000_000)}</sst>` }, 422],
+  'entities that expand': [
+    {
+      'xl/worksheets/sheet1.xml': `${ENTITIES}<worksheet><sheetData><row><c><v>&e29;</v></c></row></sheetData></worksheet>`,
+    },
+    422,
+  ],
+  'formulas that name files and programs': [
+    sheetOf(
+      `${TITLES}<row><c t="str"><f>cmd|' /C calc'!A0</f><v>Café</v></c><c><f>WEBSERVICE("http://127.0.0.1")</f><v>1</v></c></row>`,
+    ),
+    303,
+  ],
 }
 
 /** Forms with many small parts instead of a file. */
@@ -56,9 +85,10 @@ describe('hostile import files', function () {
     return { body: Buffer.from(await request.arrayBuffer()), type }
   }
 
-  for (const [what, [content, status]] of Object.entries(FILES))
+  for (const [what, [content, status]] of Object.entries({ ...FILES, ...WORKBOOKS }))
     it(`with ${what} are parsed without blocking the event loop [PANEL-321]`, async () => {
-      const { body, type } = await formWith(content)
+      const isWhole = typeof content === 'string' || Buffer.isBuffer(content)
+      const { body, type } = await formWith(isWhole ? content : await xlsx([], { parts: content }))
       const uploaded = await loadOf(() => send(body, type))
       expect(uploaded.result.status).to.equal(status)
       expect(uploaded.load.longestTurn_ms, 'upload').to.be.below(LONGEST_TURN_MS)
