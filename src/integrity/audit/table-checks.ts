@@ -74,8 +74,8 @@ const NOTE_WHOLE = {
            whole_at = excluded.whole_at, due_at = excluded.due_at, whole_due_at = excluded.whole_due_at`,
 }
 
-/** Companies per search for due ones. */
-const BATCH_COMPANIES = 64
+/** Companies per search for due ones: they share connections with prepared statements. */
+const BATCH_COMPANIES = 256
 
 /** Compares what has changed in due companies. Returns those that need a comparison with their whole ledgers. */
 async function checkChanges(core: TablesCore, due: readonly VerifiedRevision[], pace: WorkPace): Promise<number[]> {
