@@ -1,5 +1,6 @@
 import { RESTS, unhurried } from '#background/pace.ts'
 import { checkTables } from '#integrity/audit/table-checks.ts'
+import { ESTIMATED_RATE } from '#ledger/rebuild/build.ts'
 import type { RowDifference, TableParity } from '#ledger/rebuild/compare-tables.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
@@ -45,8 +46,6 @@ function wordsOf(parity: readonly TableParity[] | null): string {
   return differing.length === 0 ? `${parity.length} tables equal` : `differing: ${differing.join(', ')}`
 }
 
-/** Events per second on two busy cores, until the rate is measured. */
-const ESTIMATED_RATE = 16_000
 const PACED = { parallel: 1, pace: unhurried() }
 
 export const verbs: Verbs<'projections'> = {

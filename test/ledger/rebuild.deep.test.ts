@@ -150,6 +150,26 @@ describe('rebuild', () => {
     expect(await run(given.harness.store)).to.deep.include({ events: 62, companies: 2 })
   })
 
+  it('tells beforehand how long it takes, if more than a minute [OPS-943]', async () => {
+    await given.fill()
+    const told: string[] = []
+    const { harness, pool, buildPool } = given
+    const options = {
+      pool,
+      buildPool,
+      store: harness.store,
+      keys: keysIn(pool),
+      tell: (line: string) => told.push(line),
+    }
+    await rebuild({ ...options, model: counterModel })
+    expect(told).to.deep.equal([])
+    await harness.pool.query('update ops.ledgers set revision = 2999969 where company_id = 1')
+    await rebuild({ ...options, model: newer })
+    expect(told).to.deep.equal([
+      'all tables are made anew from 3000000 events: some 3 minutes, while the former ones serve',
+    ])
+  })
+
   it('handles ledgers far longer than the memory limit', async () => {
     const inputs = Array.from({ length: 500 }, (_, n) => n)
     for (let start = 0; start < 9_500; start += inputs.length) {

@@ -34,6 +34,9 @@ export interface RebuildReport {
   readonly parity: readonly TableParity[] | null
 }
 
+/** Events per second on two busy cores, until the rate is measured. */
+export const ESTIMATED_RATE = 16_000
+
 /** Companies replayed in parallel by default. */
 export const PARALLEL = 2
 

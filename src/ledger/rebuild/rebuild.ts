@@ -8,6 +8,7 @@ import type { CannotOpen } from '../personal-fields.ts'
 import { isOutside } from '../port.ts'
 import { readNewest } from '../reading.ts'
 import {
+  ESTIMATED_RATE,
   forgetBuilt,
   noteBuilt,
   openTables,
@@ -77,6 +78,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     blank: new Set(built.flatMap(({ company_id, is_blank }) => (is_blank ? [company_id] : []))),
     events: 0,
   }
+  await tellEstimate(work)
   await replayAll(work, work.pace)
   await prepareForQueries(options)
   const parity = await switchSchemas({
@@ -96,6 +98,18 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     },
   })
   return { events: work.events, companies: work.built.size, parity }
+}
+
+/** Tells how long the rebuild takes, if more than a minute; a caller that shows progress has told it. */
+async function tellEstimate({ pool, built, onApplied, tell }: Work): Promise<void> {
+  const { rows } = await pool.query<{ events: number }>(
+    'select coalesce(sum(revision + 1), 0)::bigint as events from ops.ledgers',
+  )
+  const done = [...built.values()].reduce((sum, revision) => sum + revision + 1, 0)
+  const events = (rows[0]?.events ?? 0) - done
+  const minutes = Math.round(events / ESTIMATED_RATE / 60)
+  if (!onApplied && minutes >= 1)
+    tell(`all tables are made anew from ${events} events: some ${minutes} minutes, while the former ones serve`)
 }
 
 /** State of a running rebuild. */
