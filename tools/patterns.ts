@@ -14,7 +14,6 @@ const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string]
   ['src/access/minute-limit.ts', '^(?:([\\d.]+)|', 'the address of a socket'],
   ['src/api/api-v1.ts', '\\/catalog\\/items', 'each start ends at the next slash'],
   ['src/api/handlers.ts', '\\/(:|by-external', 'paths of our own routes'],
-  ['src/api/proof-keys.ts', '\\/keys\\+', 'paths of at most 2 KB'],
   ['src/api/docs/', '', 'texts of our own guides'],
   ['src/api/v1/catalog.ts', '([0-9a-f]{64})', 'our own address of a picture'],
   ['src/api/contract/', '', 'names of our own contract'],

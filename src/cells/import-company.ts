@@ -248,11 +248,12 @@ function refuseBroken(error: unknown): never {
 
 /** A row that another company has, such as the alias of a store. */
 function takenOf(error: unknown): CellRefused | null {
-  const { code, table, constraint, detail } = error as { [member: string]: string | undefined }
+  const { code, table, constraint, detail = '' } = error as { [member: string]: string | undefined }
   if (code !== '23505') return null
-  const [, alias] = (constraint === 'store_secrets_alias_key' && /=\(([^)]*)\)/.exec(detail ?? '')) || []
+  // Other values may be secret: `Key (alias)=(padaria) already exists.`
+  const isAlias = constraint === 'store_secrets_alias_key'
   return new CellRefused(
     'taken',
-    alias ? `another company here has the store alias ${alias}` : `a row of ${table} is here already`,
+    isAlias ? `the alias of a store is taken here: ${detail}` : `a row of ${table} is here already`,
   )
 }
