@@ -107,6 +107,8 @@ export async function sendPaced({ url, perSecond, seconds, next, ...hearing }: P
       const wait_ms = began + (sent * 1_000) / perSecond - performance.now()
       if (wait_ms > 0.5) await pause(wait_ms)
       answers.push(send(next()))
+      // It ends the load after the last call.
+      answers.at(-1)?.catch(() => {})
     }
     await Promise.all(answers)
     return { answered: answers.length, perSecond: answers.length / ((performance.now() - began) / 1_000) }

@@ -65,8 +65,9 @@ const DISTURBANCES: Readonly<Record<string, (database: Addresses) => Promise<unk
   async dump({ ownerUrl }) {
     const { rows } = await administer(ownerUrl, (client) =>
       client.query<{ copy: string }>(
-        `select format('copy %I.%I to stdout', schemaname, tablename) as copy from pg_tables
-         where schemaname not in ('pg_catalog', 'information_schema')`,
+        `select format('copy %s to stdout', c.oid::regclass) as copy
+         from pg_class c join pg_namespace n on n.oid = relnamespace
+         where relkind = 'r' and nspname not in ('pg_catalog', 'information_schema')`,
       ),
     )
     const script = ['begin isolation level repeatable read, read only', ...rows.map(({ copy }) => copy), 'commit']
@@ -220,11 +221,9 @@ async function beside<T>(disturb: () => Promise<unknown>, work: () => Promise<T>
   return value
 }
 
-const PERCENTILES = [0.5, 0.95, 0.99, 0.999]
-
 function print(phase: string, { times_ms, refusals }: Heard): void {
   for (const kind of KINDS) {
-    const figures = PERCENTILES.map((share) => `p${100 * share} ${percentile(times_ms[kind], share).toFixed(1)}`)
+    const figures = [0.5, 0.95, 0.99].map((share) => `p${100 * share} ${percentile(times_ms[kind], share).toFixed(1)}`)
     console.log(
       `mixed, ${phase}: ${kind.padEnd(4)} ${String(times_ms[kind].length).padStart(5)}; ms: ${figures.join(', ')}`,
     )

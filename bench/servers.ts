@@ -39,9 +39,7 @@ interface Starting {
   readonly cwd?: string
 }
 
-const READY_TIMEOUT_MS = 60_000
-const STOP_TIMEOUT_MS = 20_000
-const POLL_MS = 25
+const [READY_TIMEOUT_MS, STOP_TIMEOUT_MS, POLL_MS] = [60_000, 20_000, 25]
 /** Printed part of the output of a program that does not start. */
 const SHOWN_CHARACTERS = 20_000
 
