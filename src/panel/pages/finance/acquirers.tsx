@@ -37,7 +37,7 @@ export const NetFigure = ({ cents }: { readonly cents: bigint }) => (
 /** Columns of money through acquirers. */
 export const ACQUIRED_COLUMNS: readonly Column<AcquiredSums>[] = [
   { head: 'Valor', cell: ({ gross_cents }) => formatCents(gross_cents), isNumber: true },
-  { head: 'Taxa da operadora', cell: ({ fee_cents }) => formatCents(fee_cents), isNumber: true },
+  { head: 'Taxa', cell: ({ fee_cents }) => formatCents(fee_cents), isNumber: true },
   { head: 'A receber', cell: ({ gross_cents, fee_cents }) => formatCents(gross_cents - fee_cents), isNumber: true },
 ]
 

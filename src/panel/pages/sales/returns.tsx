@@ -47,7 +47,6 @@ const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObj
       reaches('GET', `/devolucoes/${id}`) ? <a href={link(`/devolucoes/${id}`)}>{id}</a> : id,
   },
   { head: 'Quando', cell: ({ returned_at }: ReturnObject) => formatDateTime(returned_at, timezone) },
-  { head: 'Venda', cell: ({ sale_id }: ReturnObject) => <a href={link(`/vendas/${sale_id}`)}>{`Venda ${sale_id}`}</a> },
   { head: 'Motivo', cell: ({ reason }: ReturnObject) => reason, isExtra: true },
   {
     head: 'Forma',
