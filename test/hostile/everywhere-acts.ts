@@ -86,6 +86,8 @@ interface Counter {
   readonly types: readonly number[]
 }
 
+const ONE_BACK = { reason: 'teste', items: [{ line: 0, quantity: '1' }] }
+
 /** Acts with money, in any order, of the API. */
 export function moneyOfApi(
   { product, types }: Counter,
@@ -100,6 +102,8 @@ export function moneyOfApi(
       `/sales/${id}/returns`,
       { reason: 'teste', items: [{ line: 0, quantity }], ...(what % 2 && { refunds: payments }) },
     ],
+    // One that is due of most sales.
+    [`/sales/${id}/returns`, { ...ONE_BACK, refunds: [{ payment_type_id: types[0], amount: '10.00' }] }],
     [`/sales/${id}/cancel`, {}],
     [`/finance/receivables/${id}/payments`, { amount, payment_method: 'cash' }],
     [`/finance/receivables/${id}/payments/${other}/reverse`, {}],
